@@ -114,7 +114,7 @@ CASES: dict[str, Callable[[], Case]] = {
 
 def blocks(fn: Callable[..., torch.Tensor], inputs: tuple[torch.Tensor, ...]) -> None:
     run = GradcheckRun(Problem(fn, inputs), None, None, None)
-    with run.subject.session():
+    with run.problem.session():
         run.find_blocks()
     assert {b.verdict for b in run.blocks.values()} == {"match"}
 

@@ -85,7 +85,7 @@ class Damaged(torch.autograd.Function):
 def verdicts(fn, inputs):
     """The verdicts of the blocks alone, without probes and causes."""
     run = GradcheckRun(Problem(fn, inputs), None, None, None)
-    with run.subject.session():
+    with run.problem.session():
         run.find_blocks()
     return {b.verdict for b in run.blocks.values()} | ({"error"} if run.error else set())
 

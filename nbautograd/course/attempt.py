@@ -84,7 +84,7 @@ class Attempt:
         """The inputs of several random points."""
         return (self.point(number) for number in range(count))
 
-    def subject(self, inputs: tuple[Any, ...]) -> Problem:
+    def problem(self, inputs: tuple[Any, ...]) -> Problem:
         """Return the call as the checker's probes take it."""
         return Problem(self.fn, tuple(_flat_copy(item) for item in inputs), self.seed)
 

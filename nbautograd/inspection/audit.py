@@ -657,39 +657,39 @@ def _rows(item: Tensor, batch: int) -> Tensor:
 
 def _along(target: Any, inputs: tuple[Any, ...]) -> GradcheckReport:
     """Compare gradients with differences along random directions, each with cotangents of its own."""
-    subject = Problem(target, inputs)
-    agreed: dict[int, list[bool]] = {which: [] for which in range(len(subject.differentiable))}
+    problem = Problem(target, inputs)
+    agreed: dict[int, list[bool]] = {which: [] for which in range(len(problem.differentiable))}
     worst: dict[str, Any] = {}
-    with subject.session():
-        outputs = subject.call()
+    with problem.session():
+        outputs = problem.call()
         for seed in range(DIRECTIONS):
-            v = cotangents(subject, outputs, seed)
-            gradients = subject.vjp(outputs, v)
+            v = cotangents(problem, outputs, seed)
+            gradients = problem.vjp(outputs, v)
             for which, gradient in enumerate(gradients):
-                found = directional_derivative(subject, subject.inputs, which, v, 17 * seed + 3)
+                found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3)
                 if found is not None and not found.agrees(gradient):  # or kinks were met on the way
-                    found = directional_derivative(subject, subject.inputs, which, v, 17 * seed + 3, scale=SHORT)
+                    found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3, scale=SHORT)
                 if found is None:
                     continue
                 agreed[which].append(found.agrees(gradient))
                 if not agreed[which][-1] and not worst:
-                    worst = {"input": subject.input_names[subject.differentiable[which]], "slope": f"{found.slope:.4g}"}
+                    worst = {"input": problem.input_names[problem.differentiable[which]], "slope": f"{found.slope:.4g}"}
     clear = [answers for answers in agreed.values() if answers]
-    described = (subject.name, subject.input_names, subject.output_names)
+    described = (problem.name, problem.input_names, problem.output_names)
     wrong = [answers for answers in clear if len(answers) > 1 and sum(answers) <= len(answers) // 2]
     if wrong:
         finding = Finding(ALONG, "bug", "audit.wrong_along", worst)
-        return _short_report(*described, "wrong", subject, findings=(finding,))
+        return _short_report(*described, "wrong", problem, findings=(finding,))
     if len(clear) < len(agreed) or not all(all(answers) for answers in clear):
-        return _short_report(*described, "cannot tell", subject, reason=Phrase("audit.unclear_along"))
-    return _short_report(*described, "right", subject)
+        return _short_report(*described, "cannot tell", problem, reason=Phrase("audit.unclear_along"))
+    return _short_report(*described, "right", problem)
 
 
 def _short_report(
-    name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], verdict: Verdict, subject: Problem, **facts: Any
+    name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], verdict: Verdict, problem: Problem, **facts: Any
 ) -> GradcheckReport:
     return GradcheckReport(
-        name, verdict, input_names=inputs, output_names=outputs, source=subject.source, order=1, **facts
+        name, verdict, input_names=inputs, output_names=outputs, source=problem.source, order=1, **facts
     )
 
 

@@ -105,33 +105,33 @@ def symmetric(item: Tensor) -> bool:
 
 def runs_once(target: Any, inputs: tuple[Any, ...]) -> bool:
     """Return True for a backward that works, and raises when it is run again."""
-    subject = Problem(target, inputs)
-    with subject.session():
-        outputs = subject.call()
-        v = cotangents(subject, outputs, 0)
+    problem = Problem(target, inputs)
+    with problem.session():
+        outputs = problem.call()
+        v = cotangents(problem, outputs, 0)
         try:
-            subject.vjp(outputs, v)
+            problem.vjp(outputs, v)
         except Exception:
             return False
         with contextlib.suppress(Exception):
-            subject.vjp(outputs, v)
+            problem.vjp(outputs, v)
             return False
     return True
 
 
 def read_elsewhere(target: Any, inputs: tuple[Any, ...]) -> str:
     """Return the name of an input that forward gives the same result for, and backward a gradient; empty for none."""
-    subject = Problem(target, inputs)
-    with subject.session():
-        outputs = subject.call()
-        gradients = subject.vjp(outputs, cotangents(subject, outputs, 0))
-        for which, gradient in zip(subject.differentiable, gradients, strict=True):
-            moved = subject.fresh()
+    problem = Problem(target, inputs)
+    with problem.session():
+        outputs = problem.call()
+        gradients = problem.vjp(outputs, cotangents(problem, outputs, 0))
+        for which, gradient in zip(problem.differentiable, gradients, strict=True):
+            moved = problem.fresh()
             with torch.no_grad():
                 moved[which].add_(torch.rand_like(moved[which]))
-            same = all(torch.equal(y, z) for y, z in zip(outputs, subject.call(moved), strict=True))
+            same = all(torch.equal(y, z) for y, z in zip(outputs, problem.call(moved), strict=True))
             if same and gradient is not None and bool(gradient.any()):
-                return subject.input_names[which]
+                return problem.input_names[which]
     return ""
 
 
@@ -168,14 +168,14 @@ def same_function(own: tuple[Any, tuple[Any, ...]], doubled: tuple[Any, tuple[An
     return all(close(a, b) for a, b in pairs)
 
 
-def _values(subject: Problem, weights: list[Tensor | None]) -> list[Tensor | None]:
+def _values(problem: Problem, weights: list[Tensor | None]) -> list[Tensor | None]:
     """Return outputs, and the gradients for random cotangents: those in ``weights``, which the first call fills."""
-    with subject.session():
-        outputs = subject.call()
+    with problem.session():
+        outputs = problem.call()
         if not weights:
-            weights.extend(cotangents(subject, outputs, 0))
+            weights.extend(cotangents(problem, outputs, 0))
         own = [v if v is None else v.to(y.dtype) for v, y in zip(weights, outputs, strict=True)]
-        return [*(y.detach() for y in outputs), *subject.vjp(outputs, own)]
+        return [*(y.detach() for y in outputs), *problem.vjp(outputs, own)]
 
 
 def close(a: Tensor | None, b: Tensor | None) -> bool:

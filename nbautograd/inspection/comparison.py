@@ -91,21 +91,21 @@ def compare(
         >>> nbautograd.compare(torch.square, lambda x: x * x, (x,)).agree
         True
     """
-    subjects = Problem(fn, inputs), Problem(reference, inputs)
-    with watched(), subjects[0].session(), subjects[1].session():
-        sides = _Side(subjects[0], subjects[0].input_names), _Side(subjects[1], subjects[0].input_names)
+    problems = Problem(fn, inputs), Problem(reference, inputs)
+    with watched(), problems[0].session(), problems[1].session():
+        sides = _Side(problems[0], problems[0].input_names), _Side(problems[1], problems[0].input_names)
         more = max(sides, key=lambda side: len(side.differentiable))
-        weights = [c for c in cotangents(more.subject, more.outputs, more.subject.seed) if c is not None]
+        weights = [c for c in cotangents(more.problem, more.outputs, more.problem.seed) if c is not None]
         for side in sides:
             side.differentiate(weights)
         seconds = _time(sides, weights)
-    return _compared(names or (subjects[0].name, subjects[1].name), sides, seconds)
+    return _compared(names or (problems[0].name, problems[1].name), sides, seconds)
 
 
 def _compared(names: tuple[str, str], sides: tuple[_Side, _Side], seconds: tuple[float, float]) -> Comparison:
     first, second = sides
-    kept = tuple(first.subject.input_names[i] for i in first.subject.differentiable)
-    output_names = first.subject.output_names
+    kept = tuple(first.problem.input_names[i] for i in first.problem.differentiable)
+    output_names = first.problem.output_names
     outputs_agree = tuple(map(_close, first.outputs, second.outputs))
     gradients_agree = tuple(map(_close, first.gradients, second.gradients))
     as_many = len(first.outputs) == len(second.outputs) and len(first.gradients) == len(second.gradients)
@@ -131,32 +131,32 @@ class _Side:
     """One of the two callables; lives only while ``compare`` runs.
 
     Args:
-        subject: what is called.
+        problem: what is called.
         names: of the inputs in both graphs.
     """
 
-    def __init__(self, subject: Problem, names: tuple[str, ...]) -> None:
-        self.subject = subject
+    def __init__(self, problem: Problem, names: tuple[str, ...]) -> None:
+        self.problem = problem
         with _saved_storages() as saved:  # a call of its own: saved tensors that went through a hook cannot be shown
-            subject.call()
+            problem.call()
         self.saved_bytes = sum(saved.values())
-        self.outputs: Outputs = subject.call()
+        self.outputs: Outputs = problem.call()
         labels = dict(zip(names, self.outputs.inputs, strict=False))
-        labels.update(zip(subject.output_names, self.outputs, strict=False))
+        labels.update(zip(problem.output_names, self.outputs, strict=False))
         self.graph = graph(list(self.outputs), names=labels)
-        self.differentiable = [self.outputs[i] for i in subject.differentiable_outputs(self.outputs)]
+        self.differentiable = [self.outputs[i] for i in problem.differentiable_outputs(self.outputs)]
         self.gradients: Gradients = ()
 
     def differentiate(self, weights: list[torch.Tensor]) -> None:
         """Take the gradients for these cotangents, one per differentiable output."""
-        self.gradients = self.subject.vjp(self.outputs, self._spread(self.outputs, weights))
+        self.gradients = self.problem.vjp(self.outputs, self._spread(self.outputs, weights))
 
     def once(self, weights: list[torch.Tensor]) -> float:
         """Seconds of one forward and one backward."""
-        given = self.subject.fresh()
-        leaves = [given[i] for i in self.subject.differentiable]
+        given = self.problem.fresh()
+        leaves = [given[i] for i in self.problem.differentiable]
         start = time.perf_counter()
-        outputs = self.subject.evaluate(given)
+        outputs = self.problem.evaluate(given)
         pairs = [(y, c) for y, c in zip(outputs, self._spread(outputs, weights), strict=True) if c is not None]
         if pairs:
             torch.autograd.grad([y for y, _ in pairs], leaves, [c for _, c in pairs], allow_unused=True)
@@ -164,8 +164,8 @@ class _Side:
 
     def _spread(self, outputs: Sequence[torch.Tensor], weights: list[torch.Tensor]) -> list[torch.Tensor | None]:
         """The cotangents by output; one of its own where this side's output has another shape or dtype."""
-        spread = cotangents(self.subject, outputs, self.subject.seed)
-        for i, weight in zip(self.subject.differentiable_outputs(outputs), weights, strict=False):
+        spread = cotangents(self.problem, outputs, self.problem.seed)
+        for i, weight in zip(self.problem.differentiable_outputs(outputs), weights, strict=False):
             if weight.shape == outputs[i].shape and weight.dtype == outputs[i].dtype:
                 spread[i] = weight
         return spread

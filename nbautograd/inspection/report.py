@@ -191,14 +191,14 @@ class _Run:
     """
 
     def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], names: Mapping[str, Any]) -> None:
-        self.subject = Problem(fn, inputs)
+        self.problem = Problem(fn, inputs)
         self.notes: list[Phrase] = []
         self.graph: AutogradGraph | None = None
         self.calls = CallLog()
         try:
-            self.subject.call()  # shows which Function takes part, and whether leaves have to be cloned first
-            given = self.subject.fresh()
-            self.labels = _labels(self.subject, given, inputs, names)
+            self.problem.call()  # shows which Function takes part, and whether leaves have to be cloned first
+            given = self.problem.fresh()
+            self.labels = _labels(self.problem, given, inputs, names)
             self.calls = self._recorded(given)
         except OutOfBudgetError:
             self.notes.append(Phrase("inspection.stopped"))
@@ -206,44 +206,44 @@ class _Run:
     @property
     def name(self) -> str:
         """Name of the Function."""
-        return self.subject.name
+        return self.problem.name
 
     @property
     def cls(self) -> type | None:
         """The Function class, or the only one that took part; None when there is none."""
-        return self.subject.cls
+        return self.problem.cls
 
     def _recorded(self, given: tuple[Any, ...]) -> CallLog:
         if self.cls is None:
             self.notes.append(Phrase("inspection.no_function"))
-            with self.subject.session():
+            with self.problem.session():
                 self._differentiate(given)
             return CallLog()
-        with self.subject.session(recorded=True), recording(self.cls) as log:
+        with self.problem.session(recorded=True), recording(self.cls) as log:
             self._differentiate(given)
         return CallLog(log.calls, log.dropped, log.engine, log.problems)
 
     def _differentiate(self, given: tuple[Any, ...]) -> None:
-        outputs = self.subject.call(given)
-        positions = self.subject.differentiable_outputs(outputs)
+        outputs = self.problem.call(given)
+        positions = self.problem.differentiable_outputs(outputs)
         if not positions:
             self.notes.append(Phrase("inspection.no_graph", function=self.name))
             return
-        leaves = [given[i] for i in self.subject.differentiable]
+        leaves = [given[i] for i in self.problem.differentiable]
         roots = [outputs[i] for i in positions]
         # from a generator of their own: after torch.manual_seed(0) the global one would draw the user's tensors again
-        drawn = [c for c in cotangents(self.subject, outputs, self.subject.seed) if c is not None]
-        names = {**{self.subject.output_names[i]: outputs[i] for i in positions}, **self.labels}
+        drawn = [c for c in cotangents(self.problem, outputs, self.problem.seed) if c is not None]
+        names = {**{self.problem.output_names[i]: outputs[i] for i in positions}, **self.labels}
         self.graph = backward(roots, drawn, inputs=leaves, names=names, raises=False)
 
 
 def _labels(
-    subject: Problem, given: tuple[Any, ...], inputs: tuple[Any, ...], names: Mapping[str, Any]
+    problem: Problem, given: tuple[Any, ...], inputs: tuple[Any, ...], names: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Names for the leaves of the graph: the user's variables where the inputs are some, else forward's arguments."""
     variables = {id(value): name for name, value in names.items() if not name.startswith("_")}
     labels = {}
-    for copy, original, argument in zip(given, inputs, subject.input_names, strict=True):
+    for copy, original, argument in zip(given, inputs, problem.input_names, strict=True):
         labels[variables.get(id(original), argument)] = copy
     return labels
 

@@ -280,7 +280,7 @@ def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, 
     block = report.blocks.get(place)
     if block is None or not (0 <= row < block.shape[0] and 0 <= col < block.shape[1]):
         raise InputError("widgets.no_block")
-    curves = entry_curve.entry_curves(entry_curve.subject_of(report), place, (row, col))
+    curves = entry_curve.entry_curves(entry_curve.problem_of(report), place, (row, col))
     claimed, found = (float(part([row], [col])[0, 0].real) for part in (block.analytical, block.numerical))
     drawn = {
         name: EntryCurveState(center=plain(curve.center), plus=array(curve.plus), minus=array(curve.minus))
@@ -296,7 +296,7 @@ def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> Elsewhere
     seed = question.get("seed")
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise InputError("widgets.no_block")
-    subject = entry_curve.subject_of(report)
-    other = gradcheck(subject.fn, entry_curve.random_inputs(subject, seed), order=1, seed=seed)
+    problem = entry_curve.problem_of(report)
+    other = gradcheck(problem.fn, entry_curve.random_inputs(problem, seed), order=1, seed=seed)
     blocks = [OtherBlock(name=block_name(b), verdict=b.verdict, wrong=b.wrong) for b in other.blocks.values()]
     return ElsewhereAnswer(verdict=other.verdict, headline=answer(other).headline, blocks=blocks)

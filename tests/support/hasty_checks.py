@@ -82,8 +82,8 @@ def _hidden(one: Mistake) -> bool:
     around = (forward.__globals__.get(name) for name in forward.__code__.co_names)
     if any(isinstance(value, Tensor) and value.requires_grad for value in around):
         return True
-    subject = Problem(one.fn, one.inputs())
-    given, run = subject.fresh(), forward_without_autograd(subject)
+    problem = Problem(one.fn, one.inputs())
+    given, run = problem.fresh(), forward_without_autograd(problem)
     assert run is not None
     return any(id(leaf) not in {id(x) for x in given} for leaf in graph_leaves(run(*given)))
 

@@ -109,7 +109,7 @@ def test_another_point_is_judged_on_its_own() -> None:
 def test_the_function_goes_with_its_report() -> None:
     cls = squared()
     report, kept = nbautograd.gradcheck(cls, point()), weakref.ref(cls)
-    assert entry_curve.subject_of(report).cls is cls
+    assert entry_curve.problem_of(report).cls is cls
     del cls, report
     gc.collect()
     assert kept() is None
@@ -120,7 +120,7 @@ def test_large_inputs_are_not_kept() -> None:
         torch.sin, torch.zeros(entry_curve.LARGEST + 1, dtype=torch.float64, requires_grad=True)
     )
     with pytest.raises(InputError, match="no longer available"):
-        entry_curve.subject_of(report)
+        entry_curve.problem_of(report)
 
 
 def test_what_became_of_it_since_the_last_check(samples: Any) -> None:

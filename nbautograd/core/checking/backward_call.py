@@ -30,13 +30,13 @@ def nodes(tensors: Sequence[Tensor]) -> list[Any]:
     return [node for node in graph_nodes(tensors) if isinstance(getattr(node, "_forward_cls", None), type)]
 
 
-def own_node(subject: Problem, outputs: Sequence[Tensor]) -> Any:
+def own_node(problem: Problem, outputs: Sequence[Tensor]) -> Any:
     """The node of the Function that is checked; None when there is none, or more than one."""
-    found = [n for n in nodes(outputs) if subject.cls is None or n._forward_cls is subject.cls]
+    found = [n for n in nodes(outputs) if problem.cls is None or n._forward_cls is problem.cls]
     return found[0] if len(found) == 1 else None
 
 
-def tensors_on_ctx(subject: Problem, node: Any) -> Iterator[tuple[str, Tensor]]:
+def tensors_on_ctx(problem: Problem, node: Any) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors that ctx holds, with the names of the source."""
     if node is None:
         return
@@ -44,7 +44,7 @@ def tensors_on_ctx(subject: Problem, node: Any) -> Iterator[tuple[str, Tensor]]:
         saved = node.saved_tensors
     except RuntimeError:
         saved = ()
-    names = subject.source.saved if subject.source is not None else None
+    names = problem.source.saved if problem.source is not None else None
     for k, tensor in enumerate(saved):
         if isinstance(tensor, Tensor):
             yield (names[k] if names is not None and k < len(names) else f"saved_tensors[{k}]"), tensor
@@ -90,11 +90,11 @@ class Observed:
     gradients: tuple[Tensor | None, ...] = ()
 
 
-def observe(subject: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
+def observe(problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
     """Run backward once through the engine and keep what went in and out of the user's method."""
-    node, seen = own_node(subject, outputs), Observed()
+    node, seen = own_node(problem, outputs), Observed()
     if node is None:
-        seen.gradients = pull(subject, outputs, cotangents)
+        seen.gradients = pull(problem, outputs, cotangents)
         return seen
     original = user_backward(type(node)._forward_cls)
 
@@ -107,7 +107,7 @@ def observe(subject: Problem, outputs: Outputs, cotangents: Sequence[Tensor | No
         return result
 
     with backward_replaced(node, watching):
-        seen.gradients = pull(subject, outputs, cotangents)
+        seen.gradients = pull(problem, outputs, cotangents)
     return seen
 
 
@@ -118,19 +118,19 @@ def _differs(now: Any, was: tuple[Tensor, int] | None) -> bool:
 
 
 def pull(
-    subject: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None], seed: int | None = None
+    problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None], seed: int | None = None
 ) -> tuple[Tensor | None, ...]:
     """Gradients of the differentiable inputs as copies of their own, with the generators seeded as asked.
 
     The cotangents are copied as well (strides kept), so that a backward that writes into them does no harm.
     """
-    leaves = [outputs.inputs[i] for i in subject.differentiable]
+    leaves = [outputs.inputs[i] for i in problem.differentiable]
     pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if c is not None and o.requires_grad]
     if not pairs:
         return (None,) * len(leaves)
-    seed_all(subject.seed if seed is None else seed)
+    seed_all(problem.seed if seed is None else seed)
     tensors, grads = zip(*((o, _copy(c)) for o, c in pairs), strict=True)
-    subject.meter.count()
+    problem.meter.count()
     found = gradients(tensors, leaves, grads)
     return tuple(None if g is None else g.detach().clone() for g in found)
 
@@ -140,10 +140,10 @@ def _copy(c: Tensor) -> Tensor:
     return c if not dense else (c if 0 in c.stride() else c.clone())
 
 
-def cotangents(subject: Problem, outputs: Sequence[Tensor], seed: int, only: int | None = None) -> list[Tensor | None]:
+def cotangents(problem: Problem, outputs: Sequence[Tensor], seed: int, only: int | None = None) -> list[Tensor | None]:
     """Random cotangents of both signs, one per output that can take one (or for one output only)."""
     generator = torch.Generator().manual_seed(seed + 7919)
-    takes = subject.differentiable_outputs(outputs)
+    takes = problem.differentiable_outputs(outputs)
     return [
         torch.randn(o.shape, generator=generator, dtype=o.dtype).to(o.device)
         if k in takes and (only is None or only == k)

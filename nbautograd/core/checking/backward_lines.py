@@ -57,17 +57,17 @@ class Step:
     seen: Any
 
 
-def steps(subject: Problem, look: Look, only: int | None = None) -> list[Step]:
+def steps(problem: Problem, look: Look, only: int | None = None) -> list[Step]:
     """Run backward once and look at it after each line; nothing is seen where a debugger is at work.
 
     Args:
-        subject: what is checked.
+        problem: what is checked.
         look: is given the line that ran, the local variables, ctx and the grad_outputs; what it returns is what is
             seen. The first step is before the first line.
         only: the one output that a gradient arrives at; None for all.
     """
-    outputs = subject.call()
-    node = own_node(subject, outputs)
+    outputs = problem.call()
+    node = own_node(problem, outputs)
     if node is None or sys.gettrace() is not None:
         return []
     original, found = user_backward(type(node)._forward_cls), list[Step]()
@@ -90,7 +90,7 @@ def steps(subject: Problem, look: Look, only: int | None = None) -> list[Step]:
             sys.settrace(None)
 
     with contextlib.suppress(Exception), backward_replaced(node, traced):
-        pull(subject, outputs, cotangents(subject, outputs, subject.seed + 41, only))
+        pull(problem, outputs, cotangents(problem, outputs, problem.seed + 41, only))
     return found if len(found) < TRACED_STATEMENTS else []
 
 
@@ -114,9 +114,9 @@ def generators(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[An
     return [torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate(), own]  # type: ignore[index]
 
 
-def last_line(subject: Problem, only: int) -> int | None:
+def last_line(problem: Problem, only: int) -> int | None:
     """Return the line with which backward ended where a gradient arrives at one output only."""
-    seen = steps(subject, lambda *_: None, only)
+    seen = steps(problem, lambda *_: None, only)
     return seen[-1].line if seen else None
 
 
@@ -143,33 +143,33 @@ def state_line(cls: type | None) -> int | None:
     return min(lines, default=None)
 
 
-def line_of_change(subject: Problem, look: Look) -> int | None:
+def line_of_change(problem: Problem, look: Look) -> int | None:
     """Return the first line after which something else is seen than before backward; None where none is."""
-    seen = steps(subject, look)
+    seen = steps(problem, look)
     return next((step.line for step in seen[1:] if step.seen != seen[0].seen), None)
 
 
-def backward_tree(subject: Problem) -> ast.FunctionDef | None:
+def backward_tree(problem: Problem) -> ast.FunctionDef | None:
     """Return the syntax of the user's backward, with line numbers of its cell or file."""
-    if subject.cls is None:
+    if problem.cls is None:
         return None
-    code = getattr(inspect.unwrap(user_backward(subject.cls)), "__code__", None)
+    code = getattr(inspect.unwrap(user_backward(problem.cls)), "__code__", None)
     node = None if code is None else user_source.method_at(code)
     return node if isinstance(node, ast.FunctionDef) else None
 
 
-def return_statement(subject: Problem) -> Returned | None:
+def return_statement(problem: Problem) -> Returned | None:
     """Return what the last ``return`` of backward gives, with its line."""
-    function = backward_tree(subject)
+    function = backward_tree(problem)
     found = [] if function is None else user_source.returns(function)
     value = found[-1].value if found else None
     items = value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
     return Returned(None, found[-1].lineno, ", ".join(map(ast.unparse, items))) if items else None
 
 
-def marking_line(subject: Problem) -> int | None:
+def marking_line(problem: Problem) -> int | None:
     """Return the line of forward or setup_context that marks outputs as non-differentiable."""
-    codes = {} if subject.cls is None else methods_of(subject.cls).codes
+    codes = {} if problem.cls is None else methods_of(problem.cls).codes
     trees = (user_source.method_at(codes[name]) for name in ("forward", "setup_context") if name in codes)
     calls = (
         call for tree in trees if tree is not None for call in user_source.calls_of(tree, "mark_non_differentiable")
@@ -177,14 +177,14 @@ def marking_line(subject: Problem) -> int | None:
     return next((call.lineno for call in calls), None)
 
 
-def saving_line(subject: Problem, attribute: str) -> int | None:
+def saving_line(problem: Problem, attribute: str) -> int | None:
     """Return the line of forward or setup_context that keeps something for backward.
 
     Args:
-        subject: what is checked.
+        problem: what is checked.
         attribute: of ctx by which backward gets it: ``"saved_tensors"``, or any that is assigned to.
     """
-    codes = {} if subject.cls is None else methods_of(subject.cls).codes
+    codes = {} if problem.cls is None else methods_of(problem.cls).codes
     trees = [user_source.method_at(codes[name]) for name in ("setup_context", "forward") if name in codes]
     found = [tree for tree in trees if tree is not None]
     if attribute == "saved_tensors":
@@ -194,11 +194,11 @@ def saving_line(subject: Problem, attribute: str) -> int | None:
     return next((n.lineno for n in stores), None)
 
 
-def rounding_line(subject: Problem) -> int | None:
+def rounding_line(problem: Problem) -> int | None:
     """Return the first line that names a dtype of half precision: of backward, else of what saves for it."""
-    codes = {} if subject.cls is None else methods_of(subject.cls).codes
+    codes = {} if problem.cls is None else methods_of(problem.cls).codes
     saving = (user_source.method_at(codes[name]) for name in ("setup_context", "forward") if name in codes)
-    for function in (backward_tree(subject), *saving):
+    for function in (backward_tree(problem), *saving):
         named = [n for n in ast.walk(function) if isinstance(n, ast.Attribute)] if function is not None else []
         lines = [n.lineno for n in named if n.attr in ("half", "float16", "bfloat16")]
         if lines:
@@ -206,22 +206,22 @@ def rounding_line(subject: Problem) -> int | None:
     return None
 
 
-def written(subject: Problem, known: Returned, wrong: Array) -> Returned:
+def written(problem: Problem, known: Returned, wrong: Array) -> Returned:
     """Return the statement that last wrote the wrong elements of a returned value, where it was written in parts.
 
     Of a value that was made to be filled, or copied to be changed, and whose wrong elements nobody wrote afterwards it
     is the last statement that wrote others: the one that should have reached them.
 
     Args:
-        subject: what is checked.
+        problem: what is checked.
         known: the value's name and where it was assigned.
         wrong: which elements of the gradient are wrong, in its shape.
     """
-    function = backward_tree(subject)
+    function = backward_tree(problem)
     if known.name is None or function is None:
         return known
     writes = _Writes(known.name)
-    seen = steps(subject, writes.look)
+    seen = steps(problem, writes.look)
     if not seen or not writes.parts:
         return known
     statements = [n for n in ast.walk(function) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))]

@@ -38,12 +38,12 @@ UNASKED = {*UNSTEADY, "undefined_grad"}
 
 
 def diagnose(
-    subject: Problem, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None] = lambda: None
+    problem: Problem, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None] = lambda: None
 ) -> Iterator[Finding]:
     """Say why a backward is wrong, or what is risky about it, finding by finding.
 
     Args:
-        subject: what was checked; a session of it must be open.
+        problem: what was checked; a session of it must be open.
         blocks: with their verdicts; may be empty when no Jacobian could be had.
         between: called between two probes; what it raises ends the search.
 
@@ -53,43 +53,43 @@ def diagnose(
     Raises:
         Exception: the user's own, from ``forward``.
     """
-    outputs, found = first_run(subject)
+    outputs, found = first_run(problem)
     yield from found
     if outputs is None:
         return
-    if not all(agree_bitwise(a, b) for a, b in zip(outputs, subject.call(), strict=True)):
+    if not all(agree_bitwise(a, b) for a, b in zip(outputs, problem.call(), strict=True)):
         # what changes from call to call cannot be compared; the verdict says so
-        yield phrases.about(subject, "nondeterministic_forward", phrases.forward_line(subject))
+        yield phrases.about(problem, "nondeterministic_forward", phrases.forward_line(problem))
         return
     between()
-    first = tuple(before_values(subject, outputs))
+    first = tuple(before_values(problem, outputs))
     yield from first
     between()
     if not any(f.code in UNASKED and f.kind == "bug" for f in first):
-        nonlinear = tuple(quietly(lambda: linearity(subject, outputs)))
+        nonlinear = tuple(quietly(lambda: linearity(problem, outputs)))
         yield from nonlinear
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
         between()
-        yield from _values(subject, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
+        yield from _values(problem, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
     steady = not any(f.code in (*UNSTEADY, "mutates_grad_output") and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
-    yield from after_values(subject, outputs, blocks, between) if steady else ()
+    yield from after_values(problem, outputs, blocks, between) if steady else ()
 
 
-def _values(subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
     flat = [b for b in blocks.values() if b.verdict == "flat"]
     for block in flat:
         where = (block.output, block.input)
         yield Finding("surrogate", "lint", "causes.surrogate", {"input": block.input_name}, where)
     if not any(b.verdict == "mismatch" for b in blocks.values()):
         return
-    seen = observe(subject, outputs, cotangents(subject, outputs, subject.seed))
+    seen = observe(problem, outputs, cotangents(problem, outputs, problem.seed))
     none: frozenset[int] = frozenset()
-    if subject.direct and seen.returned is not None:
+    if problem.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
-    changed, terms = changed_after_saving(subject), evidence.terms(subject, outputs)
-    elsewhere = Once(_elsewhere(subject, blocks))
-    for finding in causes(subject, blocks, terms, elsewhere, none):
+    changed, terms = changed_after_saving(problem), evidence.terms(problem, outputs)
+    elsewhere = Once(_elsewhere(problem, blocks))
+    for finding in causes(problem, blocks, terms, elsewhere, none):
         yield _explained(finding, changed)
 
 
@@ -109,30 +109,30 @@ class Once:
             yield self._known[k]
 
 
-def _elsewhere(subject: Problem, blocks: Blocks) -> Iterator[Place]:
+def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
     """Yield checks near the inputs, at values of both signs, at other arguments and sizes, about thresholds."""
-    seed = subject.seed + 71
+    seed = problem.seed + 71
     if sum(b.entries for b in blocks.values()) > CONFIRMED:
-        subject = other_points.shrunk(subject, LARGE, SHORT, seed)
+        problem = other_points.shrunk(problem, LARGE, SHORT, seed)
 
     def sizes(k: int) -> Iterator[Call]:
-        return ((subject, inputs) for inputs in itertools.islice(other_points.together(subject, seed + k), SIZES))
+        return ((problem, inputs) for inputs in itertools.islice(other_points.together(problem, seed + k), SIZES))
 
     def single_sizes(k: int) -> Iterator[Call]:
-        chosen = itertools.islice(other_points.groups(subject, seed), SIZES)
-        return ((subject, other_points.resized(subject, group, change, seed + k)) for group, change in chosen)
+        chosen = itertools.islice(other_points.groups(problem, seed), SIZES)
+        return ((problem, other_points.resized(problem, group, change, seed + k)) for group, change in chosen)
 
     def values(k: int) -> Iterator[Call]:
-        near = other_points.nearby_inputs(subject, seed + 5 * k + 1)
-        return iter(((subject, near), (subject, other_points.in_domain(subject, seed + 5 * k + 2))))
+        near = other_points.nearby_inputs(problem, seed + 5 * k + 1)
+        return iter(((problem, near), (problem, other_points.in_domain(problem, seed + 5 * k + 2))))
 
     def arguments(k: int) -> Iterator[Call]:
         others = other_points.other_arguments, other_points.other_data
-        return ((other, inputs) for made in others for _, other, inputs in made(subject, seed + 5 * k + 3))
+        return ((other, inputs) for made in others for _, other, inputs in made(problem, seed + 5 * k + 3))
 
     def spread(k: int) -> Iterator[Call]:
-        thresholds = evidence.constants(subject)
-        return ((subject, inputs) for inputs in other_points.spread(subject, thresholds, seed + 5 * k + 4))
+        thresholds = evidence.constants(problem)
+        return ((problem, inputs) for inputs in other_points.spread(problem, thresholds, seed + 5 * k + 4))
 
     for made in (values, arguments, sizes, single_sizes, spread):
         for number, call in enumerate(made(0)):

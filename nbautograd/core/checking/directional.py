@@ -53,7 +53,7 @@ class DirectionalDerivative:
 
 
 def directional_derivative(
-    subject: Problem,
+    problem: Problem,
     inputs: Sequence[Any],
     which: int,
     cotangents: Sequence[Tensor | None],
@@ -66,7 +66,7 @@ def directional_derivative(
     """Differentiate <v, f> in a random direction; None where differences are not clear (kink, noise, no domain).
 
     Args:
-        subject: what is checked.
+        problem: what is checked.
         inputs: the point.
         which: number of the input that moves, among the differentiable ones.
         cotangents: one per output, what <v, f(x)> is made with.
@@ -76,7 +76,7 @@ def directional_derivative(
         exact: True to allow a gradient the rounding of differences alone, and not that of coarse numbers in backward.
         scale: of the direction; a short one passes fewer kinks.
     """
-    position = subject.differentiable[which]
+    position = problem.differentiable[which]
     x = inputs[position].detach()
     u = scale * random_direction(x, seed)
     u = u if lay is None else lay(u)  # a direction that the layout can follow
@@ -85,23 +85,23 @@ def directional_derivative(
         given = [copy(item) for item in inputs]
         given[position] = (x + h * u).requires_grad_()
         if lay is not None:
-            given = [_laid(item, lay) if k in subject.differentiable else item for k, item in enumerate(given)]
+            given = [_laid(item, lay) if k in problem.differentiable else item for k, item in enumerate(given)]
         with torch.no_grad():
-            return inner_product(subject.evaluate(tuple(given)), cotangents)
+            return inner_product(problem.evaluate(tuple(given)), cotangents)
 
-    found = slope_at_zero(value, _size(subject, inputs, cotangents), x.dtype)
+    found = slope_at_zero(value, _size(problem, inputs, cotangents), x.dtype)
     if found is None:
         return None
     # each term of <g, u> is as coarse as what backward computes with
-    coarse = 0.0 if exact else subject.casts.backward
+    coarse = 0.0 if exact else problem.casts.backward
     rel = max(found.agreement, (BACKWARD_ROUNDINGS if coarse < HALF else BACKWARD_ROUNDINGS_OF_HALF) * coarse)
     return DirectionalDerivative(which, u, found.value, found.error, rel)
 
 
-def _size(subject: Problem, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:
+def _size(problem: Problem, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:
     """The sum over outputs of <|v|, |y|>: what <v, y> is a difference of."""
     with torch.no_grad():
-        outputs = subject.evaluate(tuple(copy(item) for item in inputs))
+        outputs = problem.evaluate(tuple(copy(item) for item in inputs))
     return sum(float((y.abs() * v.abs()).sum()) for y, v in zip(outputs, cotangents, strict=True) if v is not None)
 
 
@@ -131,7 +131,7 @@ class DerivativeInside:
     by_backward: float
 
 
-def derivative_inside(subject: Problem, outputs: Outputs, output: int, which: int) -> DerivativeInside | None:
+def derivative_inside(problem: Problem, outputs: Outputs, output: int, which: int) -> DerivativeInside | None:
     """Compare backward with differences along directions inside the domain of forward.
 
     A constraint between the entries of an input (a symmetric matrix, probabilities that sum to one) refuses the step
@@ -139,7 +139,7 @@ def derivative_inside(subject: Problem, outputs: Outputs, output: int, which: in
     another, until forward takes all of a kind.
 
     Args:
-        subject: what is checked; a session of it must be open.
+        problem: what is checked; a session of it must be open.
         outputs: of a call with the inputs.
         output: position of the output.
         which: number of the input among the differentiable ones.
@@ -147,9 +147,9 @@ def derivative_inside(subject: Problem, outputs: Outputs, output: int, which: in
     Returns:
         None where forward takes no kind of direction, or where backward agrees along some only.
     """
-    x = subject.inputs[subject.differentiable[which]].detach()
+    x = problem.inputs[problem.differentiable[which]].detach()
     for kind, project in _projections(x):
-        pairs = [_along(subject, outputs, (output, which), project, seed) for seed in range(DIRECTIONS)]
+        pairs = [_along(problem, outputs, (output, which), project, seed) for seed in range(DIRECTIONS)]
         found = [pair for pair in pairs if pair is not None]
         if len(found) < DIRECTIONS:
             continue
@@ -172,28 +172,28 @@ def _projections(x: Tensor) -> Iterator[tuple[str, Project]]:
 
 
 def _along(
-    subject: Problem, outputs: Outputs, where: tuple[int, int], project: Project, seed: int
+    problem: Problem, outputs: Outputs, where: tuple[int, int], project: Project, seed: int
 ) -> tuple[DirectionalDerivative, Tensor | None] | None:
     """Return the derivative along one projected direction, and the gradient that it is compared with."""
     output, which = where
-    generator = torch.Generator().manual_seed(subject.seed + 31 * seed + 5)
-    y, position = outputs[output], subject.differentiable[which]
+    generator = torch.Generator().manual_seed(problem.seed + 31 * seed + 5)
+    y, position = outputs[output], problem.differentiable[which]
     v: list[Tensor | None] = [None] * len(outputs)
     v[output] = torch.randn(y.shape, generator=generator, dtype=y.dtype)
-    x = subject.inputs[position].detach()
-    u = project(random_direction(x, subject.seed + 17 * seed + 3))
+    x = problem.inputs[position].detach()
+    u = project(random_direction(x, problem.seed + 17 * seed + 3))
 
     def value(h: float) -> float:
-        given = [copy(item, False) for item in subject.inputs]
+        given = [copy(item, False) for item in problem.inputs]
         given[position] = x + h * u
         try:
             with torch.no_grad():
-                return inner_product(subject.evaluate(tuple(given)), v)
+                return inner_product(problem.evaluate(tuple(given)), v)
         except Exception:
             return math.nan
 
-    found = slope_at_zero(value, _size(subject, subject.inputs, v), x.dtype)
+    found = slope_at_zero(value, _size(problem, problem.inputs, v), x.dtype)
     if found is None:
         return None
-    gradient = subject.vjp(outputs, v)[which]
+    gradient = problem.vjp(outputs, v)[which]
     return DirectionalDerivative(which, u, found.value, found.error, found.agreement), gradient

@@ -22,31 +22,31 @@ LARGEST = 100_000  # elements of all inputs together
 STEPS = 10.0 ** -np.arange(0, 12.5, 0.5)  # from 1 to 1e-12
 PRECISIONS = (torch.float64, torch.float32)
 
-_subjects: OrderedDict[int, tuple[weakref.ref[Any], Problem]] = OrderedDict()
+_problems: OrderedDict[int, tuple[weakref.ref[Any], Problem]] = OrderedDict()
 
 
-def remember_problem(report: Any, subject: Problem) -> None:
+def remember_problem(report: Any, problem: Problem) -> None:
     """Remember what a report is about until the report is gone, for the last reports and inputs that are not large."""
-    if sum(item.numel() for item in subject.inputs if isinstance(item, Tensor)) > LARGEST:
+    if sum(item.numel() for item in problem.inputs if isinstance(item, Tensor)) > LARGEST:
         return
     key = id(report)
     # as a default, for modules are emptied when Python ends, and reports may be gone later
-    forget = lambda _gone, subjects=_subjects: subjects.pop(key, None)  # noqa: E731
-    _subjects[key] = weakref.ref(report, forget), subject
-    while len(_subjects) > MOST_REPORTS:
-        _subjects.popitem(last=False)
+    forget = lambda _gone, problems=_problems: problems.pop(key, None)  # noqa: E731
+    _problems[key] = weakref.ref(report, forget), problem
+    while len(_problems) > MOST_REPORTS:
+        _problems.popitem(last=False)
 
 
-def subject_of(report: Any) -> Problem:
-    """The subject of a report.
+def problem_of(report: Any) -> Problem:
+    """The problem of a report.
 
     Raises:
         InputError: when it is not known any more, as in a kernel that did not make the report.
     """
-    reference, subject = _subjects.get(id(report), (None, None))
-    if reference is None or subject is None or reference() is not report:
+    reference, problem = _problems.get(id(report), (None, None))
+    if reference is None or problem is None or reference() is not report:
         raise InputError("checking.not_kept")
-    return subject
+    return problem
 
 
 @dataclass(frozen=True)
@@ -63,39 +63,39 @@ class EntryCurve:
     minus: Array
 
 
-def entry_curves(subject: Problem, block: tuple[int, int], entry: tuple[int, int]) -> dict[str, EntryCurve]:
+def entry_curves(problem: Problem, block: tuple[int, int], entry: tuple[int, int]) -> dict[str, EntryCurve]:
     """The forward along one input element, by precision; a precision that forward refuses is left out.
 
     Args:
-        subject: what was checked.
+        problem: what was checked.
         block: positions of the output and the input.
         entry: numbers of the output's element (row) and the input's (column); complex ones count as pairs.
     """
-    with subject.session(), torch.no_grad():
-        curves = {str(d).removeprefix("torch."): _curve(subject, block, entry, d) for d in PRECISIONS}
+    with problem.session(), torch.no_grad():
+        curves = {str(d).removeprefix("torch."): _curve(problem, block, entry, d) for d in PRECISIONS}
     return {name: curve for name, curve in curves.items() if curve is not None}
 
 
-def _curve(subject: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve | None:
+def _curve(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve | None:
     try:
-        return _sampled(subject, block, entry, dtype)
+        return _sampled(problem, block, entry, dtype)
     except (RuntimeError, TypeError, ValueError):
         return None
 
 
-def _sampled(subject: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve:
+def _sampled(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve:
     center, plus, minus = (
-        np.array([_value(subject, block, entry, dtype, float(t)) for t in moves]) for moves in ((0.0,), STEPS, -STEPS)
+        np.array([_value(problem, block, entry, dtype, float(t)) for t in moves]) for moves in ((0.0,), STEPS, -STEPS)
     )
     return EntryCurve(float(center[0]), plus, minus)
 
 
-def _value(subject: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype, move: float) -> float:
-    given = [_in_precision(prepared_inputs.copy(item), dtype) for item in subject.inputs]
+def _value(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype, move: float) -> float:
+    given = [_in_precision(prepared_inputs.copy(item), dtype) for item in problem.inputs]
     moved = to_array(given[block[1]])
     moved.reshape(-1)[entry[1]] += move
     given[block[1]] = from_array(moved, given[block[1]])
-    output = subject.evaluate(tuple(given))[block[0]]
+    output = problem.evaluate(tuple(given))[block[0]]
     return float(to_real(output).reshape(-1)[entry[0]])
 
 
@@ -107,12 +107,12 @@ def _in_precision(item: Any, dtype: torch.dtype) -> Any:
     return item.detach().to(dtype) if item.is_floating_point() else item
 
 
-def random_inputs(subject: Problem, seed: int) -> tuple[Any, ...]:
+def random_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
     """Other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
     generator = torch.Generator().manual_seed(seed)
     return tuple(
         torch.randn(item.shape, generator=generator, dtype=item.dtype).to(item.device).requires_grad_()
-        if k in subject.differentiable
+        if k in problem.differentiable
         else item
-        for k, item in enumerate(subject.fresh())
+        for k, item in enumerate(problem.fresh())
     )

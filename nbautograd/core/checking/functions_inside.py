@@ -72,21 +72,21 @@ def check_functions_inside(run: GradcheckRun, check: Check) -> tuple[CheckedInsi
         check: checks a Function class at these arguments. An interrupt ends this, and the run is incomplete.
 
     Returns:
-        One per class. When none is wrong by itself, the run's subject no longer speaks for any class.
+        One per class. When none is wrong by itself, the run's problem no longer speaks for any class.
     """
-    subject, outputs = run.subject, run.outputs
+    problem, outputs = run.problem, run.outputs
     differs = any(block.verdict == "mismatch" for block in run.blocks.values())
     cut = any(y.is_floating_point() and not y.requires_grad for y in outputs or ())
-    if subject.direct or outputs is None or not subject.has_functions or not (differs or cut):
+    if problem.direct or outputs is None or not problem.has_functions or not (differs or cut):
         return ()
     checked: list[CheckedInside] = []
     with run.interruptible():
-        calls = _calls_inside(subject, sorted(functions_of(outputs), key=lambda cls: cls.__name__))
+        calls = _calls_inside(problem, sorted(functions_of(outputs), key=lambda cls: cls.__name__))
         checked.extend(_checked(cls, found, check) for cls, found in calls.items())  # what came stays
     if not differs:  # then nothing else concerns this callable
         return tuple(c for c in checked if c.wrong is not None and c.wrong.findings[0].code == "nondiff_marked_wrongly")
     if all(one.wrong is None for one in checked):
-        subject.disown()
+        problem.disown()
     return tuple(checked)
 
 
@@ -110,7 +110,7 @@ def with_findings_inside(
         note = Finding("functions_right_inside", "note", "checking.functions_right_inside", {"functions": names})
         return ranked((*found, note))
     causes = [(one.cls, one.wrong.findings[0]) for one in checked if one.wrong is not None]
-    if run.subject.cls is not None:
+    if run.problem.cls is not None:
         told = {finding.code for finding in found}
         known = any(f.code in told for one in checked if one.wrong is not None for f in one.wrong.findings)
         causes = [] if known or any(finding.fix is not None for finding in found) else causes
@@ -142,14 +142,14 @@ def _checked(cls: type, calls: CallsOfClass, check: Check) -> CheckedInside:
 def _disturbed(cls: type, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Return True if the gradient of one call becomes another where the other call comes before its backward."""
     with contextlib.suppress(Exception):
-        subject, between = Problem(cls, one), Problem(cls, other)
-        with subject.state.put_back(), subject.session():
-            first, again, last = subject.call(), subject.call(), subject.call()
-            v = cotangents(subject, first, subject.seed)
-            alone, repeated = pull(subject, first, v), pull(subject, again, v)
+        problem, between = Problem(cls, one), Problem(cls, other)
+        with problem.state.put_back(), problem.session():
+            first, again, last = problem.call(), problem.call(), problem.call()
+            v = cotangents(problem, first, problem.seed)
+            alone, repeated = pull(problem, first, v), pull(problem, again, v)
             between.call()
-            rel, low = gradient_tolerance(last, subject.inputs), rounding_level(last, subject.inputs)
-            return _agree(alone, repeated, rel, low) and not _agree(alone, pull(subject, last, v), rel, low)
+            rel, low = gradient_tolerance(last, problem.inputs), rounding_level(last, problem.inputs)
+            return _agree(alone, repeated, rel, low) and not _agree(alone, pull(problem, last, v), rel, low)
     return False
 
 
@@ -183,8 +183,8 @@ def _double(item: Any) -> Any:
     return item.detach().double().requires_grad_(item.requires_grad)
 
 
-def _calls_inside(subject: Problem, classes: Sequence[type]) -> dict[type, CallsOfClass]:
-    """Call the subject once more and copy what each class is called with."""
+def _calls_inside(problem: Problem, classes: Sequence[type]) -> dict[type, CallsOfClass]:
+    """Call the problem once more and copy what each class is called with."""
     calls = {cls: CallsOfClass() for cls in classes}
     room = BYTES
 
@@ -200,7 +200,7 @@ def _calls_inside(subject: Problem, classes: Sequence[type]) -> dict[type, Calls
     with contextlib.ExitStack() as stack:
         for cls in classes:
             stack.enter_context(_forward_watched(cls, seen))
-        subject.call()
+        problem.call()
     return calls
 
 

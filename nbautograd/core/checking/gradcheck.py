@@ -45,23 +45,23 @@ def gradcheck(
         raise CallError("checking.order_unknown", given=repr(order))
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell:
         run = GradcheckRun(Problem(fn, inputs, seed), atol, rtol, eps, tell=tell)
-        clock.codes |= codes_of(run.subject.fn)
+        clock.codes |= codes_of(run.problem.fn)
         report = _reported(run, order, given, start, clock)
-    entry_curve.remember_problem(report, run.subject)
+    entry_curve.remember_problem(report, run.problem)
     return report
 
 
 def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, clock: Clock) -> GradcheckReport:
     """Find, judge and explain the blocks; findings are cut to the hints given, time counts from the start."""
-    with run.subject.session():
+    with run.problem.session():
         run.find_blocks()
         run.add_curves()
 
         def known(verdict: Verdict, reason: Phrase | str = "") -> None:
             clock.verdict_known()
             so_far = GradcheckReport(
-                run.subject.name, verdict, (), dict(run.blocks), run.subject.input_names, run.subject.output_names,
-                run.subject.seed, time.perf_counter() - start, source=run.subject.source, reason=reason, order=order,
+                run.problem.name, verdict, (), dict(run.blocks), run.problem.input_names, run.problem.output_names,
+                run.problem.seed, time.perf_counter() - start, source=run.problem.source, reason=reason, order=order,
             )  # fmt: skip
             run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
@@ -83,9 +83,9 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
         findings = (*findings, lacking)
     second = None if second is None else dataclasses.replace(second, findings=limit_findings(second.findings, given))
     return GradcheckReport(
-        run.subject.name, verdict, limit_findings(findings, given), run.blocks, run.subject.input_names,
-        run.subject.output_names, run.subject.seed, time.perf_counter() - start, run.complete, second,
-        run.subject.source, reason, order,
+        run.problem.name, verdict, limit_findings(findings, given), run.blocks, run.problem.input_names,
+        run.problem.output_names, run.problem.seed, time.perf_counter() - start, run.complete, second,
+        run.problem.source, reason, order,
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def _functions_inside(run: GradcheckRun, given: Hints, clock: Clock) -> tuple[Ch
     """Check the Functions that a callable with a wrong gradient calls inside, in first order."""
 
     def check(cls: type, arguments: tuple[Any, ...]) -> GradcheckReport:
-        alone = GradcheckRun(Problem(cls, arguments, run.subject.seed), run.atol, run.rtol, None)
+        alone = GradcheckRun(Problem(cls, arguments, run.problem.seed), run.atol, run.rtol, None)
         return _reported(alone, 1, given, time.perf_counter(), clock)
 
     return check_functions_inside(run, check)
@@ -123,12 +123,12 @@ def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianRepor
     """
     with watched() as tell:
         run = GradcheckRun(Problem(fn, inputs), None, None, eps, judge=False, tell=tell)
-        with run.subject.session():
+        with run.problem.session():
             run.find_blocks()
     if run.error is not None:
         raise run.error
     fields = JacobianBlock.__dataclass_fields__
     plain = {k: JacobianBlock(**{name: getattr(b, name) for name in fields}) for k, b in run.blocks.items()}
-    report = JacobianReport(run.subject.name, plain, run.complete)
-    entry_curve.remember_problem(report, run.subject)
+    report = JacobianReport(run.problem.name, plain, run.complete)
+    entry_curve.remember_problem(report, run.problem)
     return report

@@ -17,7 +17,7 @@ from nbautograd.core.checking.problem import Problem
 Slot = tuple[int, int]  # (input, dimension)
 
 
-def nearby_inputs(subject: Problem, seed: int) -> tuple[Any, ...]:
+def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
     """Return the inputs with other values of the same signs and about the same size where they require grad.
 
     What needs no gradient stays: a mask, a label or a rotation is a fair argument only as it is.
@@ -29,26 +29,26 @@ def nearby_inputs(subject: Problem, seed: int) -> tuple[Any, ...]:
         factor = torch.rand(item.shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
         return (item.detach() * factor.to(real.device, real.dtype)).requires_grad_()
 
-    return tuple(other(item) if i in subject.differentiable else item for i, item in enumerate(subject.fresh()))
+    return tuple(other(item) if i in problem.differentiable else item for i, item in enumerate(problem.fresh()))
 
 
-def points(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
+def points(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Inputs of the same shapes: near the user's twice, then of both signs."""
     for k in range(2):
-        yield nearby_inputs(subject, seed + k)
+        yield nearby_inputs(problem, seed + k)
     generator = torch.Generator().manual_seed(seed + 2)
-    yield tuple(_signed(item, generator) for item in subject.inputs)
+    yield tuple(_signed(item, generator) for item in problem.inputs)
 
 
-def in_domain(subject: Problem, seed: int) -> tuple[Any, ...]:
+def in_domain(problem: Problem, seed: int) -> tuple[Any, ...]:
     """Return inputs of both signs where the inputs given have both, and near them where all are of one sign."""
     generator = torch.Generator().manual_seed(seed)
-    near = nearby_inputs(subject, seed)
-    given = zip(subject.inputs, near, strict=True)
+    near = nearby_inputs(problem, seed)
+    given = zip(problem.inputs, near, strict=True)
     return tuple(_signed(item, generator) if _both_signs(item) else other for item, other in given)
 
 
-def spread(subject: Problem, thresholds: Iterable[float], seed: int) -> Iterator[tuple[Any, ...]]:
+def spread(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator[tuple[Any, ...]]:
     """Yield inputs that tell conditions apart: near the given ones without zeros; then on both sides of thresholds.
 
     What holds exactly where a value is zero, or above a number of the code, has to hold there too. Each element is
@@ -76,8 +76,8 @@ def spread(subject: Problem, thresholds: Iterable[float], seed: int) -> Iterator
         signs = 1 if _both_signs(item) else item.detach().sign()
         return (values * signs).to(item).requires_grad_()
 
-    yield tuple(map(filled, nearby_inputs(subject, seed)))
-    yield tuple(map(scattered, subject.fresh()))
+    yield tuple(map(filled, nearby_inputs(problem, seed)))
+    yield tuple(map(scattered, problem.fresh()))
 
 
 def _both_signs(item: Any) -> bool:
@@ -101,26 +101,26 @@ def _thinned(item: Any) -> Any:
     return (item.detach() * there).requires_grad_()
 
 
-def fresh(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
+def fresh(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Yield inputs that no edit has met: small, usual and large values of both signs, zeros, these and larger sizes."""
-    grown = [g for g in (resized(subject, group, 4, seed) for group in alike(subject)) if works(subject, g)]
-    places = [subject.inputs, *(nearby_inputs(subject, seed + k) for k in (5, 6)), *grown]
+    grown = [g for g in (resized(problem, group, 4, seed) for group in alike(problem)) if works(problem, g)]
+    places = [problem.inputs, *(nearby_inputs(problem, seed + k) for k in (5, 6)), *grown]
     yield from places[1:]
-    yield tuple(map(_thinned, nearby_inputs(subject, seed + 7)))
-    for k, (given, scale) in enumerate(itertools.product([subject.inputs, *grown], (0.4, 1.0, 2.5))):
+    yield tuple(map(_thinned, nearby_inputs(problem, seed + 7)))
+    for k, (given, scale) in enumerate(itertools.product([problem.inputs, *grown], (0.4, 1.0, 2.5))):
         generator = torch.Generator().manual_seed(seed + 30 + k)
         yield tuple(_signed(item, generator, scale) for item in given)
 
 
-def together(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
+def together(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Inputs of other sizes, all dimensions of one size moved alike, where the forward takes them."""
-    for group in alike(subject):
-        inputs = resized(subject, group, 1, seed)
-        if works(subject, inputs):
+    for group in alike(problem):
+        inputs = resized(problem, group, 1, seed)
+        if works(problem, inputs):
             yield inputs
 
 
-def other_arguments(subject: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+def other_arguments(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     """Yield the name of an argument that is no tensor, and a problem with inputs where it is another.
 
     True becomes False, a whole number the next and the one before of its sign (not 0: what is multiplied by it tells
@@ -128,29 +128,29 @@ def other_arguments(subject: Problem, seed: int) -> Iterator[tuple[str, Problem,
     ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Of a callable around one Function the arguments that it
     gives to that Function are changed.
     """
-    for i, item in enumerate(subject.inputs):
+    for i, item in enumerate(problem.inputs):
         for value in _others(item):
-            inputs = list(nearby_inputs(subject, seed + i))
+            inputs = list(nearby_inputs(problem, seed + i))
             inputs[i] = value
-            if works(subject, tuple(inputs)):
-                yield subject.input_names[i], subject, tuple(inputs)
-    if subject.cls is not None and not subject.direct:
-        yield from _arguments_inside(subject, seed)
+            if works(problem, tuple(inputs)):
+                yield problem.input_names[i], problem, tuple(inputs)
+    if problem.cls is not None and not problem.direct:
+        yield from _arguments_inside(problem, seed)
 
 
-def _arguments_inside(subject: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+def _arguments_inside(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     given: list[tuple[Any, ...]] = []
-    with _apply_replaced(subject.cls, lambda args: given.append(args) or args):  # type: ignore[func-returns-value]
-        subject.call()
-    own = [item for item in subject.inputs if not isinstance(item, Tensor)]  # handed on, and changed from outside
+    with _apply_replaced(problem.cls, lambda args: given.append(args) or args):  # type: ignore[func-returns-value]
+        problem.call()
+    own = [item for item in problem.inputs if not isinstance(item, Tensor)]  # handed on, and changed from outside
     for k, item in enumerate(given[0]) if len(given) == 1 else ():
         for value in _others(item) if not any(item is known for known in own) else ():
-            other = Problem(_Changed(subject, k, value), subject.inputs, subject.seed)
-            inputs = nearby_inputs(subject, seed + k)
+            other = Problem(_Changed(problem, k, value), problem.inputs, problem.seed)
+            inputs = nearby_inputs(problem, seed + k)
             with contextlib.suppress(Exception):
                 other.call()
-                names = subject.source.inputs if subject.source is not None else ()
-                if other.cls is subject.cls and works(other, inputs):
+                names = problem.source.inputs if problem.source is not None else ()
+                if other.cls is problem.cls and works(other, inputs):
                     yield names[k] if k < len(names) else str(k), other, inputs
 
 
@@ -158,15 +158,15 @@ class _Changed:
     """The callable of a problem, which gives its Function another value for one argument.
 
     Args:
-        subject: whose callable it is.
+        problem: whose callable it is.
         position: of the argument.
         value: in its place.
     """
 
-    def __init__(self, subject: Problem, position: int, value: Any) -> None:
-        self._fn, self._cls, self._position, self._value = subject.fn, subject.cls, position, value
+    def __init__(self, problem: Problem, position: int, value: Any) -> None:
+        self._fn, self._cls, self._position, self._value = problem.fn, problem.cls, position, value
         with contextlib.suppress(TypeError, ValueError):  # so that the inputs keep their names
-            self.__signature__ = inspect.signature(getattr(subject.fn, "forward", subject.fn))
+            self.__signature__ = inspect.signature(getattr(problem.fn, "forward", problem.fn))
 
     def __call__(self, *inputs: Any) -> Any:
         """Call it."""
@@ -200,7 +200,7 @@ def _others(item: Any) -> tuple[Any, ...]:
     return (1.5 * item,) if isinstance(item, float) and item else ()
 
 
-def other_data(subject: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+def other_data(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     """Yield the name of a tensor that needs no gradient, the problem, and inputs where it is another that is as fair.
 
     Labels, indices and masks are drawn anew from their own values, each once where each was there once. The rows of
@@ -209,12 +209,12 @@ def other_data(subject: Problem, seed: int) -> Iterator[tuple[str, Problem, tupl
     there is one about these values.
     """
     generator = torch.Generator().manual_seed(seed + 23)
-    for i, item in enumerate(subject.inputs):
-        if isinstance(item, Tensor) and i not in subject.differentiable and item.numel():
-            inputs = list(nearby_inputs(subject, seed + i))
+    for i, item in enumerate(problem.inputs):
+        if isinstance(item, Tensor) and i not in problem.differentiable and item.numel():
+            inputs = list(nearby_inputs(problem, seed + i))
             inputs[i] = _other_data(item, generator)
-            if not torch.equal(inputs[i], item) and works(subject, tuple(inputs)):
-                yield subject.input_names[i], subject, tuple(inputs)
+            if not torch.equal(inputs[i], item) and works(problem, tuple(inputs)):
+                yield problem.input_names[i], problem, tuple(inputs)
 
 
 def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
@@ -229,15 +229,15 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
     return pool[draw(len(pool), generator=generator)].reshape(item.shape)
 
 
-def other_dimensions(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
+def other_dimensions(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Yield inputs of which those that require grad, or all tensors, have one dimension more or one less in front."""
-    tensors = tuple(i for i, x in enumerate(subject.inputs) if isinstance(x, Tensor))
-    for which in dict.fromkeys((subject.differentiable, tensors)):
+    tensors = tuple(i for i, x in enumerate(problem.inputs) if isinstance(x, Tensor))
+    for which in dict.fromkeys((problem.differentiable, tensors)):
         for change in (_stacked, _first):
-            inputs = nearby_inputs(subject, seed)
+            inputs = nearby_inputs(problem, seed)
             if all(change is _stacked or inputs[i].dim() > 1 for i in which):
                 changed = tuple(change(x) if i in which else x for i, x in enumerate(inputs))
-                if works(subject, changed):
+                if works(problem, changed):
                     yield changed
 
 
@@ -250,43 +250,43 @@ def _first(item: Tensor) -> Tensor:
     return item[0].detach().clone().requires_grad_(item.requires_grad)
 
 
-def alike(subject: Problem) -> Iterator[tuple[Slot, ...]]:
+def alike(problem: Problem) -> Iterator[tuple[Slot, ...]]:
     """The dimensions of the inputs, those of the same size together."""
-    slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
-    for size in dict.fromkeys(subject.inputs[i].shape[d] for i, d in slots):
-        yield tuple(s for s in slots if subject.inputs[s[0]].shape[s[1]] == size)
+    slots = [(i, d) for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    for size in dict.fromkeys(problem.inputs[i].shape[d] for i, d in slots):
+        yield tuple(s for s in slots if problem.inputs[s[0]].shape[s[1]] == size)
 
 
-def apart(subject: Problem, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
+def apart(problem: Problem, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
     """Inputs of other sizes, as few dimensions moved as the forward allows: grown, and of size one."""
-    for group, change in itertools.islice(groups(subject, seed), most):
-        yield resized(subject, group, change, seed)
-        single = resized(subject, group, 0, seed)
-        if works(subject, single):
+    for group, change in itertools.islice(groups(problem, seed), most):
+        yield resized(problem, group, change, seed)
+        single = resized(problem, group, 0, seed)
+        if works(problem, single):
             yield single
 
 
-def doubled(subject: Problem, seed: int, most: int = 6) -> Iterator[tuple[Any, ...]]:
+def doubled(problem: Problem, seed: int, most: int = 6) -> Iterator[tuple[Any, ...]]:
     """Inputs with one size doubled at a time, as few dimensions as the forward allows: none of size one."""
-    for group, _ in itertools.islice(groups(subject, seed), most):
-        size = subject.inputs[group[0][0]].shape[group[0][1]]
+    for group, _ in itertools.islice(groups(problem, seed), most):
+        size = problem.inputs[group[0][0]].shape[group[0][1]]
         if size > 1:
-            inputs = resized(subject, group, size, seed)
-            if works(subject, inputs):
+            inputs = resized(problem, group, size, seed)
+            if works(problem, inputs):
                 yield inputs
 
 
-def groups(subject: Problem, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]]:
+def groups(problem: Problem, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]]:
     """The smallest sets of dimensions whose sizes can grow together, and by how much: by one, or to the double."""
-    slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    slots = [(i, d) for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
     free: list[Slot] = []
     for count in (1, 2, 3):
         for group in itertools.combinations([s for s in slots if s not in free], count):
-            sizes = {subject.inputs[i].shape[d] for i, d in group}
-            if len(sizes) > 1 or _torn(subject, group, slots):
+            sizes = {problem.inputs[i].shape[d] for i, d in group}
+            if len(sizes) > 1 or _torn(problem, group, slots):
                 continue
             for change in (1, *sizes - {0, 1}):
-                if works(subject, resized(subject, group, change, seed)):
+                if works(problem, resized(problem, group, change, seed)):
                     free.extend(group)
                     yield group, change
                     break
@@ -294,49 +294,49 @@ def groups(subject: Problem, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]
             return
 
 
-def _torn(subject: Problem, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
+def _torn(problem: Problem, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
     """Return True where indices or masks would get another size than what they belong to."""
-    size = subject.inputs[group[0][0]].shape[group[0][1]]
-    alike = {s for s in slots if subject.inputs[s[0]].shape[s[1]] == size}
-    fixed = {s for s in alike if not subject.inputs[s[0]].is_floating_point() and not subject.inputs[s[0]].is_complex()}
+    size = problem.inputs[group[0][0]].shape[group[0][1]]
+    alike = {s for s in slots if problem.inputs[s[0]].shape[s[1]] == size}
+    fixed = {s for s in alike if not problem.inputs[s[0]].is_floating_point() and not problem.inputs[s[0]].is_complex()}
     return bool(fixed) and fixed != alike and (not fixed <= set(group) or set(group) <= fixed)
 
 
-def shrunk(subject: Problem, largest: int, size: int, seed: int) -> Problem:
-    """Return the subject with its long dimensions cut down, where it has many elements and the forward allows it.
+def shrunk(problem: Problem, largest: int, size: int, seed: int) -> Problem:
+    """Return the problem with its long dimensions cut down, where it has many elements and the forward allows it.
 
     Args:
-        subject: what was checked.
+        problem: what was checked.
         largest: number of elements of all inputs together up to which it stays as it is.
         size: of the longest dimension then; dimensions of different sizes stay different.
         seed: of the values.
     """
-    small = subject
-    for k, group in enumerate(alike(subject)):
+    small = problem
+    for k, group in enumerate(alike(problem)):
         if sum(x.numel() for x in small.inputs if isinstance(x, Tensor)) <= largest:
             break
         before = small.inputs[group[0][0]].shape[group[0][1]]
         inputs = resized(small, group, size - k - before, seed) if before > size > k else small.inputs
         if works(small, inputs):
-            small = Problem(subject.fn, inputs, subject.seed)
+            small = Problem(problem.fn, inputs, problem.seed)
             small.call()
     return small
 
 
-def works(subject: Problem, inputs: tuple[Any, ...]) -> bool:
+def works(problem: Problem, inputs: tuple[Any, ...]) -> bool:
     """Return True where the forward takes these inputs."""
     try:
-        outputs = subject.call(inputs)
+        outputs = problem.call(inputs)
     except Exception:
         return False
     return any(y.requires_grad for y in outputs)
 
 
-def resized(subject: Problem, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
+def resized(problem: Problem, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
     """The inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
     generator = torch.Generator().manual_seed(seed + 17)
     given = []
-    for i, item in enumerate(subject.inputs):
+    for i, item in enumerate(problem.inputs):
         dims = [d for k, d in group if k == i]
         given.append(_resized(item, dims, change, generator) if isinstance(item, Tensor) else item)
     return tuple(given)

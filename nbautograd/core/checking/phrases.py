@@ -14,23 +14,23 @@ from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import Returned
 
 
-def returned(subject: Problem, position: int) -> Returned | None:
+def returned(problem: Problem, position: int) -> Returned | None:
     """Return the source's expression of this input's gradient, where the input is an argument of forward."""
-    argument = subject.arguments.get(position)
-    return None if argument is None else rules.returned(subject.source, argument)
+    argument = problem.arguments.get(position)
+    return None if argument is None else rules.returned(problem.source, argument)
 
 
-def value(subject: Problem, position: int, written: Returned | None = None) -> Phrase:
+def value(problem: Problem, position: int, written: Returned | None = None) -> Phrase:
     """Name the gradient of an input, by the source where the input is an argument of forward.
 
     Args:
-        subject: what is checked.
+        problem: what is checked.
         position: of the input.
         written: the statement that computed it, or for an input that is no argument the one that all come from.
     """
-    argument, name = subject.arguments.get(position), subject.input_names[position]
+    argument, name = problem.arguments.get(position), problem.input_names[position]
     if argument is not None:
-        return rules.value_returned(subject.source, argument, written)
+        return rules.value_returned(problem.source, argument, written)
     if written is None:
         return Phrase("causes.value_of_input", input=name)
     expression = rules.short(written.expression or "")
@@ -42,26 +42,26 @@ def shapes(known: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"`{name}` {list(shape)}" for name, shape in known.items())
 
 
-def backward_line(subject: Problem) -> int | None:
+def backward_line(problem: Problem) -> int | None:
     """The line of ``def backward``."""
-    return None if subject.source is None else subject.source.line("backward")
+    return None if problem.source is None else problem.source.line("backward")
 
 
-def forward_line(subject: Problem) -> int | None:
+def forward_line(problem: Problem) -> int | None:
     """The line of ``def forward``."""
-    return None if subject.source is None else subject.source.lines.get("forward")
+    return None if problem.source is None else problem.source.lines.get("forward")
 
 
-def jvp_line(subject: Problem) -> int | None:
+def jvp_line(problem: Problem) -> int | None:
     """The line of ``def jvp``."""
-    return None if subject.source is None else subject.source.lines.get("jvp")
+    return None if problem.source is None else problem.source.lines.get("jvp")
 
 
-def seen(subject: Problem, line: int | None = None) -> Seen:
+def seen(problem: Problem, line: int | None = None) -> Seen:
     """Return the place of a break of the contract: the line of backward if none is given."""
-    return Seen(line or backward_line(subject))
+    return Seen(line or backward_line(problem))
 
 
-def about(subject: Problem, code: str, line: int | None = None, sentence: str = "", **params: Any) -> Finding:
+def about(problem: Problem, code: str, line: int | None = None, sentence: str = "", **params: Any) -> Finding:
     """Return a finding on the whole Function: the sentence of its code, the line of backward if none is given."""
-    return rules.broken(code, seen(subject, line), sentence, **params)
+    return rules.broken(code, seen(problem, line), sentence, **params)

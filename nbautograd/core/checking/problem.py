@@ -114,9 +114,9 @@ class Problem:
     Example:
         >>> import torch
         >>> from nbautograd.core.checking.problem import Problem
-        >>> subject = Problem(lambda x: x * x, torch.tensor([3.0], requires_grad=True))
-        >>> outputs = subject.call()
-        >>> subject.vjp(outputs, [torch.ones(1)])
+        >>> problem = Problem(lambda x: x * x, torch.tensor([3.0], requires_grad=True))
+        >>> outputs = problem.call()
+        >>> problem.vjp(outputs, [torch.ones(1)])
         (tensor([6.]),)
     """
 
@@ -190,7 +190,7 @@ class Problem:
 
         Args:
             inputs: what to call it with.
-            seed: given to the generators in place of the subject's own.
+            seed: given to the generators in place of the problem's own.
 
         Returns:
             The output tensors, flat and in order (lists, tuples and dicts opened, other objects left out).

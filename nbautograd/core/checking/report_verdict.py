@@ -29,13 +29,13 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
         mend: adds fixes to findings; None spends no time on looking for one.
         known: called with a verdict of "wrong" as soon as nothing can change it any more.
     """
-    if run.error is not None and run.subject.read_outside:
-        return tuple(inputs_outside(run.subject))  # the copies that the check handed on may be what it raised for
+    if run.error is not None and run.problem.read_outside:
+        return tuple(inputs_outside(run.problem))  # the copies that the check handed on may be what it raised for
     if run.error is not None:
-        explained = (explain(run.error, run.subject),)
+        explained = (explain(run.error, run.problem),)
         try:
             known("wrong")
-            return explained if mend is None else mend(run.subject, explained)
+            return explained if mend is None else mend(run.problem, explained)
         except KeyboardInterrupt:
             run.interrupted()
             return explained
@@ -62,11 +62,11 @@ def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Find
     try:
         if run.complete:
             run.start_diagnosis(PROBES)
-            with run.subject.session():
-                found.extend(diagnose(run.subject, run.blocks, between))  # what came stays
+            with run.problem.session():
+                found.extend(diagnose(run.problem, run.blocks, between))  # what came stays
                 if any(f.kind == "bug" for f in found):
                     known("wrong")
-                return ranked(found) if mend is None else mend(run.subject, ranked(found))
+                return ranked(found) if mend is None else mend(run.problem, ranked(found))
     except KeyboardInterrupt:
         run.interrupted()
     return ranked(found)
@@ -76,7 +76,7 @@ def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:
     """Tell what directions inside the domain showed where forward refuses to have single entries moved."""
     for where, inside in run.inside.items():
         params = {
-            "input": run.subject.input_names[where[1]],
+            "input": run.problem.input_names[where[1]],
             "raised": phrases.short(run.raised, 120),
             "kind": Phrase(f"checking.inside_{inside.kind}"),
             "slope": f"{inside.slope:.6g}",
@@ -91,7 +91,7 @@ def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:
 def _symmetric_findings(run: GradcheckRun) -> Iterator[Finding]:
     """Tell where a gradient is right as that of a function of symmetric matrices."""
     for where in run.symmetric:
-        params = {"input": run.subject.input_names[where[1]]}
+        params = {"input": run.problem.input_names[where[1]]}
         yield Finding("right_for_symmetric", "note", "checking.symmetric", params, where)
 
 
@@ -106,7 +106,7 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
                 and statement.apart > 1e-4
             ):
                 params = {"input": block.input_name, "apart": f"{100 * min(statement.apart, 1.0):.2g} %"}
-                line = phrases.jvp_line(run.subject)
+                line = phrases.jvp_line(run.problem)
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 
@@ -118,12 +118,12 @@ def second_order_report(run: GradcheckRun, asked: bool = False) -> GradcheckRepo
         asked: True when second derivatives count.
     """
     try:
-        found = second_order(run.subject, asked)
+        found = second_order(run.problem, asked)
         if not budget.ended():
             return found
     except KeyboardInterrupt:
         run.interrupted()
-    return stopped_report(run.subject) if budget.ended() and asked else None
+    return stopped_report(run.problem) if budget.ended() and asked else None
 
 
 def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
@@ -176,10 +176,10 @@ def verdict(
 
 def _coarsest(run: GradcheckRun) -> str:
     """Return the name of the coarsest dtype among inputs, outputs and what forward and backward round to inside."""
-    ends = [run.subject.inputs[i] for i in run.subject.differentiable]
+    ends = [run.problem.inputs[i] for i in run.problem.differentiable]
     outputs = run.outputs or ()
-    ends += [outputs[i] for i in run.subject.differentiable_outputs(outputs)]
-    return str(max(*(t.dtype for t in ends), run.subject.casts.dtype, key=spacing)).removeprefix("torch.")
+    ends += [outputs[i] for i in run.problem.differentiable_outputs(outputs)]
+    return str(max(*(t.dtype for t in ends), run.problem.casts.dtype, key=spacing)).removeprefix("torch.")
 
 
 def reason(block: Block, dtype: str, raised: str = "") -> Phrase:

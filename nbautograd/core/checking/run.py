@@ -43,10 +43,10 @@ class _Pairs(TypedDict):
 
 
 class GradcheckRun:
-    """Finds and judges all blocks of a subject.
+    """Finds and judges all blocks of a problem.
 
     Args:
-        subject: what is checked.
+        problem: what is checked.
         atol, rtol, eps: as given to ``gradcheck``.
         judge: False to leave out the second look and the verdicts.
         tell: called with (steps done, steps in all, what is being done).
@@ -64,14 +64,14 @@ class GradcheckRun:
 
     def __init__(
         self,
-        subject: Problem,
+        problem: Problem,
         atol: float | None,
         rtol: float | None,
         eps: float | None,
         judge: bool = True,
         tell: Tell | None = None,
     ) -> None:
-        self.subject, self.eps, self.judge = subject, eps, judge
+        self.problem, self.eps, self.judge = problem, eps, judge
         self.atol, self.rtol = atol, rtol
         self.blocks: dict[tuple[int, int], Block] = {}
         self.outputs: Outputs | None = None
@@ -133,31 +133,31 @@ class GradcheckRun:
         if self.assembly is None:
             return
         for (i, j), matrices in self.assembly.partial.items():
-            where = (self.assembly.wanted[i], self.subject.differentiable[j])
+            where = (self.assembly.wanted[i], self.problem.differentiable[j])
             if where not in self.blocks:
                 about = self._described((i, j), where, matrices)
                 self.blocks[where] = Block(*about, matrices, "undecided", "interrupted", **self._pairs(where))
 
     def _run(self) -> None:
         try:
-            self.outputs = self.subject.call()
+            self.outputs = self.problem.call()
         except Exception as error:
-            if from_forward(error, self.subject.cls) or not contract_broken(error):
+            if from_forward(error, self.problem.cls) or not contract_broken(error):
                 raise
             self.error = error
             return
         if self.judge:
-            ends = (*self.outputs, *(self.subject.inputs[i] for i in self.subject.differentiable))
+            ends = (*self.outputs, *(self.problem.inputs[i] for i in self.problem.differentiable))
             self.lacking = budget.bytes_lacking(sum(map(real_size, ends)))
             self.complete = self.lacking is None
             if not self.complete:
                 return
         try:
-            self.assembly = assembly = Assembly(self.subject, self.outputs, self.eps, self.progress)
+            self.assembly = assembly = Assembly(self.problem, self.outputs, self.eps, self.progress)
             forward = assembly.forward
             self.progress.plan([math.prod(shape) for shape in forward.shapes], [point.size for point in forward.points])
             for (i, j), raw in assembly.blocks():
-                where = (assembly.wanted[i], self.subject.differentiable[j])
+                where = (assembly.wanted[i], self.problem.differentiable[j])
                 self.blocks[where] = self._block((i, j), where, raw)
                 self.raws[where] = raw
         except Exception as error:
@@ -189,7 +189,7 @@ class GradcheckRun:
         """Return a block's positions, names, shapes, structure and number of entries."""
         assert self.assembly is not None
         shapes = self.assembly.forward.shapes[ij[0]], self.assembly.forward.points[ij[1]].shape
-        names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
+        names = self.problem.output_names[where[0]], self.problem.input_names[where[1]]
         return *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1]))
 
     def _pairs(self, where: tuple[int, int]) -> _Pairs:
@@ -202,8 +202,8 @@ class GradcheckRun:
         assert self.outputs is not None
         assert self.assembly is not None
         ends = self.outputs.inputs[where[1]], self.outputs[where[0]]
-        precision = max(*map(epsilon, ends), self.subject.casts.coarsest)
-        judged = self._confirmed(ij, judge(raw, Tolerance(self.atol, self.rtol, precision), self.subject.seed))
+        precision = max(*map(epsilon, ends), self.problem.casts.coarsest)
+        judged = self._confirmed(ij, judge(raw, Tolerance(self.atol, self.rtol, precision), self.problem.seed))
         mismatch = judged.verdict == "mismatch"
         halves = for_symmetric_changes(ends[0].detach(), judged.matrices) if mismatch else None
         if halves is not None:
@@ -213,7 +213,7 @@ class GradcheckRun:
                 judged, matrices=halves, verdict="match", wrong=0, worst=None, largest_error=apart, not_refined=0
             )
         if judged.verdict == "undecided" and judged.reason == "domain edge" and self.assembly.forward.raised:
-            inside = derivative_inside(self.subject, self.outputs, where[0], ij[1])
+            inside = derivative_inside(self.problem, self.outputs, where[0], ij[1])
             if inside is not None:
                 self.inside[where] = inside
             return dataclasses.replace(judged, reason="raised")

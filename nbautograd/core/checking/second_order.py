@@ -40,11 +40,11 @@ TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
 
 
-def second_order(subject: Problem, asked: bool = False) -> GradcheckReport | None:
+def second_order(problem: Problem, asked: bool = False) -> GradcheckReport | None:
     """Check the derivatives of backward, as gradgradcheck does.
 
     Args:
-        subject: what was checked, right in first order.
+        problem: what was checked, right in first order.
         asked: True where second derivatives count: then a Function without a custom node is checked as well, and what
             cannot be looked at is a report that cannot tell, with its reason.
 
@@ -54,31 +54,31 @@ def second_order(subject: Problem, asked: bool = False) -> GradcheckReport | Non
         Function of more than 120 elements are taken along a few directions, which the blocks' names say, in float64.
     """
     start = time.perf_counter()
-    outputs = subject.call()
-    if own_node(subject, outputs) is None and not asked:
+    outputs = problem.call()
+    if own_node(problem, outputs) is None and not asked:
         return None
-    size = _size(subject, outputs)
+    size = _size(problem, outputs)
     if size > TOO_MANY:
-        return _left_out(subject, start, "checking.order2_too_large", size) if asked else None
+        return _left_out(problem, start, "checking.order2_too_large", size) if asked else None
     try:
-        gradients = _gradients(subject, outputs, cotangents(subject, outputs, subject.seed + 41))
+        gradients = _gradients(problem, outputs, cotangents(problem, outputs, problem.seed + 41))
     except Exception as error:
-        return _report(subject, (_unsupported(subject, error),), start)
+        return _report(problem, (_unsupported(problem, error),), start)
     if _claims_none(gradients):
-        return _left_out(subject, start, "checking.order2_not_claimed", size) if asked else None
-    run, lacking = _looked_at(_subject(subject, outputs), size, subject.meter)
+        return _left_out(problem, start, "checking.order2_not_claimed", size) if asked else None
+    run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter)
     if lacking:
-        return _left_out(subject, start, "checking.order2_left_out", size)
+        return _left_out(problem, start, "checking.order2_left_out", size)
     if run is None:
-        return _left_out(subject, start, "checking.order2_not_sampled", size) if asked else None
+        return _left_out(problem, start, "checking.order2_not_sampled", size) if asked else None
     if run.error is not None:
-        return _report(subject, (_unsupported(subject, run.error),), start)
-    found = tuple(_findings(subject, outputs, run))
-    findings = found or tuple(quietly(lambda: over_reverse(subject, _subject(subject, outputs))))
+        return _report(problem, (_unsupported(problem, run.error),), start)
+    found = tuple(_findings(problem, outputs, run))
+    findings = found or tuple(quietly(lambda: over_reverse(problem, _problem(problem, outputs))))
     sampled: Phrase | str = ""
-    if run.subject.sampled:
+    if run.problem.sampled:
         sampled = Phrase("checking.sampled_directions", elements=f"{size:,}")
-    return _report(subject, findings, start, run, sampled)
+    return _report(problem, findings, start, run, sampled)
 
 
 def _looked_at(whole: Problem, size: int, meter: Meter) -> tuple[GradcheckRun | None, bool]:
@@ -131,14 +131,14 @@ def _settled(derived: Problem, meter: Meter, runs: int) -> dict[tuple[int, int],
         return None
 
 
-def _size(subject: Problem, outputs: Outputs) -> int:
-    takes = subject.differentiable_outputs(outputs)
-    tensors: list[Tensor] = [*(outputs[k] for k in takes), *(subject.inputs[i] for i in subject.differentiable)]
+def _size(problem: Problem, outputs: Outputs) -> int:
+    takes = problem.differentiable_outputs(outputs)
+    tensors: list[Tensor] = [*(outputs[k] for k in takes), *(problem.inputs[i] for i in problem.differentiable)]
     return sum(t.numel() for t in tensors)
 
 
-def _gradients(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-    leaves = [outputs.inputs[i] for i in subject.differentiable]
+def _gradients(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+    leaves = [outputs.inputs[i] for i in problem.differentiable]
     pairs = [(o, c.requires_grad_()) for o, c in zip(outputs, v, strict=True) if c is not None]
     tensors, grads = zip(*pairs, strict=True)
     return internals.gradients(tensors, leaves, grads, create_graph=True)
@@ -150,20 +150,20 @@ def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
     return any(node is not None and "Error" in type(node).__name__ + node.name() for node in stack)
 
 
-def _subject(subject: Problem, outputs: Outputs) -> Problem:
+def _problem(problem: Problem, outputs: Outputs) -> Problem:
     """The backward as a function of the inputs and the grad_outputs, to be checked like any other."""
-    takes = subject.differentiable_outputs(outputs)
-    v = cotangents(subject, outputs, subject.seed + 41)
-    count = len(subject.inputs)
+    takes = problem.differentiable_outputs(outputs)
+    v = cotangents(problem, outputs, problem.seed + 41)
+    count = len(problem.inputs)
 
     def gradients(*given: Any) -> tuple[Tensor, ...]:
         graph = torch.is_grad_enabled()  # differences need none
         with torch.enable_grad():
-            xs = tuple(_leaf(x, i in subject.differentiable) for i, x in enumerate(given[:count]))
-            outputs = subject.call(xs)
-            leaves = [xs[i] for i in subject.differentiable]
+            xs = tuple(_leaf(x, i in problem.differentiable) for i, x in enumerate(given[:count]))
+            outputs = problem.call(xs)
+            leaves = [xs[i] for i in problem.differentiable]
             tensors = [outputs[k] for k in takes]
-            subject.meter.count()
+            problem.meter.count()
             grads = internals.gradients(tensors, leaves, given[count:], create_graph=graph)
             found = tuple(torch.zeros_like(x) if g is None else g for g, x in zip(grads, leaves, strict=True))
             if not graph or all(g.requires_grad for g in found):
@@ -173,11 +173,11 @@ def _subject(subject: Problem, outputs: Outputs) -> Problem:
             return tuple(g + tie for g in found)
 
     weights = [v[k].detach().requires_grad_() for k in takes]  # type: ignore[union-attr]
-    derived = Problem(gradients, (*subject.fresh(), *weights), subject.seed)
-    derived.meter = subject.meter
+    derived = Problem(gradients, (*problem.fresh(), *weights), problem.seed)
+    derived.meter = problem.meter
     derived.has_functions = True
-    derived.input_names = (*subject.input_names, *(_grad_name(subject, k, len(takes)) for k in takes))
-    derived.output_names = tuple(f"grad_{subject.input_names[i]}" for i in subject.differentiable)
+    derived.input_names = (*problem.input_names, *(_grad_name(problem, k, len(takes)) for k in takes))
+    derived.output_names = tuple(f"grad_{problem.input_names[i]}" for i in problem.differentiable)
     return derived
 
 
@@ -198,15 +198,15 @@ def _leaf(x: Any, differentiable: bool) -> Any:
     return x if not differentiable or x.requires_grad else x.detach().requires_grad_()
 
 
-def _grad_name(subject: Problem, k: int, count: int) -> str:
-    names = subject.source.grad_outputs if subject.source is not None else ()
+def _grad_name(problem: Problem, k: int, count: int) -> str:
+    names = problem.source.grad_outputs if problem.source is not None else ()
     if k < len(names) and not names[k].startswith("*"):
         return names[k]
     return "grad_output" if count == 1 else f"grad_output {k}"
 
 
 def _report(
-    subject: Problem,
+    problem: Problem,
     findings: tuple[Finding, ...],
     start: float,
     run: GradcheckRun | None = None,
@@ -215,67 +215,67 @@ def _report(
     wrong = any(f.kind == "bug" for f in findings)
     blocks: dict[tuple[int, int], Block] = {} if run is None else run.blocks
     decided = blocks and all(b.verdict in ("match", "subgradient") for b in blocks.values())
-    names = ((), ()) if run is None else (run.subject.input_names, run.subject.output_names)
+    names = ((), ()) if run is None else (run.problem.input_names, run.problem.output_names)
     return GradcheckReport(
-        subject.name, "wrong" if wrong else "right" if decided else "cannot tell", findings, blocks, *names,
-        subject.seed, time.perf_counter() - start, run is None or run.complete, None, subject.source, reason,
+        problem.name, "wrong" if wrong else "right" if decided else "cannot tell", findings, blocks, *names,
+        problem.seed, time.perf_counter() - start, run is None or run.complete, None, problem.source, reason,
     )  # fmt: skip
 
 
-def _left_out(subject: Problem, start: float, why: str, size: int) -> GradcheckReport:
+def _left_out(problem: Problem, start: float, why: str, size: int) -> GradcheckReport:
     """Return a report that says why second derivatives were not looked at."""
-    return _report(subject, (), start, None, Phrase(why, function=subject.name, elements=f"{size:,}"))
+    return _report(problem, (), start, None, Phrase(why, function=problem.name, elements=f"{size:,}"))
 
 
-def stopped_report(subject: Problem) -> GradcheckReport:
+def stopped_report(problem: Problem) -> GradcheckReport:
     """Return a report that says that the budget left no time for second derivatives."""
-    return _left_out(subject, time.perf_counter(), "checking.order2_stopped", 0)
+    return _left_out(problem, time.perf_counter(), "checking.order2_stopped", 0)
 
 
-def _unsupported(subject: Problem, error: Exception) -> Finding:
+def _unsupported(problem: Problem, error: Exception) -> Finding:
     message = phrases.short(" ".join(str(error).split()), 120)
-    line = phrases.backward_line(subject)
+    line = phrases.backward_line(problem)
     return Finding(
         "double_backward_unsupported", "lint", "causes.double_backward_unsupported", {"said": message}, None, line
     )
 
 
-def _findings(subject: Problem, outputs: Outputs, run: GradcheckRun) -> Iterator[Finding]:
+def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun) -> Iterator[Finding]:
     wrong = [b for b in run.blocks.values() if b.verdict == "mismatch"]
     if not wrong:
         return
     block = max(wrong, key=lambda b: b.largest_error)
-    position = subject.differentiable[block.output]
-    params: dict[str, Any] = {"input": subject.input_names[position], "by": block.input_name}
-    line = phrases.backward_line(subject)
-    for message, more, place in _reasons(subject, outputs):
+    position = problem.differentiable[block.output]
+    params: dict[str, Any] = {"input": problem.input_names[position], "by": block.input_name}
+    line = phrases.backward_line(problem)
+    for message, more, place in _reasons(problem, outputs):
         yield Finding("double_backward_wrong", "bug", message, {**params, **more}, None, place or line)
         return
     yield Finding("double_backward_wrong", "bug", "causes.double_backward_wrong", params, None, line)
 
 
-def _reasons(subject: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
-    node = own_node(subject, outputs)
+def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
+    node = own_node(problem, outputs)
     if node is None:
         return
-    other = own_node(subject, subject.call(nearby_inputs(subject, subject.seed + 42)))
-    moved = dict(tensors_on_ctx(subject, other))
-    for name, tensor in tensors_on_ctx(subject, node):
+    other = own_node(problem, problem.call(nearby_inputs(problem, problem.seed + 42)))
+    moved = dict(tensors_on_ctx(problem, other))
+    for name, tensor in tensors_on_ctx(problem, node):
         if not (tensor.is_floating_point() or tensor.is_complex()):
             continue
         if tensor.grad_fn is node:
-            if _ignored(subject, outputs, tensor):
+            if _ignored(problem, outputs, tensor):
                 nr = tensor.output_nr
-                names = {"name": name, "grad": _grad_name(subject, nr, 2)}
+                names = {"name": name, "grad": _grad_name(problem, nr, 2)}
                 yield "causes.double_backward_output_ignored", names, None
         elif not tensor.requires_grad and not _is_input(tensor, outputs) and _moves(tensor, moved.get(name)):
-            yield "causes.double_backward_guilty", {"name": name}, phrases.forward_line(subject)
-    for what, line in _cuts(subject):
+            yield "causes.double_backward_guilty", {"name": name}, phrases.forward_line(problem)
+    for what, line in _cuts(problem):
         yield "causes.double_backward_cut", {"what": what}, line
 
 
-def _ignored(subject: Problem, outputs: Outputs, tensor: Tensor) -> bool:
-    leaves = [outputs.inputs[i] for i in subject.differentiable]
+def _ignored(problem: Problem, outputs: Outputs, tensor: Tensor) -> bool:
+    leaves = [outputs.inputs[i] for i in problem.differentiable]
     found = internals.gradients([tensor], leaves, [torch.ones_like(tensor)])
     return all(g is None or not bool(g.any()) for g in found)
 
@@ -290,9 +290,9 @@ def _moves(tensor: Tensor, other: Tensor | None) -> bool:
     return not agree_within_rounding(to_array(other), to_array(tensor), gradient_tolerance([tensor], []), floor=0.0)
 
 
-def _cuts(subject: Problem) -> Iterator[tuple[str, int]]:
+def _cuts(problem: Problem) -> Iterator[tuple[str, int]]:
     """Find where backward leaves the graph: ``.data``, ``.detach()``, numpy, an inner autograd.grad."""
-    tree = methods_of(subject.cls).tree("backward") if subject.cls is not None else None
+    tree = methods_of(problem.cls).tree("backward") if problem.cls is not None else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Attribute) and node.attr in CUTS:
             yield f".{node.attr}", node.lineno
@@ -308,21 +308,21 @@ TOGETHER = 8  # elements that one direction moves; more would meet a kink too ea
 
 
 def restrict_to_directions(
-    subject: Problem, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER
+    problem: Problem, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER
 ) -> Problem | None:
     """The same function of a few numbers per input, each of which moves a few elements.
 
     Args:
-        subject: a function whose Jacobians would be too large to hold.
+        problem: a function whose Jacobians would be too large to hold.
         seed: of the choice of elements, and of the weights that the outputs are read with.
         directions: how many of them per input.
         together: how many elements one of them moves; all of them when None.
 
     Returns:
-        A subject whose blocks have so many rows and columns; None for complex tensors.
+        A problem whose blocks have so many rows and columns; None for complex tensors.
     """
-    outputs = subject.call()
-    moved = [subject.inputs[i].detach() for i in subject.differentiable]
+    outputs = problem.call()
+    moved = [problem.inputs[i].detach() for i in problem.differentiable]
     if any(t.is_complex() for t in (*outputs, *moved)):
         return None
     generator = torch.Generator().manual_seed(seed)
@@ -330,17 +330,17 @@ def restrict_to_directions(
     weights = [torch.randn(directions, y.numel(), generator=generator, dtype=torch.float64).to(y) for y in outputs]
 
     def few(*numbers: Tensor) -> tuple[Tensor, ...]:
-        given: list[Any] = list(subject.fresh())
-        for k, i in enumerate(subject.differentiable):
+        given: list[Any] = list(problem.fresh())
+        for k, i in enumerate(problem.differentiable):
             given[i] = _perturbed(moved[k], numbers[k], places[k])
-        found: Sequence[Tensor] = tuple(subject.flat(subject.fn(*given)))
+        found: Sequence[Tensor] = tuple(problem.flat(problem.fn(*given)))
         return tuple(w @ y.reshape(-1) for w, y in zip(weights, found, strict=True))
 
     start = tuple(x.new_zeros(directions).requires_grad_() for x in moved)
-    small = Problem(few, start, subject.seed)
-    small.has_functions = subject.has_functions
-    small.input_names = tuple(subject.input_names[i] for i in subject.differentiable)
-    small.output_names = subject.output_names
+    small = Problem(few, start, problem.seed)
+    small.has_functions = problem.has_functions
+    small.input_names = tuple(problem.input_names[i] for i in problem.differentiable)
+    small.output_names = problem.output_names
     return small
 
 

@@ -22,10 +22,10 @@ from nbautograd.course.sentences import from_finding
 
 def context(attempt: Attempt) -> Iterator[Failure]:
     """Tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
-    subject = attempt.subject(attempt.point())
-    with subject.session():
-        found = [f for f in retained_tensors(subject) if f.code in ("tensor_on_ctx", "output_on_ctx")]
-    found += [] if subject.direct else list(_inputs_on_ctx(attempt))
+    problem = attempt.problem(attempt.point())
+    with problem.session():
+        found = [f for f in retained_tensors(problem) if f.code in ("tensor_on_ctx", "output_on_ctx")]
+    found += [] if problem.direct else list(_inputs_on_ctx(attempt))
     yield from map(from_finding, found)
     if not found and _outlives(attempt):
         yield Failure("leak", "course.leak")

@@ -24,22 +24,22 @@ def differences(
     yield from told
     if told:
         return
-    subject = attempt.subject(inputs)
+    problem = attempt.problem(inputs)
     own = vjp(attempt.reference_run(inputs), weights)  # what a surrogate stands for
     for k, position in enumerate(positions(inputs)):
         if not attempt.allclose(found[k], right[k]):
             others = [g for j, g in enumerate(right) if j != k]
             code = _code(found[k], right[k], own[k], others)
-            params = {"input": subject.input_names[position]}
-            where = Phrase("findings.look_at_value", value=phrases.value(subject, position))
-            yield Failure(code, f"course.asked.{code}", params, (where,) if subject.source is not None else ())
+            params = {"input": problem.input_names[position]}
+            where = Phrase("findings.look_at_value", value=phrases.value(problem, position))
+            yield Failure(code, f"course.asked.{code}", params, (where,) if problem.source is not None else ())
 
 
 def _not_linear(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
-    subject = attempt.subject(inputs)
-    with subject.session():
+    problem = attempt.problem(inputs)
+    with problem.session():
         try:
-            yield from map(from_finding, linearity(subject, subject.call()))
+            yield from map(from_finding, linearity(problem, problem.call()))
         except Exception:  # the gradient's check has said what raised
             return
 

@@ -57,7 +57,7 @@ def _leaves(run: Run) -> list[Tensor]:
 
 def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> list[Failure]:
     try:
-        report = second_order(attempt.subject(inputs))
+        report = second_order(attempt.problem(inputs))
     except Exception:  # the comparison has already said that it is wrong
         return []
     return [] if report is None else [from_finding(f) for f in report.findings]
@@ -67,7 +67,7 @@ def forward_mode(attempt: Attempt) -> Iterator[Failure]:
     """Jvp along random tangents, of all inputs together and of each alone."""
     inputs = attempt.point()
     where = positions(inputs)
-    names = attempt.subject(inputs).input_names
+    names = attempt.problem(inputs).input_names
     for chosen in [where] if len(where) == 1 else [where, *((k,) for k in where)]:
         assert attempt.exercise.formula is not None
         right = _jvp(attempt.exercise.formula, inputs, chosen, attempt.seed)

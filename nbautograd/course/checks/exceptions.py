@@ -43,8 +43,8 @@ def plainly(code: str, error: Exception, **params: Any) -> Failure:
 
 
 def _explained(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
-    subject = attempt.subject(inputs)
-    return from_finding(explain(error, subject))
+    problem = attempt.problem(inputs)
+    return from_finding(explain(error, problem))
 
 
 def _line(error: Exception) -> int | None:

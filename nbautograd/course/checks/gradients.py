@@ -41,8 +41,8 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
 
 def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
     """The checker's findings on values; only of use where the derivative of forward is what is asked for."""
-    check = GradcheckRun(attempt.subject(inputs), None, None, None)
-    with check.subject.session():
+    check = GradcheckRun(attempt.problem(inputs), None, None, None)
+    with check.problem.session():
         check.find_blocks()
         findings = report_verdict.findings(check)
     yield from itertools.islice((from_finding(f) for f in findings if f.kind == "bug"), TOLD)
@@ -50,10 +50,10 @@ def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
 
 def linear(attempt: Attempt) -> Iterator[Failure]:
     """Twice the grad_output must give twice the gradient, and a sum the sum."""
-    subject = attempt.subject(attempt.point())
-    with subject.session():
+    problem = attempt.problem(attempt.point())
+    with problem.session():
         try:
-            findings: list[Finding] = list(linearity(subject, subject.call()))
+            findings: list[Finding] = list(linearity(problem, problem.call()))
         except Exception as error:
             yield exceptions.in_backward(attempt, attempt.point(), error)
             return
@@ -63,7 +63,7 @@ def linear(attempt: Attempt) -> Iterator[Failure]:
 def subsets(attempt: Attempt) -> Iterator[Failure]:
     """Whichever inputs want a gradient, they get the right one."""
     inputs = attempt.point()
-    names = attempt.subject(inputs).input_names
+    names = attempt.problem(inputs).input_names
     for wanted in _subsets(positions(inputs)):
         given = copies(inputs, wanted)
         truth = attempt.reference_run(given)
@@ -106,7 +106,7 @@ def kinks(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _at_kink(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
-    names = attempt.subject(inputs).input_names
+    names = attempt.problem(inputs).input_names
     if attempt.exercise.vjp is None:
         return _between(attempt, inputs)
     truth = attempt.reference_run(inputs)
@@ -120,8 +120,8 @@ def _at_kink(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
 
 
 def _between(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
-    check = GradcheckRun(attempt.subject(inputs), None, None, None)
-    with check.subject.session():
+    check = GradcheckRun(attempt.problem(inputs), None, None, None)
+    with check.problem.session():
         check.find_blocks()
     if check.error is not None:
         raise check.error

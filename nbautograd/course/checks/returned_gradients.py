@@ -22,23 +22,23 @@ from nbautograd.course.sentences import from_finding
 
 def _observed(attempt: Attempt) -> tuple[Problem, Outputs, Observed | Failure]:
     inputs = attempt.point()
-    subject = attempt.subject(inputs)
-    outputs = subject.call()
+    problem = attempt.problem(inputs)
+    outputs = problem.call()
     try:
-        return subject, outputs, observe(subject, outputs, cotangents(subject, outputs, subject.seed))
+        return problem, outputs, observe(problem, outputs, cotangents(problem, outputs, problem.seed))
     except Exception as error:
-        return subject, outputs, exceptions.in_backward(attempt, inputs, error)
+        return problem, outputs, exceptions.in_backward(attempt, inputs, error)
 
 
 def arity(attempt: Attempt) -> Iterator[Failure]:
     """One gradient for each argument of forward, and None for what is no tensor."""
-    subject, _, seen = _observed(attempt)
+    problem, _, seen = _observed(attempt)
     if isinstance(seen, Failure):
         yield seen
         return
-    if seen.returned is None or not subject.direct:
+    if seen.returned is None or not problem.direct:
         return
-    expected, got = len(subject.inputs), len(seen.returned)
+    expected, got = len(problem.inputs), len(seen.returned)
     if got != expected:  # torch forgives further Nones
         params = {"expected": expected, "got": got}
         yield Failure("wrong_number_of_gradients", "course.wrong_number_of_gradients", params)
@@ -56,12 +56,12 @@ def dtypes(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _contract(attempt: Attempt, code: str) -> Iterator[Failure]:
-    subject, outputs, seen = _observed(attempt)
+    problem, outputs, seen = _observed(attempt)
     if isinstance(seen, Failure):
         yield seen
         return
-    with subject.session():
-        yield from (from_finding(f) for f in returned_gradients(subject, outputs) if f.code == code)
+    with problem.session():
+        yield from (from_finding(f) for f in returned_gradients(problem, outputs) if f.code == code)
 
 
 def _single(attempt: Attempt) -> Iterator[Failure]:
@@ -83,15 +83,15 @@ def _single(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _single_gradients(attempt: Attempt, given: tuple[Any, ...]) -> Iterator[Failure]:
-    subject = attempt.subject(given)
-    outputs = subject.call()
+    problem = attempt.problem(given)
+    outputs = problem.call()
     try:
-        observe(subject, outputs, cotangents(subject, outputs, subject.seed))
+        observe(problem, outputs, cotangents(problem, outputs, problem.seed))
     except Exception as error:
         yield exceptions.in_backward(attempt, given, error)
         return
-    with subject.session():
-        found = [from_finding(f) for f in returned_gradients(subject, outputs) if f.code == "grad_dtype_cast"]
+    with problem.session():
+        found = [from_finding(f) for f in returned_gradients(problem, outputs) if f.code == "grad_dtype_cast"]
     yield from found
 
 
@@ -102,7 +102,7 @@ def unchanged(attempt: Attempt) -> Iterator[Failure]:
     forward(attempt.call, given)
     for k, (now, before) in enumerate(zip(given, inputs, strict=True)):
         if isinstance(now, Tensor) and not agree_bitwise(now, before):
-            names = attempt.subject(inputs).input_names
+            names = attempt.problem(inputs).input_names
             yield Failure("mutates_input", "course.mutates_input", {"input": names[k]})
             return
     yield from changes(attempt, {"mutates_grad_output", "mutates_saved"})
@@ -111,9 +111,9 @@ def unchanged(attempt: Attempt) -> Iterator[Failure]:
 def changes(attempt: Attempt, codes: set[str]) -> Iterator[Failure]:
     """The findings with these codes on what backward changes, and on what changes backward."""
     inputs = attempt.point()
-    subject = attempt.subject(inputs)
+    problem = attempt.problem(inputs)
     try:
-        found = list(state(subject))
+        found = list(state(problem))
     except Exception as error:
         yield exceptions.in_backward(attempt, inputs, error)
         return

@@ -241,17 +241,17 @@ def test_the_line_did_it(fn, inputs, line: str) -> None:
 
 
 def test_a_debugger_is_left_alone() -> None:
-    subject, seen = Problem(Halves, (draw(3, 4),)), []
+    problem, seen = Problem(Halves, (draw(3, 4),)), []
 
     def debugger(frame, event, arg):
         seen.append(event)
 
-    with subject.session():
-        subject.call()
-        assert backward_lines.steps(subject, lambda *_: None)
+    with problem.session():
+        problem.call()
+        assert backward_lines.steps(problem, lambda *_: None)
         sys.settrace(debugger)
         try:
-            assert backward_lines.steps(subject, lambda *_: None) == []
+            assert backward_lines.steps(problem, lambda *_: None) == []
             assert sys.gettrace() is debugger
         finally:
             sys.settrace(None)
@@ -267,8 +267,8 @@ def test_no_trace_is_left_behind_where_backward_raises() -> None:
         def backward(ctx, g):
             raise RuntimeError("no")
 
-    subject = Problem(Raises, (draw(3),))
-    with subject.session():
-        subject.call()
-        backward_lines.steps(subject, lambda *_: None)
+    problem = Problem(Raises, (draw(3),))
+    with problem.session():
+        problem.call()
+        backward_lines.steps(problem, lambda *_: None)
     assert sys.gettrace() is None

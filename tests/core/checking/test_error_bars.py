@@ -32,7 +32,7 @@ def bars(fn, low, high):
     generator = torch.Generator().manual_seed(9)
     x = torch.rand(POINTS, generator=generator, dtype=torch.float64) * (high - low) + low
     run = GradcheckRun(Problem(fn, x.requires_grad_()), None, None, None)
-    with run.subject.session():
+    with run.problem.session():
         run.find_blocks()
         raw = run.raws[0, 0]
         found = refine(raw, np.ones(raw.matrices.analytical.shape, dtype=bool))

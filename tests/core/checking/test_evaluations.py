@@ -42,17 +42,17 @@ def dense(precision, factor=lambda column: 1.0):
 
 def counted(fn, x):
     """The only block, and how often the function was called for it."""
-    subject, calls = Problem(fn, x), 0
-    plain = subject.evaluate
+    problem, calls = Problem(fn, x), 0
+    plain = problem.evaluate
 
     def evaluate(inputs):
         nonlocal calls
         calls += 1
         return plain(inputs)
 
-    subject.evaluate = evaluate
-    run = GradcheckRun(subject, None, None, None)
-    with subject.session():
+    problem.evaluate = evaluate
+    run = GradcheckRun(problem, None, None, None)
+    with problem.session():
         run.find_blocks()
     return run.blocks[0, 0], calls
 

@@ -192,10 +192,10 @@ def test_what_is_taken_from_ctx() -> None:
 
 
 def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
-    subject = Problem(Counted, (draw(4, 3),))
-    with subject.session():
-        subject.call()
-        found = wrong_variable(subject, 0)
+    problem = Problem(Counted, (draw(4, 3),))
+    with problem.session():
+        problem.call()
+        found = wrong_variable(problem, 0)
     assert found is not None
     assert (found.unknown, found.site.text) == (("n",), "g - g.sum(0) / n")
     assert "all but `n` agrees with values and gradients of forward" in str(found.before(1))
@@ -219,10 +219,10 @@ class Scaled(Function):
 
 
 def test_of_two_lines_that_may_lack_a_factor_the_later_is_named_and_the_earlier_not_called_right() -> None:
-    subject = Problem(Scaled, (draw(4, 3), draw(3, seed=1)))
-    with subject.session():
-        subject.call()
-        found = wrong_variable(subject, 0)
+    problem = Problem(Scaled, (draw(4, 3), draw(3, seed=1)))
+    with problem.session():
+        problem.call()
+        found = wrong_variable(problem, 0)
     assert found is not None
     assert (found.site.name, found.unknown) == ("gx", ("gw",))
 

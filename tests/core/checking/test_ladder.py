@@ -33,9 +33,9 @@ CLOSED = {
 
 def climbed(fn, x):
     """What the ladder says of every entry of an elementwise function."""
-    subject = Problem(fn, torch.as_tensor(x, dtype=torch.float64).requires_grad_())
-    with subject.session():
-        forward = Forward(subject, subject.call(), (0,))
+    problem = Problem(fn, torch.as_tensor(x, dtype=torch.float64).requires_grad_())
+    with problem.session():
+        forward = Forward(problem, problem.call(), (0,))
         layout = Layout((len(x),), (len(x),), ((0, 0),))
         nothing = np.zeros(layout.sizes)
         raw = FirstPass(Matrices(layout, nothing, nothing), forward, central_differences.single((0, 0), layout))

@@ -26,7 +26,7 @@ DAMAGES = {
 
 def verdicts(fn, inputs):
     run = GradcheckRun(Problem(fn, inputs), None, None, None)
-    with run.subject.session():
+    with run.problem.session():
         run.find_blocks()
     return {b.verdict for b in run.blocks.values()} | ({"error"} if run.error else set())
 

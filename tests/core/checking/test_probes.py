@@ -26,15 +26,15 @@ class Scaled(Function):
         return (g * w).expand_as(x) / rows, (g * x / rows).float()
 
 
-def subject_of(fn, *inputs) -> Problem:
+def problem_of(fn, *inputs) -> Problem:
     return Problem(fn, inputs)
 
 
 def test_raw_gradients_are_seen_before_the_engine_makes_them_fit() -> None:
-    subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
-    with subject.session():
-        outputs = subject.call()
-        seen = backward_call.observe(subject, outputs, backward_call.cotangents(subject, outputs, 0))
+    problem = problem_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
+    with problem.session():
+        outputs = problem.call()
+        seen = backward_call.observe(problem, outputs, backward_call.cotangents(problem, outputs, 0))
     assert seen.returned is not None
     assert seen.returned[1].shape == (5, 3)
     assert seen.returned[1].dtype == torch.float32
@@ -44,26 +44,26 @@ def test_raw_gradients_are_seen_before_the_engine_makes_them_fit() -> None:
 
 
 def test_a_stand_in_is_used_and_taken_away_again() -> None:
-    subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
-    with subject.session():
-        outputs = subject.call()
-        node = backward_call.own_node(subject, outputs)
-        v = backward_call.cotangents(subject, outputs, 0)
-        before = backward_call.pull(subject, outputs, v)
+    problem = problem_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
+    with problem.session():
+        outputs = problem.call()
+        node = backward_call.own_node(problem, outputs)
+        v = backward_call.cotangents(problem, outputs, 0)
+        before = backward_call.pull(problem, outputs, v)
         with backward_call.backward_replaced(node, lambda ctx, g: (None, None)):
-            assert backward_call.pull(subject, outputs, v) == (None, None)
-        after = backward_call.pull(subject, outputs, v)
+            assert backward_call.pull(problem, outputs, v) == (None, None)
+        after = backward_call.pull(problem, outputs, v)
     assert "_forward_cls" not in vars(node)
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
 def test_a_stand_in_is_taken_away_when_it_raises() -> None:
-    subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
-    with subject.session():
-        outputs = subject.call()
-        node = backward_call.own_node(subject, outputs)
+    problem = problem_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
+    with problem.session():
+        outputs = problem.call()
+        node = backward_call.own_node(problem, outputs)
         with pytest.raises(ZeroDivisionError), backward_call.backward_replaced(node, lambda ctx, g: 1 / 0):
-            backward_call.pull(subject, outputs, backward_call.cotangents(subject, outputs, 0))
+            backward_call.pull(problem, outputs, backward_call.cotangents(problem, outputs, 0))
     assert "_forward_cls" not in vars(node)
 
 
@@ -84,11 +84,11 @@ def test_a_gradient_of_pure_rounding_is_not_called_nonlinear() -> None:
 
 def test_directions_agree_with_the_true_gradient_and_with_no_other() -> None:
     x = draw(3, 4)
-    subject = subject_of(torch.sin, x)
-    with subject.session():
-        outputs = subject.call()
-        v = backward_call.cotangents(subject, outputs, 5)
-        asked = directional.directional_derivative(subject, subject.fresh(), 0, v, 6)
+    problem = problem_of(torch.sin, x)
+    with problem.session():
+        outputs = problem.call()
+        v = backward_call.cotangents(problem, outputs, 5)
+        asked = directional.directional_derivative(problem, problem.fresh(), 0, v, 6)
     assert asked is not None
     right = v[0] * x.detach().cos()
     assert asked.agrees(right)
@@ -97,23 +97,23 @@ def test_directions_agree_with_the_true_gradient_and_with_no_other() -> None:
 
 
 def test_no_direction_is_asked_across_a_kink() -> None:
-    subject = subject_of(torch.abs, torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True))
-    with subject.session():
-        outputs = subject.call()
+    problem = problem_of(torch.abs, torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True))
+    with problem.session():
+        outputs = problem.call()
         assert (
             directional.directional_derivative(
-                subject, subject.fresh(), 0, backward_call.cotangents(subject, outputs, 5), 6
+                problem, problem.fresh(), 0, backward_call.cotangents(problem, outputs, 5), 6
             )
             is None
         )
 
 
 def test_sizes_that_belong_together_move_together() -> None:
-    subject = subject_of(torch.mm, draw(3, 3), draw(3, 3, seed=1))
-    with subject.session():
-        subject.call()
-        groups = list(other_points.groups(subject, 0))
-        shapes = [[tuple(t.shape) for t in given] for given in other_points.apart(subject, 0)]
+    problem = problem_of(torch.mm, draw(3, 3), draw(3, 3, seed=1))
+    with problem.session():
+        problem.call()
+        groups = list(other_points.groups(problem, 0))
+        shapes = [[tuple(t.shape) for t in given] for given in other_points.apart(problem, 0)]
     assert (((0, 1), (1, 0)), 1) in groups
     assert [(3, 4), (4, 3)] in shapes
     assert [(4, 3), (3, 3)] in shapes

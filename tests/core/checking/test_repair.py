@@ -168,12 +168,12 @@ def test_a_backward_that_imports_or_opens_files_is_never_edited(cls) -> None:
 
 
 def test_without_tries_there_is_no_fix() -> None:
-    subject = Problem(LinearNoTranspose.apply, seed_inputs())
+    problem = Problem(LinearNoTranspose.apply, seed_inputs())
     findings = nbautograd.gradcheck(LinearNoTranspose.apply, seed_inputs()).findings
-    with subject.session():
-        subject.call()
-        assert repair.repaired(subject, findings, tries=0) == {}
-        assert 0 in repair.repaired(subject, findings)
+    with problem.session():
+        problem.call()
+        assert repair.repaired(problem, findings, tries=0) == {}
+        assert 0 in repair.repaired(problem, findings)
 
 
 def test_a_class_without_source_gets_no_fix_and_no_error() -> None:
@@ -300,10 +300,10 @@ def test_the_same_tries_are_made_on_any_machine(monkeypatch) -> None:
             monkeypatch.setattr(time, name, lambda: next(clock) * seconds_of_a_call)
         made: list[Tries] = []
         monkeypatch.setattr(repair, "Tries", lambda tries: made.append(Tries(tries)) or made[0])
-        subject = Problem(Unmendable, (draw(4),))
-        with subject.session():
-            subject.call()
-            found = repair.repaired(subject, findings)
+        problem = Problem(Unmendable, (draw(4),))
+        with problem.session():
+            problem.call()
+            found = repair.repaired(problem, findings)
         left.append(made[0].left)
         return found
 

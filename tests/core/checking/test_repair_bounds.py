@@ -65,15 +65,15 @@ def test_an_implicit_differentiation_is_mended_within_its_bounds() -> None:
 
 
 def test_a_backward_may_be_nested_as_deep_as_the_original_and_no_deeper() -> None:
-    subject = Problem(Root, (cubic, draw(4), draw(4, seed=1, low=0.5, high=1.5)))
+    problem = Problem(Root, (cubic, draw(4), draw(4, seed=1, low=0.5, high=1.5)))
     read, called = script.read(Root), []
     assert read is not None
     edited = read.compiled(read.text.replace("x.detach()", "x"))  # the graph of y now leads to this very node
 
     def run(backward, meter: Meter) -> None:
-        outputs = subject.call()
-        with backward_replaced(own_node(subject, outputs), meter.around(backward)):
-            pull(subject, outputs, cotangents(subject, outputs, 0))
+        outputs = problem.call()
+        with backward_replaced(own_node(problem, outputs), meter.around(backward)):
+            pull(problem, outputs, cotangents(problem, outputs, 0))
 
     def counted(ctx, *grads):
         called.append(grads)

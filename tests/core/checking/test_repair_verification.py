@@ -155,10 +155,10 @@ class Grouped(Function):
 
 
 def test_one_size_at_a_time_is_doubled() -> None:
-    subject = Problem(Grouped, (draw(4, 4),))
-    with subject.session():
-        subject.call()
-        shapes = [tuple(inputs[0].shape) for inputs in other_points.doubled(subject, 0)]
+    problem = Problem(Grouped, (draw(4, 4),))
+    with problem.session():
+        problem.call()
+        shapes = [tuple(inputs[0].shape) for inputs in other_points.doubled(problem, 0)]
     assert shapes == [(8, 4), (4, 8)]
 
 

@@ -274,17 +274,17 @@ class OnlyNumbers(Function):
 
 
 def counted_runs(order: int | None) -> tuple[int, nbautograd.GradcheckReport]:
-    subjects: list[Problem] = []
+    problems: list[Problem] = []
     plain = Problem.__init__
 
     def init(self, *given, **named):
         plain(self, *given, **named)
-        subjects.append(self)
+        problems.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Problem, "__init__", init)
         report = nbautograd.gradcheck(OnlyNumbers, draw(30), order=order)
-    return subjects[0].meter.runs, report
+    return problems[0].meter.runs, report
 
 
 def test_second_derivatives_take_no_more_runs_than_first_ones() -> None:

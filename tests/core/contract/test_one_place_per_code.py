@@ -60,7 +60,7 @@ def test_each_code_is_made_at_one_place() -> None:
     "second",
     [
         'Finding("tensor_on_ctx", "lint", "causes.tensor_on_ctx")',
-        'phrases.about(subject, "tensor_on_ctx", line)',
+        'phrases.about(problem, "tensor_on_ctx", line)',
         'rules.broken("tensor_on_ctx", seen)',
         'Cause("tensor_on_ctx", "tensor_on_ctx")',
     ],
@@ -94,7 +94,7 @@ def test_codes_are_named_where_a_finding_is_made() -> None:
 
 def test_a_computed_code_is_seen() -> None:
     assert list(computed('broken(f"{name}_in_backward", seen)')) == ["broken"]
-    assert list(computed("about(subject, code)")) == ["about"]
+    assert list(computed("about(problem, code)")) == ["about"]
     assert list(computed('broken("empty_body", seen)')) == []
 
 

@@ -201,29 +201,29 @@ def gather(
     )  # fmt: skip
 
 
-def tensors(subject: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
+def tensors(problem: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
     """Inputs, outputs and what ctx holds, as arrays with names; each tensor once."""
-    named = [Named(subject.input_names[i], "input", array(t), i) for i, t in _tensors(subject.inputs)]
-    named += [Named(subject.output_names[k], "output", array(t), k) for k, t in _tensors(outputs)]
+    named = [Named(problem.input_names[i], "input", array(t), i) for i, t in _tensors(problem.inputs)]
+    named += [Named(problem.output_names[k], "output", array(t), k) for k, t in _tensors(outputs)]
     known = [(n.values.shape, n.values.tobytes()) for n in named]
-    for name, tensor in tensors_on_ctx(subject, own_node(subject, outputs)):
+    for name, tensor in tensors_on_ctx(problem, own_node(problem, outputs)):
         values = array(tensor)
         if (values.shape, values.tobytes()) not in known and values.dtype.kind in "fbi":
             named.append(Named(name, "saved", values))
     return tuple(n for n in named if n.values.ndim)
 
 
-def terms(subject: Problem, outputs: Sequence[Tensor]) -> Terms:
+def terms(problem: Problem, outputs: Sequence[Tensor]) -> Terms:
     """Return what a factor, a term or a threshold may be made of, at these outputs and the inputs of their call."""
-    named = tensors(subject, outputs)
-    return Terms((*named, *_counts(named)), scalars(subject, outputs), constants(subject))
+    named = tensors(problem, outputs)
+    return Terms((*named, *_counts(named)), scalars(problem, outputs), constants(problem))
 
 
-def constants(subject: Problem) -> tuple[float, ...]:
+def constants(problem: Problem) -> tuple[float, ...]:
     """Numbers in the code of forward and backward."""
-    if subject.cls is None:
+    if problem.cls is None:
         return ()
-    methods = (inspect.unwrap(getattr(subject.cls, name)) for name in ("forward", "backward"))
+    methods = (inspect.unwrap(getattr(problem.cls, name)) for name in ("forward", "backward"))
     codes = (getattr(method, "__code__", None) for method in methods)
     found = (c for code in codes if code is not None for c in code.co_consts)
     return tuple(dict.fromkeys(c for c in found if isinstance(c, (int, float)) and not isinstance(c, bool)))
@@ -252,17 +252,17 @@ def is_mask(values: Any) -> bool:
     return bool(values.dtype.kind == "b" or (values.size and np.isin(values, (0, 1)).all()))
 
 
-def scalars(subject: Problem, outputs: Sequence[Tensor]) -> dict[str, float]:
+def scalars(problem: Problem, outputs: Sequence[Tensor]) -> dict[str, float]:
     """Numbers that a constant may be: arguments that are no tensors, numbers and scalar tensors on ctx."""
     found: dict[str, float] = {}
-    for i, item in enumerate(subject.inputs):
+    for i, item in enumerate(problem.inputs):
         if _is_number(item) or _is_scalar(item):
-            found[subject.input_names[i]] = float(item)
-    node = own_node(subject, outputs)
+            found[problem.input_names[i]] = float(item)
+    node = own_node(problem, outputs)
     for name, value in vars(node).items() if node is not None else ():
         if _is_number(value):
             found[f"ctx.{name}"] = float(value)
-    for name, tensor in tensors_on_ctx(subject, node):
+    for name, tensor in tensors_on_ctx(problem, node):
         if _is_scalar(tensor):
             found[name] = float(tensor)
     return found

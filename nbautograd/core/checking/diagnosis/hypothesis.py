@@ -51,12 +51,12 @@ class Case:
     """One wrong block, and where a cause of it may be confirmed.
 
     Attributes:
-        subject: what was checked.
+        problem: what was checked.
         evidence: the block's.
         fresh: gives the evidence at fresh inputs and sizes, made as it is asked for.
     """
 
-    subject: Problem
+    problem: Problem
     evidence: Evidence
     fresh: Callable[[], Iterable[Fresh]] = tuple
 

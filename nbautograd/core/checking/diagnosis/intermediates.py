@@ -110,9 +110,9 @@ class WrongVariable:
     flipped: Phrase | str = ""
     parts: bool = False
 
-    def line(self, subject: Problem) -> int:
+    def line(self, problem: Problem) -> int:
         """Return the line that goes wrong: the one that saves it, for what is only taken from ctx."""
-        saved = backward_lines.saving_line(subject, self.site.from_ctx) if self.site.from_ctx else None
+        saved = backward_lines.saving_line(problem, self.site.from_ctx) if self.site.from_ctx else None
         return saved or self.site.line
 
     @property
@@ -144,18 +144,18 @@ class WrongVariable:
         return {**said, "statement": rules.short(self.site.statement), "known": known, "flipped": self.flipped}
 
 
-def wrong_variable(subject: Problem, position: int) -> WrongVariable | None:
+def wrong_variable(problem: Problem, position: int) -> WrongVariable | None:
     """Find the first variable of backward that goes wrong on the way to an input's gradient; None where none is known.
 
     Args:
-        subject: what was checked; a session of it must be open.
+        problem: what was checked; a session of it must be open.
         position: of the input whose gradient is wrong.
     """
-    size = sum(x.numel() for x in subject.inputs if isinstance(x, Tensor))
-    if subject.cls is None or not subject.direct or size > ELEMENTS:
+    size = sum(x.numel() for x in problem.inputs if isinstance(x, Tensor))
+    if problem.cls is None or not problem.direct or size > ELEMENTS:
         return None
     try:
-        bench = _Bench(subject, position)
+        bench = _Bench(problem, position)
         return bench.search() if bench.sites else None
     except Exception:
         return None  # where backward or forward cannot be run so, nothing is claimed
@@ -165,15 +165,15 @@ class _Bench:
     """A backward and a forward of which each intermediate value can be seen, and those of backward be replaced.
 
     Args:
-        subject: what was checked.
+        problem: what was checked.
         position: of the input whose gradient is wrong.
     """
 
-    def __init__(self, subject: Problem, position: int) -> None:
-        self.subject, self.position = subject, position
-        self.which = subject.differentiable.index(position)
+    def __init__(self, problem: Problem, position: int) -> None:
+        self.problem, self.position = problem, position
+        self.which = problem.differentiable.index(position)
         self.sites: list[Site] = []
-        cls: Any = subject.cls
+        cls: Any = problem.cls
         forward, backward = method(cls.forward), method(user_backward(cls))
         if forward is None or backward is None:
             return
@@ -350,16 +350,16 @@ class _Bench:
         return (self.labels[key[1]] if key[1] >= 0 else self._argument(key))[0]
 
     def _argument(self, key: Key) -> tuple[str, None]:
-        return self.subject.input_names[-1 - key[1]], None
+        return self.problem.input_names[-1 - key[1]], None
 
     def _inputs(self) -> Iterator[tuple[Any, ...]]:
         """The inputs given, those of another size, others near them and of both signs."""
-        subject = self.subject
-        yield subject.fresh()
-        yield from itertools.islice(other_points.together(subject, subject.seed + 93), 1)
-        yield other_points.nearby_inputs(subject, subject.seed + 91)
-        yield other_points.in_domain(subject, subject.seed + 92)
-        yield other_points.nearby_inputs(subject, subject.seed + 94)
+        problem = self.problem
+        yield problem.fresh()
+        yield from itertools.islice(other_points.together(problem, problem.seed + 93), 1)
+        yield other_points.nearby_inputs(problem, problem.seed + 91)
+        yield other_points.in_domain(problem, problem.seed + 92)
+        yield other_points.nearby_inputs(problem, problem.seed + 94)
 
     def _place(self, inputs: tuple[Any, ...]) -> _Place | None:
         try:
@@ -382,13 +382,13 @@ class _Place:
     """
 
     def __init__(self, bench: _Bench, inputs: tuple[Any, ...]) -> None:
-        self.bench, subject = bench, bench.subject
-        self.outputs, self.wrong = subject.call(inputs), False
-        self.node = own_node(subject, self.outputs)
-        self.v = cotangents(subject, self.outputs, subject.seed + 95)
+        self.bench, problem = bench, bench.problem
+        self.outputs, self.wrong = problem.call(inputs), False
+        self.node = own_node(problem, self.outputs)
+        self.v = cotangents(problem, self.outputs, problem.seed + 95)
         bench.seen = {}
-        found = by_autograd(subject, self.outputs, bench.forward)
-        self.rel = max(SIGNIFICANT, gradient_tolerance(self.outputs, subject.inputs))
+        found = by_autograd(problem, self.outputs, bench.forward)
+        self.rel = max(SIGNIFICANT, gradient_tolerance(self.outputs, problem.inputs))
         if found is None or self.node is None:
             return
         leaves, outputs = found
@@ -396,11 +396,11 @@ class _Place:
         values = {-1 - i: x for i, x in enumerate(leaves) if isinstance(x, Tensor)} | known
         asked = {k: t for k, t in values.items() if t.requires_grad}
         got = dict(zip(asked, pulled(outputs, list(asked.values()), self.v), strict=True))
-        self.right = [got.get(-1 - i) for i in subject.differentiable]
+        self.right = [got.get(-1 - i) for i in problem.differentiable]
         self.candidates: dict[Key, Tensor] = {("value", k): t.detach() for k, t in values.items()}
         self.candidates |= {("gradient", k): g for k, g in got.items() if g is not None}
         self.given = self.run(None)
-        slope = directional_derivative(subject, self.outputs.inputs, bench.which, self.v, subject.seed + 96)
+        slope = directional_derivative(problem, self.outputs.inputs, bench.which, self.v, problem.seed + 96)
         trusted = slope is not None and slope.agrees(self.right[bench.which])
         self.wrong = trusted and not self._right(self.given, bench.which)
 
@@ -411,7 +411,7 @@ class _Place:
         assert bench.backward is not None
         try:
             with backward_replaced(self.node, bench.backward):
-                return pull(bench.subject, self.outputs, self.v if v is None else v)
+                return pull(bench.problem, self.outputs, self.v if v is None else v)
         finally:
             bench.replaced = None
 
@@ -420,7 +420,7 @@ class _Place:
         """The variables of backward that are tensors, and its conditions, as they came: number, value, kind."""
         self.run(None)
         here = dict(self.bench.held)
-        self.run(None, cotangents(self.bench.subject, self.outputs, self.bench.subject.seed + 97))
+        self.run(None, cotangents(self.bench.problem, self.outputs, self.bench.problem.seed + 97))
         there = self.bench.held
         found: list[tuple[int, Any, str]] = []
         for number, value in here.items():
@@ -466,7 +466,7 @@ class _Place:
 
     def _flat(self, gradients: Sequence[Any], which: Sequence[int]) -> Tensor:
         """The gradients of these inputs as one row of real numbers; None as zeros."""
-        leaves = self.bench.subject.differentiable
+        leaves = self.bench.problem.differentiable
         likes = [self.outputs.inputs[leaves[k]] for k in which]
         parts = [
             torch.zeros_like(x) if gradients[k] is None else gradients[k] for k, x in zip(which, likes, strict=True)
@@ -475,7 +475,7 @@ class _Place:
 
     def is_saved(self, tensor: Tensor) -> bool:
         """Return True for a value that ctx holds."""
-        held = [t for _, t in tensors_on_ctx(self.bench.subject, self.node)]
+        held = [t for _, t in tensors_on_ctx(self.bench.problem, self.node)]
         return any(t.shape == tensor.shape and t.dtype == tensor.dtype and torch.equal(t, tensor) for t in held)
 
     def is_whole(self, tensor: Tensor) -> bool:

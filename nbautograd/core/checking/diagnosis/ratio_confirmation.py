@@ -22,26 +22,26 @@ from nbautograd.core.numerics.constants import CLEAR, STEADY
 RatioAt = tuple[float, Outputs]
 
 
-def gradient_ratio(subject: Problem, which: int, output: int, inputs: tuple[Any, ...]) -> RatioAt | None:
+def gradient_ratio(problem: Problem, which: int, output: int, inputs: tuple[Any, ...]) -> RatioAt | None:
     """Divide the gradient of one output along a random direction by the slope there; None where nothing is clear."""
     try:
-        outputs = subject.call(inputs)
-        v = cotangents(subject, outputs, subject.seed + 61, output)
-        gradient = pull(subject, outputs, v)[which]
+        outputs = problem.call(inputs)
+        v = cotangents(problem, outputs, problem.seed + 61, output)
+        gradient = pull(problem, outputs, v)[which]
     except Exception:
         return None
-    asked = directional_derivative(subject, outputs.inputs, which, v, subject.seed + 62)
+    asked = directional_derivative(problem, outputs.inputs, which, v, problem.seed + 62)
     if asked is None or gradient is None or abs(asked.slope) <= CLEAR * asked.error:
         return None
     g, u = (torch.view_as_real(t) if t.is_complex() else t for t in (gradient.resolve_conj(), asked.u))
     return float((g.double() * u.double()).sum()) / asked.slope, outputs
 
 
-def ratios_at(subject: Problem, where: tuple[int, int], places: Iterable[tuple[Any, ...]]) -> list[RatioAt]:
+def ratios_at(problem: Problem, where: tuple[int, int], places: Iterable[tuple[Any, ...]]) -> list[RatioAt]:
     """Return the ratios at these inputs for one output and input, as far as they are clear."""
     output, position = where
-    which = subject.differentiable.index(position)
-    found = (gradient_ratio(subject, which, output, inputs) for inputs in places)
+    which = problem.differentiable.index(position)
+    found = (gradient_ratio(problem, which, output, inputs) for inputs in places)
     return [r for r in found if r is not None]
 
 
@@ -52,30 +52,30 @@ def varies(c: float, found: Sequence[RatioAt]) -> bool:
 
 def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
     """Return a constant factor with the first name that other inputs and sizes bear out, or as one that varies."""
-    subject, e = case.subject, case.evidence
+    problem, e = case.problem, case.evidence
     where, c = (e.block.output, e.block.input), patterns.factor(e.A, e.N, e) or 1.0
     numbers = {key: found.params[key] for key in ("ratio", "inverse")}
     fresh = [place for place in case.fresh() if not place.spread]
     here = [patterns.factor(place.evidence.A, place.evidence.N, place.evidence) for place in fresh]
-    near = ratios_at(subject, where, (nearby_inputs(subject, subject.seed + k) for k in (64, 65)))
+    near = ratios_at(problem, where, (nearby_inputs(problem, problem.seed + k) for k in (64, 65)))
     if not here or None in here or not near:
         return None
     moving = varies(c, near)
     changing = moving or any(abs(r - c) > STEADY * abs(c) for r in here if r is not None)
-    argument, others = _argument(subject, where, c)
+    argument, others = _argument(problem, where, c)
     near += others
     sized: list[RatioAt] | None = None
     for measure in patterns.constant_names(c, e):
         places = near
         if measure.sized:
             if sized is None:
-                seed = subject.seed + 63
-                sizes = itertools.chain(other_points.apart(subject, seed), other_points.doubled(subject, seed))
-                sized = ratios_at(subject, where, sizes)
+                seed = problem.seed + 63
+                sizes = itertools.chain(other_points.apart(problem, seed), other_points.doubled(problem, seed))
+                sized = ratios_at(problem, where, sizes)
             if not varies(c, sized):
                 continue  # what no other size bears out is a coincidence
             places = [*near, *sized]
-        if _follows(subject, measure, places):
+        if _follows(problem, measure, places):
             code = "missing_factor" if moving else "constant_factor"
             return Cause(code, "constant_factor_named", {**numbers, "name": measure.label})
     if argument and not moving:
@@ -96,10 +96,10 @@ def _shapes(e: Evidence) -> list[tuple[int, ...]]:
     return [tensor.values.shape for tensor in e.tensors if tensor.role == "input"]
 
 
-def _argument(subject: Problem, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:
+def _argument(problem: Problem, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:
     """Return the name of an argument without grad with which the ratio changes, and the ratios at other arguments."""
-    name, found, seed = "", list[RatioAt](), subject.seed + 66
-    others = itertools.chain(other_points.other_arguments(subject, seed), other_points.other_data(subject, seed))
+    name, found, seed = "", list[RatioAt](), problem.seed + 66
+    others = itertools.chain(other_points.other_arguments(problem, seed), other_points.other_data(problem, seed))
     for changed, other, inputs in others:
         ratios = [r for r in ratios_at(other, where, [inputs]) if abs(r[0] - 1) > STEADY]  # right says nothing
         name = name or (changed if varies(c, ratios) else "")
@@ -110,20 +110,20 @@ def _argument(subject: Problem, where: tuple[int, int], c: float) -> tuple[str, 
 MEASURED_RATIO = Confirmation("the ratio at other inputs and sizes", _confirmed)
 
 
-def _follows(subject: Problem, measure: Measure, found: Sequence[RatioAt]) -> bool:
+def _follows(problem: Problem, measure: Measure, found: Sequence[RatioAt]) -> bool:
     """Compare the ratio at all of these places with what the measure comes to there."""
     for ratio, outputs in found:
-        named = _named_at(subject, outputs)
+        named = _named_at(problem, outputs)
         value = measure.take(named[measure.name]) if measure.name in named else measure.value
         if not abs(ratio - value) <= STEADY * abs(value):
             return False
     return True
 
 
-def _named_at(subject: Problem, outputs: Outputs) -> dict[str, Any]:
+def _named_at(problem: Problem, outputs: Outputs) -> dict[str, Any]:
     """Tensors and numbers of a call, by the names that a measure may have: ctx's, the inputs', the outputs'."""
-    node = own_node(subject, outputs)
+    node = own_node(problem, outputs)
     named: dict[str, Any] = {f"ctx.{name}": value for name, value in vars(node).items()} if node is not None else {}
-    named |= tensors_on_ctx(subject, node)
-    named |= zip((*subject.input_names, *subject.output_names), (*outputs.inputs, *outputs), strict=False)
+    named |= tensors_on_ctx(problem, node)
+    named |= zip((*problem.input_names, *problem.output_names), (*outputs.inputs, *outputs), strict=False)
     return named

@@ -27,14 +27,14 @@ class SharedVariable:
     inputs: frozenset[int]
 
 
-def shared_variable(subject: Problem, blocks: Mapping[tuple[int, int], Block]) -> SharedVariable | None:
+def shared_variable(problem: Problem, blocks: Mapping[tuple[int, int], Block]) -> SharedVariable | None:
     """Find the variable that every wrong gradient is computed from and no right one; None where there is none.
 
     Of several the one that is computed last is returned. One wrong gradient alone shares nothing.
     """
     wrong = frozenset(i for (_, i), b in blocks.items() if b.verdict == "mismatch")
     right = frozenset(i for _, i in blocks) - wrong
-    function = backward_tree(subject)
+    function = backward_tree(problem)
     if function is None or len(wrong) < 2 or not right:
         return None
     returns = user_source.returns(function)
@@ -44,7 +44,7 @@ def shared_variable(subject: Problem, blocks: Mapping[tuple[int, int], Block]) -
     sources, lines = _assigned_from(function)
     used = {}
     for i in wrong | right:
-        argument = subject.arguments.get(i)
+        argument = problem.arguments.get(i)
         if argument is None or argument >= len(value.elts):
             return None
         used[i] = _reached(names_read(value.elts[argument]), sources)

@@ -53,14 +53,14 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
         The sentence, one of ``SENTENCES``, and what it speaks of, borne out at the inputs given, at fresh ones and at
         other sizes; None where there is no such expression.
     """
-    subject, block = case.subject, case.evidence.block
-    cls: Any = subject.cls
+    problem, block = case.problem, case.evidence.block
+    cls: Any = problem.cls
     own = None if cls is None else method(cls.forward)
     if own is None:
         return None
     function, tree = own
-    where = block.output, subject.differentiable.index(block.input)
-    made = (_Place(subject, inputs, where, subject.seed + 84 + k) for k, inputs in enumerate(_inputs(subject)))
+    where = block.output, problem.differentiable.index(block.input)
+    made = (_Place(problem, inputs, where, problem.seed + 84 + k) for k, inputs in enumerate(_inputs(problem)))
     places = [p for p in made if p.wrong]
     found: dict[str, dict[str, Any]] = {}
     inside = _inside(tree) if len(places) > 2 else []
@@ -107,19 +107,19 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     return None if known is None else Cause(found.code, *known)
 
 
-def _inputs(subject: Problem) -> Iterator[tuple[Any, ...]]:
+def _inputs(problem: Problem) -> Iterator[tuple[Any, ...]]:
     """The inputs given, others near them and of both signs, and those of another size."""
-    yield subject.fresh()
-    yield other_points.nearby_inputs(subject, subject.seed + 81)
-    yield other_points.in_domain(subject, subject.seed + 82)
-    yield from itertools.islice(other_points.together(subject, subject.seed + 83), SIZES)
+    yield problem.fresh()
+    yield other_points.nearby_inputs(problem, problem.seed + 81)
+    yield other_points.in_domain(problem, problem.seed + 82)
+    yield from itertools.islice(other_points.together(problem, problem.seed + 83), SIZES)
 
 
 class _Place:
     """One call, and the gradient of one output for one input that the user's backward gives there.
 
     Args:
-        subject: what was checked.
+        problem: what was checked.
         inputs: of the call.
         where: numbers of the output, and of the input among the differentiable ones.
         seed: of the cotangents.
@@ -131,19 +131,19 @@ class _Place:
         wrong: True where autograd of the forward is right, and backward gives something else.
     """
 
-    def __init__(self, subject: Problem, inputs: tuple[Any, ...], where: tuple[int, int], seed: int) -> None:
-        self.subject, (self.output, self.which), self.wrong = subject, where, False
+    def __init__(self, problem: Problem, inputs: tuple[Any, ...], where: tuple[int, int], seed: int) -> None:
+        self.problem, (self.output, self.which), self.wrong = problem, where, False
         try:
-            outputs = subject.call(inputs)
+            outputs = problem.call(inputs)
             self.outputs = outputs
             self.shapes = [x.shape for x in outputs.inputs if isinstance(x, Tensor)]
-            self.v = cotangents(subject, outputs, seed, self.output)
-            self.given = pull(subject, outputs, self.v)[self.which]
+            self.v = cotangents(problem, outputs, seed, self.output)
+            self.given = pull(problem, outputs, self.v)[self.which]
             self.right = self._by_autograd(None)
-            asked = directional_derivative(subject, outputs.inputs, self.which, self.v, seed + 20)
+            asked = directional_derivative(problem, outputs.inputs, self.which, self.v, seed + 20)
         except Exception:
             return
-        self.rel = max(SIGNIFICANT, gradient_tolerance(outputs, subject.inputs))
+        self.rel = max(SIGNIFICANT, gradient_tolerance(outputs, problem.inputs))
         trusted = asked is not None and self.right is not None and asked.agrees(self.right)
         self.wrong = trusted and not agree_relative(self.given, self.right, self.rel)
 
@@ -162,11 +162,11 @@ class _Place:
         return k if k and agree_relative(self.given, built, self.rel) else None
 
     def _by_autograd(self, forward: FunctionType | None) -> Tensor | None:
-        found = by_autograd(self.subject, self.outputs, forward)
+        found = by_autograd(self.problem, self.outputs, forward)
         if found is None:
             return None
         leaves, outputs = found
-        return pulled(outputs, [leaves[self.subject.differentiable[self.which]]], self.v)[0]
+        return pulled(outputs, [leaves[self.problem.differentiable[self.which]]], self.v)[0]
 
 
 def _real(t: Tensor) -> Tensor:

@@ -135,7 +135,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
 
 
 def causes(
-    subject: Problem,
+    problem: Problem,
     blocks: Blocks,
     terms: Terms,
     elsewhere: Elsewhere = tuple,
@@ -144,22 +144,22 @@ def causes(
     """Yield one finding per block that backward and the other witnesses disagree on, the same cause once per input.
 
     Args:
-        subject: what was checked.
+        problem: what was checked.
         blocks: with their verdicts.
         terms: what a factor, a term or a threshold may be made of.
         elsewhere: gives checks at fresh inputs, where a named cause has to hold as well.
         none: positions of inputs for which backward returned None.
     """
     told: set[tuple[Any, ...]] = set()
-    shared = shared_variable(subject, blocks)
+    shared = shared_variable(problem, blocks)
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
-    variable = functools.cache(functools.partial(wrong_variable, subject))
+    variable = functools.cache(functools.partial(wrong_variable, problem))
     # an output that backward hands the gradient of through, flat in forward, is the last to blame
     through = {o for (o, _), block in blocks.items() if block.verdict == "flat"}
     for (o, i), block in sorted(blocks.items(), key=lambda item: item[0][0] in through):
         if block.verdict == "mismatch":
-            e = gather(block, terms, _single(subject), blocks, i in none)
-            case = Case(subject, e, functools.partial(_fresh, subject, elsewhere, (o, i)))
+            e = gather(block, terms, _single(problem), blocks, i in none)
+            case = Case(problem, e, functools.partial(_fresh, problem, elsewhere, (o, i)))
             found[o, i] = e, first_confirmed(case)
     for (o, i), (e, cause) in found.items():
         key = (i, *_key(cause))
@@ -170,7 +170,7 @@ def causes(
             via = variable(i) if cause.code not in NOT_COMPUTED else None
             if cause.code == "none_gradient":  # only under a condition
                 via = known if (known := variable(i)) is not None and known.condition else None
-            yield _finding(subject, e, cause, via or _of(shared, e, cause), alone and cause.message not in WHOLE)
+            yield _finding(problem, e, cause, via or _of(shared, e, cause), alone and cause.message not in WHOLE)
 
 
 def _key(cause: Cause) -> tuple[str, ...]:
@@ -192,27 +192,27 @@ def first_confirmed(case: Case) -> Cause:
     return cause if known is None else Cause(cause.code, known[0], {**cause.params, **known[1]})
 
 
-def _single(subject: Problem) -> bool:
-    given = (t for t in subject.inputs if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()))
+def _single(problem: Problem) -> bool:
+    given = (t for t in problem.inputs if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()))
     return any(torch.finfo(t.dtype).bits < 64 for t in given)
 
 
-def _fresh(subject: Problem, elsewhere: Elsewhere, where: tuple[int, int]) -> Iterator[Fresh]:
+def _fresh(problem: Problem, elsewhere: Elsewhere, where: tuple[int, int]) -> Iterator[Fresh]:
     """Yield the evidence for the same block at fresh inputs, where it is wrong as well."""
-    found = (_fresh_at(subject, place, where) for place in elsewhere())
+    found = (_fresh_at(problem, place, where) for place in elsewhere())
     yield from (fresh for fresh in found if fresh is not None)
 
 
-def _fresh_at(subject: Problem, place: Place | None, where: tuple[int, int]) -> Fresh | None:
+def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> Fresh | None:
     block = None if place is None else place.blocks.get(where)
     if place is None or block is None or block.verdict != "mismatch":
         return None
-    e = gather(block, place.terms, _single(subject), place.blocks)
+    e = gather(block, place.terms, _single(problem), place.blocks)
     clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
     if not clear:
         return None
     e = dataclasses.replace(e, fewest=1) if place.spread else e
-    return Fresh(e, place.resized, place.argument, place.spread, lambda: _fresh_at(subject, place.again(), where))
+    return Fresh(e, place.resized, place.argument, place.spread, lambda: _fresh_at(problem, place.again(), where))
 
 
 def _of(shared: SharedVariable | None, e: Evidence, cause: Cause) -> SharedVariable | None:
@@ -222,29 +222,29 @@ def _of(shared: SharedVariable | None, e: Evidence, cause: Cause) -> SharedVaria
 
 
 def _finding(
-    subject: Problem, e: Evidence, cause: Cause, via: WrongVariable | SharedVariable | None, alone: bool
+    problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | SharedVariable | None, alone: bool
 ) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
     block, position = e.block, e.block.input
-    found, plain = _written(subject, e, cause), cause.message in UNEXPLAINED
+    found, plain = _written(problem, e, cause), cause.message in UNEXPLAINED
     line = found.line if found is not None else None
-    output, name, value = block.output_name, block.input_name, phrases.value(subject, position, found)
+    output, name, value = block.output_name, block.input_name, phrases.value(problem, position, found)
     message, said = cause.message, dict[str, Any]()
     if isinstance(via, WrongVariable):
         if not (via.whole and via.parts):  # which line wrote the wrong elements is known
-            line = via.line(subject)
+            line = via.line(problem)
             if via.whole and via.site.text:
-                value = phrases.value(subject, position, Returned(via.site.name, line, via.site.text))
+                value = phrases.value(problem, position, Returned(via.site.name, line, via.site.text))
         if not via.whole:
             place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
             value = Phrase(place, input=name, line=line, expression=phrases.short(via.site.statement))
         vague = plain or message == "small_systematic" or (via.condition and message in ENTRIES)
         if vague and not via.whole:
-            message, said = via.message, via.params(via.line(subject))
+            message, said = via.message, via.params(via.line(problem))
     elif via is not None:
         line = via.line or line
     if plain and message == cause.message:
-        said["shared"] = "" if via is None else _through(subject, via, line)
+        said["shared"] = "" if via is None else _through(problem, via, line)
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
         "output": output,
@@ -254,33 +254,33 @@ def _finding(
         **said,
         **cause.params,
     }
-    end = backward_lines.return_statement(subject) if line is None else None
+    end = backward_lines.return_statement(problem) if line is None else None
     line = line or (end.line if end is not None else None)
-    line = line or phrases.backward_line(subject)
+    line = line or phrases.backward_line(problem)
     return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
 
 
-def _written(subject: Problem, e: Evidence, cause: Cause) -> Returned | None:
+def _written(problem: Problem, e: Evidence, cause: Cause) -> Returned | None:
     """Return the statement of backward that a wrong block comes from, as far as it can be told."""
-    found, block = phrases.returned(subject, e.block.input), e.block
+    found, block = phrases.returned(problem, e.block.input), e.block
     right = {i for _, i in e.blocks} - {i for (_, i), other in e.blocks.items() if other.verdict == "mismatch"}
-    names = [other.name for other in (phrases.returned(subject, i) for i in right) if other is not None]
+    names = [other.name for other in (phrases.returned(problem, i) for i in right) if other is not None]
     if found is None or cause.code == "swapped_inputs":
-        return backward_lines.return_statement(subject) or found
+        return backward_lines.return_statement(problem) or found
     if found.name is not None and found.name in names:  # it is right for that input, and not for this one
-        end = backward_lines.return_statement(subject)
+        end = backward_lines.return_statement(problem)
         return found if end is None else Returned(None, end.line, found.name)
     wrong = np.zeros(block.input_shape, dtype=bool).reshape(-1)
     wrong[block.wrong_entries()[:, 1]] = True
     wrong = wrong.reshape(block.input_shape)
-    return backward_lines.written(subject, found, np.asarray(wrong.any(-1)) if block.input_complex else wrong)
+    return backward_lines.written(problem, found, np.asarray(wrong.any(-1)) if block.input_complex else wrong)
 
 
-def _through(subject: Problem, via: WrongVariable | SharedVariable, line: int | None) -> Phrase | str:
+def _through(problem: Problem, via: WrongVariable | SharedVariable, line: int | None) -> Phrase | str:
     """Return what is known of the variable through which the gradient goes wrong."""
     if isinstance(via, WrongVariable):
         return "" if line is None or via.site.text == "" else via.before(line) or ""
-    names = ", ".join(f"`{subject.input_names[k]}`" for k in sorted(via.inputs))
+    names = ", ".join(f"`{problem.input_names[k]}`" for k in sorted(via.inputs))
     return Phrase("causes.shared_variable", inputs=names, name=via.name, line=via.line)
 
 

@@ -71,7 +71,7 @@ class Assembly:
     """Takes both Jacobians apart and puts them together.
 
     Args:
-        subject: what is checked; a session of it must be open.
+        problem: what is checked; a session of it must be open.
         outputs: what its first call returned.
         eps: step of the first pass, or None for one by precision.
         progress: told how far it is.
@@ -85,17 +85,17 @@ class Assembly:
     """
 
     def __init__(
-        self, subject: Problem, outputs: Outputs, eps: float | None = None, progress: Progress | None = None
+        self, problem: Problem, outputs: Outputs, eps: float | None = None, progress: Progress | None = None
     ) -> None:
         self.progress = progress or Progress()
         self._limit = allowed_elements(LIMIT)
-        self.subject, self.outputs = subject, outputs
-        self.wanted = subject.differentiable_outputs(outputs)
-        self.random = np.random.default_rng(subject.seed)
-        leaves = [outputs.inputs[i] for i in subject.differentiable]
-        self.rows = [Rows(outputs[i], leaves, subject.seed, self.progress, subject.meter) for i in self.wanted]
+        self.problem, self.outputs = problem, outputs
+        self.wanted = problem.differentiable_outputs(outputs)
+        self.random = np.random.default_rng(problem.seed)
+        leaves = [outputs.inputs[i] for i in problem.differentiable]
+        self.rows = [Rows(outputs[i], leaves, problem.seed, self.progress, problem.meter) for i in self.wanted]
         self._epsilon = max(map(epsilon, (*leaves, *(outputs[i] for i in self.wanted))), default=0.0)
-        self.forward = Forward(subject, outputs, self.wanted, self.progress)
+        self.forward = Forward(problem, outputs, self.wanted, self.progress)
         self.given_step = eps is not None
         self.joint = JointPerturbations(self.forward, self.random, eps)
         self.steps = self.joint.steps
@@ -110,7 +110,7 @@ class Assembly:
     @property
     def spacing(self) -> float:
         """Spacing at 1 of the coarsest numbers that inputs and outputs are made of, or that are met inside."""
-        return max(self._epsilon, self.subject.casts.coarsest)
+        return max(self._epsilon, self.problem.casts.coarsest)
 
     @property
     def tolerance(self) -> float:
@@ -132,8 +132,8 @@ class Assembly:
     def _stage(self, kind: Kind, i: int, j: int, span: tuple[int, int], of: int) -> None:
         """The next questions are about this block, or about all of this output when they go to backward."""
         start = i * len(self.steps) * PARTS
-        names = self.subject.output_names, self.subject.input_names
-        what = f"d {names[0][self.wanted[i]]} / d {names[1][self.subject.differentiable[j]]}"
+        names = self.problem.output_names, self.problem.input_names
+        what = f"d {names[0][self.wanted[i]]} / d {names[1][self.problem.differentiable[j]]}"
         self.progress.stage(kind, start + span[0], start + span[1], of, what)
 
     def _after(self, j: int) -> int:
@@ -143,7 +143,7 @@ class Assembly:
     def _probe(self, i: int, probe: Array) -> list[Array]:
         """Ask backward for a random cotangent, plain and scaled; note which dimensions may go together."""
         rows = self.rows[i]
-        with self.subject.watched_backward():
+        with self.problem.watched_backward():
             plain = rows.one(probe)
         rest = self._not_diagonal(i, probe, plain)
         factors = structure.scales(probe.shape, self.random) if rest else {}

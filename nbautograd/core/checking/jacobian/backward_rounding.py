@@ -52,21 +52,21 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
 
 def _answer(assembly: Assembly, i: int, j: int, probe: Array, ulps: float) -> Array:
     """Backward's answer to the probe where all inputs are a few last bits away."""
-    subject = assembly.subject
-    outputs = subject.call(nudged(subject, ulps))
+    problem = assembly.problem
+    outputs = problem.call(nudged(problem, ulps))
     v = [from_array(probe, y) if k == assembly.wanted[i] else None for k, y in enumerate(outputs)]
-    found = subject.vjp(outputs, v)[j]
+    found = problem.vjp(outputs, v)[j]
     return np.zeros_like(assembly.forward.points[j]) if found is None else to_array(found)
 
 
-def nudged(subject: Problem, ulps: float, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
-    """Return the inputs (the subject's by default) with those to differentiate moved by a few last bits.
+def nudged(problem: Problem, ulps: float, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
+    """Return the inputs (the problem's by default) with those to differentiate moved by a few last bits.
 
     Each element up or down by chance: a matrix that is scaled as a whole stays as well or ill conditioned as it is.
     """
     generator = torch.Generator().manual_seed(round(abs(ulps)))
-    given: list[Any] = list(subject.fresh()) if inputs is None else [copy(item) for item in inputs]
-    for k in subject.differentiable:
+    given: list[Any] = list(problem.fresh()) if inputs is None else [copy(item) for item in inputs]
+    for k in problem.differentiable:
         x = given[k].detach()
         sign = (2 * torch.randint(2, x.shape, generator=generator) - 1).to(x.device, x.dtype)
         given[k] = (x * (1 + sign * (ulps * torch.finfo(x.dtype).eps))).requires_grad_()

@@ -72,21 +72,21 @@ class StubContext:
 
 
 def forward_without_autograd(
-    subject: Problem, forward: Callable[..., Any] | None = None
+    problem: Problem, forward: Callable[..., Any] | None = None
 ) -> Callable[..., tuple[Any, ...]] | None:
-    """The forward as a plain function from the subject's inputs to a tuple of outputs; None where there is none.
+    """The forward as a plain function from the problem's inputs to a tuple of outputs; None where there is none.
 
     For a Function class this is its ``forward`` with a stand-in ctx; for a callable in whose graph no Function was
     seen it is the callable; a callable around one Function class is run with that class's ``apply`` replaced for the
     time by its forward, which does not reach an ``apply`` that was kept elsewhere (``f = MyFunction.apply``).
 
     Args:
-        subject: what is checked.
+        problem: what is checked.
         forward: takes the place of the class's own; by default that.
     """
-    if subject.cls is None:
-        return None if subject.has_functions else lambda *args: tuple(subject.flat(subject.fn(*args)))
-    cls = subject.cls
+    if problem.cls is None:
+        return None if problem.has_functions else lambda *args: tuple(problem.flat(problem.fn(*args)))
+    cls = problem.cls
     forward = forward or getattr(cls, "forward", None)
     if forward is None:
         return None
@@ -98,28 +98,28 @@ def forward_without_autograd(
 
     def within(*args: Any) -> tuple[Any, ...]:
         with _apply_replaced(cls, alone):
-            return tuple(subject.flat(subject.fn(*args)))
+            return tuple(problem.flat(problem.fn(*args)))
 
-    return (lambda *args: tuple(subject.flat(alone(*args)))) if subject.direct else within
+    return (lambda *args: tuple(problem.flat(alone(*args)))) if problem.direct else within
 
 
 def by_autograd(
-    subject: Problem, outputs: Outputs, forward: Callable[..., Any] | None = None
+    problem: Problem, outputs: Outputs, forward: Callable[..., Any] | None = None
 ) -> tuple[Any, ...] | None:
     """Run a forward with autograd at the inputs of a call; return its leaves and outputs, None where it cannot be.
 
     Args:
-        subject: what was checked.
+        problem: what was checked.
         outputs: of the call.
         forward: takes the place of the class's own, which stays as it is.
     """
-    run = forward_without_autograd(subject, forward)
+    run = forward_without_autograd(problem, forward)
     if run is None:
         return None
     leaves = [x.detach().clone() if isinstance(x, Tensor) else x for x in outputs.inputs]
-    for i in subject.differentiable:
+    for i in problem.differentiable:
         leaves[i].requires_grad_()
-    seed_all(subject.seed)
+    seed_all(problem.seed)
     with torch.enable_grad():
         return leaves, run(*leaves)
 
@@ -134,12 +134,12 @@ def pulled(outputs: Sequence[Tensor], to: Sequence[Tensor], v: Sequence[Tensor |
 
 
 def gradients_of_forward(
-    subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]
+    problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...] | None:
     """Return the gradients of the differentiable inputs by autograd of the forward; None where it cannot be run so."""
     try:
-        found = by_autograd(subject, outputs)
-        return None if found is None else pulled(found[1], [found[0][i] for i in subject.differentiable], v)
+        found = by_autograd(problem, outputs)
+        return None if found is None else pulled(found[1], [found[0][i] for i in problem.differentiable], v)
     except Exception:
         return None
 
@@ -205,7 +205,7 @@ class Forward:
     differences are as sharp as for float64 inputs.
 
     Args:
-        subject: what is checked.
+        problem: what is checked.
         outputs: what its first call returned.
         wanted: positions of the outputs to look at.
         progress: told of every point that was answered.
@@ -214,28 +214,28 @@ class Forward:
         promoted: True when the values are computed in float64 though the inputs are not float64.
         eps: spacing of the floating numbers that the values are computed with, the coarsest that they pass through.
         inside: spacing of those that values are rounded to on the way; 0 where they are not.
-        points: the input values by position among ``subject.differentiable``, float64, shaped ``real_shape``.
+        points: the input values by position among ``problem.differentiable``, float64, shaped ``real_shape``.
         values: the outputs at the inputs.
         raised: what the function raised at the first point that it did not take; empty when it took all.
     """
 
     def __init__(
-        self, subject: Problem, outputs: Outputs, wanted: tuple[int, ...], progress: Progress | None = None
+        self, problem: Problem, outputs: Outputs, wanted: tuple[int, ...], progress: Progress | None = None
     ) -> None:
         self.progress = progress or Progress()
         self.raised = ""
-        self.subject, self.wanted = subject, wanted
+        self.problem, self.wanted = problem, wanted
         self.shapes = [real_shape(outputs[i]) for i in wanted]
-        self.base = tuple(prepared_inputs.copy(item, requires_grad=False) for item in subject.inputs)
-        self.inside = subject.casts.forward  # spacing of the coarsest numbers that values pass through
+        self.base = tuple(prepared_inputs.copy(item, requires_grad=False) for item in problem.inputs)
+        self.inside = problem.casts.forward  # spacing of the coarsest numbers that values pass through
         self.promoted = self._promote(outputs)
-        self.tensors = [self.base[i] for i in subject.differentiable]
+        self.tensors = [self.base[i] for i in problem.differentiable]
         self.eps = max(self.inside, *map(epsilon, self.tensors))
         self.points = [to_array(t) for t in self.tensors]
         self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
         self._last: dict[int, tuple[Array, list[Array]]] = {}
         self._evaluations = 0
-        self._batched: Callable[..., Any] | None = forward_without_autograd(subject)
+        self._batched: Callable[..., Any] | None = forward_without_autograd(problem)
 
     @property
     def batched(self) -> bool:
@@ -310,23 +310,23 @@ class Forward:
 
     def _vmapped(self, which: int, points: Array) -> list[Array]:
         assert self._batched is not None
-        position = self.subject.differentiable[which]
+        position = self.problem.differentiable[which]
         given, points = self._to_give(points)
         batch = from_array(points, self.tensors[which], batched=True)
         axes = tuple(0 if i == position else None for i in range(len(given)))
         given[position] = batch.reshape(-1, *self.tensors[which].shape)
-        self.subject.meter.count()
+        self.problem.meter.count()
         with torch.no_grad():
             found = torch.func.vmap(self._batched, in_dims=axes)(*given)
         return [as_array(to_real(found[i])) for i in self.wanted]
 
     def _one(self, which: int, point: Array) -> list[Array]:
-        position = self.subject.differentiable[which]
+        position = self.problem.differentiable[which]
         given, point = self._to_give(point)
         given[position] = _strided_like(from_array(point, self.tensors[which]), self.tensors[which])
         try:
             with torch.no_grad():
-                found = self.subject.evaluate(tuple(given))
+                found = self.problem.evaluate(tuple(given))
         except Exception as error:
             self.raised = self.raised or f"{type(error).__name__}: {' '.join(str(error).split())}"
             return [np.full(shape, np.nan) for shape in self.shapes]
@@ -335,7 +335,7 @@ class Forward:
 
     def _to_give(self, points: Array) -> tuple[list[Any], Array]:
         """All inputs and these points; copies where the function may change what it gets."""
-        if not self.subject.mutates_inputs:
+        if not self.problem.mutates_inputs:
             return list(self.base), points
         return [prepared_inputs.copy(item, False) for item in self.base], points.copy()
 
@@ -346,7 +346,7 @@ class Forward:
         try:
             given = tuple(prepared_inputs.copy(item, False) for item in higher)
             with torch.no_grad(), CastWatch(given) as watch:
-                found = self.subject.evaluate(given)
+                found = self.problem.evaluate(given)
         except Exception:
             return False
         if len(found) != len(outputs) or not all(_same(found[i], outputs[i]) for i in self.wanted):

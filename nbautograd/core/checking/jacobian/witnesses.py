@@ -56,7 +56,7 @@ class ForwardWitness:
     """
 
     def __init__(self, assembly: Assembly) -> None:
-        self.assembly, self.subject = assembly, assembly.subject
+        self.assembly, self.problem = assembly, assembly.problem
         self.rows: list[Rows | None] = []
         self.absent = self._prepare()
 
@@ -85,11 +85,11 @@ class ForwardWitness:
         return witness.many(unit.reshape(len(rows), *self.assembly.forward.shapes[i]))[j].reshape(len(rows), -1)
 
     def _prepare(self) -> str:
-        raw = forward_without_autograd(self.subject) if self.subject.cls is not None else None
+        raw = forward_without_autograd(self.problem) if self.problem.cls is not None else None
         if raw is None:
-            return "no_own_forward" if self.subject.cls is None else "not_entered"
-        given = self.subject.fresh()
-        seed_all(self.subject.seed)
+            return "no_own_forward" if self.problem.cls is None else "not_entered"
+        given = self.problem.fresh()
+        seed_all(self.problem.seed)
         try:
             outputs = raw(*given)
         except Exception:
@@ -101,8 +101,8 @@ class ForwardWitness:
             _same_output(outputs[i], self.assembly.outputs[i]) for i in wanted
         ):
             return "other_values"
-        leaves = [given[i] for i in self.subject.differentiable]
-        self.rows = [Rows(outputs[i], leaves, self.subject.seed) if outputs[i].requires_grad else None for i in wanted]
+        leaves = [given[i] for i in self.problem.differentiable]
+        self.rows = [Rows(outputs[i], leaves, self.problem.seed) if outputs[i].requires_grad else None for i in wanted]
         return "" if any(self.rows) else "leaves_torch"
 
     def _trusted(self, i: int, j: int, probe: Array, gradient: Array) -> bool:
@@ -126,8 +126,8 @@ class JvpWitness:
     """
 
     def __init__(self, assembly: Assembly) -> None:
-        self.assembly, self.subject = assembly, assembly.subject
-        own = getattr(self.subject.cls, "jvp", None)
+        self.assembly, self.problem = assembly, assembly.problem
+        own = getattr(self.problem.cls, "jvp", None)
         self.absent = "" if own is not None and own is not torch.autograd.Function.jvp else "no_jvp"
 
     def testimony(self, i: int, j: int) -> Testimony:
@@ -135,7 +135,7 @@ class JvpWitness:
         if self.absent:
             return Testimony(absent=self.absent)
         probe, answers = self.assembly.probes[i]
-        direction: Array = np.asarray(np.random.default_rng(self.subject.seed + 2).normal(size=answers[j].shape))
+        direction: Array = np.asarray(np.random.default_rng(self.problem.seed + 2).normal(size=answers[j].shape))
         try:
             tangent = self._tangent(self.assembly.wanted[i], j, direction)
         except Exception:
@@ -147,12 +147,12 @@ class JvpWitness:
         return Testimony(apart / terms if terms else 0.0, "", apart)
 
     def _tangent(self, output: int, j: int, direction: Array) -> Array | None:
-        given: list[Any] = list(self.subject.fresh())
-        position = self.subject.differentiable[j]
+        given: list[Any] = list(self.problem.fresh())
+        position = self.problem.differentiable[j]
         with torch.autograd.forward_ad.dual_level():
             leaf: Tensor = given[position].detach()
             given[position] = torch.autograd.forward_ad.make_dual(leaf, from_array(direction, leaf))
-            found = self.subject.evaluate(tuple(given))[output]
+            found = self.problem.evaluate(tuple(given))[output]
             tangent = torch.autograd.forward_ad.unpack_dual(found).tangent
             return None if tangent is None else to_array(tangent)
 

@@ -36,37 +36,37 @@ from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, PLAINLY
 from nbautograd.core.torch_private.tensors import storage_address
 
 
-def state(subject: Problem) -> Iterator[Finding]:
+def state(problem: Problem) -> Iterator[Finding]:
     """Findings on what backward changes, and on what changes backward."""
-    outputs = subject.call()
-    v = cotangents(subject, outputs, subject.seed + 11)
-    told = list(_changes(subject, outputs, v))
+    outputs = problem.call()
+    v = cotangents(problem, outputs, problem.seed + 11)
+    told = list(_changes(problem, outputs, v))
     yield from told
-    found = list(_repeated(subject, v))
+    found = list(_repeated(problem, v))
     yield from found if not told else ()
     if not found:
-        yield from _between(subject, v)
-        yield from _buffer(subject, v)
-    for name in _changed_inputs(subject) if subject.mutates_inputs else ():
-        yield rules.input_changed(seen(subject, phrases.forward_line(subject)), name)
+        yield from _between(problem, v)
+        yield from _buffer(problem, v)
+    for name in _changed_inputs(problem) if problem.mutates_inputs else ():
+        yield rules.input_changed(seen(problem, phrases.forward_line(problem)), name)
 
 
-def _changes(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
-    node = own_node(subject, outputs)
-    before = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(subject, node)]
+def _changes(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+    node = own_node(problem, outputs)
+    before = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(problem, node)]
     containers = [(name, value, _items(value)) for name, value in _containers(node)]
-    watched = observe(subject, outputs, v)
-    after = dict(tensors_on_ctx(subject, node)) if node is not None else {}
+    watched = observe(problem, outputs, v)
+    after = dict(tensors_on_ctx(problem, node)) if node is not None else {}
     for found in call_rules.gradients_changed(backward_record(node._forward_cls, watched)) if node is not None else ():
-        line = line_of_change(subject, backward_lines.versions)
+        line = line_of_change(problem, backward_lines.versions)
         yield dataclasses.replace(found, line=line or found.line)
     written = [(name, t) for name, t, was, version in before if _written(after.get(name, t), t, was, version)]
     changed = [name for name, t in written if _is_users(t, outputs)]
-    if not changed and not _gives_again(subject, outputs, v, watched.gradients):
+    if not changed and not _gives_again(problem, outputs, v, watched.gradients):
         changed = [name for name, _ in written]
         changed += [f"ctx.{name}" for name, value, items in containers if _items(value) != items]
     for name in changed[:1]:
-        yield rules.saved_changed(seen(subject, line_of_change(subject, backward_lines.held)), name)
+        yield rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
 
 
 def _written(now: Tensor, tensor: Tensor, was: Tensor, version: int) -> bool:
@@ -80,12 +80,12 @@ def _is_users(tensor: Tensor, outputs: Outputs) -> bool:
 
 
 def _gives_again(
-    subject: Problem, outputs: Outputs, v: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
+    problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
 ) -> bool:
     """Run backward once more and tell if it gives the same: then what it writes on ctx is scratch space or a cache."""
-    rel = gradient_tolerance(outputs, subject.inputs)
+    rel = gradient_tolerance(outputs, problem.inputs)
     try:
-        again = pull(subject, outputs, v)
+        again = pull(problem, outputs, v)
     except Exception:  # such as torch's own, where a saved tensor was changed
         return False
     return all(agree_relative(a, b, rel) for a, b in zip(gradients, again, strict=True))
@@ -102,29 +102,29 @@ def _items(value: Any) -> list[int]:
     return [id(item) for item in (*value, *(value.values() if isinstance(value, dict) else ()))]
 
 
-def _repeated(subject: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _repeated(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     """The same backward again: with the same random numbers, then with others."""
-    outputs = subject.call()
-    numbers = _numbers(own_node(subject, outputs))
-    first = pull(subject, outputs, v)
-    changed = [name for name, was in numbers.items() if _numbers(own_node(subject, outputs)).get(name) != was]
-    again, other = pull(subject, outputs, v), pull(subject, outputs, v, subject.seed + 1)
-    rel = max(AGREED, gradient_tolerance(outputs, subject.inputs))
+    outputs = problem.call()
+    numbers = _numbers(own_node(problem, outputs))
+    first = pull(problem, outputs, v)
+    changed = [name for name, was in numbers.items() if _numbers(own_node(problem, outputs)).get(name) != was]
+    again, other = pull(problem, outputs, v), pull(problem, outputs, v, problem.seed + 1)
+    rel = max(AGREED, gradient_tolerance(outputs, problem.inputs))
     for which in (again, other):
         exact = all(agree_bitwise(a, b) for a, b in zip(first, which, strict=True))
         if not exact:
             near = all(agree_relative(a, b, rel) for a, b in zip(first, which, strict=True))
             if changed and which is again:
-                line = line_of_change(subject, backward_lines.held)
-                yield _unsteady(subject, line, "causes.backward_counts", attribute=f"ctx.{changed[0]}")
+                line = line_of_change(problem, backward_lines.held)
+                yield _unsteady(problem, line, "causes.backward_counts", attribute=f"ctx.{changed[0]}")
                 return
-            found = _unsteady(subject, line_of_change(subject, backward_lines.generators))
+            found = _unsteady(problem, line_of_change(problem, backward_lines.generators))
             yield dataclasses.replace(found, kind="lint") if near else found  # the same but for its rounding
             return
 
 
-def _unsteady(subject: Problem, line: int | None, sentence: str = "", **params: Any) -> Finding:
-    return about(subject, "nondeterministic_backward", line, sentence, **params)
+def _unsteady(problem: Problem, line: int | None, sentence: str = "", **params: Any) -> Finding:
+    return about(problem, "nondeterministic_backward", line, sentence, **params)
 
 
 def _numbers(node: Any) -> dict[str, Any]:
@@ -133,114 +133,114 @@ def _numbers(node: Any) -> dict[str, Any]:
     return {name: value for name, value in kept.items() if isinstance(value, (int, float, complex))}
 
 
-def _between(subject: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _between(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     """Two calls before the first one's backward: what the second leaves must not reach the first."""
-    outputs = subject.call()
-    alone = pull(subject, outputs, v)
-    outputs = subject.call()
+    outputs = problem.call()
+    alone = pull(problem, outputs, v)
+    outputs = problem.call()
     try:
-        subject.call(nearby_inputs(subject, subject.seed + 3))
+        problem.call(nearby_inputs(problem, problem.seed + 3))
     except Exception:  # the inputs are tied to each other: a forward that raises is no evidence, any other call will do
-        subject.call()
-    together = pull(subject, outputs, v)
-    subject.call()
-    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
+        problem.call()
+    together = pull(problem, outputs, v)
+    problem.call()
+    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
     if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
-        yield rules.state_outside_ctx(seen(subject, state_line(subject.cls)))
+        yield rules.state_outside_ctx(seen(problem, state_line(problem.cls)))
     else:
-        yield from _with_one_buffer(subject, v, alone)
+        yield from _with_one_buffer(problem, v, alone)
 
 
-def _with_one_buffer(subject: Problem, v: Sequence[Tensor | None], alone: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _with_one_buffer(problem: Problem, v: Sequence[Tensor | None], alone: Sequence[Tensor | None]) -> Iterator[Finding]:
     """Two calls that are given the same buffer and write into it: backward must not read the second one's values."""
-    outputs = subject.call()
-    given = [i for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) and i not in subject.differentiable]
-    written = [i for i in given if not agree_bitwise(outputs.inputs[i], subject.inputs[i])]
+    outputs = problem.call()
+    given = [i for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) and i not in problem.differentiable]
+    written = [i for i in given if not agree_bitwise(outputs.inputs[i], problem.inputs[i])]
     if not written:
         return
-    others = subject.fresh()
-    subject.call(tuple(outputs.inputs[i] if i in written else x for i, x in enumerate(others)))
+    others = problem.fresh()
+    problem.call(tuple(outputs.inputs[i] if i in written else x for i, x in enumerate(others)))
     try:
-        together = pull(subject, outputs, v)
+        together = pull(problem, outputs, v)
     except Exception:  # saved by ``save_for_backward``, which notices by itself
         return
-    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
+    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
     if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
-        name = subject.input_names[written[0]]
-        yield rules.state_outside_ctx(seen(subject), "causes.shared_state_buffer", name=name)
+        name = problem.input_names[written[0]]
+        yield rules.state_outside_ctx(seen(problem), "causes.shared_state_buffer", name=name)
 
 
-def gradients_written(subject: Problem) -> Iterator[Finding]:
+def gradients_written(problem: Problem) -> Iterator[Finding]:
     """Yield the tensors whose ``.grad`` backward writes by itself; a session puts them back when it ends."""
-    for name in subject.shared.changed_gradients()[:1]:
-        yield about(subject, "writes_grad", name=name)
+    for name in problem.shared.changed_gradients()[:1]:
+        yield about(problem, "writes_grad", name=name)
 
 
-def _buffer(subject: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _buffer(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     """A gradient that was handed out must not change when backward runs again."""
-    outputs = subject.call()
-    node = own_node(subject, outputs)
+    outputs = problem.call()
+    node = own_node(problem, outputs)
     if node is None:
         return
-    first = observe(subject, outputs, v)
+    first = observe(problem, outputs, v)
     kept = [(g, g.detach().clone()) for g in first.returned or () if isinstance(g, Tensor)]
-    observe(subject, outputs, [None if t is None else -2 * t for t in v])
-    other = subject.call()
-    observe(subject, other, [None if t is None else 3 * t for t in v])
+    observe(problem, outputs, [None if t is None else -2 * t for t in v])
+    other = problem.call()
+    observe(problem, other, [None if t is None else 3 * t for t in v])
     given = {t.data_ptr() for t in first.grad_outputs if isinstance(t, Tensor)}
     if any(not agree_bitwise(g, was) for g, was in kept if g.data_ptr() not in given):
-        yield rules.buffer_reused(seen(subject))
+        yield rules.buffer_reused(seen(problem))
 
 
-def _changed_inputs(subject: Problem) -> list[str]:
+def _changed_inputs(problem: Problem) -> list[str]:
     """Return the names of the inputs that require grad and that forward changed in place, unmarked."""
-    given = subject.fresh()
-    subject.call(given)
-    pairs = ((i, given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)
-    return [subject.input_names[i] for i, now, before in pairs if not agree_bitwise(now, before)]
+    given = problem.fresh()
+    problem.call(given)
+    pairs = ((i, given[i].detach(), problem.inputs[i].detach()) for i in problem.differentiable)
+    return [problem.input_names[i] for i, now, before in pairs if not agree_bitwise(now, before)]
 
 
 TWICE = (61, 67)  # seeds of other inputs; one disagreement may be a kink that was met
 
 
-def wrong_at_other_inputs(subject: Problem, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
     """A gradient that is right at the inputs given and wrong at others.
 
     That alone says no more than that. State is proved where the gradient there becomes right once what the class,
     its methods' closures and globals hold is as it was before the first call, or empty.
     """
-    if not subject.has_functions or not blocks or not all(map(_plainly_right, blocks.values())):
+    if not problem.has_functions or not blocks or not all(map(_plainly_right, blocks.values())):
         return
-    wrong = set(range(len(subject.differentiable)))
+    wrong = set(range(len(problem.differentiable)))
     for seed in TWICE:
-        wrong &= _wrong(subject, subject.seed + seed)
+        wrong &= _wrong(problem, problem.seed + seed)
         if not wrong:
             return
-    wrong -= _wrong(subject, subject.seed + TWICE[0], subject.fresh())  # the same question must have its answer here
+    wrong -= _wrong(problem, problem.seed + TWICE[0], problem.fresh())  # the same question must have its answer here
     if not wrong:
         return
-    name = subject.input_names[subject.differentiable[min(wrong)]]
-    if _left_over(subject, min(wrong)):
-        yield rules.state_outside_ctx(phrases.seen(subject, state_line(subject.cls)), "causes.wrong_later", input=name)
+    name = problem.input_names[problem.differentiable[min(wrong)]]
+    if _left_over(problem, min(wrong)):
+        yield rules.state_outside_ctx(phrases.seen(problem, state_line(problem.cls)), "causes.wrong_later", input=name)
     else:
-        yield phrases.about(subject, "wrong_elsewhere", input=name)
+        yield phrases.about(problem, "wrong_elsewhere", input=name)
 
 
-def _left_over(subject: Problem, which: int) -> bool:
+def _left_over(problem: Problem, which: int) -> bool:
     """Return True if the gradient of this input is right at each of the other inputs where they come first."""
     for empty in (False, True):
         rights = []
         for seed in TWICE:
-            with subject.state.put_back(empty=empty):
-                rights.append(_right(subject, subject.seed + seed, which))
+            with problem.state.put_back(empty=empty):
+                rights.append(_right(problem, problem.seed + seed, which))
         if all(rights):
             return True
     return False
 
 
-def _right(subject: Problem, seed: int, which: int) -> bool:
+def _right(problem: Problem, seed: int, which: int) -> bool:
     try:
-        return which not in _wrong(subject, seed, must=True)
+        return which not in _wrong(problem, seed, must=True)
     except Exception:  # emptied state that forward cannot do without
         return False
 
@@ -252,19 +252,19 @@ def _plainly_right(block: Block) -> bool:
     return block.verdict == "match" and block.largest_error <= PLAINLY * size + ABOUT_ZERO
 
 
-def _wrong(subject: Problem, seed: int, inputs: tuple[Any, ...] | None = None, must: bool = False) -> set[int]:
+def _wrong(problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None, must: bool = False) -> set[int]:
     """Return the numbers of the inputs whose gradient is wrong, at other values of the same signs if none are named.
 
     With ``must`` also those of which differences tell nothing. A forward that raises there is no evidence.
     """
-    inputs = nearby_inputs(subject, seed) if inputs is None else inputs
+    inputs = nearby_inputs(problem, seed) if inputs is None else inputs
     try:
-        outputs = subject.call(inputs)
+        outputs = problem.call(inputs)
     except Exception:
-        return set() if not must else set(range(len(subject.differentiable)))
-    v = cotangents(subject, outputs, seed)
-    gradients = subject.vjp(outputs, v)
-    truths = [directional_derivative(subject, inputs, k, v, seed) for k in range(len(gradients))]
+        return set() if not must else set(range(len(problem.differentiable)))
+    v = cotangents(problem, outputs, seed)
+    gradients = problem.vjp(outputs, v)
+    truths = [directional_derivative(problem, inputs, k, v, seed) for k in range(len(gradients))]
     pairs = enumerate(zip(truths, gradients, strict=True))
     return {k for k, (truth, g) in pairs if (must if truth is None else not truth.agrees(g))}
 
@@ -284,30 +284,30 @@ class _Watching(StubContext):
         self.copies = tuple(t.detach().clone() if isinstance(t, Tensor) else t for t in tensors)
 
 
-def changed_after_saving(subject: Problem) -> str:
+def changed_after_saving(problem: Problem) -> str:
     """Return the name of a tensor that forward saves and then changes in place, which is what makes backward wrong.
 
     Backward is run with the values as they were saved, at points other than the inputs. Where its gradients are not
     right with them, or nothing was changed, the answer is "".
     """
-    if subject.cls is None or not subject.direct or separate_context(subject.cls):
+    if problem.cls is None or not problem.direct or separate_context(problem.cls):
         return ""
     try:
-        changed = _changed_since_saved(_forward_watched(subject, subject.fresh()))
-        if not changed or not all(_right_as_saved(subject, subject.seed + seed) for seed in TWICE):
+        changed = _changed_since_saved(_forward_watched(problem, problem.fresh()))
+        if not changed or not all(_right_as_saved(problem, problem.seed + seed) for seed in TWICE):
             return ""
     except Exception:  # a forward or a backward that needs the real ctx
         return ""
-    names = subject.source.saved if subject.source is not None else None
+    names = problem.source.saved if problem.source is not None else None
     return names[changed[0]] if names is not None and changed[0] < len(names) else f"saved_tensors[{changed[0]}]"
 
 
-def _forward_watched(subject: Problem, inputs: Sequence[Any]) -> _Watching:
+def _forward_watched(problem: Problem, inputs: Sequence[Any]) -> _Watching:
     given = [x.detach().clone() if isinstance(x, Tensor) else x for x in inputs]
-    ctx = _Watching(tuple(i in subject.differentiable for i in range(len(given))))
-    seed_all(subject.seed)
+    ctx = _Watching(tuple(i in problem.differentiable for i in range(len(given))))
+    seed_all(problem.seed)
     with torch.no_grad():
-        subject.cls.forward(ctx, *given)  # type: ignore[union-attr]
+        problem.cls.forward(ctx, *given)  # type: ignore[union-attr]
     return ctx
 
 
@@ -316,19 +316,19 @@ def _changed_since_saved(ctx: _Watching) -> list[int]:
     return [k for k, (t, was) in enumerate(pairs) if isinstance(t, Tensor) and not agree_bitwise(t, was)]
 
 
-def _right_as_saved(subject: Problem, seed: int) -> bool:
+def _right_as_saved(problem: Problem, seed: int) -> bool:
     """Return True if backward is right at nearby inputs with the values that tensors had when they were saved."""
-    inputs = nearby_inputs(subject, seed)
-    outputs = subject.call(inputs)
-    v = cotangents(subject, outputs, seed)
-    ctx = _forward_watched(subject, inputs)
+    inputs = nearby_inputs(problem, seed)
+    outputs = problem.call(inputs)
+    v = cotangents(problem, outputs, seed)
+    ctx = _forward_watched(problem, inputs)
     ctx.to_save = ctx.copies
     with torch.no_grad():
         given = [torch.zeros_like(y) if g is None else g for y, g in zip(outputs, v, strict=True)]
-        returned = subject.cls.backward(ctx, *given)  # type: ignore[union-attr]
+        returned = problem.cls.backward(ctx, *given)  # type: ignore[union-attr]
     gradients = returned if isinstance(returned, tuple) else (returned,)
-    for k, position in enumerate(subject.differentiable):
-        truth = directional_derivative(subject, inputs, k, v, seed)
+    for k, position in enumerate(problem.differentiable):
+        truth = directional_derivative(problem, inputs, k, v, seed)
         if truth is None or not truth.agrees(gradients[position]):
             return False
     return True

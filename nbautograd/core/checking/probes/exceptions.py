@@ -61,9 +61,9 @@ class Raised:
         return self.function is not None and any(True for _ in _whole(self.function))
 
 
-def raised_in_backward(error: BaseException, subject: Problem) -> Raised | None:
+def raised_in_backward(error: BaseException, problem: Problem) -> Raised | None:
     """Find the line of backward that an exception came through; None when it did not."""
-    codes = methods_of(subject.cls).codes if subject.cls is not None else {}
+    codes = methods_of(problem.cls).codes if problem.cls is not None else {}
     backward: set[CodeType] = {code for name, code in codes.items() if name in ("backward", "vjp")}
     hits = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in backward]
     if not hits:
@@ -156,19 +156,19 @@ def from_forward(error: BaseException, cls: type | None) -> bool:
     return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
-def explain(error: BaseException, subject: Problem) -> Finding:
+def explain(error: BaseException, problem: Problem) -> Finding:
     """A finding for an exception that backward (or torch, on its return) raised."""
-    line = _line(error, subject)
+    line = _line(error, problem)
     said = " ".join(str(error).split())
     params: dict[str, Any] = {
         "error": type(error).__name__,
         "said": phrases.short(said, 160),
-        "name": subject.name,
+        "name": problem.name,
     }
-    place = raised_in_backward(error, subject)
+    place = raised_in_backward(error, problem)
     if _came_as_none(error, said, place):
         return undefined_grad(line, phrases.short(said, 120))
-    special = _special(error, said, subject, place)
+    special = _special(error, said, problem, place)
     if special is not None:
         return Finding("exception", "bug", f"causes.exception_{special}", params, None, line)
     shapes = _shapes(said, place) if isinstance(error, (RuntimeError, IndexError)) else None
@@ -177,7 +177,7 @@ def explain(error: BaseException, subject: Problem) -> Finding:
     for pattern, message in KNOWN:
         found = re.search(pattern, said)
         if found:
-            params.update(_spoken(found.groupdict(), subject))
+            params.update(_spoken(found.groupdict(), problem))
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
     return Finding("exception", "bug", "causes.exception_other", params, None, line)
 
@@ -194,8 +194,8 @@ def _came_as_none(error: BaseException, said: str, place: Raised | None) -> bool
     )
 
 
-def _special(error: BaseException, said: str, subject: Problem, place: Raised | None) -> str | None:
-    text = subject.source.text if subject.source is not None else ""
+def _special(error: BaseException, said: str, problem: Problem, place: Raised | None) -> str | None:
+    text = problem.source.text if problem.source is not None else ""
     if "values to unpack" in said and text.count("save_for_backward(") > 1:
         return "saved_twice"
     if "values to unpack" in said and "saved_tensors" in text:
@@ -221,14 +221,14 @@ def _shapes(said: str, place: Raised | None) -> tuple[str, dict[str, Any]] | Non
     return None
 
 
-def _spoken(groups: dict[str, str | None], subject: Problem) -> dict[str, Any]:
+def _spoken(groups: dict[str, str | None], problem: Problem) -> dict[str, Any]:
     spoken: dict[str, Any] = {k: v for k, v in groups.items() if v is not None}
     position = int(spoken["index"]) if "index" in spoken else int(spoken["n"]) - 1 if "n" in spoken else None
     if position is not None:
-        known = position < len(subject.input_names) and subject.direct
-        spoken["input"] = subject.input_names[position] if known else f"input {position}"
+        known = position < len(problem.input_names) and problem.direct
+        spoken["input"] = problem.input_names[position] if known else f"input {position}"
         nth = Phrase("causes.value_nth", nth=phrases.ordinal(position))
-        spoken["value"] = phrases.value(subject, position) if known else nth
+        spoken["value"] = phrases.value(problem, position) if known else nth
     return spoken
 
 
@@ -238,11 +238,11 @@ def _codes(cls: type | None, names: tuple[str, ...]) -> set[CodeType]:
     return {code for name, code in methods_of(cls).codes.items() if name in names}
 
 
-def _line(error: BaseException, subject: Problem) -> int | None:
+def _line(error: BaseException, problem: Problem) -> int | None:
     """The last line of the user's file or cell that the exception passed through, else that of backward."""
-    if subject.source is None:
+    if problem.source is None:
         return None
-    lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == subject.source.file]
-    methods = _codes(subject.cls, ("backward", "vjp", "forward", "setup_context"))
+    lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == problem.source.file]
+    methods = _codes(problem.cls, ("backward", "vjp", "forward", "setup_context"))
     inside = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code in methods]
-    return inside[-1] if inside else phrases.backward_line(subject) or (lines[-1] if lines else None)
+    return inside[-1] if inside else phrases.backward_line(problem) or (lines[-1] if lines else None)

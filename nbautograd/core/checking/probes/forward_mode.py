@@ -22,51 +22,51 @@ from nbautograd.core.torch_private import tensors as internals
 TANGENTS = 2
 
 
-def own_jvp(subject: Problem) -> bool:
+def own_jvp(problem: Problem) -> bool:
     """Return True if the Function has a ``jvp`` of its own."""
-    own = getattr(subject.cls, "jvp", None)
+    own = getattr(problem.cls, "jvp", None)
     return own is not None and own is not torch.autograd.Function.jvp
 
 
-def batched(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def batched(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """A jvp that raises, or answers otherwise, where torch.func asks it for several tangents at once."""
-    if not own_jvp(subject) or subject.cls is None or not separate_context(subject.cls):
+    if not own_jvp(problem) or problem.cls is None or not separate_context(problem.cls):
         return  # without setup_context torch.func refuses by itself
-    tangents = _directions(subject, TANGENTS)
-    single = [_pushed(subject, [u[k] for u in tangents]) for k in range(TANGENTS)]
+    tangents = _directions(problem, TANGENTS)
+    single = [_pushed(problem, [u[k] for u in tangents]) for k in range(TANGENTS)]
     try:
-        given = tuple(x.detach() if isinstance(x, Tensor) else x for x in subject.fresh())
-        together = torch.func.vmap(lambda *us: _functional(subject, given, us))(*tangents)
+        given = tuple(x.detach() if isinstance(x, Tensor) else x for x in problem.fresh())
+        together = torch.func.vmap(lambda *us: _functional(problem, given, us))(*tangents)
     except Exception as error:
-        yield _finding(subject, "jvp_batched", "lint", said=phrases.short(" ".join(str(error).split()), 120))
+        yield _finding(problem, "jvp_batched", "lint", said=phrases.short(" ".join(str(error).split()), 120))
         return
-    rel = gradient_tolerance(outputs, subject.inputs)
+    rel = gradient_tolerance(outputs, problem.inputs)
     for k, one in enumerate(single):
         if not all(agree_relative(a, b[k], rel) for a, b in zip(_dense(one, outputs), together, strict=True)):
-            yield _finding(subject, "jvp_batched_wrong", "bug")
+            yield _finding(problem, "jvp_batched_wrong", "bug")
             return
 
 
-def _functional(subject: Problem, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def _functional(problem: Problem, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The tangents of the floating outputs, by torch.func."""
 
     def fn(*moved: Tensor) -> tuple[Tensor, ...]:
-        by_position = dict(zip(subject.differentiable, moved, strict=True))
-        found = subject.evaluate(tuple(by_position.get(i, item) for i, item in enumerate(given)))
+        by_position = dict(zip(problem.differentiable, moved, strict=True))
+        found = problem.evaluate(tuple(by_position.get(i, item) for i, item in enumerate(given)))
         return tuple(y for y in found if y.is_floating_point() or y.is_complex())
 
-    points = tuple(given[i] for i in subject.differentiable)
+    points = tuple(given[i] for i in problem.differentiable)
     return tuple(torch.func.jvp(fn, points, tuple(tangents))[1])
 
 
-def over_reverse(subject: Problem, derived: Problem) -> Iterator[Finding]:
+def over_reverse(problem: Problem, derived: Problem) -> Iterator[Finding]:
     """Derivatives of backward by forward mode that differ from those by reverse mode.
 
     Args:
-        subject: what was checked, right in both orders.
+        problem: what was checked, right in both orders.
         derived: its backward as a function of inputs and grad_outputs.
     """
-    if not own_jvp(subject):
+    if not own_jvp(problem):
         return
     outputs = derived.call()
     directions = [u[0] for u in _directions(derived, 1)]
@@ -74,7 +74,7 @@ def over_reverse(subject: Problem, derived: Problem) -> Iterator[Finding]:
         tangents = _dense(_pushed(derived, directions), outputs)
     except Exception as error:
         said = phrases.short(" ".join(str(error).split()), 120)
-        yield _finding(subject, "forward_over_reverse", "lint", said=said)
+        yield _finding(problem, "forward_over_reverse", "lint", said=said)
         return
     generator = torch.Generator().manual_seed(derived.seed + 55)
     weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
@@ -84,7 +84,7 @@ def over_reverse(subject: Problem, derived: Problem) -> Iterator[Finding]:
     reverse = [_dot(g, u) for g, u in zip(gradients, directions, strict=True) if g is not None]
     size = sum(map(abs, forward)) + sum(map(abs, reverse))
     if abs(sum(forward) - sum(reverse)) > 1e2 * gradient_tolerance(outputs, derived.inputs) * size:
-        yield _finding(subject, "forward_over_reverse_wrong", "bug")
+        yield _finding(problem, "forward_over_reverse_wrong", "bug")
 
 
 def _dot(a: Tensor, b: Tensor) -> float:
@@ -92,19 +92,19 @@ def _dot(a: Tensor, b: Tensor) -> float:
     return float((a.detach().conj() * b.detach()).real.double().sum())
 
 
-def _directions(subject: Problem, count: int) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(subject.seed + 53)
-    leaves = (subject.inputs[i] for i in subject.differentiable)
+def _directions(problem: Problem, count: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(problem.seed + 53)
+    leaves = (problem.inputs[i] for i in problem.differentiable)
     return [torch.randn((count, *x.shape), generator=generator, dtype=x.dtype).to(x.device) for x in leaves]
 
 
-def _pushed(subject: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+def _pushed(problem: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
     """The tangents of all outputs; None where none came."""
-    given: list[Any] = list(subject.fresh())
+    given: list[Any] = list(problem.fresh())
     with forward_ad.dual_level():
-        for i, u in zip(subject.differentiable, tangents, strict=True):
+        for i, u in zip(problem.differentiable, tangents, strict=True):
             given[i] = forward_ad.make_dual(given[i], u)
-        found = subject.evaluate(tuple(given))
+        found = problem.evaluate(tuple(given))
         return tuple(forward_ad.unpack_dual(y).tangent for y in found)
 
 
@@ -114,5 +114,5 @@ def _dense(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> list
     return [torch.zeros_like(y.detach()) if t is None else t for t, y in pairs]
 
 
-def _finding(subject: Problem, code: str, kind: Any, **params: Any) -> Finding:
-    return Finding(code, kind, f"checking.{code}", params, None, phrases.jvp_line(subject))
+def _finding(problem: Problem, code: str, kind: Any, **params: Any) -> Finding:
+    return Finding(code, kind, f"checking.{code}", params, None, phrases.jvp_line(problem))

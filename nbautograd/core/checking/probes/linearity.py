@@ -22,64 +22,64 @@ from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, LINEAR, LOOSE
 HALF = float(torch.finfo(torch.float16).eps)
 
 
-def linearity(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def linearity(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Findings for every input whose gradient is not linear in grad_output."""
     # a backward that computes in single precision is linear, only not to all digits
-    rel, low = max(LINEAR, gradient_tolerance(outputs, subject.inputs)), rounding_level(outputs, subject.inputs)
-    v, w = (cotangents(subject, outputs, subject.seed + k) for k in (1, 2))
-    at_zero = pull(subject, outputs, _scaled(v, 0.0))
-    answers = {c: pull(subject, outputs, _scaled(v, c)) for c in (1.0, -1.0, 3.0, 1024.0, 1 / 1024)}
-    other, both = pull(subject, outputs, w), pull(subject, outputs, _added(v, w))
-    for k, position in enumerate(subject.differentiable):
+    rel, low = max(LINEAR, gradient_tolerance(outputs, problem.inputs)), rounding_level(outputs, problem.inputs)
+    v, w = (cotangents(problem, outputs, problem.seed + k) for k in (1, 2))
+    at_zero = pull(problem, outputs, _scaled(v, 0.0))
+    answers = {c: pull(problem, outputs, _scaled(v, c)) for c in (1.0, -1.0, 3.0, 1024.0, 1 / 1024)}
+    other, both = pull(problem, outputs, w), pull(problem, outputs, _added(v, w))
+    for k, position in enumerate(problem.differentiable):
         here = {c: g[k] for c, g in answers.items()}
         if not _finite([*here.values(), other[k], both[k], at_zero[k]]) or _only_noise(
             [*here.values(), other[k], at_zero[k]], low
         ):
             continue
         code = _code(at_zero[k], here, other[k], both[k], rel)
-        if code is not None and not _rounded(subject, v, k, here):
-            found = phrases.returned(subject, position)
-            line = (found.line if found is not None else None) or phrases.backward_line(subject)
-            params = {"input": subject.input_names[position], "value": phrases.value(subject, position)}
+        if code is not None and not _rounded(problem, v, k, here):
+            found = phrases.returned(problem, position)
+            line = (found.line if found is not None else None) or phrases.backward_line(problem)
+            params = {"input": problem.input_names[position], "value": phrases.value(problem, position)}
             message = f"causes.{code}" if code != "nonlinear_in_grad_output" else f"causes.{_manner(here, rel)}"
-            where = (subject.differentiable_outputs(outputs) or (0,))[0], position
+            where = (problem.differentiable_outputs(outputs) or (0,))[0], position
             yield Finding(code, "bug", message, params, where, line)
 
 
-def rounded_inside(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def rounded_inside(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Tell of a backward that rounds to half precision where forward does not.
 
     That is a mistake where a gradient is off by more than differences of the forward leave open, and where gradients
     of the size that they have here vanish or overflow, as those of a grad_output that is a power of two larger or
     smaller show. It is a risk where few digits hold the numbers at hand exactly.
     """
-    ends = [t for t in (*outputs, *(subject.inputs[i] for i in subject.differentiable)) if t.is_floating_point()]
+    ends = [t for t in (*outputs, *(problem.inputs[i] for i in problem.differentiable)) if t.is_floating_point()]
     spacing = max((float(torch.finfo(t.dtype).eps) for t in ends), default=1.0)
-    v = cotangents(subject, outputs, subject.seed + 3)
-    with subject.watched_backward():
-        here = pull(subject, outputs, v)
-    if not subject.casts.backward >= HALF > max(spacing, subject.casts.forward):
+    v = cotangents(problem, outputs, problem.seed + 3)
+    with problem.watched_backward():
+        here = pull(problem, outputs, v)
+    if not problem.casts.backward >= HALF > max(spacing, problem.casts.forward):
         return
-    line = backward_lines.rounding_line(subject) or phrases.backward_line(subject)
-    large, small = (pull(subject, outputs, _scaled(v, c)) for c in (SCALED, 1 / SCALED))
+    line = backward_lines.rounding_line(problem) or phrases.backward_line(problem)
+    large, small = (pull(problem, outputs, _scaled(v, c)) for c in (SCALED, 1 / SCALED))
     lost = dict[int, dict[str, int]]()
-    for position, g, more, less in zip(subject.differentiable, here, large, small, strict=True):
+    for position, g, more, less in zip(problem.differentiable, here, large, small, strict=True):
         if g is not None and more is not None and less is not None:
             count = int((((g == 0) & (more != 0)) | (~g.isfinite() & less.isfinite())).sum())
             lost |= {position: {"wrong": count, "entries": g.numel()}} if count else {}
-    position = min(lost, default=subject.differentiable[0])
-    names = {"input": subject.input_names[position], **lost.get(position, {})}
+    position = min(lost, default=problem.differentiable[0])
+    names = {"input": problem.input_names[position], **lost.get(position, {})}
     sentence = "causes.backward_loses_values" if lost else "causes.backward_loses_precision"
-    found = about(subject, "backward_loses_precision", line, sentence, **names)
-    yield dataclasses.replace(found, kind="bug") if lost or _off(subject, outputs, v, spacing) else found
+    found = about(problem, "backward_loses_precision", line, sentence, **names)
+    yield dataclasses.replace(found, kind="bug") if lost or _off(problem, outputs, v, spacing) else found
 
 
-def _off(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None], spacing: float) -> bool:
+def _off(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], spacing: float) -> bool:
     """Compare the gradients with autograd of the forward, else with differences of it, as closely as they allow."""
-    here, rel = pull(subject, outputs, v), BACKWARD_ROUNDINGS * spacing
-    by_autograd = gradients_of_forward(subject, outputs, v)
+    here, rel = pull(problem, outputs, v), BACKWARD_ROUNDINGS * spacing
+    by_autograd = gradients_of_forward(problem, outputs, v)
     for k, gradient in enumerate(here):
-        asked = directional_derivative(subject, outputs.inputs, k, v, subject.seed + 5, exact=by_autograd is None)
+        asked = directional_derivative(problem, outputs.inputs, k, v, problem.seed + 5, exact=by_autograd is None)
         if by_autograd is None:
             if asked is not None and not asked.agrees(gradient):
                 return True
@@ -123,12 +123,12 @@ def _largest(t: Tensor | None) -> float:
     return 0.0 if t is None or t.numel() == 0 else float(t.abs().max())
 
 
-def _rounded(subject: Problem, v: Sequence[Tensor | None], k: int, here: dict[float, Tensor | None]) -> bool:
+def _rounded(problem: Problem, v: Sequence[Tensor | None], k: int, here: dict[float, Tensor | None]) -> bool:
     """Return True if tiny gradients are others where the inputs are a last bit away: then they are rounding."""
     size = max(_largest(here[c]) for c in (1.0, -1.0, 3.0))
     if not 0 < size <= SMALL:
         return False
-    moved = (pull(subject, subject.call(nudged(subject, ulps)), v)[k] for ulps in ULPS)
+    moved = (pull(problem, problem.call(nudged(problem, ulps)), v)[k] for ulps in ULPS)
     return any(_largest(_sub(g, here[1.0])) > size / ROUNDED for g in moved)
 
 

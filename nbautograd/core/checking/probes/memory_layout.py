@@ -23,58 +23,58 @@ ROUNDINGS = 20  # times what a few last bits of the inputs change: more is no ro
 TWICE = (26, 27)  # seeds of directions; one disagreement may be a kink that was met
 
 
-def layout(subject: Problem) -> Iterator[Finding]:
+def layout(problem: Problem) -> Iterator[Finding]:
     """Findings on expanded and transposed grad_outputs, non-contiguous inputs and a batch dimension."""
-    yield from _grad_outputs(subject)
-    yield from _inputs(subject)
-    yield from _batched(subject)
+    yield from _grad_outputs(problem)
+    yield from _inputs(problem)
+    yield from _batched(problem)
 
 
 def _short(error: Exception) -> str:
     return phrases.short(" ".join(str(error).split()), 120)
 
 
-def _grad_outputs(subject: Problem) -> Iterator[Finding]:
-    outputs = subject.call()
+def _grad_outputs(problem: Problem) -> Iterator[Finding]:
+    outputs = problem.call()
     for change in (expanded, strided):
-        odd = [None if v is None else change(v) for v in cotangents(subject, outputs, subject.seed + 21)]
+        odd = [None if v is None else change(v) for v in cotangents(problem, outputs, problem.seed + 21)]
         plain = [None if v is None else v.contiguous() for v in odd]
-        right = pull(subject, outputs, plain)
+        right = pull(problem, outputs, plain)
         try:
-            found = pull(subject, outputs, odd)
+            found = pull(problem, outputs, odd)
         except Exception as error:
-            yield rules.fails_for_strided_gradient(phrases.seen(subject), _short(error))
+            yield rules.fails_for_strided_gradient(phrases.seen(problem), _short(error))
             return
-        for k in _apart(subject, outputs, plain, (found, right)):
-            truth = directional_derivative(subject, outputs.inputs, k, plain, subject.seed + 24)
+        for k in _apart(problem, outputs, plain, (found, right)):
+            truth = directional_derivative(problem, outputs.inputs, k, plain, problem.seed + 24)
             # the same cotangent, so where differences tell nothing the contiguous one is the measure
             if truth is None or (truth.agrees(right[k]) and not truth.agrees(found[k])):
-                yield phrases.about(subject, "wrong_noncontiguous_grad", said="")
+                yield phrases.about(problem, "wrong_noncontiguous_grad", said="")
                 return
 
 
 def _apart(
-    subject: Problem, outputs: Outputs, v: Sequence[Tensor | None], two: tuple[Gradients, Gradients]
+    problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], two: tuple[Gradients, Gradients]
 ) -> Iterator[int]:
     """The numbers of the inputs whose two gradients differ by more than rounding does."""
-    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
+    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
     differing = [k for k, (a, b) in enumerate(zip(*two, strict=True)) if not agree_relative(a, b, rel, low)]
     if not differing:
         return
-    roundings = _roundings(subject, outputs, v)
+    roundings = _roundings(problem, outputs, v)
     yield from (k for k in differing if _largest_gap(two[0][k], two[1][k]) > ROUNDINGS * roundings[k])
 
 
-def _roundings(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> list[float]:
+def _roundings(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> list[float]:
     """Return by how much each gradient changes where inputs are a few last bits away, as by another order of sums."""
-    here = pull(subject, outputs, v)
-    moved = [pull(subject, subject.call(nudged(subject, ulps, outputs.inputs)), v) for ulps in ULPS]
+    here = pull(problem, outputs, v)
+    moved = [pull(problem, problem.call(nudged(problem, ulps, outputs.inputs)), v) for ulps in ULPS]
     return [max(_largest_gap(answer[k], gradient) for answer in moved) for k, gradient in enumerate(here)]
 
 
-def _more_than_rounding(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None], found: Gradients) -> bool:
+def _more_than_rounding(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], found: Gradients) -> bool:
     """Return True if a gradient in another layout is off by more than rounding; an ill-conditioned solve has much."""
-    here, roundings = pull(subject, outputs, v), _roundings(subject, outputs, v)
+    here, roundings = pull(problem, outputs, v), _roundings(problem, outputs, v)
     gaps = [_largest_gap(a, b) for a, b in zip(found, here, strict=True)]
     return any(gap > ROUNDINGS * rounding for gap, rounding in zip(gaps, roundings, strict=True))
 
@@ -89,31 +89,31 @@ def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
     return float(gap.abs().nan_to_num().max())
 
 
-def _inputs(subject: Problem) -> Iterator[Finding]:
+def _inputs(problem: Problem) -> Iterator[Finding]:
     """Inputs with gaps in memory and dimensions exchanged, and inputs of one number seen everywhere."""
-    if not subject.has_functions:
+    if not problem.has_functions:
         return
-    for change in (strided,) if subject.mutates_inputs else (strided, expanded):
-        odd = _laid_out(subject, change)
-        outputs = subject.call(tuple(_packed(x) for x in odd))
-        v = cotangents(subject, outputs, subject.seed + 22)
-        right = pull(subject, outputs, v)
+    for change in (strided,) if problem.mutates_inputs else (strided, expanded):
+        odd = _laid_out(problem, change)
+        outputs = problem.call(tuple(_packed(x) for x in odd))
+        v = cotangents(problem, outputs, problem.seed + 22)
+        right = pull(problem, outputs, v)
         try:
-            moved = subject.call(odd)
-            found = pull(subject, moved, v)
+            moved = problem.call(odd)
+            found = pull(problem, moved, v)
         except Exception as error:
-            yield phrases.about(subject, "fails_noncontiguous_input", said=_short(error))
+            yield phrases.about(problem, "fails_noncontiguous_input", said=_short(error))
             return
-        if _other_values(outputs, moved, subject.inputs):
-            wrong = not _draws(subject) and not _rounded_alike(subject, outputs, moved)
-        elif _agree(subject, outputs, found, right):
+        if _other_values(outputs, moved, problem.inputs):
+            wrong = not _draws(problem) and not _rounded_alike(problem, outputs, moved)
+        elif _agree(problem, outputs, found, right):
             continue
         else:
             wrong = False
         if wrong or (
-            _more_than_rounding(subject, outputs, v, found) and _contradicts(subject, moved, found, v, change)
+            _more_than_rounding(problem, outputs, v, found) and _contradicts(problem, moved, found, v, change)
         ):
-            yield phrases.about(subject, "wrong_noncontiguous_input", said="")
+            yield phrases.about(problem, "wrong_noncontiguous_input", said="")
             return
 
 
@@ -124,24 +124,24 @@ def _other_values(outputs: Outputs, moved: Outputs, inputs: Sequence[Any]) -> bo
     return not all(agree_relative(a.detach(), b.detach(), rel) for a, b in pairs)
 
 
-def _agree(subject: Problem, outputs: Outputs, found: Gradients, right: Gradients) -> bool:
-    rel = gradient_tolerance(outputs, subject.inputs)
+def _agree(problem: Problem, outputs: Outputs, found: Gradients, right: Gradients) -> bool:
+    rel = gradient_tolerance(outputs, problem.inputs)
     if all(agree_relative(a, b, rel) for a, b in zip(found, right, strict=True)):
         return True
     # inputs that are one number make outputs such as a variance vanish: round-off is that of ordinary ones
-    low = rounding_level(subject.call(), subject.inputs)
+    low = rounding_level(problem.call(), problem.inputs)
     return all(agree_relative(a, b, rel, low) for a, b in zip(found, right, strict=True))
 
 
-def _draws(subject: Problem) -> bool:
+def _draws(problem: Problem) -> bool:
     """Return True if forward draws random numbers, which may be drawn in the order of memory."""
-    one, other = subject.call(), subject.call(seed=subject.seed + 25)
+    one, other = problem.call(), problem.call(seed=problem.seed + 25)
     return not all(agree_bitwise(a, b) for a, b in zip(one, other, strict=True))
 
 
-def _rounded_alike(subject: Problem, outputs: Outputs, moved: Outputs) -> bool:
+def _rounded_alike(problem: Problem, outputs: Outputs, moved: Outputs) -> bool:
     """Return True if outputs differ by no more than they do where the inputs are a few last bits away."""
-    others = [subject.call(nudged(subject, ulps, outputs.inputs)) for ulps in ULPS]
+    others = [problem.call(nudged(problem, ulps, outputs.inputs)) for ulps in ULPS]
     return all(
         _largest_gap(y.detach(), moved[k].detach())
         <= ROUNDINGS * max(_largest_gap(y.detach(), other[k].detach()) for other in others)
@@ -150,11 +150,11 @@ def _rounded_alike(subject: Problem, outputs: Outputs, moved: Outputs) -> bool:
 
 
 def _contradicts(
-    subject: Problem, moved: Outputs, found: Gradients, v: Sequence[Tensor | None], change: Callable[[Tensor], Tensor]
+    problem: Problem, moved: Outputs, found: Gradients, v: Sequence[Tensor | None], change: Callable[[Tensor], Tensor]
 ) -> bool:
     """Return True if the gradient is not that of the forward in this very layout."""
     for k, gradient in enumerate(found):
-        truths = [directional_derivative(subject, moved.inputs, k, v, subject.seed + s, change) for s in TWICE]
+        truths = [directional_derivative(problem, moved.inputs, k, v, problem.seed + s, change) for s in TWICE]
         if all(truth is not None and not truth.agrees(gradient) for truth in truths):
             return True
     return False
@@ -166,58 +166,58 @@ def _packed(item: Any) -> Any:
     return item.detach().clone(memory_format=torch.contiguous_format).requires_grad_(item.requires_grad)
 
 
-def _laid_out(subject: Problem, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
+def _laid_out(problem: Problem, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
     """The inputs, those to differentiate laid out in another way."""
     return tuple(
-        change(x.detach()).requires_grad_(x.requires_grad) if i in subject.differentiable else x
-        for i, x in enumerate(subject.fresh())
+        change(x.detach()).requires_grad_(x.requires_grad) if i in problem.differentiable else x
+        for i, x in enumerate(problem.fresh())
     )
 
 
-def _batched(subject: Problem) -> Iterator[Finding]:
+def _batched(problem: Problem) -> Iterator[Finding]:
     """Stack two values of the first input, where forward takes each half by itself, and compare both gradients."""
-    if not subject.has_functions or not subject.differentiable:
+    if not problem.has_functions or not problem.differentiable:
         return
-    position = subject.differentiable[0]
-    two = [list(subject.fresh()), list(subject.fresh())]
-    two[1][position] = nearby_inputs(subject, subject.seed + 28)[position]
+    position = problem.differentiable[0]
+    two = [list(problem.fresh()), list(problem.fresh())]
+    two[1][position] = nearby_inputs(problem, problem.seed + 28)[position]
     if two[0][position].dim() < 2:
         return
-    given = list(subject.fresh())
+    given = list(problem.fresh())
     given[position] = torch.stack([item[position].detach() for item in two]).requires_grad_()
     try:
-        halves = [subject.call(tuple(item)) for item in two]
-        batched = subject.call(tuple(given))
+        halves = [problem.call(tuple(item)) for item in two]
+        batched = problem.call(tuple(given))
     except Exception:
         return
-    if not _side_by_side(subject, halves, batched):
+    if not _side_by_side(problem, halves, batched):
         return
-    params = {"input": subject.input_names[position], "dims": given[position].dim()}
-    v = cotangents(subject, halves[0], subject.seed + 23)
+    params = {"input": problem.input_names[position], "dims": given[position].dim()}
+    v = cotangents(problem, halves[0], problem.seed + 23)
     try:
-        both = pull(subject, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
+        both = pull(problem, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
     except Exception as error:
         sentence = "causes.fails_batched" if "t()" in str(error) else "causes.fails_batched_raises"
-        yield _wrong_batch(subject, sentence, said=_short(error), **params)
+        yield _wrong_batch(problem, sentence, said=_short(error), **params)
         return
     cotangent = v, [None if c is None else -2 * c for c in v]
-    each = [pull(subject, half, c)[0] for half, c in zip(halves, cotangent, strict=True)]
-    rel, low = gradient_tolerance(batched, subject.inputs), rounding_level(batched, subject.inputs)
+    each = [pull(problem, half, c)[0] for half, c in zip(halves, cotangent, strict=True)]
+    rel, low = gradient_tolerance(batched, problem.inputs), rounding_level(batched, problem.inputs)
     if both is None or any(g is None for g in each) or agree_relative(both, torch.stack(each), rel, low):  # type: ignore[arg-type]
         return
-    yield _wrong_batch(subject, "causes.fails_batched_wrong", said="", **params)
+    yield _wrong_batch(problem, "causes.fails_batched_wrong", said="", **params)
 
 
-def _wrong_batch(subject: Problem, sentence: str, **params: Any) -> Finding:
-    return phrases.about(subject, "fails_batched", sentence=sentence, **params)
+def _wrong_batch(problem: Problem, sentence: str, **params: Any) -> Finding:
+    return phrases.about(problem, "fails_batched", sentence=sentence, **params)
 
 
-def _side_by_side(subject: Problem, halves: Sequence[Outputs], batched: Outputs) -> bool:
+def _side_by_side(problem: Problem, halves: Sequence[Outputs], batched: Outputs) -> bool:
     """Return True if a batch of two gave the outputs of both."""
     first, second = halves
     if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in first]:
         return False
-    rel = gradient_tolerance(first, subject.inputs)
+    rel = gradient_tolerance(first, problem.inputs)
     return all(
         agree_relative(b.detach(), torch.stack([y.detach(), z.detach()]), rel)
         for b, y, z in zip(batched, first, second, strict=True)

@@ -36,21 +36,21 @@ from nbautograd.core.recording.snapshot import SHAPES, Known, snapshots
 from nbautograd.core.torch_private import ctx as private_ctx
 
 
-def forward_record(subject: Problem) -> CallRecord | None:
+def forward_record(problem: Problem) -> CallRecord | None:
     """Run forward once with a stand-in ctx; return the record of it, None where the class is not called directly.
 
     The record has no outputs, and of ctx only what inputs need a gradient, where forward wants the real ctx.
     """
-    if subject.cls is None or not subject.direct:
+    if problem.cls is None or not problem.direct:
         return None
-    given = subject.fresh()
+    given = problem.fresh()
     ctx = StubContext(tuple(isinstance(x, Tensor) and x.requires_grad for x in given))
-    record = _record(subject.cls, "forward", given)
+    record = _record(problem.cls, "forward", given)
     record.ctx = CtxRecord(needs_input_grad=ctx.needs_input_grad)
     with contextlib.suppress(Exception):
-        seed_all(subject.seed)
-        subject.meter.count()
-        values = _run(subject.cls, ctx, given)
+        seed_all(problem.seed)
+        problem.meter.count()
+        values = _run(problem.cls, ctx, given)
         record.outputs = snapshots(values, SHAPES, record.known)
         put = private_ctx.attributes(ctx)
         record.ctx.attributes = dict(zip(put, snapshots(put.values(), SHAPES, record.known), strict=True))
@@ -84,35 +84,35 @@ def _record(cls: type, method: str, given: Sequence[Any]) -> CallRecord:
     return record
 
 
-def returned_gradients(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def returned_gradients(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Compare what backward returned with the inputs, before the engine made it fit."""
-    seen = observe(subject, outputs, cotangents(subject, outputs, subject.seed + 33))
-    forward = forward_record(subject) if seen.returned is not None else None
-    if forward is not None and subject.cls is not None:
-        yield from call_rules.gradient_forms(backward_record(subject.cls, seen), forward, forward)
+    seen = observe(problem, outputs, cotangents(problem, outputs, problem.seed + 33))
+    forward = forward_record(problem) if seen.returned is not None else None
+    if forward is not None and problem.cls is not None:
+        yield from call_rules.gradient_forms(backward_record(problem.cls, seen), forward, forward)
 
 
-def retained_tensors(subject: Problem) -> Iterator[Finding]:
+def retained_tensors(problem: Problem) -> Iterator[Finding]:
     """Inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
-    forward = forward_record(subject)
+    forward = forward_record(problem)
     if forward is not None:
         yield from call_rules.tensors_on_ctx(forward)
         yield from call_rules.outputs_in_inputs(forward, forward)
 
 
 def differentiable_outputs(
-    subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]
+    problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]
 ) -> Iterator[Finding]:
     """Outputs marked (or not marked) as non-differentiable although they should not (or should) be."""
-    if not subject.has_functions:
+    if not problem.has_functions:
         return
     for k, y in enumerate(outputs):
         mine = [b for (o, _), b in blocks.items() if o == k]
         others = [b for (o, _), b in blocks.items() if o != k]
-        if y.is_floating_point() and not y.requires_grad and subject.direct:
-            yield from _wrongly_marked(subject, outputs, k)
+        if y.is_floating_point() and not y.requires_grad and problem.direct:
+            yield from _wrongly_marked(problem, outputs, k)
         elif mine and others and all(_empty(b) for b in mine) and not all(_empty(b) for b in others):
-            yield about(subject, "unused_output_grad", phrases.forward_line(subject), output=subject.output_names[k])
+            yield about(problem, "unused_output_grad", phrases.forward_line(problem), output=problem.output_names[k])
 
 
 def _empty(block: Block) -> bool:
@@ -120,30 +120,30 @@ def _empty(block: Block) -> bool:
     return block.verdict == "match" and not pooled.analytical.any() and not pooled.numerical.any()
 
 
-def _wrongly_marked(subject: Problem, outputs: Outputs, k: int) -> Iterator[Finding]:
+def _wrongly_marked(problem: Problem, outputs: Outputs, k: int) -> Iterator[Finding]:
     """Tell of an output that is marked as non-differentiable although forward has a gradient for it.
 
     A mistake is proved where backward computes with that gradient, which never arrives; a fused kernel that returns
     its statistics and ignores their gradients may well mean it.
     """
-    generator = torch.Generator().manual_seed(subject.seed + 35)
+    generator = torch.Generator().manual_seed(problem.seed + 35)
     weights: list[Tensor | None] = [None] * len(outputs)
     weights[k] = torch.randn(outputs[k].shape, generator=generator, dtype=outputs[k].dtype)
-    for which, position in enumerate(subject.differentiable):
-        slopes = [directional_derivative(subject, subject.fresh(), which, weights, subject.seed + s) for s in (36, 37)]
+    for which, position in enumerate(problem.differentiable):
+        slopes = [directional_derivative(problem, problem.fresh(), which, weights, problem.seed + s) for s in (36, 37)]
         if all(s is not None and abs(s.slope) > CLEAR * s.error + ABOUT_ZERO for s in slopes):
-            names = {"output": subject.output_names[k], "input": subject.input_names[position]}
-            line = marking_line(subject) or phrases.forward_line(subject)
-            proved = _answers(subject, outputs, k)
+            names = {"output": problem.output_names[k], "input": problem.input_names[position]}
+            line = marking_line(problem) or phrases.forward_line(problem)
+            proved = _answers(problem, outputs, k)
             sentence = "causes.nondiff_marked_wrongly" if proved else "causes.nondiff_marked_silently"
-            found = about(subject, "nondiff_marked_wrongly", line, sentence, **names)
+            found = about(problem, "nondiff_marked_wrongly", line, sentence, **names)
             yield found if proved else dataclasses.replace(found, kind="lint")
             return
 
 
-def _answers(subject: Problem, outputs: Outputs, k: int) -> bool:
+def _answers(problem: Problem, outputs: Outputs, k: int) -> bool:
     """Return True where backward gives other gradients if one arrives for an output that never gets any."""
-    node, v = own_node(subject, outputs), cotangents(subject, outputs, subject.seed + 38)
+    node, v = own_node(problem, outputs), cotangents(problem, outputs, problem.seed + 38)
     if node is None:
         return False
     original = user_backward(type(node)._forward_cls)
@@ -151,7 +151,7 @@ def _answers(subject: Problem, outputs: Outputs, k: int) -> bool:
     def given(ctx: Any, *grads: Any) -> Any:
         return original(ctx, *grads[:k], torch.ones_like(outputs[k]), *grads[k + 1 :])
 
-    before = pull(subject, outputs, v)
+    before = pull(problem, outputs, v)
     with backward_replaced(node, given):
-        after = pull(subject, outputs, v)
+        after = pull(problem, outputs, v)
     return not all(agree_bitwise(a, b) for a, b in zip(before, after, strict=True))

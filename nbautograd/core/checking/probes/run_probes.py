@@ -26,7 +26,7 @@ from nbautograd.core.findings import Finding
 Probe = Callable[[], Iterable[Finding]]
 
 
-def first_run(subject: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
+def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
     """Call forward and backward once; what torch or backward raises becomes a finding.
 
     Returns:
@@ -36,44 +36,44 @@ def first_run(subject: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
         Exception: the user's own, from ``forward`` or from a callable around it.
     """
     try:
-        outputs = subject.call()
+        outputs = problem.call()
     except Exception as error:
-        if from_forward(error, subject.cls) or not contract_broken(error):
+        if from_forward(error, problem.cls) or not contract_broken(error):
             raise
-        return None, (explain(error, subject),)
-    found = tuple(quietly(lambda: backward_never_called(subject, outputs)))
-    if found or not subject.differentiable_outputs(outputs):
+        return None, (explain(error, problem),)
+    found = tuple(quietly(lambda: backward_never_called(problem, outputs)))
+    if found or not problem.differentiable_outputs(outputs):
         return None, found
     try:
-        pull(subject, outputs, cotangents(subject, outputs, subject.seed))
+        pull(problem, outputs, cotangents(problem, outputs, problem.seed))
     except Exception as error:
-        return None, (explain(error, subject),)
+        return None, (explain(error, problem),)
     return outputs, ()
 
 
-def before_values(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def before_values(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Yield what makes every other answer doubtful: state, hidden inputs."""
-    yield from quietly(lambda: state(subject))
-    yield from quietly(lambda: outputs_alone(subject, outputs))
-    yield from quietly(lambda: gradients_written(subject))
-    yield from quietly(lambda: hidden_inputs(subject))
+    yield from quietly(lambda: state(problem))
+    yield from quietly(lambda: outputs_alone(problem, outputs))
+    yield from quietly(lambda: gradients_written(problem))
+    yield from quietly(lambda: hidden_inputs(problem))
 
 
 def after_values(
-    subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
+    problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
 ) -> Iterator[Finding]:
     """Use and layout, then what is legal but risky; ``between`` is called before each probe."""
     tries: tuple[Probe, ...] = (
-        lambda: inputs_alone(subject, outputs),
-        lambda: rounded_inside(subject, outputs),
-        lambda: layout(subject),
-        lambda: wrong_at_other_inputs(subject, blocks),
-        lambda: differentiable_outputs(subject, outputs, blocks),
-        lambda: returned_gradients(subject, outputs),
-        lambda: retained_tensors(subject),
-        lambda: inputs_outside(subject),
-        lambda: vmap_rule(subject, outputs),
-        lambda: batched(subject, outputs),
+        lambda: inputs_alone(problem, outputs),
+        lambda: rounded_inside(problem, outputs),
+        lambda: layout(problem),
+        lambda: wrong_at_other_inputs(problem, blocks),
+        lambda: differentiable_outputs(problem, outputs, blocks),
+        lambda: returned_gradients(problem, outputs),
+        lambda: retained_tensors(problem),
+        lambda: inputs_outside(problem),
+        lambda: vmap_rule(problem, outputs),
+        lambda: batched(problem, outputs),
     )
     for probe in tries:
         between()

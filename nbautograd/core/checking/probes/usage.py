@@ -37,18 +37,18 @@ from nbautograd.core.user_source import closure
 MOST = 4  # inputs of which all subsets are tried
 
 
-def backward_never_called(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def backward_never_called(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Backward can never run: forward was called without ``apply``, or the outputs were hidden in a list."""
     if nodes(outputs):
         return
-    named = [subject.cls] if subject.cls is not None else functions_named(subject.fn)
+    named = [problem.cls] if problem.cls is not None else functions_named(problem.fn)
     if not named:
         return
-    raw = subject.fn(*subject.fresh())
+    raw = problem.fn(*problem.fresh())
     if isinstance(raw, (list, dict)) and not any(t.requires_grad for t in outputs):
-        yield rules.outputs_in_container(seen(subject, phrases.forward_line(subject)), type(raw).__name__)
+        yield rules.outputs_in_container(seen(problem, phrases.forward_line(problem)), type(raw).__name__)
     elif any(t.requires_grad for t in outputs):
-        yield about(subject, "backward_never_called", None, name=named[0].__name__)
+        yield about(problem, "backward_never_called", None, name=named[0].__name__)
 
 
 def functions_named(fn: Any) -> list[type]:
@@ -61,35 +61,35 @@ def functions_named(fn: Any) -> list[type]:
     return [c for c in found if isinstance(c, type) and issubclass(c, torch.autograd.Function)]
 
 
-def outputs_alone(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def outputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Gradients that arrive at one output only must count as zeros at the others."""
-    takes = subject.differentiable_outputs(outputs)
+    takes = problem.differentiable_outputs(outputs)
     if len(takes) < 2:
-        if subject.source is not None and subject.source.materialize_grads is False:
-            yield from _undefined(subject, outputs)
+        if problem.source is not None and problem.source.materialize_grads is False:
+            yield from _undefined(problem, outputs)
         return
-    v = cotangents(subject, outputs, subject.seed + 31)
-    together = pull(subject, outputs, v)
-    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
+    v = cotangents(problem, outputs, problem.seed + 31)
+    together = pull(problem, outputs, v)
+    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
     try:
-        shares = [pull(subject, outputs, [c if k == o else None for k, c in enumerate(v)]) for o in takes]
+        shares = [pull(problem, outputs, [c if k == o else None for k, c in enumerate(v)]) for o in takes]
     except Exception as error:
-        yield explain(error, subject)
+        yield explain(error, problem)
         return
     total = [_sum(parts) for parts in zip(*shares, strict=True)]
     apart = not all(agree_relative(a, b, rel, low) for a, b in zip(together, total, strict=True))
-    if apart and _none_arrives(subject, outputs, [c if k == takes[0] else None for k, c in enumerate(v)]):
+    if apart and _none_arrives(problem, outputs, [c if k == takes[0] else None for k, c in enumerate(v)]):
         zeros = [torch.zeros_like(c) if c is not None else None for c in v]
-        filled = [pull(subject, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
+        filled = [pull(problem, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
         for o, share, right in zip(takes, shares, filled, strict=True):
             if not all(agree_relative(a, b, OF_SUMS * rel, low) for a, b in zip(share, right, strict=True)):
-                yield undefined_grad(last_line(subject, o) or phrases.backward_line(subject))
+                yield undefined_grad(last_line(problem, o) or phrases.backward_line(problem))
                 return
 
 
-def _none_arrives(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> bool:
+def _none_arrives(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> bool:
     """Return True if backward gets None for an output that no gradient arrives at, and not zeros from torch."""
-    return any(g is None for g in observe(subject, outputs, v).grad_outputs)
+    return any(g is None for g in observe(problem, outputs, v).grad_outputs)
 
 
 def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:
@@ -97,44 +97,44 @@ def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:
     return torch.stack(there).sum(0) if there else None
 
 
-def _undefined(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
-    node = own_node(subject, outputs)
+def _undefined(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
+    node = own_node(problem, outputs)
     if node is None:
         return
-    count = len(subject.source.grad_outputs) if subject.source is not None else len(outputs)
+    count = len(problem.source.grad_outputs) if problem.source is not None else len(outputs)
     try:
         user_backward(type(node)._forward_cls)(node, *[None] * count)
     except Exception as error:
-        yield explain(error, subject)
+        yield explain(error, problem)
 
 
-def inputs_alone(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """The gradient of an input must not depend on which other inputs want one: some of them are left out in turn."""
-    if len(subject.differentiable) < 2 or not subject.has_functions:
+    if len(problem.differentiable) < 2 or not problem.has_functions:
         return
-    v = cotangents(subject, outputs, subject.seed + 32)
-    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
-    together = dict(zip(subject.differentiable, pull(subject, outputs, v), strict=True))
-    for wanted in _subsets(subject.differentiable):
+    v = cotangents(problem, outputs, problem.seed + 32)
+    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
+    together = dict(zip(problem.differentiable, pull(problem, outputs, v), strict=True))
+    for wanted in _subsets(problem.differentiable):
         given = tuple(
-            x.detach().requires_grad_(i in wanted) if i in subject.differentiable else x
-            for i, x in enumerate(subject.fresh())
+            x.detach().requires_grad_(i in wanted) if i in problem.differentiable else x
+            for i, x in enumerate(problem.fresh())
         )
-        name = subject.input_names[wanted[0]]
+        name = problem.input_names[wanted[0]]
         try:
-            found = _only(subject, given, wanted, v)
+            found = _only(problem, given, wanted, v)
         except Exception as error:
             said = phrases.short(" ".join(str(error).split()), 120)
-            yield _wrong_alone(subject, "causes.needs_input_grad_raises", input=name, said=said)
+            yield _wrong_alone(problem, "causes.needs_input_grad_raises", input=name, said=said)
             return
         for position, gradient in zip(wanted, found, strict=True):
             if not agree_relative(gradient, together[position], rel, low):
-                yield _wrong_alone(subject, input=subject.input_names[position])
+                yield _wrong_alone(problem, input=problem.input_names[position])
                 return
 
 
-def _wrong_alone(subject: Problem, sentence: str = "", **params: Any) -> Finding:
-    return about(subject, "needs_input_grad_wrong", sentence=sentence, **params)
+def _wrong_alone(problem: Problem, sentence: str = "", **params: Any) -> Finding:
+    return about(problem, "needs_input_grad_wrong", sentence=sentence, **params)
 
 
 def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -146,9 +146,9 @@ def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _only(
-    subject: Problem, given: tuple[Any, ...], wanted: tuple[int, ...], v: list[Tensor | None]
+    problem: Problem, given: tuple[Any, ...], wanted: tuple[int, ...], v: list[Tensor | None]
 ) -> tuple[Tensor | None, ...]:
-    outputs = subject.call(given)
+    outputs = problem.call(given)
     pairs = [(o, c) for o, c in zip(outputs, v, strict=True) if c is not None and o.requires_grad]
     if not pairs:
         return (None,) * len(wanted)
@@ -156,45 +156,45 @@ def _only(
     return gradients(tensors, [given[i] for i in wanted], grads)
 
 
-def hidden_inputs(subject: Problem) -> Iterator[Finding]:
+def hidden_inputs(problem: Problem) -> Iterator[Finding]:
     """Tensors that require grad and that forward reads although they are no arguments: they get no gradient.
 
     A leaf that forward makes for itself is another one in each call; one that was there before is the same. What
     backward fills in by itself, as a backward that runs forward again does, is served.
     """
-    forward = forward_without_autograd(subject) if subject.cls is not None else None
+    forward = forward_without_autograd(problem) if problem.cls is not None else None
     if forward is None:
         return
-    given = subject.fresh()
+    given = problem.fresh()
     try:
         first, second = (graph_leaves(t for t in forward(*given) if isinstance(t, Tensor)) for _ in range(2))
     except Exception:
         return
     # what the real call's graph ends in gets its gradient: the arguments, and what a wrapper hands on besides
-    known = {id(x) for x in given} | {id(leaf) for leaf in graph_leaves(subject.call())}
+    known = {id(x) for x in given} | {id(leaf) for leaf in graph_leaves(problem.call())}
     lasting = {id(leaf) for leaf in first} & {id(leaf) for leaf in second}
     for leaf in first:
-        if id(leaf) in lasting and id(leaf) not in known and not _served(subject, leaf):
-            name = _global_name(subject, leaf)
+        if id(leaf) in lasting and id(leaf) not in known and not _served(problem, leaf):
+            name = _global_name(problem, leaf)
             sentence = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
-            line = phrases.forward_line(subject)
+            line = phrases.forward_line(problem)
             yield rules.hidden_input(Seen(line), sentence, name=name, shape=list(leaf.shape))
             return
 
 
-def inputs_outside(subject: Problem) -> Iterator[Finding]:
+def inputs_outside(problem: Problem) -> Iterator[Finding]:
     """Yield the inputs that the function also reads outside its arguments, where the check does not move them."""
-    for position in subject.read_outside:
-        name = subject.input_names[position]
-        yield about(subject, "input_read_outside", phrases.forward_line(subject), input=name)
+    for position in problem.read_outside:
+        name = problem.input_names[position]
+        yield about(problem, "input_read_outside", phrases.forward_line(problem), input=name)
 
 
-def _served(subject: Problem, leaf: Tensor) -> bool:
+def _served(problem: Problem, leaf: Tensor) -> bool:
     """Return True if backward fills in the gradient of this leaf."""
     before, leaf.grad = leaf.grad, None
     try:
-        outputs = subject.call()
-        pull(subject, outputs, cotangents(subject, outputs, subject.seed + 13))
+        outputs = problem.call()
+        pull(problem, outputs, cotangents(problem, outputs, problem.seed + 13))
         return leaf.grad is not None
     finally:
         leaf.grad = before
@@ -217,8 +217,8 @@ def graph_leaves(outputs: Iterable[Tensor]) -> list[Tensor]:
     return found
 
 
-def _global_name(subject: Problem, leaf: Tensor) -> str:
-    function = getattr(subject.cls, "forward", None)
+def _global_name(problem: Problem, leaf: Tensor) -> str:
+    function = getattr(problem.cls, "forward", None)
     code = getattr(function, "__code__", None)
     if code is None or function is None:
         return ""

@@ -21,58 +21,58 @@ SEEDS = range(71, 71 + SIZE)  # of the values of the items
 Dims = tuple[int | None, ...]
 
 
-def own_vmap_rule(subject: Problem) -> bool:
+def own_vmap_rule(problem: Problem) -> bool:
     """Tell if the class itself says how it is batched."""
-    own = getattr(subject.cls, "vmap", None)
-    return subject.direct and own is not None and own is not torch.autograd.Function.vmap
+    own = getattr(problem.cls, "vmap", None)
+    return problem.direct and own is not None and own is not torch.autograd.Function.vmap
 
 
-def vmap_rule(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+def vmap_rule(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Yield a finding where ``torch.vmap`` of the Function is not the stack of its items, or raises.
 
     All inputs that require grad are batched together, then each alone; along the first dimension, then the last.
     """
-    if not own_vmap_rule(subject):
+    if not own_vmap_rule(problem):
         return
-    line = None if subject.source is None else subject.source.lines.get("vmap")
-    points = [nearby_inputs(subject, subject.seed + seed) for seed in SEEDS]
-    for dims in _in_dims(subject):
-        items = [_chosen(subject, dims, point) for point in points]
+    line = None if problem.source is None else problem.source.lines.get("vmap")
+    points = [nearby_inputs(problem, problem.seed + seed) for seed in SEEDS]
+    for dims in _in_dims(problem):
+        items = [_chosen(problem, dims, point) for point in points]
         with torch.no_grad():
-            expected = [torch.stack(each) for each in zip(*(subject.evaluate(item) for item in items), strict=True)]
+            expected = [torch.stack(each) for each in zip(*(problem.evaluate(item) for item in items), strict=True)]
             try:
-                found = _batched(subject, dims, items)
+                found = _batched(problem, dims, items)
             except Exception as error:
                 said = phrases.short(" ".join(str(error).split()), 120)
-                yield phrases.about(subject, "vmap_raises", line, said=said, in_dims=str(dims))
+                yield phrases.about(problem, "vmap_raises", line, said=said, in_dims=str(dims))
                 return
-        rel = gradient_tolerance(outputs, subject.inputs)
+        rel = gradient_tolerance(outputs, problem.inputs)
         pairs = zip(found, expected, strict=True)
         if len(found) != len(expected) or not all(a.shape == b.shape and agree_relative(a, b, rel) for a, b in pairs):
-            yield phrases.about(subject, "vmap_wrong", line, in_dims=str(dims))
+            yield phrases.about(problem, "vmap_wrong", line, in_dims=str(dims))
             return
 
 
-def _in_dims(subject: Problem) -> Iterator[Dims]:
+def _in_dims(problem: Problem) -> Iterator[Dims]:
     """Yield which inputs are batched, and along which dimension."""
-    moved = subject.differentiable
+    moved = problem.differentiable
     groups = [moved, *([(i,) for i in moved] if len(moved) > 1 else [])]
     for group in groups:
         for last in (False, True):
             yield tuple(
-                None if i not in group else subject.inputs[i].dim() if last else 0 for i in range(len(subject.inputs))
+                None if i not in group else problem.inputs[i].dim() if last else 0 for i in range(len(problem.inputs))
             )
 
 
-def _chosen(subject: Problem, dims: Dims, point: Sequence[Any]) -> tuple[Any, ...]:
+def _chosen(problem: Problem, dims: Dims, point: Sequence[Any]) -> tuple[Any, ...]:
     """Return the inputs, those that are batched at this point, the others as they are."""
-    here = subject.fresh()
+    here = problem.fresh()
     taken = (p if dim is not None else x for p, x, dim in zip(point, here, dims, strict=True))
     return tuple(x.detach() if isinstance(x, Tensor) else x for x in taken)
 
 
-def _batched(subject: Problem, dims: Dims, items: Sequence[tuple[Any, ...]]) -> tuple[Tensor, ...]:
+def _batched(problem: Problem, dims: Dims, items: Sequence[tuple[Any, ...]]) -> tuple[Tensor, ...]:
     """Return the outputs of one call for all items, these stacked along the dimensions given."""
     columns = zip(zip(*items, strict=True), dims, strict=True)
     given = [column[0] if dim is None else torch.stack(column, dim) for column, dim in columns]
-    return tuple(torch.vmap(lambda *args: tuple(subject.flat(subject.fn(*args))), in_dims=dims)(*given))
+    return tuple(torch.vmap(lambda *args: tuple(problem.flat(problem.fn(*args))), in_dims=dims)(*given))

@@ -99,18 +99,18 @@ class Mended:
 
 
 class Repair:
-    """Tries edits on a subject until they make the wrong gradients right everywhere.
+    """Tries edits on a problem until they make the wrong gradients right everywhere.
 
     Args:
-        subject: what was checked.
+        problem: what was checked.
         tries: how much may be tried.
     """
 
-    def __init__(self, subject: Problem, tries: Tries) -> None:
-        self.subject, self.tries = other_points.shrunk(subject, LARGE, SHORT, subject.seed), tries
-        self.whole = () if self.subject is subject else (subject.fresh(),)  # tried last, once
-        self.script: Script | None = None if subject.cls is None else read(subject.cls)
-        away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in subject.inputs)
+    def __init__(self, problem: Problem, tries: Tries) -> None:
+        self.problem, self.tries = other_points.shrunk(problem, LARGE, SHORT, problem.seed), tries
+        self.whole = () if self.problem is problem else (problem.fresh(),)  # tried last, once
+        self.script: Script | None = None if problem.cls is None else read(problem.cls)
+        away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in problem.inputs)
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
         self._stages: dict[str, Stages] = {}
@@ -132,7 +132,7 @@ class Repair:
         wrong = frozenset(k for k in wrong if _wrong_somewhere(stages, k)) if stages.at_least(2) else frozenset()
         found: list[Mended] = []
         hints, near = self._hints(findings), sorted({n for f in findings for n in self._near(f)})
-        hidden = hidden_values(self.script, self.subject)
+        hidden = hidden_values(self.script, self.problem)
         for script, edit in self._candidates(self.script, hints, near) if wrong else ():
             if self.tries.spent or _settled(found, wrong, edit.cost):
                 break
@@ -231,7 +231,7 @@ class Repair:
         """The fix that a person reads."""
         assert self.script is not None
         after, before, line = self.script.difference(mended.text)
-        names = [self.subject.input_names[self.subject.differentiable[k]] for k in sorted(mended.inputs)]
+        names = [self.problem.input_names[self.problem.differentiable[k]] for k in sorted(mended.inputs)]
         return Fix(after, True, line, before, tuple(names) if len(names) > 1 else ())
 
     def _tried_at(self, code: str) -> Stages:
@@ -247,29 +247,29 @@ class Repair:
         A point at which the user's own backward raises says nothing, unless only a size was doubled there: an edit
         that is right at one size alone is not, unless it raises there for the very reason that the original does.
         """
-        subject, seed = self.subject, self.subject.seed + 101
+        problem, seed = self.problem, self.problem.seed + 101
         raises = code in ODD or code == "exception"
-        same = [subject.fresh(), *other_points.points(subject, seed), *other_points.together(subject, seed)]
+        same = [problem.fresh(), *other_points.points(problem, seed), *other_points.together(problem, seed)]
         places = itertools.chain(
             ((inputs, False, None) for inputs in same),
-            ((subject.fresh(), False, k) for k in range(MOST_OUTPUTS) if 1 < len(subject.output_names) > k),
-            ((inputs, True, None) for inputs in other_points.doubled(subject, seed)),
-            ((inputs, False, None) for inputs in other_points.apart(subject, seed)),
-            ((inputs, False, None) for inputs in other_points.fresh(subject, subject.seed + 307)),
+            ((problem.fresh(), False, k) for k in range(MOST_OUTPUTS) if 1 < len(problem.output_names) > k),
+            ((inputs, True, None) for inputs in other_points.doubled(problem, seed)),
+            ((inputs, False, None) for inputs in other_points.apart(problem, seed)),
+            ((inputs, False, None) for inputs in other_points.fresh(problem, problem.seed + 307)),
             ((inputs, False, None) for inputs in self.whole),
         )
         odd, tidy = ODD.get(code), code in TIDY
         for number, (inputs, sized, only) in enumerate(places):
-            made = stage(subject, inputs, seed + 10 * number, only=only, odd=odd, tidy=tidy, sized=sized)
+            made = stage(problem, inputs, seed + 10 * number, only=only, odd=odd, tidy=tidy, sized=sized)
             if made is not None and (raises or sized or made.original is not None):
                 yield made
         calls = itertools.chain(  # with other arguments, and with a dimension more or less
-            ((other, inputs, False) for _, other, inputs in other_points.other_arguments(subject, seed)),
-            ((subject, inputs, True) for inputs in other_points.other_dimensions(subject, seed)),
+            ((other, inputs, False) for _, other, inputs in other_points.other_arguments(problem, seed)),
+            ((problem, inputs, True) for inputs in other_points.other_dimensions(problem, seed)),
         )
         # where backward raises nobody may have written it for that
         for number, (other, inputs, ranked) in enumerate(calls):
-            made = stage(other, inputs, subject.seed + 401 + 10 * number, odd=odd, tidy=tidy, ranked=ranked)
+            made = stage(other, inputs, problem.seed + 401 + 10 * number, odd=odd, tidy=tidy, ranked=ranked)
             if made is not None and made.original is not None:
                 yield made
 
@@ -279,7 +279,7 @@ class Repair:
 
     def _near(self, finding: Finding) -> list[int]:
         assert self.script is not None
-        found = None if finding.where is None else phrases.returned(self.subject, finding.where[1])
+        found = None if finding.where is None else phrases.returned(self.problem, finding.where[1])
         lines = (finding.line, None if found is None else found.line)
         inside = (n - self.script.first_line + 1 for n in lines if n is not None)
         last = len(self.script.text.split("\n"))
@@ -293,12 +293,12 @@ class Repair:
         return [*names(self.script), *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
 
     def _hints(self, findings: Sequence[Finding]) -> Hints:
-        forward = getattr(self.subject.cls, "forward", None)
-        given = self.subject.source.grad_outputs if self.subject.source is not None else ()
+        forward = getattr(self.problem.cls, "forward", None)
+        given = self.problem.source.grad_outputs if self.problem.source is not None else ()
         output = next((f.where[0] for f in findings if f.where is not None), 0)
         node = self._node()
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
-        own, handed = tuple(dims(forward)) if forward is not None else (), self.subject.arguments
+        own, handed = tuple(dims(forward)) if forward is not None else (), self.problem.arguments
         on_ctx = frozenset(vars(node)) if node else frozenset()
         return Hints(
             (*_named(findings, "factor", "name"), *sizes),
@@ -376,13 +376,13 @@ def _tight(text: str) -> str:
     return text if re.fullmatch(r"[\w.\[\]]+|\([^()]*\)", text) else f"({text})"
 
 
-def repaired(subject: Problem, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
+def repaired(problem: Problem, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
     """Return fixes for findings, by their number in the sequence; a change that mends several stands at the first."""
     fixes: dict[int, Fix] = {}
-    workshop = Repair(subject, Tries(tries))
+    workshop = Repair(problem, Tries(tries))
     for numbers in _together(findings):
         group = [findings[k] for k in numbers]
-        wrong = {k: _targets(subject, findings[k]) for k in numbers}
+        wrong = {k: _targets(problem, findings[k]) for k in numbers}
         for mended in workshop.mended(group, frozenset[int]().union(*wrong.values())):
             first = next((k for k in numbers if mended.inputs & wrong[k] and k not in fixes), None)
             if first is not None:
@@ -402,29 +402,29 @@ def _together(findings: Sequence[Finding]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _targets(subject: Problem, finding: Finding) -> frozenset[int]:
+def _targets(problem: Problem, finding: Finding) -> frozenset[int]:
     """Numbers of the inputs whose gradients a finding speaks of."""
     position = None if finding.where is None or finding.code == "swapped_inputs" else finding.where[1]
-    return frozenset(k for k, p in enumerate(subject.differentiable) if position is None or p == position)
+    return frozenset(k for k, p in enumerate(problem.differentiable) if position is None or p == position)
 
 
-def mended(subject: Problem, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+def mended(problem: Problem, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Return the findings, with a fix where a small edit of backward was tried and makes the gradient right."""
     fixes: dict[int, Fix] = {}
     if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):
         # a backward that no edit was made for is not mended; what calls at other sizes leave on the class is undone
-        with contextlib.suppress(Exception), subject.state.put_back():
-            fixes = repaired(subject, findings)
+        with contextlib.suppress(Exception), problem.state.put_back():
+            fixes = repaired(problem, findings)
     return tuple(replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
 
 
 Span = tuple[int, int, int, int]  # first line and column, last line and column
 
 
-def hidden_values(script: Script, subject: Problem) -> tuple[Span, ...] | None:
+def hidden_values(script: Script, problem: Problem) -> tuple[Span, ...] | None:
     """Find where backward computes what it returns for arguments that are None; None when no argument is."""
-    handed = {argument: i for i, argument in subject.arguments.items()}
-    gone = {a for a, i in handed.items() if i < len(subject.inputs) and subject.inputs[i] is None}
+    handed = {argument: i for i, argument in problem.arguments.items()}
+    gone = {a for a, i in handed.items() if i < len(problem.inputs) and problem.inputs[i] is None}
     return tuple(map(_span, _computed(script.tree, gone))) if gone else None
 
 

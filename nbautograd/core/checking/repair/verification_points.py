@@ -34,7 +34,7 @@ class Stage:
     """One point at which an edited backward must agree with the forward.
 
     Attributes:
-        subject: what is checked.
+        problem: what is checked.
         outputs: of a call there, with their graph.
         node: the Function's node in it.
         v: the cotangents.
@@ -47,7 +47,7 @@ class Stage:
         raised: what it raises, as text.
     """
 
-    subject: Problem
+    problem: Problem
     outputs: Outputs
     node: Any
     v: Sequence[Tensor | None]
@@ -65,7 +65,7 @@ class Stage:
         meter = Meter()
         try:
             with backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes()))):
-                self.original = pull(self.subject, self.outputs, self.v)
+                self.original = pull(self.problem, self.outputs, self.v)
         except Exception as error:
             self.raised = str(error)
         self.usage = meter.usage
@@ -92,15 +92,15 @@ class Stage:
         bounded = Meter(self.usage.allowance()).around(_watched(given) if self.tidy else given)
         try:
             with backward_replaced(node, bounded):
-                return pull(self.subject, outputs, self.v)
+                return pull(self.problem, outputs, self.v)
         except Exception as error:
             return str(error)
 
     def _shapes(self) -> dict[int, torch.Size]:
         """Return the shapes of the arguments that gradients are for; the engine sums a larger one silently."""
         inputs = self.outputs.inputs
-        handed = self.subject.arguments
-        return {handed[i]: inputs[i].shape for i in self.subject.differentiable if i in handed}
+        handed = self.problem.arguments
+        return {handed[i]: inputs[i].shape for i in self.problem.differentiable if i in handed}
 
     def right(self, which: int, gradient: Tensor | None, directions: int = 2) -> bool | None:
         """Compare a gradient with the forward in so many directions; None where differences tell nothing.
@@ -112,15 +112,15 @@ class Stage:
         """
         known = self._known.setdefault(which, [])
         for k in range(len(known), directions):
-            asked = directional_derivative(self.subject, self.outputs.inputs, which, self.v, self.seed + 1 + k)
+            asked = directional_derivative(self.problem, self.outputs.inputs, which, self.v, self.seed + 1 + k)
             known.append(asked)
         asked_of = [d for d in known[:directions] if d is not None]
         return all(d.agrees(gradient) for d in asked_of) if len(asked_of) == directions else None
 
     def _anew(self) -> tuple[Outputs, Any]:
         """The call made again, since the backward before may have changed what it left."""
-        outputs = self.subject.call(self.outputs.inputs)
-        return outputs, own_node(self.subject, outputs)
+        outputs = self.problem.call(self.outputs.inputs)
+        return outputs, own_node(self.problem, outputs)
 
 
 def _others(result: Any, shapes: dict[int, torch.Size]) -> set[int]:
@@ -168,7 +168,7 @@ def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def stage(
-    subject: Problem,
+    problem: Problem,
     inputs: tuple[Any, ...],
     seed: int,
     *,
@@ -180,16 +180,16 @@ def stage(
 ) -> Stage | None:
     """Return a stage at these inputs, with cotangents for all outputs or for one; None where the forward fails."""
     try:
-        outputs = subject.call(inputs)
+        outputs = problem.call(inputs)
     except Exception:
         return None
-    node = own_node(subject, outputs)
-    v = [c if c is None or odd is None else odd(c) for c in cotangents(subject, outputs, seed, only)]
+    node = own_node(problem, outputs)
+    v = [c if c is None or odd is None else odd(c) for c in cotangents(problem, outputs, seed, only)]
     if node is None or not all(map(reachable, vars(node).values())):
         return None
     if any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
         return None
-    return Stage(subject, outputs, node, v, seed, tidy, sized, ranked)
+    return Stage(problem, outputs, node, v, seed, tidy, sized, ranked)
 
 
 class Stages:
