@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -21,12 +21,13 @@ from nbautograd.core.checking.backward_lines import state_line
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnose import ranked
 from nbautograd.core.checking.prepared_inputs import copy
-from nbautograd.core.checking.problem import Problem, functions_of, separate_context
+from nbautograd.core.checking.problem import Problem, functions_of
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.torch_private import library
+from nbautograd.core.torch_private.ctx import apply_replaced
 from nbautograd.core.user_source import read_source
 
 CALLS = 3  # of one class that are checked
@@ -188,39 +189,19 @@ def _calls_inside(problem: Problem, classes: Sequence[type]) -> dict[type, Calls
     calls = {cls: CallsOfClass() for cls in classes}
     room = BYTES
 
-    def seen(cls: type, arguments: tuple[Any, ...]) -> None:
+    def seen(cls: type, *arguments: Any) -> Any:
         nonlocal room
         size = sum(item.nbytes for item in arguments if isinstance(item, Tensor))
         if len(calls[cls].arguments) < CALLS and size <= room:
             room -= size
-            calls[cls].arguments.append(tuple(map(copy, arguments)))
+            with torch.no_grad():
+                calls[cls].arguments.append(tuple(map(copy, arguments)))
         else:
             calls[cls].left_out += 1
+        return applies[cls](*arguments)
 
     with contextlib.ExitStack() as stack:
-        for cls in classes:
-            stack.enter_context(_forward_watched(cls, seen))
+        replaced = ((cls, apply_replaced(cls, functools.partial(seen, cls))) for cls in classes)
+        applies = {cls: stack.enter_context(replacement) for cls, replacement in replaced}
         problem.call()
     return calls
-
-
-@contextlib.contextmanager
-def _forward_watched(cls: Any, seen: Callable[[type, tuple[Any, ...]], None]) -> Iterator[None]:
-    """For the time, tell of every call of a Function's forward in this thread, before it is made."""
-    own, forward, thread = vars(cls).get("forward"), cls.forward, threading.get_ident()
-    first = 0 if separate_context(cls) else 1
-
-    def watched(*args: Any) -> Any:
-        if threading.get_ident() == thread:
-            with torch.no_grad():
-                seen(cls, args[first:])
-        return forward(*args)
-
-    cls.forward = staticmethod(watched)
-    try:
-        yield
-    finally:
-        if own is None:
-            del cls.forward
-        else:
-            cls.forward = own

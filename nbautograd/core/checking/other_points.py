@@ -6,13 +6,14 @@ import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.torch_private.ctx import apply_replaced
 
 Slot = tuple[int, int]  # (input, dimension)
 
@@ -140,7 +141,13 @@ def other_arguments(problem: Problem, seed: int) -> Iterator[tuple[str, Problem,
 
 def _arguments_inside(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     given: list[tuple[Any, ...]] = []
-    with _apply_replaced(problem.cls, lambda args: given.append(args) or args):  # type: ignore[func-returns-value]
+
+    def seen(*args: Any) -> Any:
+        given.append(args)
+        return apply(*args)
+
+    assert problem.cls is not None
+    with apply_replaced(problem.cls, seen) as apply:
         problem.call()
     own = [item for item in problem.inputs if not isinstance(item, Tensor)]  # handed on, and changed from outside
     for k, item in enumerate(given[0]) if len(given) == 1 else ():
@@ -164,6 +171,7 @@ class _Changed:
     """
 
     def __init__(self, problem: Problem, position: int, value: Any) -> None:
+        assert problem.cls is not None
         self._fn, self._cls, self._position, self._value = problem.fn, problem.cls, position, value
         with contextlib.suppress(TypeError, ValueError):  # so that the inputs keep their names
             self.__signature__ = inspect.signature(getattr(problem.fn, "forward", problem.fn))
@@ -171,25 +179,11 @@ class _Changed:
     def __call__(self, *inputs: Any) -> Any:
         """Call it."""
 
-        def changed(args: tuple[Any, ...]) -> tuple[Any, ...]:
-            return (*args[: self._position], self._value, *args[self._position + 1 :])
+        def changed(*args: Any) -> Any:
+            return apply(*args[: self._position], self._value, *args[self._position + 1 :])
 
-        with _apply_replaced(self._cls, changed):
+        with apply_replaced(self._cls, changed) as apply:
             return self._fn(*inputs)
-
-
-@contextlib.contextmanager
-def _apply_replaced(cls: Any, changed: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Iterator[None]:
-    """For the time, change the arguments of a Function that is called by its class."""
-    own, apply = vars(cls).get("apply"), cls.apply
-    cls.apply = staticmethod(lambda *args: apply(*changed(args)))
-    try:
-        yield
-    finally:
-        if own is None:
-            del cls.apply
-        else:
-            cls.apply = own
 
 
 def _others(item: Any) -> tuple[Any, ...]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
 import torch
+
+from nbautograd.core.torch_private.tensors import functorch_active
 
 _MATERIALIZE = "materialize_grads"
 _flag_in_c = getattr(getattr(torch._C, "_FunctionBase", None), _MATERIALIZE, None)
@@ -119,3 +124,85 @@ def leave_materialize_grads(cls: type) -> None:
     hidden = backward_class(cls)
     if hidden is not None and isinstance(vars(hidden).get(_MATERIALIZE), _MaterializeFlag):
         delattr(hidden, _MATERIALIZE)
+
+
+class _Replaced(threading.local):
+    """Substitutes for ``apply`` in one thread, by Function."""
+
+    def __init__(self) -> None:
+        self.run: dict[type, Callable[..., Any]] = {}
+
+
+_replaced = _Replaced()
+
+
+class _Apply:
+    """Stands on a class of torch's before its own ``apply``, which every thread gets that replaces nothing.
+
+    Args:
+        base: the class.
+        transformed: True to stand aside unless a transform of ``torch.func`` is active.
+    """
+
+    def __init__(self, base: Any, transformed: bool) -> None:
+        self.base, self.transformed, self.users = base, transformed, 0
+        self.own: Any = None
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        run = _replaced.run.get(owner)
+        if run is not None and (functorch_active() or not self.transformed):
+            return run
+        return self.given(owner)
+
+    def given(self, cls: Any) -> Callable[..., Any]:
+        """Return what a Function would have without this."""
+        above: Any = super(self.base, cls)
+        return above.apply if self.own is None else self.own.__get__(None, cls)  # type: ignore[no-any-return]
+
+    def stand(self, count: int) -> None:
+        """Take note that so many more want this here; the last one leaves the class as it was."""
+        self.users += count
+        if self.users == count > 0:
+            self.own, self.base.apply = vars(self.base).get("apply"), self
+        elif not self.users and self.own is None:
+            del self.base.apply
+        elif not self.users:
+            self.base.apply = self.own
+
+
+_Function = torch.autograd.Function
+# torch's `Function.apply` ends with `super().apply`, which also an `apply` that was kept elsewhere comes to
+_within: Any = getattr(torch.autograd.function, "_SingleLevelFunction", _Function)
+_LAST = _Apply(_within, False)
+_FIRST = _Apply(_Function, True)  # a transform would go another way from there
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def apply_replaced(cls: type, run: Callable[..., Any], *, transformed: bool = False) -> Iterator[Callable[..., Any]]:
+    """In this thread, for the time, have calls of a Function run something else, however its ``apply`` is reached.
+
+    Args:
+        cls: the Function, which stays as it is, in this thread and in all others.
+        run: takes the arguments of ``apply``.
+        transformed: True to have calls inside a transform of ``torch.func`` run it as well, where ``apply`` is looked
+            up on the class.
+
+    Yields:
+        What would have been run.
+    """
+    before = _replaced.run.get(cls)
+    standing = [_LAST, _FIRST] if transformed and _within is not _Function else [_LAST]
+    with _lock:
+        for one in standing:
+            one.stand(1)
+    _replaced.run[cls] = run
+    try:
+        yield before or _LAST.given(cls)
+    finally:
+        del _replaced.run[cls]
+        if before is not None:
+            _replaced.run[cls] = before
+        with _lock:
+            for one in standing:
+                one.stand(-1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking import functions_inside
+from nbautograd.core.checking import functions_inside, other_points
+from nbautograd.core.checking.jacobian import forward_values
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
 
@@ -294,3 +297,42 @@ def test_an_output_that_hands_its_gradient_through_is_not_the_first_to_blame():
         found = nbautograd.gradcheck(fn, inputs, order=1).findings[0]
         assert found.code == "constant_factor"
         assert "shape[1]" in found.message
+
+
+class Meeting:
+    """A callable around ``Scaled`` that has another thread use the Function while it is called itself."""
+
+    def __init__(self, apply):
+        self.apply, self.before, self.met = apply, dict(vars(Scaled)), []
+
+    def elsewhere(self):
+        y = Scaled.apply(torch.ones(2, 2, requires_grad=True), torch.eye(2), 3.0)
+        self.met.append((getattr(y.grad_fn, "_forward_cls", None) is Scaled, dict(vars(Scaled)) == self.before))
+
+    def __call__(self, x):
+        thread = threading.Thread(target=self.elsewhere)
+        thread.start()
+        thread.join()
+        return (self.apply or Scaled.apply)(x, torch.eye(4, dtype=F64).expand(4, 4) * 2, 3.0).exp()
+
+
+@pytest.mark.usefixtures("fixes")
+@pytest.mark.parametrize("kept", [False, True])
+def test_another_thread_meets_the_function_as_it_is_while_it_is_checked(x, kept, monkeypatch):
+    replaced = []
+    for module in (functions_inside, forward_values, other_points):
+        real = module.apply_replaced
+
+        def seen(*args, real=real, name=module.__name__, **more):
+            replaced.append(name)
+            return real(*args, **more)
+
+        monkeypatch.setattr(module, "apply_replaced", seen)
+    fn = Meeting(Scaled.apply if kept else None)
+    report = check(fn, x)
+    assert "Scaled" in str(report)
+    assert report.verdict == "wrong"
+    assert {name.rpartition(".")[2] for name in replaced} == {"functions_inside", "forward_values", "other_points"}
+    assert len(fn.met) > 10
+    assert set(fn.met) == {(True, True)}
+    assert "apply" not in vars(torch.autograd.function._SingleLevelFunction)

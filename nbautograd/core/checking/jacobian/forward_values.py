@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -30,6 +29,7 @@ from nbautograd.core.numerics.arrays import (
 )
 from nbautograd.core.numerics.compare import agree_within_rounding
 from nbautograd.core.torch_private.casts import CastWatch, spacing
+from nbautograd.core.torch_private.ctx import apply_replaced
 from nbautograd.core.torch_private.tensors import gradients
 
 
@@ -77,8 +77,8 @@ def forward_without_autograd(
     """The forward as a plain function from the problem's inputs to a tuple of outputs; None where there is none.
 
     For a Function class this is its ``forward`` with a stand-in ctx; for a callable in whose graph no Function was
-    seen it is the callable; a callable around one Function class is run with that class's ``apply`` replaced for the
-    time by its forward, which does not reach an ``apply`` that was kept elsewhere (``f = MyFunction.apply``).
+    seen it is the callable; a callable around one Function class is run with that class's forward in place of its
+    ``apply``, in this thread.
 
     Args:
         problem: what is checked.
@@ -97,7 +97,7 @@ def forward_without_autograd(
         return forward(*args) if separate else forward(StubContext(needs), *args)
 
     def within(*args: Any) -> tuple[Any, ...]:
-        with _apply_replaced(cls, alone):
+        with apply_replaced(cls, alone, transformed=True):
             return tuple(problem.flat(problem.fn(*args)))
 
     return (lambda *args: tuple(problem.flat(alone(*args)))) if problem.direct else within
@@ -142,20 +142,6 @@ def gradients_of_forward(
         return None if found is None else pulled(found[1], [found[0][i] for i in problem.differentiable], v)
     except Exception:
         return None
-
-
-@contextlib.contextmanager
-def _apply_replaced(cls: type, run: Callable[..., Any]) -> Iterator[None]:
-    """For the time, ``cls.apply`` is ``run``."""
-    own = vars(cls).get("apply")
-    cls.apply = staticmethod(run)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        if own is None:
-            del cls.apply  # type: ignore[attr-defined]
-        else:
-            cls.apply = own  # type: ignore[attr-defined]
 
 
 BATCH_ELEMENTS = 2_000_000
