@@ -65,7 +65,8 @@ def scaled_setup(ctx, inputs, keyword_only_inputs, output):
 scaled.register_autograd(lambda ctx, grad, _: grad * ctx.by, setup_context=scaled_setup)
 
 
-@torch.library.custom_op("nbautograd_fidelity::joined", mutates_args=())
+# the schema is given since torch 2.6 makes none of list[Tensor]
+@torch.library.custom_op("nbautograd_fidelity::joined", mutates_args=(), schema="(Tensor[] xs, Tensor y) -> Tensor")
 def joined(xs: list[Tensor], y: Tensor) -> Tensor:
     return torch.stack([*xs, y]).sum(0)
 

@@ -85,9 +85,12 @@ def test_a_gradient_that_is_registered_in_a_later_cell_is_recorded_there(filled)
     assert [call.method for call in nbautograd.calls(filled["swish"])] == ["forward", "setup_context", "backward"]
 
 
+# its schema is given since torch 2.6 makes none of list[torch.Tensor]
 LISTS = """\
 %%autograd_function {options}
-@torch.library.custom_op("nbautograd_cell::{name}", mutates_args=())
+schema = "(Tensor[] xs, *, float by) -> Tensor"
+
+@torch.library.custom_op("nbautograd_cell::{name}", mutates_args=(), schema=schema)
 def joined(xs: list[torch.Tensor], *, by: float) -> torch.Tensor:
     return torch.stack(xs).sum(0) * by
 

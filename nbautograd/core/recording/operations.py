@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 
 from nbautograd.core.recording.record import CallRecord, InstrumentedFunction, Link, ThreadState, local
 from nbautograd.core.recording.recorder import (
+    ForwardRecorder,
     MethodRecorder,
     Recorder,
     SetupRecorder,
@@ -62,7 +63,7 @@ class OperationCalls:
             function = self._function
             if function is None:
                 return original
-            tracing = torch.compiler.is_compiling()
+            tracing = private.compiling()
             function.compiled = function.compiled or tracing
             if tracing or not function.level:
                 return original
@@ -93,9 +94,21 @@ class OperationCalls:
             if original is None:
                 return setup.tie
             recorder: MethodRecorder = setup
+        elif method == "forward":
+            recorder = OperationForwardRecorder(function, method, self._recorder)
         else:
             recorder = method_recorder(function, method, self._recorder)
         return functools.update_wrapper(recording_wrapper(original, recorder), original)
+
+
+class OperationForwardRecorder(ForwardRecorder):
+    """Records the calls of an operation's implementation, and what it made: the next setup_context may be another's."""
+
+    def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
+        """Take down the outputs, and what tells them from those of the forward that torch runs on meta tensors."""
+        super().leave(record, args, values, state)
+        if record.known is not None:
+            record.known.made = _marks(values)
 
 
 class OperationSetupRecorder(SetupRecorder):
@@ -140,9 +153,16 @@ class OperationSetupRecorder(SetupRecorder):
     def forget_another_forward(self, output: Any, state: ThreadState) -> None:
         """Forget the forward before when it made other outputs; under ``torch.func`` they are wrapped, and are its."""
         _, known = state.last_forward.get(self.function.number, (None, None))
-        outputs = output if isinstance(output, (tuple, list)) else (output,)
-        if not private.functorch_active() and not any(id(one) in (known or ()) for one in outputs):
+        made = frozenset() if known is None else known.made
+        if not private.functorch_active() and made.isdisjoint(_marks((output,))):
             state.last_forward.pop(self.function.number, None)
+
+
+def _marks(values: Iterable[Any]) -> frozenset[tuple[int, type, int]]:
+    """Return what tells the tensors among some values, in lists too, from others; an id alone may be reused."""
+    listed = [item for one in values for item in (one if isinstance(one, (tuple, list)) else (one,))]
+    tensors = [one for one in listed if isinstance(one, torch.Tensor)]
+    return frozenset([(id(one), type(one), private.dispatch_keys(one)) for one in tensors])
 
 
 def _nothing() -> None:

@@ -90,9 +90,11 @@ class Known(dict[int, TensorSnapshot]):
 
     Attributes:
         copied: bytes of elements that were copied.
+        made: what tells the outputs of an operation's forward from other tensors.
     """
 
     copied = 0
+    made: frozenset[tuple[int, type, int]] = frozenset()
 
 
 # a snapshot that wants its elements, the tensor to copy them from, and that tensor's version

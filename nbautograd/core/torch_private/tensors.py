@@ -41,6 +41,8 @@ keep_graph: Callable[[], bool] = _probe("_C._autograd._get_current_graph_task_ke
 profiling: Callable[[], bool] = _probe("_C._autograd._profiler_enabled", _no)
 disable_torch_function: Callable[[], AbstractContextManager[Any]] = _probe("_C.DisableTorchFunction", nullcontext)
 
+_trace: Callable[[], Any] = _probe("_guards.TracingContext.try_get", _nothing)
+
 _dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
 _is_cow: Callable[[torch.Tensor], bool] = _probe("_C._is_cow_tensor", _no)
 # Address of the first element, 0 when the storage was freed. Unlike ``data_ptr`` it leaves copy-on-write storages as
@@ -80,6 +82,11 @@ def _keys_of_plain_tensors(inference: bool) -> int:
 # nested, conjugated or lazily negated one. One made in inference mode has fewer, and no version.
 ORDINARY = _keys_of_plain_tensors(inference=False)
 INFERENCE = _keys_of_plain_tensors(inference=True)
+
+
+def compiling() -> bool:
+    """Return True while ``torch.compile`` or ``torch.export`` traces; torch 2.6 itself says so of exports alone."""
+    return torch.compiler.is_compiling() or _trace() is not None
 
 
 def vmap_level(tensor: torch.Tensor) -> int | None:

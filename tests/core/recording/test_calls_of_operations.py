@@ -126,6 +126,24 @@ def test_a_backward_of_one_without_setup_context_knows_its_forward():
     nbautograd.uninstrument(thrice)
 
 
+def test_a_forward_that_returns_a_list_is_linked_to_its_setup_context_and_backward():
+    schema = "(Tensor x) -> Tensor[]"
+    parts = torch.library.custom_op(
+        "nbautograd_recorded::parts", lambda x: [x * 2, x * 3], mutates_args=(), schema=schema
+    )
+    parts.register_autograd(
+        lambda ctx, grads: grads[0] * 2 + grads[1] * 3, setup_context=lambda ctx, inputs, output: None
+    )
+    nbautograd.instrument(parts)
+    sum(parts(x_of(1.0))).sum().backward()
+    first, *others = nbautograd.calls(parts)
+    assert [(call.method, call.forward) for call in others] == [
+        ("setup_context", first.index),
+        ("backward", first.index),
+    ]
+    nbautograd.uninstrument(parts)
+
+
 def test_what_is_registered_later_is_recorded():
     op = nbautograd.instrument(defined("later"))
     op(torch.ones(2), 2.0)
