@@ -28,6 +28,7 @@ from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.graphs.source_dataflow import definition
 from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
+from nbautograd.core.user_source import returns
 from nbautograd.errors import InputError
 
 MOST_NODES = 60  # of a graph that is drawn beside the answer
@@ -162,10 +163,10 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
 
 
 def _returned(function: Callable[..., Any]) -> str:
-    """Return the variable that a function returns, where there is one ``return``."""
+    """Return the variable that a function returns, where it has one ``return`` of its own."""
     source = definition(function.__code__) if isinstance(function, FunctionType) else None
-    returns = [part.value for part in ast.walk(source) if isinstance(part, ast.Return)] if source is not None else []
-    only = returns[0] if len(returns) == 1 else None
+    own = returns(source) if isinstance(source, ast.FunctionDef) else []
+    only = own[0].value if len(own) == 1 else None
     return ast.unparse(only) if isinstance(only, (ast.Name, ast.Attribute, ast.Subscript)) else ""
 
 

@@ -842,6 +842,7 @@ SENTENCES: dict[str, str] = {
     "explain.no_cell": "No cell {number} ran in this session.",
     # in place
     "explain.in_place.changed": "`{name}` was changed in place by line {line}, `{text}`, after `{op}` had saved it for backward.",
+    "explain.in_place.changed_view": "`{name}` was changed in place by line {line}, `{text}`; it shows the memory of a tensor that `{op}` had saved for backward.",
     "explain.in_place.step": "Line {line}, `{text}`, changed `{name}` in place after `{op}` had saved it for backward, so the graph can no longer be used.",
     "explain.in_place.changed_somewhere": "`{name}` was changed in place after `{op}` had saved it for backward; changes since then: {versions}.",
     "explain.in_place.saved_output_at": "`{op}`, in line {line}, computes its derivative from its own result.",
@@ -873,6 +874,7 @@ SENTENCES: dict[str, str] = {
     "explain.freed.carried": "`{name}` is carried from one iteration to the next, and its graph with it: this backward goes on into the iteration before.",
     "explain.freed.carried_on": "`{name}` goes from one iteration to the next, and a part of its graph is freed.",
     "explain.freed.carried_unnamed": "What was computed before that is still a part of `{root}`, with its graph, and this backward goes on into it.",
+    "explain.freed.carried_unnamed_at": "What line {made}, `{text}`, computed before that is still a part of `{root}`, with its graph, and this backward goes on into it.",
     "explain.freed.shared_outside_loop": "`{name}` is computed once, before the loop, and every iteration goes through its graph, which the first backward freed.",
     "explain.freed.again": "`{root}` was differentiated twice.",
     "explain.freed.graph_outside_loop": "The graph of `{root}` is built before the loop and used in every iteration.",

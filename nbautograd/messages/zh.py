@@ -842,6 +842,7 @@ SENTENCES: dict[str, str] = {
     "explain.no_cell": "这次会话里没有运行过单元格 {number}。",
     # in place
     "explain.in_place.changed": "`{op}` 为 backward 保存了 `{name}` 之后，第 {line} 行 `{text}` 原地修改了它。",
+    "explain.in_place.changed_view": "第 {line} 行 `{text}` 原地修改了 `{name}`；它与 `{op}` 为 backward 保存的张量共用内存。",
     "explain.in_place.step": "`{op}` 为 backward 保存了 `{name}` 之后，第 {line} 行 `{text}` 原地修改了它，所以这个计算图不能再用了。",
     "explain.in_place.changed_somewhere": "`{op}` 为 backward 保存了 `{name}` 之后，它被原地修改了；此后的修改次数：{versions}。",
     "explain.in_place.saved_output_at": "第 {line} 行的 `{op}` 用自己的结果计算导数。",
@@ -873,6 +874,7 @@ SENTENCES: dict[str, str] = {
     "explain.freed.carried": "`{name}` 带着它的计算图从一次迭代进入下一次：这次 backward 会一直走进上一次迭代。",
     "explain.freed.carried_on": "`{name}` 从一次迭代带到下一次，它的计算图有一部分已被释放。",
     "explain.freed.carried_unnamed": "在那之前计算的结果连同它的计算图仍是 `{root}` 的一部分，这次反向传播又走了进去。",
+    "explain.freed.carried_unnamed_at": "在那之前由第 {made} 行 `{text}` 计算的结果连同它的计算图仍是 `{root}` 的一部分，这次反向传播又走了进去。",
     "explain.freed.shared_outside_loop": "`{name}` 在循环之前只计算一次，每次迭代都要经过它的计算图，而第一次反向传播已将其释放。",
     "explain.freed.again": "`{root}` 被求导了两次。",
     "explain.freed.graph_outside_loop": "`{root}` 的计算图在循环之前建立，却在每次迭代中使用。",

@@ -379,11 +379,11 @@ def error_rate(values):
 out = net(data)
 loss = error_rate(out)
 loss.backward()
-=== numbers through a list | no_grad | loss
+=== numbers through a list | no_grad_python | values
 scale = torch.ones(3, requires_grad=True)
 data = torch.rand(3)
 def average(values):
-    return torch.tensor([sum(values.tolist()) / 3])
+    return torch.tensor([sum(values.tolist()) / 3])  # did
 loss = average(scale * data)
 loss.backward()
 === an image that is only shown | unused | image

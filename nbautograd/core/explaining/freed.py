@@ -13,7 +13,7 @@ import torch
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.edits import detached
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
-from nbautograd.core.explaining.watch import freed_by, line_that_made
+from nbautograd.core.explaining.watch import freed_by, line_that_made, made_at
 from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots, sequence_number
 
 DIFFERENTIATES = ("backward", "grad")
@@ -36,14 +36,18 @@ def freed(program: Program) -> ErrorCause | None:
     tie = next(tie for tie in _TIES if tie.holds(case))
     made = line_that_made(program, name, program.tensors.get(name))
     op = node_name(gone[0])
-    shown = {"name": name or root, "root": root, "op": op, "line": did.line if did else 0}
+    what, shown = tie.what, {"name": name or root, "root": root, "op": op, "line": did.line if did else 0}
+    about = made
+    if what == "carried_unnamed" and (older := _made_before(program, set(gone))) is not None:
+        about, what = older, "carried_unnamed_at"
+        shown |= {"made": older.line, "text": older.text}
     if did is None:
         facts = [said("freed.somewhere", None, **shown)]
     elif case.again and looped:
         facts = [said("freed.same_line", did, **shown)]
     else:
         facts = [said("freed.by_line", did, **shown)]
-    facts += [said(f"freed.{tie.what}", made, **shown)] if tie.what else []
+    facts += [said(f"freed.{what}", about, **shown)] if what else []
     facts.append(said(f"freed.advice_{tie.advice}", None, **shown))
     if tie.kind == "freed_carried":
         edits = tuple(_end_of_graph(program, name or root)) if here is not None else ()
@@ -143,6 +147,13 @@ def _freed_before(program: Program) -> list[Any]:
     gone = [node for node in program.nodes() if is_freed(node)]
     seen = [node for node in gone if freed_by(node) is not None]
     return seen or sorted(gone, key=lambda node: sequence_number(node) or 0)[:1]
+
+
+def _made_before(program: Program, gone: set[Any]) -> Place | None:
+    """Return the line that computed what this backward goes on into; None where there are several, or none is known."""
+    entered = [f for node in program.nodes() if node not in gone for f, _ in node.next_functions if f in gone]
+    places = {(place.file, place.line): place for node in entered if (place := made_at(node)) is not None}
+    return next(iter(places.values())) if len(places) == 1 else None
 
 
 def is_freed(node: Any) -> bool:

@@ -32,21 +32,29 @@ def in_place(program: Program) -> ErrorCause | None:
     did = write.spot.place() if write is not None and write.spot is not None else None
     if did is None and statement is not None:
         did = statement[0].place(statement[1].lineno)
+    view = not name and write is not None and write.shape != tuple(tensor.shape)  # of what was saved
     name = name or (write.name if write is not None else "")
     saved_at = made_at(node) or program.line_of_node(node)
     own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
-    made = saved_at if own else _made(program, name)
+    made = saved_at if own and not view else _made(program, name)
     step = did is not None and ".step(" in did.text
     own_tensor = program.tensors.get(name)
     leaf = own_tensor is not None and own_tensor.is_leaf and own_tensor.requires_grad
-    facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, leaf)
+    facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, leaf, view)
     if did is None:
         places = [source.place(s.lineno) for source, s, _ in candidates[:MOST_CANDIDATES]]
         facts = (*facts, *map(_candidate, places))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits = () if did is None or step else tuple(out_of_place(did, name))
     return ErrorCause(
-        "in_place_step" if step else "in_place", facts, name, made, did, params, edits, None if own else saved_at
+        "in_place_step" if step else "in_place",
+        facts,
+        name,
+        made,
+        did,
+        params,
+        edits,
+        None if own and not view else saved_at,
     )
 
 
@@ -60,6 +68,7 @@ def _facts(
     write: Write | None,
     versions: int,
     leaf: bool,
+    view: bool,
 ) -> tuple[Finding, ...]:
     op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
     shown: dict[str, Any] = {"name": name, "op": op, "versions": versions}
@@ -70,7 +79,7 @@ def _facts(
         shown |= {"module": module[0], "kind": module[1]}
         facts.append(said("in_place.module", did, **shown, line=did.line, text=did.text))
     elif did is not None:
-        changed = "in_place.step" if step else "in_place.changed"
+        changed = "in_place.step" if step else "in_place.changed_view" if view and name else "in_place.changed"
         facts.append(said(changed + unnamed, did, **shown, line=did.line, text=did.text))
     else:
         facts.append(said(f"in_place.changed_somewhere{unnamed}", None, **shown))

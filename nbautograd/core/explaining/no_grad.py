@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +68,7 @@ def unused(program: Program) -> ErrorCause | None:
     cut = _follow(program, tensor, name, root)
     if cut is not None:
         return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
-    watched = next((cut for node in program.nodes() for cut in cuts_into(node) if cut.was(tensor)), None)
+    watched = next((cut for cut in _cuts(program) if cut.was(tensor)), None)
     if watched is not None:
         return replace(_watched(watched, root), tensor=name)
     made = made_at(node_of(tensor)) or program.line_of_tensor(name)
@@ -84,6 +85,17 @@ def unused(program: Program) -> ErrorCause | None:
         return ErrorCause("unused", facts, name, made)
     facts = (said("unused.what", None, name=name, root=root), said("unused.advice", None, name=name))
     return ErrorCause("unused", facts, name, made)
+
+
+def _cuts(program: Program) -> Iterator[WatchedCut]:
+    """Yield where something was taken out of a graph that this one was computed from, as a watched run saw it."""
+    nodes = program.nodes()
+    for node in nodes:
+        yield from cuts_into(node)
+    leaves = (*program.roots, *(leaf for node in nodes if (leaf := leaf_tensor(node)) is not None))
+    for leaf in leaves if program.watch is not None else ():
+        if (cut := program.watch.cuts.get(leaf)) is not None:
+            yield cut
 
 
 def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:

@@ -341,11 +341,11 @@ class Source:
         return {name for s in self.statements for name in targets(s)}
 
 
-def nodes_behind(*roots: Any) -> list[Any]:
+def nodes_behind(*roots: Any, most: int = MOST_NODES) -> list[Any]:
     """Return the nodes that a backward from some nodes would reach, themselves among them."""
     seen: dict[Any, None] = {}
     stack = list(roots)
-    while stack and len(seen) < MOST_NODES:
+    while stack and len(seen) < most:
         node = stack.pop()
         if node not in seen:
             seen[node] = None

@@ -34,6 +34,8 @@ MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps 
 MOST_WRITES = 200_000
 MOST_LEFT = 1_000
 MOST_FROZEN = 16  # parameters that are remembered of one result
+MOST_BEHIND = 1_000  # nodes of a graph that is left, up to which its leaves are remembered
+FROM_PYTHON = ("tensor", "as_tensor", "from_numpy", "full", "scalar_tensor")  # make a tensor of numbers or an array
 LEAVES_TORCH = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__", "__format__"}
 _ASKED_ONLY = {"__get__", "__repr__", "size", "dim", "is_floating_point", "is_complex", "__len__", "__hash__"}
 WRITES_CONSTANTS = {"masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "__setitem__", "tensor"}
@@ -62,6 +64,7 @@ class Write(NamedTuple):
     spot: Spot | None
     op: str
     name: str
+    shape: tuple[int, ...] = ()
     module: tuple[str, str] | None = None  # torch's that was told to write, as it is called and as it is written
 
 
@@ -74,7 +77,10 @@ class Pass(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A result without a graph, computed from tensors with one: why, the line, the tensor, where gradients went off."""
+    """A result without a graph, computed from tensors with one: why, the line, the tensor, where gradients went off.
+
+    ``leaves`` are those behind the tensor, by identity; none where its graph is large.
+    """
 
     reason: str
     spot: Spot | None
@@ -82,10 +88,11 @@ class Cut(NamedTuple):
     source: str
     off: Spot | None = None
     tensor: weakref.ref[torch.Tensor] | None = None
+    leaves: frozenset[int] = frozenset()
 
     def was(self, tensor: torch.Tensor) -> bool:
-        """Return True when it is this tensor that was taken out of the graph."""
-        return self.tensor is not None and self.tensor() is tensor
+        """Return True when this tensor was taken out of the graph, or what was computed from it."""
+        return (self.tensor is not None and self.tensor() is tensor) or id(tensor) in self.leaves
 
 
 class Bad(NamedTuple):
@@ -206,7 +213,9 @@ class Watch(TorchFunctionMode):
             if (now := version(tensor)) != earlier:
                 key = _storage(tensor)
                 if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
-                    self.writes.append(Write(key, earlier, now, spot, name, _named(tensor), _module()))
+                    self.writes.append(
+                        Write(key, earlier, now, spot, name, _named(tensor), tuple(tensor.shape), _module())
+                    )
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -223,10 +232,11 @@ class Watch(TorchFunctionMode):
                 mark_new(node, first, spot)
                 if len(self.cuts):
                     mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
-            elif new and not tensor.requires_grad:
+            elif new:
                 if (cut := self._cut(name, args, given, tensor, spot)) is not None:
                     self.cuts[tensor] = cut
-                self._note_frozen(given, tensor)
+                if not tensor.requires_grad:
+                    self._note_frozen(given, tensor)
             if self.finite and (tensor.is_floating_point() or tensor.is_complex()):
                 self._note_bad(name, args, given, tensor, spot)
 
@@ -251,7 +261,7 @@ class Watch(TorchFunctionMode):
     def _note_leaving(self, name: str, given: list[torch.Tensor], result: Any, spot: Spot | None) -> None:
         source = next((t for t in given if t.requires_grad), None)
         if source is not None and name != "__format__":
-            self.left.append((result, Cut("python", spot, name, _named(source))))
+            self.left.append((result, Cut("python", spot, name, _named(source), leaves=leaves_behind(source))))
         elif given and (cut := self.cuts.get(given[0])) is not None:
             # ``x.detach().numpy()``: without the detach torch would refuse the array, which has no graph anyhow
             same = cut.reason == "detach" and cut.spot == spot
@@ -262,7 +272,7 @@ class Watch(TorchFunctionMode):
         source = next((t for t in given if t.requires_grad), None)
         inherited: Cut | None = next((self.cuts[t] for t in given if t in self.cuts), None)
         if source is None:
-            return inherited or self._from_python(args, name) or self._from_array(given)
+            return inherited or self._from_python(args, name, spot) or self._from_array(given)
         if name in ("data", "detach", "detach_"):
             reason = "detach"
         elif not torch.is_grad_enabled():
@@ -273,17 +283,18 @@ class Watch(TorchFunctionMode):
             reason = "copied"
         else:
             return inherited
-        return Cut(reason, spot, name, _named(source), None, weakref.ref(source))
+        return Cut(reason, spot, name, _named(source), None, weakref.ref(source), leaves_behind(source))
 
-    def _from_python(self, args: Any, name: str) -> Cut | None:
-        """Return the cut of the number or array that a tensor is made from; known by its identity."""
+    def _from_python(self, args: Any, name: str, spot: Spot | None) -> Cut | None:
+        """Return the cut of the number or array that a tensor is made from: by its identity, or read by the same line."""
         values = [value for value in _flat(args) if isinstance(value, (int, float)) or hasattr(value, "__array__")]
-        for value in values if name in ("tensor", "as_tensor", "from_numpy", "full", "scalar_tensor") else ():
-            for other, cut in reversed(self.left):
-                if value is other:
-                    known: Cut = cut
-                    return known
-        return None
+        known: list[Cut] = []
+        for value in values if name in FROM_PYTHON else ():
+            known += [cut for other, cut in reversed(self.left) if value is other][:1]
+        if known or name not in FROM_PYTHON or spot is None:
+            return next(iter(known), None)
+        lines = ((cut, cut.spot) for _, cut in reversed(self.left))
+        return next((c for c, s in lines if s is not None and (s.code, s.line) == (spot.code, spot.line)), None)
 
     def _from_array(self, given: list[torch.Tensor]) -> Cut | None:
         """Return the cut of an array that a tensor shares memory with; ``torch.from_numpy`` itself is not seen."""
@@ -382,6 +393,16 @@ def line_that_made(program: Program, name: str, tensor: torch.Tensor | None) -> 
     if tensor is None:
         return None
     return made_at(node_of(tensor)) or program.line_of_tensor(name)
+
+
+def leaves_behind(tensor: torch.Tensor) -> frozenset[int]:
+    """Return the leaves that a tensor was computed from, by identity; none of a graph that is large."""
+    node = node_of(tensor)
+    if node is None:
+        return frozenset([id(tensor)] if tensor.requires_grad else [])
+    nodes = nodes_behind(node, most=MOST_BEHIND)
+    leaves = (leaf_tensor(one) for one in nodes) if len(nodes) < MOST_BEHIND else ()
+    return frozenset(id(leaf) for leaf in leaves if leaf is not None)
 
 
 def cuts_into(node: Any) -> list[Cut]:

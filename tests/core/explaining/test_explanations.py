@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import subprocess
@@ -639,3 +640,88 @@ def test_the_line_that_froze_a_parameter_is_that_of_the_first_one_named():
     assert (found.code, found.did.text) == ("no_grad_frozen", "p.requires_grad_(False)")
     assert found.tensor.startswith("deep.")
     assert "such as deep." in found.findings[0].message
+
+
+def read_as_numbers():
+    angle = torch.nn.Parameter(torch.zeros(2))
+
+    def turned():
+        rows = [torch.tensor([math.cos(a), math.sin(a)], requires_grad=True) for a in angle]
+        return torch.stack(rows).sum()
+
+    turned().backward()
+    return angle
+
+
+def test_numbers_read_out_by_the_line_that_makes_a_tensor_of_them_are_what_cuts_the_graph():
+    found = explain(read_as_numbers, apart=False)
+    assert (found.code, found.tensor) == ("no_grad_python", "angle")
+    assert "math.cos(a)" in found.did.text
+
+
+def test_numbers_that_are_only_logged_are_not_what_cuts_the_graph():
+    weight, other = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2))
+
+    def run():
+        logged = [weight.sum().item()]
+        torch.tensor(logged[0] + 1)
+        (other * 2).sum().backward()
+        return weight
+
+    assert explain(run, apart=False).code == "unused"
+
+
+def detached_loss(net):
+    loss = net(torch.ones(3, 2)).sum()
+    loss = loss.detach().requires_grad_()
+    loss.backward()
+    return net.weight
+
+
+def test_a_loss_that_is_a_leaf_of_its_own_is_explained_by_the_line_that_took_it_out():
+    found = explain(lambda: detached_loss(torch.nn.Linear(2, 1)), apart=False)
+    assert (found.code, found.did.text) == ("no_grad_detach", "loss = loss.detach().requires_grad_()")
+
+
+class Cached(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.cache = torch.nn.Linear(2, 2), {}
+
+    def features(self, key, x):
+        if key not in self.cache:
+            self.cache[key] = torch.sigmoid(self.net(x))
+        return self.cache[key]
+
+
+def two_epochs():
+    model, head = Cached(), torch.nn.Linear(2, 1)
+    for _ in range(2):
+        for key in ("a", "b"):
+            loss = head(model.features(key, torch.ones(1, 2))).sum()
+            loss.backward()
+
+
+def test_the_line_that_made_what_an_earlier_iteration_left_is_named():
+    found = explain(two_epochs, apart=False)
+    said = next(f for f in found.findings if f.code == "explain_freed_carried_unnamed_at")
+    assert said.params["text"] == "self.cache[key] = torch.sigmoid(self.net(x))"
+    assert found.did.text == "loss.backward()"
+
+
+def hidden_view():
+    def clip(left):
+        left.clamp_(0.0, 1.0)
+
+    def loss():
+        whole = torch.ones(2, 4, requires_grad=True).exp()
+        clip(whole[:, :2])
+        return whole.sum()
+
+    loss().backward()
+
+
+def test_a_view_of_what_was_saved_is_not_said_to_be_what_was_saved():
+    found = explain(hidden_view, apart=False)
+    assert (found.tensor, found.did.text, found.made) == ("left", "left.clamp_(0.0, 1.0)", None)
+    assert found.findings[0].code == "explain_in_place_changed_view"
