@@ -286,7 +286,7 @@ class Watch(TorchFunctionMode):
         return Cut(reason, spot, name, _named(source), None, weakref.ref(source), leaves_behind(source))
 
     def _from_python(self, args: Any, name: str, spot: Spot | None) -> Cut | None:
-        """Return the cut of the number or array that a tensor is made from: by its identity, or read by the same line."""
+        """Return the cut of the number or array that a tensor is made of: by identity, or read by the same line."""
         values = [value for value in _flat(args) if isinstance(value, (int, float)) or hasattr(value, "__array__")]
         known: list[Cut] = []
         for value in values if name in FROM_PYTHON else ():
