@@ -11,6 +11,7 @@ from nbautograd.core.explaining.cause import ErrorCause, said
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.watch import line_that_made
+from nbautograd.core.values import sizes_text
 
 # kind -> which of the tensors that the line mentions torch means
 MEANT: dict[str, Callable[[torch.Tensor], bool]] = {
@@ -43,7 +44,7 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
         found = [(owner, program.tensors.get(owner))]
     name, tensor = found[0] if found else ("", None)
     made = line_that_made(program, name, tensor)
-    shape = "" if tensor is None else f"{tuple(tensor.shape)}"
+    shape = "" if tensor is None else sizes_text(tensor.shape)
     dtype = "" if tensor is None else str(tensor.dtype).removeprefix("torch.")
     shown = {"name": name or "?", "shape": shape, "dtype": dtype, "line": did.line, "text": did.text}
     which = f"{kind}.what" if name else f"{kind}.unnamed"

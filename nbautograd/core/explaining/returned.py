@@ -9,6 +9,7 @@ from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, cell_number
 from nbautograd.core.torch_private.nodes import function_of
 from nbautograd.core.user_source import FunctionSource, read_source
+from nbautograd.core.values import sizes_text
 
 NAME = re.compile(r"unction '?(\w+?)Backward\w*'?")
 NUMBERS = re.compile(r"expected (\d+), got (\d+)")
@@ -38,7 +39,8 @@ def returned(program: Program, kind: str) -> ErrorCause | None:
         (DEVICES, ("expected", "got")),
     ):
         if found := pattern.search(words):
-            shown |= dict(zip(names, found.groups(), strict=True))
+            said_so = (sizes_text(g.split(", ")) if pattern is SHAPES else g for g in found.groups())
+            shown |= dict(zip(names, said_so, strict=True))
     facts = (
         said(f"{kind}.what" if did is not None else f"{kind}.unnamed", did, **shown),
         said(f"{kind}.advice", None, **shown),

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from nbautograd.core.findings import Phrase
+from nbautograd.core.values import sizes_text
 from nbautograd.course.attempt import Attempt, Run, copies, cotangents, positions, ready, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure
@@ -127,5 +128,5 @@ def _gradient_at(attempt: Attempt, inputs: Inputs) -> Failure | None:
 
 
 def _shapes(inputs: Inputs) -> str:
-    """Such as ``(0, 3), (3, 4)``."""
-    return ", ".join(str(tuple(x.shape)) if isinstance(x, Tensor) else repr(x) for x in inputs)
+    """Return such as ``0×3, 3×4``."""
+    return ", ".join(sizes_text(x.shape) if isinstance(x, Tensor) else repr(x) for x in inputs)

@@ -725,3 +725,30 @@ def test_a_view_of_what_was_saved_is_not_said_to_be_what_was_saved():
     found = explain(hidden_view, apart=False)
     assert (found.tensor, found.did.text, found.made) == ("left", "left.clamp_(0.0, 1.0)", None)
     assert found.findings[0].code == "explain_in_place_changed_view"
+
+
+class WrongShape(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return None, grad_output.t() @ x
+
+
+def test_shapes_are_written_as_everywhere():
+    x, weight = torch.ones(2, 3), torch.ones(3, 4, requires_grad=True)
+    found = str(explain(caught(lambda: WrongShape.apply(x, weight).sum().backward())))
+    assert "a gradient of shape 4×3" in found
+    assert "`weight` has shape 3×4" in found
+    assert "[4, 3]" not in found
+
+
+def test_the_shape_of_what_is_no_scalar_is_written_as_everywhere():
+    w = torch.ones(3, 4, requires_grad=True)
+    found = str(explain(caught(lambda: (w * 2).backward())))
+    assert "shape 3×4" in found
+    assert "(3, 4)" not in found

@@ -33,6 +33,7 @@ from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import OF_SUMS
 from nbautograd.core.torch_private.tensors import gradients
 from nbautograd.core.user_source import closure
+from nbautograd.core.values import sizes_text
 
 MOST = 4  # inputs of which all subsets are tried
 
@@ -178,7 +179,7 @@ def hidden_inputs(problem: Problem) -> Iterator[Finding]:
             name = _global_name(problem, leaf)
             sentence = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
             line = phrases.forward_line(problem)
-            yield rules.hidden_input(Seen(line), sentence, name=name, shape=list(leaf.shape))
+            yield rules.hidden_input(Seen(line), sentence, name=name, shape=sizes_text(leaf.shape))
             return
 
 
