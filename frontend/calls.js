@@ -8,8 +8,8 @@ import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const STEP = 126,
-  WIDTH = 116,
+const STEP = 168,
+  WIDTH = 158,
   CHIP = 26,
   LANE = 60; // px: column, chip, from lane to lane
 const BESIDE = 3; // chips that are there left and right of what is seen
@@ -21,10 +21,11 @@ const BESIDE = 3; // chips that are there left and right of what is seen
 export function callsView(page, state) {
   /** @type {import("./states").CallState[]} */
   let calls = state.calls;
-  const notes = [
-    ...state.problems,
-    ...(state.dropped ? [page.t("dropped", { count: state.dropped })] : []),
-  ].map((note) => el("p", "faint", note));
+  const others = { kind: /** @type {const} */ ("some_calls"), first: 0, count: 1 };
+  const gone = state.dropped + (page.can(others) ? 0 : state.first); // a saved copy has no others to list
+  const notes = [...state.problems, ...(gone ? [page.t("dropped", { count: gone })] : [])].map(
+    (note) => el("p", "faint", note),
+  );
   if (!calls.length) return el("div", "stack", el("p", "faint", page.t("no_calls")), ...notes);
   let places = new Map(calls.map((call, k) => [call.index, k]));
   const chosen = () => places.get(page.selection().call ?? -1) ?? calls.length - 1;
@@ -107,7 +108,7 @@ export function callsView(page, state) {
   return el(
     "div",
     "stack calls",
-    state.trends && trendLines(page, state.trends, list),
+    state.trends && trendLines(page, state.trends, list, state.first),
     line.element,
     body,
     ...notes,

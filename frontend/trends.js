@@ -7,7 +7,7 @@ import { count, number, time } from "./formats.js";
 /** @typedef {import("./types").Page} Page */
 
 const HIGH = 26; // px of one line
-const MOST = 2000; // calls that are listed at once
+const MOST = 500; // calls that are listed at once
 const FEW = 40; // calls around the first bad one that are listed with it
 const NAMES = /** @type {const} */ (["incoming", "outgoing", "bad", "seconds"]);
 
@@ -15,8 +15,9 @@ const NAMES = /** @type {const} */ (["incoming", "outgoing", "bad", "seconds"]);
  * @param {Page} page
  * @param {import("./states").TrendsState} trends
  * @param {(first: number, count: number, then?: number) => void} list told which calls to list, and the one to choose
+ * @param {number} oldest position of the first call that is listed at the beginning
  */
-export function trendLines(page, trends, list) {
+export function trendLines(page, trends, list, oldest) {
   const { count, first_bad: bad } = trends,
     starts = numbers(trends.starts);
   const sight = el("div", { class: "brush", hidden: true });
@@ -36,7 +37,7 @@ export function trendLines(page, trends, list) {
     sight,
     bad !== null && el("div", { class: "bad-mark", style: `left:${(100 * (bad + 0.5)) / count}%` }),
   );
-  let [first, last] = [0, count - 1];
+  let [first, last] = [oldest, count - 1];
   function mark() {
     const range = page.t("trend_range", { first: first + 1, last: last + 1, count });
     sight.hidden = last - first + 1 >= count;
@@ -86,7 +87,8 @@ export function trendLines(page, trends, list) {
       show(start, start + wide - 1);
     };
   }
-  keys(area, { ArrowLeft: by(-1), ArrowRight: by(1), Escape: () => show(0, count - 1) });
+  keys(area, { ArrowLeft: by(-1), ArrowRight: by(1), Escape: () => show(oldest, count - 1) });
+  mark();
   return el(
     "div",
     "stack trends",

@@ -18,7 +18,7 @@ from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.encoding import encoded_size
 from nbautograd.widgets.states import CallsAnswer, CallsState, CallState, TrendsState
 
-MOST_CALLS = 2_000  # the newest ones are on the time line
+MOST_CALLS = 500  # the newest are on the time line at first; the page asks for so many others at once
 WHOLE = 250_000  # bytes of calls that are sent with all that they saw, the newest; the page asks for the others
 COLUMNS = 800  # of a trend
 
@@ -57,7 +57,7 @@ def calls_state(log: CallLog) -> CallsState:
     return CallsState(
         calls=states[::-1],
         first=len(calls) - len(shown),
-        dropped=log.dropped + len(calls) - len(shown),
+        dropped=log.dropped,
         problems=list(map(str, log.problems)),
         trends=_trends_state(measured, calls) if len(calls) > 2 else None,
     )

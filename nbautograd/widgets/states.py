@@ -80,7 +80,7 @@ class CallsState:
     Attributes:
         calls: oldest first.
         first: position in the log of the first of them.
-        dropped: how many more there were.
+        dropped: how many older ones the log itself has let go.
         problems: what could not be recorded.
         trends: measures of all calls; None where there are too few.
     """

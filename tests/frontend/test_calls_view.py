@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from playwright.sync_api import expect
-from widget_page import answer
+from widget_page import RENDER, answer
 
 import nbautograd
 from nbautograd.core.recording.call import CallLog
@@ -54,18 +54,18 @@ def test_arrows_walk_and_select(show: Any, samples: Any) -> None:
 
 
 def test_many_calls_are_on_the_page_only_where_seen(show: Any, samples: Any) -> None:
-    page = show(training(samples, 500))
+    page = show(training(samples, 250))
     chips = page.locator(".chip")
     assert chips.count() < 30
-    expect(page.get_by_role("button", name=re.compile("backward #999"))).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("button", name=re.compile("backward #999")).focus()
+    expect(page.get_by_role("button", name=re.compile("backward #499"))).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name=re.compile("backward #499")).focus()
     page.keyboard.press("Home")
     expect(page.get_by_role("button", name=re.compile("forward #0,"))).to_be_focused()
     assert chips.count() < 30
 
 
 def test_older_calls_are_asked_for(show: Any, samples: Any) -> None:
-    log = training(samples, 400)
+    log = training(samples, 240)
     page = show(log, selection={"call": 0})
     expect(page.locator(".pair")).to_contain_text("Waiting for Python")
     question = page.evaluate("nb.sent.at(-1)")
@@ -191,14 +191,36 @@ def test_a_brush_lists_the_calls_under_it(show: Any, samples: Any) -> None:
 def test_calls_that_are_not_on_the_page_are_asked_for(show: Any, samples: Any) -> None:
     log = training(samples, 1500)
     page = show(log)
+    expect(page.locator(".trends")).to_contain_text("calls 2501 to 3000 of 3000")
+    expect(page.locator(".calls")).not_to_contain_text("not shown")
     page.get_by_role("slider").focus()
-    for _ in range(20):
+    for _ in range(5):
         page.keyboard.press("ArrowLeft")
-    expect(page.locator(".trends")).to_contain_text("calls 1 to 150 of 3000")
+    expect(page.locator(".trends")).to_contain_text("calls 1 to 500 of 3000")
     asked = page.evaluate("nb.sent.filter((q) => q.kind === 'some_calls').at(-1)")
-    assert (asked["first"], asked["count"]) == (0, 150)
+    assert (asked["first"], asked["count"]) == (0, 500)
     answer(page, asked, some_calls(log, asked))
-    expect(page.locator(".track")).to_have_attribute("aria-label", re.compile(r"\(150\)"))
+    expect(page.locator(".track")).to_have_attribute("aria-label", re.compile(r"\(500\)"))
+    expect(page.get_by_role("button", name=re.compile("backward #499"))).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Escape")
+    expect(page.locator(".trends")).to_contain_text("calls 2501 to 3000 of 3000")
+    assert len(page.evaluate("nb.sent.filter((q) => q.kind === 'some_calls')")) == 5
+
+
+def test_a_saved_copy_says_which_calls_it_cannot_list(load: Any, samples: Any) -> None:
+    page = load(training(samples, 300))
+    page.evaluate("nb.model.knows = () => false")
+    page.evaluate(RENDER)
+    expect(page.locator(".calls")).to_contain_text("100 older calls are not shown.")
+
+
+def test_the_number_of_a_late_call_is_legible(show: Any, samples: Any) -> None:
+    forward, backward = samples.calls()
+    late = replace(backward, index=1, number=100_000, forward=0, stdout="x", exception="E", warnings=forward.warnings)
+    page = show(CallLog((replace(forward, index=0), late)))
+    chip = page.locator(".chip.bad")
+    expect(chip).to_contain_text("#100000")
+    assert chip.evaluate("chip => chip.scrollWidth - chip.clientWidth") <= 0
 
 
 def test_a_few_calls_have_no_trend(show: Any, samples: Any) -> None:
