@@ -203,7 +203,7 @@ def dtype_and_shape(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {sizes_text(tensor.shape)}"
 
 
-def sizes_text(sizes: Iterable[int]) -> str:
+def sizes_text(sizes: Iterable[int | str]) -> str:
     """Return ``"2×3"``, and ``"scalar"`` where there is no dimension."""
     return "×".join(map(str, sizes)) or "scalar"
 
