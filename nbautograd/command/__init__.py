@@ -93,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("source", type=Path, nargs="+", metavar="SRC", help=text("command.help.release.source"))
     release.add_argument("--lang", choices=LANGUAGES, help=text("command.help.release.lang"))
     release.add_argument("-o", "--out", type=Path, metavar="DIR", help=text("command.help.release.out"))
+    release.add_argument("--nbgrader", action="store_true", help=text("command.help.release.nbgrader"))
     release.add_argument("--stamp", action="store_true", help=text("command.help.release.stamp"))
 
     audit = _add(commands, "audit", _audit, more=True)
@@ -212,4 +213,6 @@ def _language(options: argparse.Namespace) -> str:
 def _release(options: argparse.Namespace) -> int:
     from nbautograd.command.release import release
 
-    return release(options.source, (options.lang,) if options.lang else LANGUAGES, options.out, options.stamp)
+    # nbgrader looks for notebooks in one folder, so they are in one language
+    alone = options.lang or (language() if options.nbgrader else "")
+    return release(options.source, (alone,) if alone else LANGUAGES, options.out, options.stamp, options.nbgrader)

@@ -11,7 +11,11 @@ from nbautograd.messages import LANGUAGES, text
 
 
 def release(
-    sources: Sequence[Path], langs: Sequence[str] = LANGUAGES, folder: Path | None = None, stamp: bool = False
+    sources: Sequence[Path],
+    langs: Sequence[str] = LANGUAGES,
+    folder: Path | None = None,
+    stamp: bool = False,
+    graded: bool = False,
 ) -> int:
     """Release source notebooks.
 
@@ -22,6 +26,7 @@ def release(
             alone, into a folder named as the language: beside the source's folder if that is named ``source``, else
             in it. Two languages go into two folders.
         stamp: only write into the source which English text each Chinese cell was made from.
+        graded: write the notebooks for nbgrader, with what they need beside them, and no zip.
 
     Returns:
         0 when all were made; 1 when one was refused, with the reason on stderr.
@@ -29,19 +34,19 @@ def release(
     Raises:
         CommandError: when there is no such source, or a folder cannot be written to.
     """
-    refused = [reason for source in _files(sources) if (reason := _refused(source, langs, folder, stamp))]
+    refused = [reason for source in _files(sources) if (reason := _refused(source, langs, folder, stamp, graded))]
     for reason in refused:
         print(f"nbautograd: {reason}", file=sys.stderr)
     return int(bool(refused))
 
 
-def _refused(source: Path, langs: Sequence[str], folder: Path | None, stamp: bool) -> str:
+def _refused(source: Path, langs: Sequence[str], folder: Path | None, stamp: bool, graded: bool) -> str:
     """Release one source; returns why not, or nothing."""
     try:
         if stamp:
             _stamp(source)
         else:
-            _release(source, langs, folder)
+            _release(source, langs, folder, graded)
     except NbautogradError as error:
         return f"{source.name}: {error}"
     return ""
@@ -63,17 +68,20 @@ def _stamp(source: Path) -> None:
     print(text("command.release.stamped", name=source.name, count=stamp_file(source)))
 
 
-def _release(source: Path, langs: Sequence[str], folder: Path | None) -> None:
+def _release(source: Path, langs: Sequence[str], folder: Path | None, graded: bool) -> None:
     from nbautograd.course.release import make, refuse_failures
     from nbautograd.course.source import read
 
     content = read(source)
     refuse_failures(content)
     for lang in langs:
-        made = make(content, lang, rehearsed=True)
+        made = make(content, lang, rehearsed=True, graded=graded)
         where = default_folder(source, lang) if folder is None else folder / lang if len(langs) > 1 else folder
         files: dict[str, bytes] = {f"{made.name}.ipynb": made.notebook.encode("utf-8")}
-        if folder is not None:
+        if graded:
+            beside = {n: text for n, text in made.files.items() if n.endswith(".py")}
+            files.update({n: text.encode("utf-8") for n, text in beside.items()})
+        elif folder is not None:
             files[f"{made.name}-{lang}.zip"] = made.zipped()
             files[f"{made.name}-{lang}.manifest.json"] = made.files["manifest.json"].encode("utf-8")
         _write(where, files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,6 +92,8 @@ class Exercise:
         notes: sentences of the exercise's own by failure code, each ``{"en": ..., "zh": ...}``, shown instead of the
             general one; they help and do not give the answer away.
         points: what it is worth.
+        shares: how many of the points a check earns by itself when another one fails, ``{"gradient": 2}``; without it
+            an answer gets all points or none. A release is refused where the untouched cell would earn a share.
         saved_bytes: for ``context`` and ``cost``: the most that forward may leave for backward; a number, or a function
             of the inputs.
         forward_calls: for ``cost``: the most calls that may be made of those inputs that are functions (a black box,
@@ -118,6 +120,7 @@ class Exercise:
     own: Callable[[Any, Draw], Iterable[Failure]] | None = None
     notes: Mapping[str, Texts] = field(default_factory=dict)
     points: int = 1
+    shares: Mapping[str, int] = field(default_factory=dict)
     saved_bytes: Limit | None = None
     forward_calls: Limit | None = None
     tolerance: float = 1e-6
@@ -135,6 +138,23 @@ class Exercise:
             for part in needed:
                 if check in self.ids and getattr(self, part) is None:
                     raise ValueError(f"{self.name}: check {check} needs {part}=")
+
+        if not set(self.shares) <= set(self.ids) or sum(self.shares.values()) > self.points:
+            raise ValueError(f"{self.name}: shares= names checks of its own, and gives {self.points} points at most")
+
+    def earned(self, passed: Collection[str]) -> int:
+        """Return the points of an answer that passed these checks: all, or the shares of the checks.
+
+        Example:
+            >>> from nbautograd.course.exercise import Exercise
+            >>> inputs = lambda draw: (draw.normal(3),)
+            >>> cube = Exercise("cube", "Cube", "value gradient", lambda x: x**3, inputs, points=3, shares={"value": 1})
+            >>> cube.earned({"value", "gradient"}), cube.earned({"value"}), cube.earned(())
+            (3, 1, 0)
+        """
+        if set(passed) >= set(self.ids):
+            return self.points
+        return sum(share for check, share in self.shares.items() if check in passed)
 
     @property
     def ids(self) -> tuple[str, ...]:

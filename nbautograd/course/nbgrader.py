@@ -1,16 +1,92 @@
-"""The metadata by which nbgrader knows a cell: schema 3, with its checksum."""
+"""A notebook for nbgrader: the metadata by which it knows a cell (schema 3), and cells of points."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from pathlib import Path
 from typing import Any
 
+from nbautograd import messages
+from nbautograd.course.catalogue import find
+from nbautograd.course.run import check
+from nbautograd.course.source import BEGIN, END, PLACEHOLDER
+from nbautograd.errors import NbautogradError
+
 SCHEMA = 3
+SEED = 271_828  # the tries of a student count up from 0: an answer made for those points is met at others
+_LINE = re.compile(rf"^([ \t]*){re.escape(PLACEHOLDER['en'])}$|^([ \t]*){re.escape(PLACEHOLDER['zh'])}$", re.MULTILINE)
 
 
-def answer(name: str, text: str, points: int) -> dict[str, Any]:
-    """For the cell of an exercise: the student writes it, it is worth points."""
-    return _with_checksum(_meta(name, grade=True, solution=True, locked=False, points=points), text, "code")
+class NoPointsError(NbautogradError):
+    """An answer that earns nothing: nbgrader gives 0 to a cell that raises."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return all that IPython shows of it: the sentence."""
+        return [str(self)]
+
+
+def points(name: str, answer: Any, seed: int = SEED) -> int:
+    """Return the points that an answer earns, as nbgrader reads them from the last value of a cell.
+
+    Args:
+        name: of the exercise.
+        answer: what the student's cell defined.
+        seed: of the random points.
+
+    Raises:
+        NoPointsError: when it earns none. A cell without any output would count in full.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.course.nbgrader import points
+        >>> points("multiply", torch.mul)
+        Traceback (most recent call last):
+        ...
+        nbautograd.course.nbgrader.NoPointsError: `multiply`: 0 of 1 points...
+    """
+    result = check(find(name, Path.cwd()), answer, seed=seed)
+    if not result.earned:
+        reason = next((o.sentences()[0] for o in result.outcomes if o.state == "failed"), "")
+        said = reason or messages.text("course.result.unanswered", name=name)
+        raise NoPointsError("course.no_points", name=name, points=result.points, reason=said)
+    return result.earned
+
+
+def points_cell(name: str, answer: str) -> str:
+    """Return the text of the cell that stands below an exercise and is worth its points."""
+    return f'from nbautograd.course.nbgrader import points\n\npoints("{name}", {answer})'
+
+
+def with_regions(text: str) -> str:
+    """A student's cell in which each line that stands for an answer is a region of nbgrader's.
+
+    ``generate_assignment`` puts its own stub there, and leaves the rest; a solution cell without a region it empties.
+
+    Example:
+        >>> from nbautograd.course.nbgrader import with_regions
+        >>> print(with_regions("def f(x):\\n    ...  # your code here"))
+        def f(x):
+            ### BEGIN SOLUTION
+            ...  # your code here
+            ### END SOLUTION
+    """
+
+    def region(line: re.Match[str]) -> str:
+        indent = line[1] if line[1] is not None else line[2]
+        return f"{indent}{BEGIN}\n{line[0]}\n{indent}{END}"
+
+    return _LINE.sub(region, text)
+
+
+def solution(name: str, text: str) -> dict[str, Any]:
+    """For the cell of an exercise: the student writes it, nobody grades it by hand."""
+    return _with_checksum(_meta(name, grade=False, solution=True, locked=False), text, "code")
+
+
+def graded(name: str, text: str, worth: int) -> dict[str, Any]:
+    """For a cell of points: put back as it was before it is run, and worth what it gives."""
+    return _with_checksum(_meta(name, grade=True, solution=False, locked=True, points=worth), text, "code")
 
 
 def read_only(name: str, text: str, kind: str) -> dict[str, Any]:

@@ -104,6 +104,9 @@ def _tried(exercise: Exercise, role: str, text: str, before: dict[str, Any], exp
         return AnswerCheck(exercise.name, role, expected, None, error, head)
     there = exercise.answer in namespace
     result = check(exercise, namespace.get(exercise.answer), source=text, defined=there)
+    if role == "untouched" and there:  # nor may it earn anything where its text is not known
+        blind = check(exercise, namespace[exercise.answer])
+        result = blind if blind.earned else result
     return AnswerCheck(exercise.name, role, expected, result, "", head)
 
 

@@ -62,13 +62,14 @@ class Release:
         return held.getvalue()
 
 
-def make(source: Source, lang: str, *, rehearsed: bool = False) -> Release:
+def make(source: Source, lang: str, *, rehearsed: bool = False, graded: bool = False) -> Release:
     """Make the student version of a source notebook.
 
     Args:
         source: the source notebook; an own ``*_exercises.py`` lies beside it.
         lang: ``"en"`` or ``"zh"``.
         rehearsed: True when all answers were tried already.
+        graded: True for nbgrader, with its metadata and a cell of points below each exercise.
 
     Raises:
         ReleaseError: when a reference fails, a known-wrong answer passes or fails otherwise than it should, or a line
@@ -79,7 +80,7 @@ def make(source: Source, lang: str, *, rehearsed: bool = False) -> Release:
     if not rehearsed:
         refuse_failures(source)
     outdated = list(stale(source))
-    content = student.notebook(source, lang, exercises, outdated)
+    content = student.notebook(source, lang, outdated, exercises if graded else None)
     files = {f"{source.name}.ipynb": student.written(content), **_declarations(source.path, exercises)}
     manifest = _manifest(source, lang, files, exercises)
     files["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

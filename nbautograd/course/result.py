@@ -68,6 +68,7 @@ class Result(Displayable):
         outcomes: one per check, in order.
         line: for an unanswered cell the line of the first ``...`` in it, where known.
         points: what the exercise is worth.
+        earned: how many of them the answer gets.
         hints: the hint level at which it shows itself, 1 to 3.
         seed: of the random points.
         seconds: wall time of all checks.
@@ -84,6 +85,7 @@ class Result(Displayable):
     outcomes: tuple[CheckResult, ...] = ()
     line: int | None = None
     points: int = 1
+    earned: int = 0
     hints: int = 1
     seed: int = 0
     seconds: float = field(default=0.0, compare=False)
@@ -119,6 +121,7 @@ class Result(Displayable):
             "state": self.state,
             "passed": self.passed,
             "points": self.points,
+            "earned": self.earned,
             "line": self.line,
             "seed": self.seed,
             "seconds": self.seconds,

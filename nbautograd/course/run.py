@@ -63,9 +63,11 @@ def check(
         outcomes = _outcomes(exercise, answer, seed, source)
     passed = bool(outcomes) and all(o.state == "passed" for o in outcomes)
     state: Any = "passed" if passed else "unanswered" if left is not None or (answer is ... and defined) else "failed"
+    told = outcomes if state != "unanswered" else ()
+    earned = exercise.earned({o.check for o in told if o.state == "passed"})
     return Result(
-        exercise.name, exercise.answer, state, outcomes if state != "unanswered" else (), left, exercise.points, hints,
-        seed, time.perf_counter() - start,
+        exercise.name, exercise.answer, state, told, left, exercise.points, earned, hints, seed,
+        time.perf_counter() - start,
     )  # fmt: skip
 
 
@@ -89,7 +91,11 @@ def _stands_for_answer(node: ast.stmt) -> bool:
     value = (
         getattr(node, "value", None) if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) else None
     )
-    return isinstance(value, ast.Constant) and value.value is ...
+    return (isinstance(value, ast.Constant) and value.value is ...) or _raises_as_nbgraders_stub(node)
+
+
+def _raises_as_nbgraders_stub(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) == "NotImplementedError()"
 
 
 def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[CheckResult, ...]:

@@ -6,7 +6,7 @@ import ast
 import copy
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from nbautograd import messages
@@ -19,14 +19,16 @@ DROPPED = {"right", "wrong"}
 PRIVATE = {*DROPPED, "shown"}  # tags for the author's eyes
 
 
-def notebook(source: Source, lang: str, exercises: Mapping[str, Exercise], outdated: Collection[Cell]) -> Any:
+def notebook(
+    source: Source, lang: str, outdated: Collection[Cell], graded: Mapping[str, Exercise] | None = None
+) -> Any:
     """Make the student's notebook, a NotebookNode of nbformat 4.5.
 
     Args:
         source: the source notebook.
         lang: ``"en"`` or ``"zh"``.
-        exercises: those of its cells, by name.
         outdated: the cells whose translation is older than the text it was made from.
+        graded: for nbgrader the exercises, by name: each gets a cell of points below it, and all cells its metadata.
 
     Raises:
         SourceError: for a cell that cannot be released.
@@ -34,7 +36,8 @@ def notebook(source: Source, lang: str, exercises: Mapping[str, Exercise], outda
     from nbformat import NotebookNode, v4
 
     chosen = [cell for cell in source.cells if not DROPPED & set(cell.tags) and cell.lang in ("", lang)]
-    content = v4.new_notebook(cells=_named([_cell(cell, lang, exercises, cell in outdated) for cell in chosen]))
+    made = [new for cell in chosen for new in _cells(cell, lang, graded or {}, cell in outdated)]
+    content = v4.new_notebook(cells=_named(made))
     named = source.metadata
     # of what the student sees: an answer that only the author sees makes no new version
     about = {"name": source.name, "language": lang, "content": digest(written(NotebookNode(cells=content.cells)))[:16]}
@@ -56,7 +59,8 @@ def written(content: Any) -> str:
     return json.dumps(split_lines(copy.deepcopy(content)), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _cell(cell: Cell, lang: str, exercises: Mapping[str, Exercise], outdated: bool) -> Any:
+def _cells(cell: Cell, lang: str, graded: Mapping[str, Exercise], outdated: bool) -> Iterator[Any]:
+    """Make what a cell becomes; ``graded`` holds the exercises that get a cell of points for nbgrader."""
     from nbformat import v4
 
     text = cell.text
@@ -67,10 +71,17 @@ def _cell(cell: Cell, lang: str, exercises: Mapping[str, Exercise], outdated: bo
         with messages.speaking(lang):
             text = f"> *{messages.text('course.stale_note')}*\n\n{text}"
     new: Any = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell, "raw": v4.new_raw_cell}[cell.kind]
-    made = new(text, id=_id(cell), metadata=_metadata(cell, text, exercises))
+    exercise = graded.get(cell.exercise) if cell.is_answer else None
+    if exercise is not None:
+        text = nbgrader.with_regions(text)
+    made = new(text, id=_id(cell), metadata=_metadata(cell, text, bool(graded)))
     if cell.kind != "code" and cell.node.get("attachments"):
         made.attachments = cell.node.attachments
-    return made
+    yield made
+    if exercise is not None:
+        name, text = f"{exercise.name}-points", nbgrader.points_cell(exercise.name, exercise.answer)
+        about = {"nbgrader": nbgrader.graded(name, text, exercise.points)}
+        yield v4.new_code_cell(text, id=name[:56], metadata=about)
 
 
 def speaking(setup: str, lang: str) -> str:
@@ -88,14 +99,15 @@ def speaking(setup: str, lang: str) -> str:
     return re.sub(r"^%load_ext nbautograd", f"{imported}{line}%load_ext nbautograd", setup, count=1, flags=re.MULTILINE)
 
 
-def _metadata(cell: Cell, text: str, exercises: Mapping[str, Exercise]) -> dict[str, Any]:
+def _metadata(cell: Cell, text: str, graded: bool) -> dict[str, Any]:
     kept = {k: v for k, v in cell.metadata.items() if k not in OURS}
     tags = [tag for tag in cell.tags if tag not in PRIVATE]
     made: dict[str, Any] = {**kept, **({"tags": tags} if tags else {})}
     if cell.is_answer:
         made["nbautograd"] = {"exercise": cell.exercise}
-        made["nbgrader"] = nbgrader.answer(cell.exercise, text, exercises[cell.exercise].points)
-    elif "setup" in tags:
+        if graded:
+            made["nbgrader"] = nbgrader.solution(cell.exercise, text)
+    elif graded and "setup" in tags:
         made["nbgrader"] = nbgrader.read_only("setup", text, cell.kind)
     return made
 

@@ -538,6 +538,7 @@ SENTENCES: dict[str, str] = {
     "command.help.release.source": "source notebooks (py:percent), or folders of them",
     "command.help.release.lang": "one language only (default: both)",
     "command.help.release.out": "folder for notebook, zip and manifest (default: the notebook alone, into ../LANG)",
+    "command.help.release.nbgrader": "write the notebook for nbgrader, in one language: a locked cell of points below each exercise",
     "command.help.release.stamp": "only write into the source which English text each Chinese cell was made from",
     "command.course.title": "The course: {count} notebooks.",
     "command.course.row": "{title} ({count} exercises, about {minutes} minutes)",
@@ -643,6 +644,7 @@ SENTENCES: dict[str, str] = {
     "course.check.own_function": "your own Function",
     "course.check.cost": "resources used",
     "course.check.custom": "your answer",
+    "course.no_points": "`{name}`: 0 of {points} points. {reason}",
     "course.only_failed": "This does not pass yet: {check}.",
     # the answer as a whole
     "course.not_defined": "The cell does not define `{name}`. The checks look for exactly this name.",

@@ -538,6 +538,7 @@ SENTENCES: dict[str, str] = {
     "command.help.release.source": "源笔记本（py:percent），或装着它们的文件夹",
     "command.help.release.lang": "只生成一种语言（默认两种）",
     "command.help.release.out": "放笔记本、zip 和清单的文件夹（默认只把笔记本写进 ../LANG）",
+    "command.help.release.nbgrader": "生成供 nbgrader 使用的笔记本，只用一种语言：每道练习下面有一个锁定的计分单元格",
     "command.help.release.stamp": "只在源文件里记下每个中文单元格译自哪一份英文文本",
     "command.course.title": "课程：共 {count} 个笔记本。",
     "command.course.row": "{title}（{count} 个练习，约 {minutes} 分钟）",
@@ -643,6 +644,7 @@ SENTENCES: dict[str, str] = {
     "course.check.own_function": "你自己的 Function",
     "course.check.cost": "资源消耗",
     "course.check.custom": "你的答案",
+    "course.no_points": "`{name}`：得 0 分，满分 {points} 分。{reason}",
     "course.only_failed": "这一项还没有通过：{check}。",
     # the answer as a whole
     "course.not_defined": "这个单元格没有定义 `{name}`。检查时找的正是这个名字。",

@@ -11,9 +11,11 @@ from io import BytesIO
 
 import nbformat
 import pytest
-from small_course import written
+import torch
+from small_course import EXERCISES, written
 
 from nbautograd.course import leak_check, nbgrader, release
+from nbautograd.course.exercise import Exercise
 from nbautograd.course.rehearse import main as rehearse_main
 from nbautograd.course.release import ReleaseError
 from nbautograd.course.source import SourceError, read, stamp, stripped
@@ -87,22 +89,74 @@ def test_manifest_and_zip(tmp_path):
     assert set(manifest["files"]) == {"99_squares.ipynb", "own_exercises.py"}
 
 
-def test_nbgrader_metadata(tmp_path):
-    found = {
-        c["id"]: c["metadata"]["nbgrader"] for c in cells(make(written(tmp_path), "en")) if "nbgrader" in c["metadata"]
-    }
-    assert found["own_square"] == {
-        "grade_id": "own_square", "grade": True, "solution": True, "locked": False, "task": False, "points": 2,
-        "schema_version": 3, "cell_type": "code", "checksum": found["own_square"]["checksum"],
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_nbgrader_metadata(tmp_path, lang):
+    """The student's cell is graded by nobody; the locked cell below it has the points."""
+    made = release.make(read(written(tmp_path)), lang, graded=True)
+    found = {c["id"]: c["metadata"]["nbgrader"] for c in cells(made) if "nbgrader" in c["metadata"]}
+    common = {"task": False, "schema_version": 3, "cell_type": "code"}
+    assert {name: {k: v for k, v in meta.items() if k != "checksum"} for name, meta in found.items()} == {
+        "code": {"grade_id": "setup", "grade": False, "solution": False, "locked": True, **common},
+        "own_square": {"grade_id": "own_square", "grade": False, "solution": True, "locked": False, **common},
+        "own_square-points": {
+            "grade_id": "own_square-points", "grade": True, "solution": False, "locked": True, "points": 2, **common
+        },
     }  # fmt: skip
-    assert found["code"]["locked"]
-    assert not found["code"]["grade"]
+    texts = {c["id"]: source_of(c) for c in cells(made)}
+    assert texts["own_square"].splitlines()[-3].strip() == "### BEGIN SOLUTION"
+    assert texts["own_square-points"].endswith('points("own_square", Square)')
+
+
+def test_a_notebook_that_is_not_for_nbgrader_knows_nothing_of_it(tmp_path):
+    assert "nbgrader" not in make(written(tmp_path), "en").notebook
+
+
+ANSWER = """class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return {returned}
+"""
+
+
+def test_the_points_of_an_answer(tmp_path, monkeypatch):
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def points(returned):
+        space = {"torch": torch}
+        exec(ANSWER.format(returned=returned), space)
+        return nbgrader.points("own_square", space["Square"])
+
+    assert points("2 * ctx.saved_tensors[0] * g") == 2
+    with pytest.raises(nbgrader.NoPointsError, match="0 of 2 points") as refused:
+        points("-2 * ctx.saved_tensors[0] * g")
+    assert "has the wrong sign" in str(refused.value)
+    assert refused.value._render_traceback_() == [str(refused.value)]
+    with pytest.raises(nbgrader.NoPointsError, match="not answered yet"):
+        nbgrader.points("own_square", ...)
+    shares = EXERCISES.replace("points=2", 'points=3, shares={"value": 1}')
+    (tmp_path / "own_exercises.py").write_text(shares)
+    assert points("-2 * ctx.saved_tensors[0] * g") == 1
+    assert points("2 * ctx.saved_tensors[0] * g") == 3
+    with pytest.raises(ReleaseError, match="untouched cell of `own_square`"):
+        make(tmp_path / "99_squares.py", "en")  # the skeleton would earn the share of its forward
+
+
+@pytest.mark.parametrize("shares", [{"linear": 1}, {"value": 2, "gradient": 1}])
+def test_shares_that_make_no_sense(shares):
+    with pytest.raises(ValueError, match="shares="):
+        Exercise("s", "S", "value gradient", torch.sin, lambda draw: (draw.normal(2),), points=2, shares=shares)
 
 
 def test_the_checksum_is_nbgraders():
-    """Computed by nbgrader 0.9.6's own function for these two cells."""
-    answer = nbgrader.answer("own_square", "x = 1", 2)
-    assert answer["checksum"] == "586b40937693552a68ec5099d3f6f958"
+    """Computed by nbgrader 0.9.6's own function for these cells."""
+    assert nbgrader.graded("own_square", "x = 1", 2)["checksum"] == "47b8d0cefa92e90cb8ee980b6c5e645a"
+    assert nbgrader.solution("own_square", "x = 1")["checksum"] == "a8d27f2cf13d7e22c727d666620925ef"
     assert nbgrader.read_only("setup", "import torch", "code")["checksum"] == "d0cdc2b363c2c02da6dcefa715c0dd70"
 
 

@@ -27,6 +27,14 @@ def test_release_into_a_folder_with_zip_and_manifest(tmp_path):
     assert sorted(p.name for p in out.iterdir()) == names
 
 
+def test_release_for_nbgrader(tmp_path):
+    """One language, the machine's own unless another one is asked for, and what nbgrader copies beside it."""
+    out = tmp_path / "source" / "hw1"
+    assert main(["release", str(written(tmp_path)), "--nbgrader", "-o", str(out)]) == 0
+    assert sorted(p.name for p in out.iterdir()) == ["99_squares.ipynb", "own_exercises.py"]
+    assert '"language": "en"' in (out / "99_squares.ipynb").read_text()
+
+
 def test_a_refusal_writes_nothing(tmp_path, capsys):
     assert main(["release", str(written(tmp_path, expects="zero_gradient")), "-o", str(tmp_path / "out")]) == 1
     assert "99_squares.py: Not released" in capsys.readouterr().err

@@ -17,7 +17,9 @@ def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("script", ["environment", "lab", "test", "run", "stages", "packages", "marimo", "matrix"])
+@pytest.mark.parametrize(
+    "script", ["environment", "lab", "test", "run", "stages", "packages", "marimo", "nbgrader", "matrix"]
+)
 def test_script_parses(script):
     run = bash(f"bash -n .ci/{script}")
     assert (run.returncode, run.stderr) == (0, "")
