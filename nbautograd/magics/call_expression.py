@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+import torch
 from IPython.core.error import UsageError
 
 from nbautograd import messages
@@ -86,7 +87,8 @@ def parse_call(text: str, magic: str, namespace: Namespace) -> CallExpression:
         raise UsageError(messages.text("magics.no_call", magic=magic))
     node = expression(text, magic)
     if not isinstance(node, ast.Call):
-        raise UsageError(messages.text("magics.not_a_call", magic=magic, text=text))
+        call = _call_of(node, namespace) or "linear(a, b)"
+        raise UsageError(messages.text("magics.not_a_call", magic=magic, text=text, call=call))
     return evaluate_call(node, magic, namespace)
 
 
@@ -107,6 +109,19 @@ def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> CallExpre
     texts = () if starred else tuple(map(ast.unparse, node.args))
     texts += ("",) * (len(arguments) - len(texts))
     return CallExpression(function, function_text, arguments, texts, variables(node, namespace), tuple(node.args))
+
+
+def _call_of(node: ast.expr, namespace: Namespace) -> str:
+    """Write the call of a function that was named without its arguments; empty for what is none."""
+    try:
+        value = evaluate(node, namespace)
+    except EvaluationError:
+        return ""
+    if not callable(value) or isinstance(value, torch.Tensor):
+        return ""
+    cls, names = function_class(value), argument_names(value)
+    text = ast.unparse(node) + (".apply" if cls is not None and value is cls else "")
+    return f"{text}({', '.join(names)})" if names else ""
 
 
 def variables(node: ast.AST, namespace: Namespace) -> dict[str, Any]:
@@ -167,8 +182,6 @@ def undefined(error: EvaluationError, namespace: Namespace) -> tuple[str, str] |
 
 def _is_the_notebooks(name: str, value: Any) -> bool:
     """Return True for what a person checks, or checks it with; names that Python or IPython brought are none of it."""
-    import torch
-
     if isinstance(value, (tuple, list, dict)) and name not in ("In", "Out"):
         items = value.values() if isinstance(value, dict) else value
         return any(isinstance(item, torch.Tensor) for item in items)
@@ -202,6 +215,4 @@ def bind(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dic
 
 
 def _has_setup_context(cls: type) -> bool:
-    import torch
-
     return cls.setup_context is not torch.autograd.Function.setup_context  # type: ignore[attr-defined]

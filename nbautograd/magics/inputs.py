@@ -164,7 +164,9 @@ def _check_gradients(values: tuple[Any, ...], texts: list[str], whole: str) -> N
         raise UsageError(messages.text("magics.inputs_no_tensor", text=whole, types=kinds))
     floating = [(i, v) for i, v in tensors if v.is_floating_point() or v.is_complex()]
     position, value = (floating or tensors)[0]
-    name = texts[position] if position < len(texts) and texts[position].isidentifier() else "x"
+    name = texts[position] if position < len(texts) else "x"
+    if isinstance(ast.parse(name, mode="eval").body, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare)):
+        name = f"({name})"
     dtype = str(value.dtype).removeprefix("torch.")
     which = "magics.inputs_no_grad" if floating else "magics.inputs_integer"
     raise UsageError(messages.text(which, text=whole, name=name, dtype=dtype))

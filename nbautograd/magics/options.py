@@ -133,9 +133,9 @@ class Grammar:
         return [(spelling, line[begin:end].strip()) for (spelling, _, begin), end in zip(starts, ends, strict=True)]
 
     def _unknown(self, word: str) -> UsageError:
-        near = get_close_matches(word, [s for s in self.by_spelling if s.startswith("--")], n=1, cutoff=0.5)
+        near = get_close_matches(word[2:], [s[2:] for s in self.by_spelling if s.startswith("--")], n=1)
         if near:
-            return self.refused("magics.unknown_option_near", option=word, near=near[0])
+            return self.refused("magics.unknown_option_near", option=word, near=f"--{near[0]}")
         offered = " ".join(option.spellings[0] for option in self.options)
         return self.refused("magics.unknown_option", option=word, options=offered)
 

@@ -134,19 +134,22 @@ class ProgressBar:
         self._left, self._estimated = seconds, self._now()
 
     def state(self) -> Progress:
-        """Return how far the work is, for the bar on the page; nobody can say so once the verdict is known."""
+        """Return how far the work is, for the bar on the page.
+
+        Nobody can say so once the verdict is known, or once the rest took longer than it was estimated to.
+        """
         now, (done, total, what) = self._now(), self._told
         passed = now - self._begin
         tone, headline = self.known or ("", "")
         left = None
-        if self.known is not None:
+        rest = math.inf if self._left is None else self._left - (now - self._estimated)
+        if self.known is not None or rest <= 0:
             percent = None
         elif self._left is None:
             percent = min(100, 100 * done // total) if total else None
         else:
-            rest = max(0.0, self._left - (now - self._estimated))
             left = round(rest / ROUND) * ROUND if passed >= SURE else None
-            percent = self._percent = max(self._percent, int(100 * passed / max(passed + rest, 1e-9)))
+            percent = self._percent = max(self._percent, int(100 * passed / (passed + rest)))
         return Progress(percent, left, what, tone, headline)
 
     def show_instead(self, value: Any) -> bool:

@@ -128,10 +128,10 @@ def _entry(entry: Entry) -> EntryState:
 
 
 def beyond(block: JacobianBlock) -> tuple[int, ...] | None:
-    """Count the entries that differ by more than each of ``TOLERANCES``; None when there are too many to sort."""
+    """Count the entries that differ by more than each of ``TOLERANCES``; None when nobody knows or sorts them."""
     kept = block.matrices
     stored = getattr(kept, "stored", None)
-    if block.entries == 0 or getattr(kept, "rows", None) is not None:
+    if block.entries == 0 or getattr(kept, "rows", None) is not None or getattr(block, "reason", "") == "interrupted":
         return None
     if stored is None and block.entries > MOST_SORTED:
         return None

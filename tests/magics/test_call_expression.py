@@ -54,7 +54,9 @@ def test_stars_and_keywords_find_their_places() -> None:
     ("text", "says"),
     [
         ("", "%gradcheck takes a call as you would write it: %gradcheck linear(a, b)"),
-        ("linear", "takes a call with its arguments, but `linear` is not one"),
+        ("linear", "but `linear` is not one. Write it as you would run it: %gradcheck linear(input, weight)"),
+        ("Linear", "but `Linear` is not one. Write it as you would run it: %gradcheck Linear.apply(input, weight)"),
+        ("n", "but `n` is not one. Write it as you would run it: %gradcheck linear(a, b)"),
         ("linear, (a, b)", "takes a call with its arguments"),
         ("linear(a, b", "`linear(a, b` is not a Python expression"),
         ("a(b)", None),
@@ -105,7 +107,9 @@ def test_inputs_are_a_tuple_or_a_dict(text: str) -> None:
             "n, n",
             "tensor of dtype int64, and integers have no gradient. Use n.double().requires_grad_() in its place",
         ),
-        ("n, x", "no input requires grad, so backward would never run. Write x.requires_grad_() first"),
+        ("n, x", "no input requires grad, so backward would never run. Write x.requires_grad_(), or make the tensor"),
+        ("torch.ones(2), n", "would never run. Write torch.ones(2).requires_grad_(), or make"),
+        ("2 * x, n", "would never run. Write (2 * x).requires_grad_(), or make"),
         ("1, 2.0", "holds no tensor (int, float)"),
     ],
 )

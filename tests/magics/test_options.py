@@ -42,6 +42,7 @@ def test_every_view_is_taken(view: str) -> None:
         ("--input a", "There is no option --input; did you mean --inputs?"),
         ("--refrence torch.mul", "did you mean --reference?"),
         ("--nogradcheck", "did you mean --no-gradcheck?"),
+        ("--tolerance 3", "There is no option --tolerance. The options are --inputs"),  # not --reference
         ("--zzzzzz", "There is no option --zzzzzz. The options are --inputs --name --reference"),
         ("--view grahp", "--view cannot be grahp; did you mean graph?"),
         ("--view 17", "--view cannot be 17; it is one of all, calls, graph, jacobian, gradcheck."),

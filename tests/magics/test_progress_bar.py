@@ -78,6 +78,12 @@ def test_the_time_that_is_left_is_said_once_it_is_known_well_enough(bare):
     assert "31 % · about 1 min 30 s left (" in drawn(bar.state())["text/plain"]
     bar.time_left(3)
     assert "76 % · a few seconds left (" in drawn(bar.state())["text/plain"]
+    clock.time = 13.5  # longer than was said: nobody knows
+    assert (bar.state().percent, bar.state().left) == (None, None)
+    bar.time_left(0)
+    assert bar.state().percent is None
+    bar.time_left(30)
+    assert (bar.state().percent, bar.state().left) == (76, 30)
 
 
 def test_nobody_counts_what_comes_after_the_verdict(bare):

@@ -136,6 +136,13 @@ def test_without_a_sentence_each_reason_says_what_to_try(reason):
     assert len(second_line) > 30
 
 
+def test_nothing_is_counted_in_a_block_that_was_not_judged():
+    block = samples.block(np.eye(2), verdict="undecided", reason="interrupted")
+    shown = text(replace(samples.cannot_tell(), blocks={(0, 0): block}))
+    assert "? undecided (interrupted)              –              –" in shown
+    assert "0/4" not in shown
+
+
 def test_a_kink_is_right_and_named():
     block = samples.block(np.eye(2), np.diag([1.0, 0.0]), names=("y", "x"), verdict="subgradient", wrong=0)
     shown = text(samples.gradcheck(blocks={(0, 0): block}))

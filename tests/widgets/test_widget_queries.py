@@ -139,6 +139,7 @@ def test_counts_beyond_a_tolerance(samples: Any) -> None:
     block = samples.gradcheck(wrong=True).blocks[0, 1]
     difference = abs(block.analytical() - block.numerical())
     assert beyond(block) == tuple(int((difference > t).sum()) for t in TOLERANCES)
+    assert beyond(replace(block, verdict="undecided", reason="interrupted")) is None
 
 
 def test_older_calls_are_sent_when_asked_for(wire: Wire, samples: Any) -> None:

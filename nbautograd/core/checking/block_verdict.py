@@ -440,7 +440,7 @@ def _two_digits(value: float) -> str:
     """Write a size in two digits: 0.25, 3,100, 4.2e-11, ∞."""
     if value == float("inf"):
         return "∞"
-    return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.2g}"
+    return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def _id(structure: str) -> str:

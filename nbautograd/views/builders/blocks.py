@@ -160,8 +160,10 @@ def _grid(blocks: Sequence[Block], columns: Sequence[str], row: Row) -> Table:
 def _row(block: Block) -> tuple[Cell, ...]:
     chip = Chip(f"{MARKS[block.verdict]} {say('block', block.verdict)}", TONE[block.verdict])
     verdict = (chip, " ", Faint(f"({say('reason', block.reason)})")) if block.reason else chip
-    wrong = f"{formats.count(block.wrong)}/{formats.count(block.entries)}"
-    return (_name(block), verdict, wrong, formats.error(block.largest_error), say("structure", block.structure))
+    wrong, error = f"{formats.count(block.wrong)}/{formats.count(block.entries)}", formats.error(block.largest_error)
+    if block.reason == "interrupted":  # before any entry was judged
+        wrong = error = formats.NOTHING
+    return (_name(block), verdict, wrong, error, say("structure", block.structure))
 
 
 def _name(block: Block, tab: str = "") -> BlockName:

@@ -132,7 +132,8 @@ def _block(block: RedactedBlock) -> tuple[str, ...]:
     shapes = f"{_shape(block.output_shape)} / {_shape(block.input_shape)}"
     verdict = say("block", block.verdict) + (f" ({say('reason', block.reason)})" if block.reason else "")
     name = f"d {block.output_name} / d {block.input_name}"
-    return (name, shapes, verdict, f"{block.wrong}/{block.entries}", say("structure", block.structure))
+    wrong = formats.NOTHING if block.reason == "interrupted" else f"{block.wrong}/{block.entries}"
+    return (name, shapes, verdict, wrong, say("structure", block.structure))
 
 
 def _values(values: Sequence[RedactedValue]) -> str:

@@ -138,6 +138,29 @@ SENTENCES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("read", "says"),
+    [
+        (lambda ctx: ctx.saved_tensor[0], "Is `ctx.saved_tensors` meant?"),
+        (lambda ctx: ctx.scal, "Is `ctx.scale` meant?"),
+        (lambda ctx: ctx.mask, "nothing put it there. Set it in forward (or setup_context) on every path."),
+    ],
+)
+def test_a_misspelt_attribute_of_ctx_is_named(read, says) -> None:
+    class Misspelt(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.scale = 2.0
+            return ctx.scale * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return read(ctx) * g
+
+    assert says in first(Misspelt, (draw(2),)).message
+
+
 def test_findings_are_plain_data() -> None:
     a, b = draw(2, 2), draw(2, 3, seed=1)
     told = first(LinearForgotTranspose, (a, b)).to_dict()

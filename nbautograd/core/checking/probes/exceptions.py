@@ -7,6 +7,7 @@ import re
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from types import CodeType
 from typing import Any
 
@@ -177,9 +178,17 @@ def explain(error: BaseException, problem: Problem) -> Finding:
     for pattern, message in KNOWN:
         found = re.search(pattern, said)
         if found:
+            if message == "nothing_on_ctx" and (near := _near_on_ctx(error)):
+                message, params["near"] = "misspelt_on_ctx", near
             params.update(_spoken(found.groupdict(), problem))
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
     return Finding("exception", "bug", "causes.exception_other", params, None, line)
+
+
+def _near_on_ctx(error: BaseException) -> str:
+    """Return what ctx has under nearly the name that backward read; empty where nothing is near."""
+    known = [n for n in dir(getattr(error, "obj", None)) if not n.startswith("_")]
+    return "".join(get_close_matches(getattr(error, "name", None) or "", known, n=1, cutoff=0.8))
 
 
 def undefined_grad(line: int | None, said: str = "") -> Finding:
