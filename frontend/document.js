@@ -120,10 +120,9 @@ function spanView(page, span, sentence = false) {
   }
 }
 
-/** @param {number} depth of a row that stands inside others */
+/** @param {number} depth of a row that stands inside others; the stylesheet moves the row to the right */
 function branchView(depth) {
-  const style = `padding-left:${18 * (depth - 1)}px`;
-  return depth ? el("span", { class: "branch", style, "aria-hidden": "true" }, "└ ") : null;
+  return depth ? el("span", { class: "branch", "aria-hidden": "true" }, "└") : null;
 }
 
 /**
@@ -165,7 +164,9 @@ function tableView(page, { header, rows, caption, right = [], wrap = true }) {
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption ?? null },
     el(
       "table",
-      named ? "grid named" : wrap ? "grid" : "grid wide",
+      ["grid", named && "named", !wrap && "wide", rows.some(isInTree) && "nested"]
+        .filter(Boolean)
+        .join(" "),
       caption && el("caption", "hidden", caption),
       header.length > 0 &&
         el("thead", null, el("tr", null, ...header.map((cell, k) => cellView(cell, k, "col")))),
@@ -186,6 +187,9 @@ function depthOf([first]) {
   const branch = [first].flat().find((span) => typeof span !== "string" && span?.kind === "branch");
   return branch ? /** @type {import("./tree").Branch} */ (branch).depth : null;
 }
+
+/** @param {Cell[]} row */
+const isInTree = (row) => depthOf(row) !== null;
 
 /**
  * Give each row of a tree that others stand in a button that folds them.
@@ -221,6 +225,7 @@ function foldable(page, rows, drawn) {
     return sign;
   }
   depths.forEach((depth, k) => {
+    drawn[k].style.setProperty("--depth", String(depth ?? 0));
     if (depth !== null && endOf(k) > k + 1) {
       const cell = drawn[k].cells[0],
         branch = cell.querySelector(".branch");

@@ -59,7 +59,7 @@ ROW = f"border-bottom:{LINE};background-color:transparent"
 CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
 WRAPPED = "white-space:pre-wrap;overflow-x:auto"  # on paper nothing scrolls
 LONG = 30  # characters of a name; a longer one is written over several lines
-NARROW = "display:inline-block;max-width:14em;white-space:normal;overflow-wrap:break-word"
+NARROW = "display:inline-block;max-width:14em;white-space:normal;overflow-wrap:break-word;vertical-align:top"
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
 STEP = 18  # pixels that a row inside another is moved to the right
@@ -187,7 +187,8 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
         case Lines():
             return join(tag("div", None, line) for line in span.lines)
         case Branch():
-            look = f"display:inline-block;width:{STEP * span.depth}px;text-align:right;opacity:0.5;padding-right:4px"
+            look = f"display:inline-block;width:{STEP * span.depth}px;text-align:right;vertical-align:top"
+            look += ";opacity:0.5;padding-right:4px"
             return tag("span", {"style": look, "aria-hidden": "true"}, "└") if span.depth else Markup("")
         case Thumbnail():
             return _thumbnail(span.value) if room.thumbnails else Markup("")
@@ -236,7 +237,8 @@ def _row(cells: Sequence[Cell], block: Table, room: Room, header: bool = False) 
         scope = None if not head else "col" if header else "row"
         look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 12px 4px 0"
         look += ";font-weight:600" if header else ";font-weight:400" if head else ""
-        look += "" if block.wrap else ";white-space:nowrap"
+        branched = isinstance(cell, tuple) and isinstance(cell[0], Branch)  # what follows the branch stays beside it
+        look += ";white-space:nowrap" if branched or not block.wrap else ""
         written.append(tag("th" if head else "td", {"scope": scope, "style": look}, _cell(cell, room)))
     return tag("tr", {"style": ROW}, *written)
 

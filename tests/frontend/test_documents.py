@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -54,6 +55,22 @@ def test_a_trace_is_a_tree_that_folds(show: Any, trace: DispatchLog) -> None:
     assert len(rows(page)) == 3
     inner.click()
     assert len(rows(page)) == 4
+
+
+@pytest.mark.parametrize("width", [480, 1000])
+def test_a_trace_is_seen_whole_at_any_width(show: Any, trace: DispatchLog, width: int) -> None:
+    page = show(trace)
+    page.set_viewport_size({"width": width, "height": 800})
+    region = page.locator(".scroll")
+    assert region.evaluate("r => r.scrollWidth - r.clientWidth") <= 0
+    for row in page.locator("tbody tr").all():
+        boxes = [part.bounding_box() for part in row.locator("code, .verdict").all()]
+        for one, other in combinations(boxes, 2):
+            assert one["x"] + one["width"] <= other["x"] or one["y"] + one["height"] <= other["y"] + 1, "they overlap"
+    lefts = [code.bounding_box()["x"] for code in page.locator("tbody th code").all()]
+    assert lefts[0] < lefts[1] < lefts[2]
+    page.get_by_role("button", name="calls inside: 2").click()
+    assert len(rows(page)) == 2
 
 
 def test_objects_are_shortened_by_whole_attributes(show: Any, trace: DispatchLog) -> None:

@@ -26,10 +26,20 @@ def test_the_tree_in_words() -> None:
         "Nothing handled `torch.mul`: each type that was asked (`Scalar`) returned `NotImplemented`, so torch raises a",
         "TypeError. Register an implementation of `torch.mul`, or turn the object into a tensor and call `torch.mul`",
         "again.",
-        "call                     asked   answered by        result",
-        "torch.add(<Scalar n=2>)  Scalar  add, line 7        –",
-        "└─ torch.mul()           Scalar  NotImplemented     –",
-        "torch.mean()             Scalar  the method itself  0.4",
+        "call                     answered by        result",
+        "torch.add(<Scalar n=2>)  add, line 7        –",
+        "└─ torch.mul()           NotImplemented     –",
+        "torch.mean()             the method itself  0.4",
+    ]
+
+
+def test_of_several_classes_each_row_says_which_was_asked() -> None:
+    lines = text(DispatchLog((one(0), one(1, owner="Other"), one(2, protocol="__torch_dispatch__")))).splitlines()
+    assert [line.split()[:3] for line in lines[-4:]] == [
+        ["call", "asked", "answered"],
+        ["torch.add()", "Scalar", "the"],
+        ["torch.add()", "Other", "the"],
+        ["torch.add()", "Scalar", "(dispatch)"],
     ]
 
 

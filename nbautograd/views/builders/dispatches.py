@@ -30,16 +30,19 @@ def log_document(log: DispatchLog) -> Document:
     head = paragraph(Strong(headline(log)))
     if not log.dispatches:
         return (head, *sentences(notes(log)))
-    header = tuple(messages.text(f"tracing.column.{c}") for c in COLUMNS)
-    rows_shown = tuple(map(_cells, rows(log)))
-    table = Table(header, rows_shown, messages.text("tracing.caption"), wrap=False, cut=False)
+    columns = [c for c in COLUMNS if c != "asked" or len({asked(d) for d in log}) > 1]  # else the headline says it
+    header = tuple(messages.text(f"tracing.column.{c}") for c in columns)
+    shown = (dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows(log))
+    table = Table(
+        header, tuple(tuple(row[c] for c in columns) for row in shown), messages.text("tracing.caption"), cut=False
+    )
     return (head, *sentences(notes(log)), table)
 
 
 @build.register
 def dispatch_document(dispatch: Dispatch) -> Document:
     """Return one dispatch as a row."""
-    return (Table((), (_cells(Row(0, dispatch)),), wrap=False, cut=False),)
+    return (Table((), (_cells(Row(0, dispatch)),), cut=False),)
 
 
 def _cells(row: Row) -> tuple[Cell, ...]:
