@@ -12,10 +12,17 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, node_of
+from nbautograd.core.explaining.program import Program, node_of, nodes_behind
 from nbautograd.core.explaining.watch import Bad, all_finite, made_at
 from nbautograd.core.findings import Finding
-from nbautograd.core.torch_private.nodes import leaf_tensor, node_name
+from nbautograd.core.torch_private.nodes import (
+    leaf_tensor,
+    node_name,
+    raw_slot_names,
+    raw_slots,
+    saved_peek,
+    sequence_number,
+)
 
 Test = Callable[[torch.Tensor], torch.Tensor]
 
@@ -125,6 +132,7 @@ class BackwardWatch:
         masked: True where the gradient that came in was zero at every bad element.
         count: how many elements are bad.
         shape: of the gradient that came out.
+        hidden: the node behind that made what is not finite in forward, where what this one saved is not.
     """
 
     node: str = ""
@@ -135,6 +143,7 @@ class BackwardWatch:
     masked: bool = False
     count: int = 0
     shape: tuple[int, ...] = ()
+    hidden: Any = None
     handles: list[Any] = field(default_factory=list)
 
     def attach(self, nodes: Sequence[Any]) -> None:
@@ -167,6 +176,9 @@ class BackwardWatch:
         where = ~bad.detach().isfinite()
         self.count, self.shape = int(where.sum()), tuple(bad.shape)
         self.rule = trap(node)
+        if not self.rule and any(not all_finite(saved) for saved in saved_tensors(node)):
+            self.hidden = earliest_trap(nodes_behind(node))
+            self.rule = trap(self.hidden, forward=True) if self.hidden is not None else ""
         incoming = [g.detach() for g in grad_outputs if g is not None]
         same = [g for g in incoming if g.shape == bad.shape]
         self.masked = bool(same) and not bool(same[0][where].any())
@@ -192,6 +204,20 @@ def trap(node: Any, forward: bool = False) -> str:
         if isinstance(saved, torch.Tensor) and bool(one.test(saved.detach()).any()):
             return one.rule
     return ""
+
+
+def saved_tensors(node: Any) -> Iterator[torch.Tensor]:
+    """Yield what one of torch's own nodes saved, as far as it can be seen without unpacking."""
+    for name in raw_slot_names(type(node)):
+        for _, slot in raw_slots(node, name) or ():
+            if (tensor := saved_peek(slot)[0]) is not None:
+                yield tensor
+
+
+def earliest_trap(nodes: Sequence[Any]) -> Any:
+    """Return the node that was made first of those whose saved values show a trap of forward; None where none does."""
+    ordered = sorted((n for n in nodes if leaf_tensor(n) is None), key=lambda node: sequence_number(node) or 0)
+    return next((node for node in ordered if trap(node, forward=True)), None)
 
 
 def not_finite(program: Program, backward: BackwardWatch | None = None) -> ErrorCause | None:
@@ -263,8 +289,7 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
 
 def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     """Without a watched run: the earliest node whose saved values show a trap of forward."""
-    nodes = sorted(program.nodes(), key=lambda node: node._sequence_nr())
-    node = next((n for n in nodes if n.name() != "AccumulateGrad" and trap(n, forward=True)), None)
+    node = earliest_trap(program.nodes())
     rule = trap(node, forward=True) if node is not None else ""
     did = program.line_of_node(node) if node is not None else None
     shown = {"root": name, "what": what, "op": node_name(node) if node is not None else ""}
@@ -283,11 +308,17 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
     shown = {"what": seen.what, "node": seen.node, "op": op, "count": seen.count, "root": root}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else ""}
     facts = [said(f"not_finite.{which}_at" if did is not None else f"not_finite.{which}", did, **shown)]
+    if seen.hidden is not None:
+        did = made_at(seen.hidden) or program.line_of_node(seen.hidden) or did
+        made = {"op": node_name(seen.hidden).rstrip("0123456789").removesuffix("Backward").lower()}
+        at = {"line": did.line, "text": did.text} if did is not None else {}
+        facts.append(said("not_finite.hidden_at" if did is not None else "not_finite.hidden", did, **made, **at))
     facts += _rule(seen.rule, root)
-    if seen.masked:
+    masked = seen.masked and seen.hidden is None  # of what is not finite in forward only the values are to blame
+    if masked:
         facts.append(said("not_finite.masked"))
-    rule = ("masked_" if seen.masked else "") + seen.rule
-    edits = tuple(safe_inside(did, op)) if did is not None and seen.masked else ()
+    rule = ("masked_" if masked else "") + seen.rule
+    edits = tuple(safe_inside(did, op)) if did is not None and masked else ()
     params = {"rule": seen.rule, **shown}
     return ErrorCause(f"not_finite_{rule}".rstrip("_"), tuple(facts), root, None, did, params, edits)
 

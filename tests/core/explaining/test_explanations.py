@@ -752,3 +752,20 @@ def test_the_shape_of_what_is_no_scalar_is_written_as_everywhere():
     found = str(explain(caught(lambda: (w * 2).backward())))
     assert "shape 3×4" in found
     assert "(3, 4)" not in found
+
+
+def masked_attention():
+    scores = torch.zeros(3, 3, requires_grad=True)
+    values = torch.ones(3, 2, requires_grad=True)
+    masked = scores.masked_fill(torch.eye(3).cumsum(0) == 0, float("-inf"))
+    masked = torch.where(torch.tensor([[True], [False], [True]]), masked, float("-inf"))
+    weights = torch.softmax(masked, -1)
+    out = weights @ values
+    return out[0].sum() + out[2].sum()
+
+
+def test_a_nan_of_forward_that_the_loss_does_not_show_is_told_with_its_own_line():
+    found = explain(masked_attention, apart=False)
+    assert (found.code, found.did.text) == ("not_finite_all_masked", "weights = torch.softmax(masked, -1)")
+    assert [f.code for f in found.findings][1] == "explain_not_finite_hidden_at"
+    assert "0 times infinity" not in str(found)
