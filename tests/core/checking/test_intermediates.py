@@ -240,6 +240,92 @@ def test_a_gradient_on_the_way() -> None:
     assert "gradient of `scores`" in found.message
 
 
+class Margins(Function):
+    """Counts one violated margin for the right class whatever their number is."""
+
+    @staticmethod
+    def forward(ctx, scores, target):
+        rows = torch.arange(len(scores))
+        margins = (scores - scores[rows, target][:, None] + 1).clamp(min=0)
+        ctx.save_for_backward(margins, target)
+        return margins.sum() / len(scores) - 1
+
+    @staticmethod
+    def backward(ctx, g):
+        margins, target = ctx.saved_tensors
+        slope = (margins > 0).to(margins.dtype)
+        slope[torch.arange(len(slope)), target] -= 2
+        return g * slope / len(slope), None
+
+
+class Dice(Function):
+    """Takes the derivative of the squares in the denominator for one."""
+
+    @staticmethod
+    def forward(ctx, p, t):
+        ctx.save_for_backward(p, t)
+        return 1 - 2 * (p * t).sum(1) / (p.square() + t.square()).sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        p, t = ctx.saved_tensors
+        whole = (p.square() + t.square()).sum(1, keepdim=True)
+        slope = -2 * (t * whole - (p * t).sum(1, keepdim=True)) / whole**2
+        return g[:, None] * slope, None
+
+
+def slope_of(x):
+    """Differentiates another function than forward's."""
+    return 0.5 * (1 + torch.erf(x * 0.5**0.5)) + x * torch.exp(-0.5 * x * x) * 0.4
+
+
+class Approximate(Function):
+    """Calls a function beside the class for the derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(1.7 * x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * slope_of(x)
+
+
+def test_the_derivative_of_the_output_in_place_of_a_variable_that_grad_output_is_not_in() -> None:
+    found, line = first(Dice, draw(3, 4).detach().abs().requires_grad_(), draw(3, 4, seed=1).detach().abs())
+    assert line == "slope = -2 * (t * whole - (p * t).sum(1, keepdim=True)) / whole**2"
+    assert "With the derivative of `output` with respect to `p` in place of `slope` it is right" in found.message
+    assert "What line" in found.message
+    found, line = first(Approximate, draw(5))
+    assert line == "return 0.5 * (1 + torch.erf(x * 0.5**0.5)) + x * torch.exp(-0.5 * x * x) * 0.4"
+    assert found.message_id == "causes.wrong_variable_derivative"
+
+
+def test_a_multiple_of_that_derivative_where_a_mean_is_taken_afterwards() -> None:
+    found, line = first(Margins, draw(5, 6), torch.tensor([0, 2, 1, 1, 0]))
+    assert line == "slope[torch.arange(len(slope)), target] -= 2"
+    assert "with respect to `scores`, times a constant, in place of `slope`" in found.message
+
+
+def test_what_is_such_a_multiple_already_is_not_blamed_for_a_factor_after_it() -> None:
+    class Late(Margins):
+        @staticmethod
+        def backward(ctx, g):
+            margins, target = ctx.saved_tensors
+            slope = (margins > 0).to(margins.dtype)
+            slope[torch.arange(len(slope)), target] -= slope.sum(1)
+            return g * slope / len(slope) / slope.abs().sum(), None
+
+    problem = Problem(Late, (draw(5, 6), torch.tensor([0, 2, 1, 1, 0])))
+    with problem.session():
+        problem.call()
+        found = wrong_variable(problem, 0)
+    assert found is not None
+    assert found.site.text.startswith("g * slope / len(slope)")
+
+
 def test_a_condition() -> None:
     found, line = first(Huber, torch.linspace(-2, 2.1, 9, dtype=torch.float64, requires_grad=True))
     assert line == "slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign())"

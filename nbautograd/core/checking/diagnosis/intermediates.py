@@ -1,10 +1,10 @@
 """The variable of backward that goes wrong: with the right value in its place, the gradient is right.
 
 Autograd of the class's own forward knows the value of each expression of forward, and the gradient that arrives at it.
-A variable of backward that depends on grad_output stands for such a gradient, any other for such a value. The mistake
-is in the statement that made the first variable which, replaced by one of them, mends the gradient, or before it: a
-later one would mend it too, an earlier one does not. What is replaced is sought at the inputs given and borne out at
-others, of other sizes among them.
+A variable of backward that depends on grad_output stands for such a gradient, any other for such a value, or for a
+derivative of the output up to a constant. The mistake is in the statement that made the first variable which, replaced
+by one of them, mends the gradient, or before it: a later one would mend it too, an earlier one does not. What is
+replaced is sought at the inputs given and borne out at others, of other sizes among them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ELEMENTS = 20_000  # of the inputs up to which values are tried
 REPEATED = (ast.For, ast.While, ast.Try)
 HELD, SEEN = "_held", "_seen"  # what the calls around variables and expressions are named
 
-Key = tuple[str, int]  # "gradient" or "value", and the number of an expression of forward
+Key = tuple[str, int]  # "gradient", "value" or "derivative" (of the output), and the number of an expression of forward
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class WrongVariable:
 
     Attributes:
         site: the variable, and the statement that made it.
-        kind: ``"gradient"`` or ``"value"``: what belongs in its place; ``"taken"`` for a value that is saved, while
-            another is taken from ctx; ``"condition"`` for one that is turned over.
+        kind: ``"gradient"``, ``"value"`` or ``"derivative"`` of what belongs in its place; ``"taken"`` for a value that
+            is saved, while another is taken from ctx; ``"condition"`` for one that is turned over.
         expression: of forward, whose gradient or value that is.
         made_in: the expression's line; None for an argument.
         whole: True when it is the gradient of the input itself.
@@ -99,6 +99,7 @@ class WrongVariable:
             None where nothing is known of any.
         flipped: where a condition is to be turned over.
         parts: True when the variable is written in parts.
+        scaled: True where it is a derivative times a constant that belongs in its place.
     """
 
     site: Site
@@ -109,6 +110,7 @@ class WrongVariable:
     unknown: tuple[str, ...] | None = None
     flipped: Phrase | str = ""
     parts: bool = False
+    scaled: bool = False
 
     def line(self, problem: Problem) -> int:
         """Return the line that goes wrong: the one that saves it, for what is only taken from ctx."""
@@ -140,7 +142,9 @@ class WrongVariable:
         """Return what that sentence speaks of."""
         known = self.before(line) or ""
         made_in = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
-        said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in}
+        said: dict[str, Any] = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in}
+        if self.kind == "derivative":
+            said["times"] = Phrase("causes.times_a_constant") if self.scaled else ""
         return {**said, "statement": rules.short(self.site.statement), "known": known, "flipped": self.flipped}
 
 
@@ -202,7 +206,7 @@ class _Bench:
             sites = list(self._written(statement, known))
             if not isinstance(statement, (*REPEATED, ast.With, ast.FunctionDef, ast.ClassDef)):
                 self._hold_conditions(statement)
-            if isinstance(statement, ast.Return) and statement.value is not None and self.own is not None:
+            if isinstance(statement, ast.Return) and statement.value is not None:
                 statement.value = self._hold_returned(statement.value)
             for name in ("body", "orelse") if isinstance(statement, (ast.If, ast.With)) else ():
                 inner = getattr(statement, name, None)
@@ -294,7 +298,7 @@ class _Bench:
                 continue  # what only allocates is never wrong by itself
             pool = first.pool(kind, value) if isinstance(value, Tensor) else []
             same = [key for key, tensor in pool if tensor.shape == value.shape and _equal(value, tensor, first.rel)]
-            named = any(self._label(key) == site.name for key in same)
+            named = any(self._expression(key)[0] == site.name for key in same)
             found = None
             if not (same and named):
                 found = self._known(places, number, [item for item in pool if item[0] not in same])
@@ -322,12 +326,20 @@ class _Bench:
             if (whole or first.is_whole(tensor)) and not first.returned(number, tensor):
                 continue  # what follows would mend more than it can: it projects, or masks
             if first.mended(number, tensor) and all(p.borne_out(number, key) for p in others):
-                expression, line = self.labels[key[1]] if key[1] >= 0 else self._argument(key)
+                expression, line = self._expression(key)
                 site = self.sites[number]
                 if site.from_ctx and first.is_saved(tensor):  # what is taken is another of those that are saved
                     site = replace(site, from_ctx="", assigned=False)
                     return WrongVariable(site, "taken", expression, line, False)
                 return WrongVariable(site, key[0], expression, line, whole)
+        for key, tensor in pool:
+            derivative = key[0] == "derivative" and not self.sites[number].from_ctx
+            if (
+                derivative
+                and first.mended_scaled(number, tensor)
+                and all(p.borne_out(number, key, True) for p in others)
+            ):
+                return WrongVariable(self.sites[number], key[0], *self._expression(key), False, scaled=True)
         return None
 
     def _condition(self, places: Sequence[_Place], number: int, value: Any) -> WrongVariable | None:
@@ -346,11 +358,9 @@ class _Bench:
         names = {name for site in self.sites for name in site.reads}
         return {n for n in names if isinstance(self.outside.get(n), ModuleType) or hasattr(builtins, n)}
 
-    def _label(self, key: Key) -> str:
-        return (self.labels[key[1]] if key[1] >= 0 else self._argument(key))[0]
-
-    def _argument(self, key: Key) -> tuple[str, None]:
-        return self.problem.input_names[-1 - key[1]], None
+    def _expression(self, key: Key) -> tuple[str, int | None]:
+        """Return the text of an expression of forward, or an argument's name, and the expression's line."""
+        return self.labels[key[1]] if key[1] >= 0 else (self.problem.input_names[-1 - key[1]], None)
 
     def _inputs(self) -> Iterator[tuple[Any, ...]]:
         """The inputs given, those of another size, others near them and of both signs."""
@@ -399,6 +409,9 @@ class _Place:
         self.right = [got.get(-1 - i) for i in problem.differentiable]
         self.candidates: dict[Key, Tensor] = {("value", k): t.detach() for k, t in values.items()}
         self.candidates |= {("gradient", k): g for k, g in got.items() if g is not None}
+        if len(outputs) == 1:
+            slopes = pulled(outputs, list(asked.values()), [torch.ones_like(outputs[0])])
+            self.candidates |= {("derivative", k): d for k, d in zip(asked, slopes, strict=True) if d is not None}
         self.given = self.run(None)
         slope = directional_derivative(problem, self.outputs.inputs, bench.which, self.v, problem.seed + 96)
         trusted = slope is not None and slope.agrees(self.right[bench.which])
@@ -435,10 +448,10 @@ class _Place:
         """Return what may belong in the place of a variable: of its kind and number of elements, each tensor once."""
         found: list[tuple[Key, Tensor]] = []
         for key, tensor in self.candidates.items():
-            laid = _laid_out(tensor, value) if key[0] == kind else None
+            laid = _laid_out(tensor, value) if key[0] == kind or (key[0], kind) == ("derivative", "value") else None
             if laid is not None and not any(torch.equal(laid, other) for _, other in found):
                 found.append((key, laid))
-        return sorted(found, key=lambda item: (item[1].shape != value.shape, self.bench._label(item[0]) == ""))
+        return sorted(found, key=lambda item: (item[1].shape != value.shape, self.bench._expression(item[0])[0] == ""))
 
     def turned_over(self, number: int) -> tuple[int, int] | None:
         """Turn a condition over where it mends the gradient; return at how many elements, and how many it has.
@@ -508,13 +521,26 @@ class _Place:
             return False
         return got is not None and got.numel() == other.numel() and _equal(got.reshape(other.shape), other, self.rel)
 
-    def borne_out(self, number: int, key: Key) -> bool:
+    def mended_scaled(self, number: int, tensor: Tensor) -> bool:
+        """Return True if a multiple of this value mends the gradients; False where the variable is one itself."""
+        self.run(None)
+        c = _ratio(self.bench.held.get(number), tensor)
+        if c and _equal(self.bench.held[number], c * tensor, self.rel):
+            return False
+        try:
+            c = _ratio(self.right[self.bench.which], self.run((number, tensor))[self.bench.which])
+        except Exception:
+            return False
+        return bool(c) and self.mended(number, c * tensor)
+
+    def borne_out(self, number: int, key: Key, scaled: bool = False) -> bool:
         """Return True if what mends the gradient elsewhere does so here."""
         tensor = self.candidates.get(key)
         self.run(None)
         value = self.bench.held.get(number)
         laid = _laid_out(tensor, value) if tensor is not None and isinstance(value, Tensor) else None
-        return laid is not None and self.mended(number, laid)
+        mended = self.mended_scaled if scaled else self.mended
+        return laid is not None and mended(number, laid)
 
     def _right(self, gradients: Sequence[Any], which: int) -> bool:
         return agree_relative(gradients[which], self.right[which], self.rel)
@@ -537,6 +563,14 @@ def _laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:
     if tensor.dim() == like.dim() > 1 and tensor.shape != like.shape:
         return tensor.mT if tensor.mT.shape == like.shape else None
     return tensor.reshape(like.shape)
+
+
+def _ratio(a: Tensor | None, b: Tensor | None) -> float:
+    """Return the multiple of one tensor that is nearest to another; 0 where there is none."""
+    if a is None or b is None or a.shape != b.shape or a.is_complex() or b.is_complex():
+        return 0.0
+    power = float((b * b).sum())
+    return float((a.detach() * b).sum()) / power if power else 0.0
 
 
 def _equal(a: Tensor, b: Tensor, rel: float) -> bool:
