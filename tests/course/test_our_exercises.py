@@ -11,6 +11,8 @@ from torch.autograd.function import once_differentiable
 from written_answers import define
 
 from nbautograd.course.catalogue import find
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercises import n01, n03, n04, n11
 from nbautograd.course.run import check
 
 EXP = """class Exp(Function):
@@ -84,3 +86,18 @@ def test_torch_2_13_takes_keywords():
     a = torch.ones(2, requires_grad=True)
     Product.apply(a, b=a).sum().backward()
     assert a.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("asked", [n03.KILLS, n04.RETURNS, n11.CASES], ids=["kills", "returns", "cases"])
+def test_the_right_choices_cannot_be_read(asked):
+    """They are hashes, another one for each question even where the choice is the same, and each has its hint."""
+    digests = [right for right, _ in asked.values()]
+    assert all(re.fullmatch("[0-9a-f]{16}", right) for right in digests)
+    assert len(set(digests)) == len(digests) >= 4
+    assert all(set(hint) == {"en", "zh"} and all(hint.values()) for _, hint in asked.values())
+
+
+def test_an_event_that_is_missing_tells_nothing_of_the_order():
+    """The six events are listed by the alphabet, which is not their order."""
+    [failure] = find("order_of_calls").own([], Draw(0))
+    assert failure.params["events"].split(", ") == sorted(n01.EVENTS)

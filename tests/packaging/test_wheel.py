@@ -41,6 +41,7 @@ def test_sdist_leaves_out_the_courses_solutions(built):
             m.name: sdist.extractfile(m).read() for m in sdist.getmembers() if m.isfile() and "/notebooks/" in m.name
         }
     assert texts
+    assert [name for name in texts if "/notebooks/source" in name] == []
     assert [name for name, text in texts.items() if name[-3:] != ".md" and b"### BEGIN SOLUTION" in text] == []
 
 

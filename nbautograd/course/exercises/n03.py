@@ -12,6 +12,7 @@ from torch.autograd import Function
 
 from nbautograd.core.checking.budget import COUNTS
 from nbautograd.core.checking.gradcheck import gradcheck
+from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.gradchecks_tried import RIGHT, WRONG, Case
@@ -202,26 +203,31 @@ def _steps(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # which_check
 
-QUESTIONS = ("is grad_output unchanged", "is the dtype kept", "is the second derivative right", "try other inputs")
-DECOY = "use a random grad_output"
-KILLS: dict[str, tuple[str, Texts]] = {
+QUESTIONS = (
+    "is grad_output unchanged",
+    "is the dtype kept",
+    "is the second derivative right",
+    "try other inputs",
+    "use a random grad_output",
+)
+KILLS: dict[str, tuple[str, Texts]] = {  # mutant -> digest of the question that kills it, hint
     "A": (
-        QUESTIONS[0],
+        "97f78c5d38df7177",
         {"en": "A: read it once more. What does the underscore at the end of a method's name mean?",
          "zh": "A：再读一遍。方法名末尾的下划线是什么意思？"},
     ),
     "B": (
-        QUESTIONS[1],
+        "7853d1eae949daf9",
         {"en": "B: the numbers are right to seven digits. What is lost on the way?",
          "zh": "B：数值有七位是对的。路上丢了什么？"},
     ),
     "C": (
-        QUESTIONS[2],
+        "477548225699f8af",
         {"en": "C: the gradient is right everywhere. What does autograd see, if it differentiates this backward?",
          "zh": "C：梯度处处都对。如果让 autograd 对这个 backward 再求一次导，它看到的是什么？"},
     ),
     "D": (
-        QUESTIONS[3],
+        "6ba49b4de9175b63",
         {"en": "D: at the points of the test it agrees exactly. What have these points in common?",
          "zh": "D：在测试用的那几个点上，它完全吻合。这些点有什么共同之处？"},
     ),
@@ -233,16 +239,14 @@ NOT_QUESTIONS = {
 
 
 def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
-    known = {*QUESTIONS, DECOY}
     if not isinstance(answer, dict) or set(answer) != set(KILLS) or not all(
-        isinstance(v, str) and v in known for v in answer.values()
+        isinstance(v, str) and v in QUESTIONS for v in answer.values()
     ):  # fmt: skip
         yield Failure("not_questions", NOT_QUESTIONS)
         return
-    for name, (right, hint) in KILLS.items():
-        if answer[name] != right:
-            yield Failure(f"mutant_{name.lower()}", hint)
-            return
+    for name, hint in wrong_choices("which_check", KILLS, answer):
+        yield Failure(f"mutant_{name.lower()}", hint)
+        return
 
 
 # slips_through

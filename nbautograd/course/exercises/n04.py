@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.observed import with_backward_watched
@@ -190,44 +191,44 @@ def _marked(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # which_raise
 
-RETURNS: dict[str, tuple[bool, Texts]] = {
+RETURNS: dict[str, tuple[str, Texts]] = {  # backward -> digest of the right choice, hint
     "A": (
-        True,
+        "92faaaba666c23ec",
         {
             "en": "A: the gradient has four elements, and x has twelve. Can four be brought to twelve by summing?",
             "zh": "A：梯度有 4 个元素，x 有 12 个。靠求和，能从 4 个变成 12 个吗？",
         },
     ),
     "B": (
-        False,
+        "db7cfbd615458bca",
         {
             "en": "B: a gradient that nobody asked for, for a tensor. Work for nothing; is it forbidden?",
             "zh": "B：给一个没人要梯度的张量返回了梯度。白费力气；但不允许吗？",
         },
     ),
     "C": (
-        True,
+        "e89f41ced677722b",
         {
             "en": "C: n is a number. Where should torch put a gradient of a number?",
             "zh": "C：n 是一个数。数的梯度，torch 该往哪里放？",
         },
     ),
     "D": (
-        True,
+        "038e8d979bc7b7c1",
         {
             "en": "D: forward has three arguments; count the values that come back.",
             "zh": "D：forward 有三个参数，数一数返回了几个值。",
         },
     ),
     "E": (
-        False,
+        "f46c984e3fcedf8f",
         {
             "en": "E: one None too many, at the end. Notebook 02 says what becomes of it.",
             "zh": "E：末尾多了一个 None。第 02 课提过这种情形。",
         },
     ),
     "F": (
-        False,
+        "c3c4f9b688a6a89d",
         {
             "en": "F: the gradient is larger than x, yet x broadcasts to its shape. What does the engine do then?",
             "zh": "F：梯度比 x 大，但 x 可以广播成它的形状。这时引擎会怎么做？",
@@ -245,10 +246,9 @@ def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not keys or not all(type(v) is bool for v in answer.values()):
         yield Failure("not_six", SIX)
         return
-    for name, (right, hint) in RETURNS.items():
-        if answer[name] is not right:
-            yield Failure(f"return_{name.lower()}", hint)
-            return
+    for name, hint in wrong_choices("which_raise", RETURNS, answer):
+        yield Failure(f"return_{name.lower()}", hint)
+        return
 
 
 EXERCISES = (

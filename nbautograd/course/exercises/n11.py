@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.observed import computed_by_torch
@@ -94,44 +95,44 @@ def _opened(box: Any, x: Tensor) -> Tensor:
 
 # when_numerical
 
-CASES: dict[str, tuple[bool, dict[str, str]]] = {
+CASES: dict[str, tuple[str, Texts]] = {  # case -> digest of the right choice, hint
     "check a backward in a test": (
-        True,
+        "58c44483d01218b0",
         {
             "en": "A few inputs, in float64, once: this is what a gradient check is.",
             "zh": "输入少、用 float64、只算一次：梯度检查本来就是这样。",
         },
     ),
     "a layer with a million inputs": (
-        False,
+        "3090bdc37a561559",
         {
             "en": "How many forward passes does one backward need there?",
             "zh": "那里做一次反向，需要多少次前向？",
         },
     ),
     "a closed simulator with 3 parameters, float64": (
-        True,
+        "81b40a52500a3e47",
         {
             "en": "Six more calls for a gradient that nothing else can give.",
             "zh": "多调用六次，就得到别处得不到的梯度。",
         },
     ),
     "training in float16": (
-        False,
+        "de63c6f1b633a059",
         {
             "en": "Where is the bottom of the error curve when there are three digits?",
             "zh": "只有三位有效数字时，误差曲线的最低点在哪里？",
         },
     ),
     "a simulator that draws new random numbers in each call": (
-        False,
+        "78f1a2333fd77d7c",
         {
             "en": "What is the difference of two calls made of, when the step is small?",
             "zh": "步长很小时，两次调用之差主要是什么？",
         },
     ),
     "a loss that needs second derivatives": (
-        False,
+        "4e6d6e0180014ffa",
         {
             "en": "What does once_differentiable say to a second backward?",
             "zh": "再次求导时，once_differentiable 会怎么说？",
@@ -159,10 +160,9 @@ def _judges(answer: Any, draw: Draw) -> Iterator[Failure]:
             {"case": undecided[0]},
         )
         return
-    for case, (acceptable, why) in CASES.items():
-        if answer[case] is not acceptable:
-            texts = {lang: f"{{case}}: {said}" if lang == "en" else f"{{case}}：{said}" for lang, said in why.items()}
-            yield Failure("accepts_too_much" if answer[case] else "refuses_too_much", texts, {"case": case})
+    for case, why in wrong_choices("when_numerical", CASES, answer):
+        texts = {lang: f"{{case}}: {said}" if lang == "en" else f"{{case}}：{said}" for lang, said in why.items()}
+        yield Failure("accepts_too_much" if answer[case] else "refuses_too_much", texts, {"case": case})
 
 
 def _calls(box: Callable[..., Any], x: Tensor) -> int:
