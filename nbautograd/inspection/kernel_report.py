@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbautograd.core.checking.block import Verdict
-from nbautograd.core.display import Displayable, Phrase, plain, render
+from nbautograd.core.display import Phrase, Redactable, plain, render
 from nbautograd.core.findings import Finding
 from nbautograd.errors import GradcheckError
 from nbautograd.version import __version__
@@ -117,7 +117,7 @@ class KernelCompiled:
 
 
 @dataclass(frozen=True, repr=False)
-class KernelReport(Displayable):
+class KernelReport(Redactable["KernelReport"]):
     """A Function beside its reference, measured with the rounding that its dtype has.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +18,21 @@ from nbautograd.core.recording.call import Call
 from nbautograd.core.values import Value
 from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
 from nbautograd.inspection.explanation import Explanation
+from nbautograd.inspection.kernel_report import KernelReport
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.version import __version__
 
-LEFT_OUT = "…"
+
+class LeftOut(str):
+    """Stands where a number was left out, also where a sentence says how to write that number."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+
+LEFT_OUT = LeftOut("…")
 # with a decimal point or an exponent; counts, sizes, indices and line numbers are none of the user's data
 _NUMBER = re.compile(r"[-+]?(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?")
 _SAID, _ERROR = "said", "error"  # parameters of sentences that quote an exception: its words, and its type before them
@@ -94,11 +105,13 @@ class RedactedReport(Displayable):
 
 
 def redacted(
-    report: FunctionReport | GradcheckReport | AuditReport | Explanation,
-) -> RedactedReport | AuditReport | Explanation:
+    report: FunctionReport | GradcheckReport | AuditReport | KernelReport | Explanation,
+) -> RedactedReport | AuditReport | KernelReport | Explanation:
     """Return a report without the user's values: what ``report.redact()`` calls."""
     if isinstance(report, Explanation):
         return _explanation(report)
+    if isinstance(report, KernelReport):
+        return _kernel(report)
     if isinstance(report, AuditReport):
         return dataclasses.replace(
             report,
@@ -132,11 +145,34 @@ def _explanation(explanation: Explanation) -> Explanation:
     return dataclasses.replace(explanation, findings=findings, graph=None, params=params(explanation.params))
 
 
+def _kernel(report: KernelReport) -> KernelReport:
+    """Return a kernel's report with its errors, which are relative; a script holds the arguments and is left out."""
+
+    def reasonless(rows: Iterable[Any], **left: str) -> tuple[Any, ...]:
+        return tuple(dataclasses.replace(row, reason=_without_numbers("", row.reason), **left) for row in rows)
+
+    arguments = (one.partition(": ") for one in report.inputs)
+    return dataclasses.replace(
+        report,
+        reason=_without_numbers("", report.reason),
+        findings=tuple(map(_finding, report.findings)),
+        cases=reasonless(report.cases),
+        compiled=reasonless(report.compiled, script=""),
+        inputs=tuple(f"{name}{colon}{_argument(kind)}" for name, colon, kind in arguments),
+        notes=tuple(_without_numbers("", note) for note in report.notes),
+    )
+
+
+def _argument(kind: str) -> str:
+    """Return an argument in short without its numbers, and without words, which are a value too."""
+    return LEFT_OUT if "'" in kind or '"' in kind else _NUMBER.sub(LEFT_OUT, kind)
+
+
 def _audited(function: AuditedFunction) -> AuditedFunction:
     situations = tuple(
         dataclasses.replace(
             one,
-            inputs=tuple(dataclasses.replace(item, kind=_NUMBER.sub(LEFT_OUT, item.kind)) for item in one.inputs),
+            inputs=tuple(dataclasses.replace(item, kind=_argument(item.kind)) for item in one.inputs),
             reason=_without_numbers("", one.reason),
             report=_checked(one.report),
         )

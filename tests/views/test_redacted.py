@@ -116,6 +116,42 @@ def test_right_and_cannot_tell_have_their_sentence_and_chinese_is_there() -> Non
     assert "略去" in str(nbautograd.gradcheck(torch.sin, x).redact())
 
 
+class Scaled(Function):
+    """Wrong by a factor that is the user's own number."""
+
+    @staticmethod
+    def forward(ctx, x, factor, secret):
+        ctx.factor = factor
+        return factor * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor**2, None, None
+
+
+def test_a_kernels_report_keeps_its_errors_and_no_value() -> None:
+    x = torch.rand(16, generator=torch.Generator().manual_seed(5)).bfloat16().requires_grad_()
+    report = nbautograd.gradcheck(Scaled, (x, 2.71875, "hunter2"), reference=lambda x, f, _: f * x)
+    assert "2.72" in str(report)
+    assert "hunter2" in json.dumps(report.to_dict())
+    copied = report.redact()
+    assert copied.verdict == "wrong"
+    for language in ("en", "zh"):
+        nbautograd.set_language(language)
+        assert not any(one in everything(copied) for one in ("2.7", "hunter2"))
+    assert str(copied.findings[0]) != str(report.findings[0])
+    assert [q.error for q in copied.quantities] == [q.error for q in report.quantities]
+    assert copied.inputs[0] == report.inputs[0]
+
+
+def test_an_audits_report_has_no_words_of_the_arguments() -> None:
+    with nbautograd.audit() as audited:
+        Leaky.apply(torch.ones(2, 2, dtype=F64, requires_grad=True), 2.7182818, "hunter2").sum().backward()
+    report = audited.report()
+    assert "hunter2" in json.dumps(report.to_dict())
+    assert not any(one in everything(report.redact()) for one in ("2.718", "hunter2"))
+
+
 DATA = torch.rand(2, dtype=F64, generator=torch.Generator().manual_seed(3))
 
 
