@@ -152,3 +152,38 @@ class LeavesTorch(Function):
 @pytest.mark.parametrize("fn", [Unrelated, LeavesTorch])
 def test_where_no_expression_explains_it_none_is_named(fn) -> None:
     assert not first(fn, draw(6)).message_id.startswith("causes.share")
+
+
+class Either(Function):
+    """The number that is wrong may belong to one share or to the other."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp() + 2 * x + 5 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (x.exp() + 6.3)
+
+
+class Sole(Function):
+    """One of two shares is nine tenths of what it should be."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp() + (x.sin() * x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (x.exp() + 0.9 * (x.cos() * x + x.sin()))
+
+
+def test_no_share_is_said_to_be_scaled_where_two_may_be_or_too_few_entries_tell() -> None:
+    assert first(Sole, draw(4)).message_id == "causes.share_scaled"
+    assert not first(Either, draw(4)).message_id.startswith("causes.share")
+    alone = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    assert not first(Sole, alone).message_id.startswith("causes.share")

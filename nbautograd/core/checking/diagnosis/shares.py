@@ -35,6 +35,8 @@ MOST = 80  # expressions of forward that are tried: a forward and a backward eac
 DETACH = "_detached"  # what the call around an expression is named while it is tried
 SIZES = 3  # at which the share is looked at besides those of the inputs
 SENTENCES = ("share_missing", "share_sign", "share_sized", "share_scaled")  # the likeliest first
+FREE = ("share_sized", "share_scaled")  # of these k is whatever number fits
+SPARE = 4  # entries, beyond one for each number that is found, that bear it out
 
 
 def plausible(e: Evidence) -> Cause | None:
@@ -63,6 +65,7 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
     made = (_Place(problem, inputs, where, problem.seed + 84 + k) for k, inputs in enumerate(_inputs(problem)))
     places = [p for p in made if p.wrong]
     found: dict[str, dict[str, Any]] = {}
+    fitting: list[float] = []
     inside = _inside(tree) if len(places) > 2 else []
     for node in inside[:MOST]:
         constant = Wrapped([node], DETACH).visit(copy.deepcopy(tree))
@@ -74,6 +77,11 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
             message = "share_missing" if _is(k, -1) else "share_sign" if _is(k, -2) else "share_scaled"
             if not _alike(factors):
                 message = "share_sized"
+            if message in FREE:
+                numbers = len({tuple(p.shapes) for p in places}) if message == "share_sized" else 1
+                if not _overdetermined(places, numbers):
+                    continue  # some number fits anything
+                fitting.append(k)
             text = ast.unparse(node)
             again = sum(ast.unparse(other) == text and other.lineno == node.lineno for other in inside) > 1
             at = f"{node.lineno}:{node.col_offset + 1}" if again else str(node.lineno)
@@ -81,7 +89,15 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
             found.setdefault(message, named)
             if message == "share_missing":
                 break
-    return next(((m, found[m]) for m in SENTENCES if m in found), None)
+    told = [m for m in SENTENCES if m in found and (m not in FREE or _alike(fitting))]  # of two shares neither is named
+    return (told[0], found[told[0]]) if told else None
+
+
+def _overdetermined(places: Sequence[_Place], numbers: int) -> bool:
+    """Return True if these numbers hold at other values and at another size, in more entries than they are."""
+    alike = [place.shapes == places[0].shapes for place in places]
+    entries = sum(int((place.right != 0).sum()) for place in places if place.right is not None)
+    return alike.count(True) > 1 and not all(alike) and entries - numbers >= SPARE
 
 
 def _is(k: float, whole: int) -> bool:
