@@ -164,6 +164,8 @@ def verdict(
     for where, block in run.blocks.items():
         if block.verdict in ("undecided", "flat") and where not in run.inside:
             return "cannot tell", reason(block, _coarsest(run), run.raised)
+        if block.verdict == "mismatch":  # and no bug was found: forward itself changes from call to call
+            return "cannot tell", Phrase("checking.because_unsteady", output=block.output_name)
     for finding in found:
         if finding.code == "checked_inside_domain":
             return "right", finding.phrase("what") or ""

@@ -177,6 +177,34 @@ class Unsteady(Function):
 def test_a_forward_that_changes_from_call_to_call_cannot_be_judged() -> None:
     report = nbautograd.gradcheck(Unsteady, (draw(3),))
     assert [(f.code, f.kind) for f in report.findings] == [("nondeterministic_forward", "lint")]
+    assert report.verdict == "cannot tell"
+
+
+def jittered(size):
+    class Jittered(Function):
+        calls = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            Jittered.calls += 1
+            return 2 * x * (1 + size * (Jittered.calls % 7))
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * g
+
+    return Jittered
+
+
+def test_last_digits_that_change_from_call_to_call_hide_no_wrong_gradient() -> None:
+    assert nbautograd.gradcheck(jittered(1e-15), (draw(3),)).verdict == "wrong"
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-6])
+def test_a_block_that_differs_is_never_right(size) -> None:
+    report = nbautograd.gradcheck(jittered(size), (draw(3),))
+    assert {f.code for f in report.findings} == {"nondeterministic_forward"}
+    assert (report.verdict, report.blocks[0, 0].verdict == "match") == ("cannot tell", False)
 
 
 class RootMean(Function):
