@@ -7,7 +7,9 @@
 const CELL = ".jp-Cell, .cell";
 const OUTPUT = ".jp-Cell-outputWrapper, .output_wrapper, .output"; // what holds a cell's output, and stays when that is cleared
 const FAILED = '[data-mime-type="application/vnd.jupyter.error"]';
+const REPORT = ".nbautograd"; // as it is stored, in whose place a view comes
 const LONGEST = 120_000; // ms that an output waits for the next view
+const CLIPPED = 2_000; // ms that it hides what is higher, once the report is there and its view is not
 
 /** @type {WeakMap<Element, Map<string, Sight>>} by cell, then by what is shown there */
 const sights = new WeakMap();
@@ -39,21 +41,30 @@ const held = new Map();
 export const outputOf = (element) => element.closest(OUTPUT);
 
 /**
- * Keep an output as high as it was, so that nothing jumps, until a view is in it again or its cell fails.
+ * Keep an output as high as it was, so that nothing jumps, until a view is in it again or its cell fails: no lower, and
+ * for a moment no higher either, since the next report may be there some frames before its view.
  * @param {Element | null} output @param {number} height px
  */
 export function hold(output, height) {
   if (!output?.isConnected || held.has(output)) return;
   const { style } = /** @type {HTMLElement} */ (output),
-    before = style.minHeight;
+    { minHeight, maxHeight, overflow } = style;
   style.minHeight = `${height}px`;
-  const observer = new MutationObserver(() => output.querySelector(FAILED) && release(output));
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let clip;
+  function look() {
+    if (output?.querySelector(FAILED)) return release(output);
+    if (clip !== undefined || !output?.querySelector(REPORT)) return;
+    Object.assign(style, { maxHeight: `${height}px`, overflow: "hidden" });
+    clip = setTimeout(() => Object.assign(style, { maxHeight, overflow }), CLIPPED);
+  }
+  const observer = new MutationObserver(look);
   observer.observe(output, { childList: true, subtree: true });
   const timer = setTimeout(() => release(output), LONGEST);
   held.set(output, () => {
     observer.disconnect();
-    clearTimeout(timer);
-    style.minHeight = before;
+    [timer, clip].forEach(clearTimeout);
+    Object.assign(style, { minHeight, maxHeight, overflow });
   });
 }
 

@@ -199,6 +199,22 @@ def test_the_output_keeps_its_height_until_the_next_view_is_in(cell: Any) -> Non
     assert page.evaluate("scrollY") == 200
 
 
+def test_a_report_that_is_there_before_its_view_moves_nothing(cell: Any) -> None:
+    page = cell()
+    page.wait_for_function("() => output.getBoundingClientRect().height > 300")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    before = height(page)
+    page.evaluate("() => output.replaceChildren()")
+    page.wait_for_function("() => output.style.minHeight !== ''")
+    page.evaluate(
+        """() => { put("nbag-late nbautograd"); output.lastChild.style.height = "2000px";
+                   return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); }"""
+    )
+    assert height(page) == pytest.approx(before, abs=1)
+    page.wait_for_function("() => output.getBoundingClientRect().height >= 2000")  # no view came: it is seen whole
+    assert page.evaluate("output.style.overflow") == ""
+
+
 def test_a_cell_that_fails_gives_its_height_back(cell: Any) -> None:
     page = cell()
     page.evaluate("() => output.replaceChildren()")
