@@ -318,9 +318,10 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
     # a function that returns a loss leaves its backward to its caller, so that it is tried here
     ran = watch.backward if watch.passes else None
     cause = cause_of_tensor(bad[0], program, ran) if bad else None
-    steps = watch.steps.cause()  # says more of a tensor that an optimizer holds in place of another
-    cause = cause or (steps if watch.steps.holds(result) else None)
-    cause = cause or without_gradient(result, watch, run.returned) or steps
+    steps, lacking = watch.steps.cause(watch), without_gradient(result, watch, run.returned)
+    if steps is not None and watch.steps.holds(result) and (lacking is None or lacking.did is None):
+        lacking = steps  # says more of a tensor that an optimizer holds in place of another
+    cause = cause or lacking or steps
     if cause is None:
         return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""
     return _explained(cause, program, where), cause, ""

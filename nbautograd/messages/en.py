@@ -811,7 +811,7 @@ SENTENCES: dict[str, str] = {
     "explain.no_loss": "Its `.grad` is None, and no scalar with a graph was found among the variables here, so no backward can have reached it from here.",
     "explain.nothing_of_leaf": "`{name}` has a gradient, and no optimizer here leaves it out.",
     "explain.optimizer_holds_others": "`{name}` has a gradient, but `{optimizers}` does not hold it, so a step never changes it. Create the optimizer after the module has been moved, converted or given new parameters.",
-    "explain.optimizer_left_out.what": "Nothing raised. But there is a gradient for `{name}` when line {line}, `{text}`, runs, and the optimizer there does not hold it: no step changes it.",
+    "explain.optimizer_left_out.what": "Nothing raised. But the optimizer that line {line}, `{text}`, steps does not hold `{name}`, for which there is a gradient: no step changes what it does not hold.",
     "explain.optimizer_left_out.advice": "If it is to learn, create the optimizer after the module has been moved, converted or given new parameters, or hand it over with `add_param_group`.",
     "explain.not_explainable": "`explain` takes an error, a tensor, or a function to run, not {type}.",
     "explain.refused_outside": "Running it again was refused: it would have reached outside this process (`{detail}`).",
@@ -922,6 +922,8 @@ SENTENCES: dict[str, str] = {
     "explain.unused.copy": "No way leads from `{root}` back to `{name}`; `{copy}` holds the same memory and is another tensor to autograd.",
     "explain.unused.new_leaf": "No way leads from `{root}` back to `{name}`: `{copy}` is a leaf of its own. It holds the memory of `{middle}`, which was computed from `{name}`, but not its graph.",
     "explain.unused.advice_new_leaf": "Compute with `{middle}` itself: whatever becomes a parameter or a leaf anew, has no way back to what it was made of.",
+    "explain.unused.new_leaf_unnamed": "No way leads from `{root}` back to `{name}`: line {line}, `{text}`, makes a leaf of its own of what was computed from `{name}`, which takes over its memory but not its graph.",
+    "explain.unused.advice_new_leaf_unnamed": "Compute with that result itself: whatever becomes a parameter or a leaf anew, has no way back to what it was made of.",
     "explain.unused.advice": "Use `{name}` itself in what is differentiated, or leave it as it is if None is the right answer (`torch.autograd.grad` takes `allow_unused=True`).",
     "explain.unused.known": "One of the inputs is not a part of the graph.",
     # the line that raises

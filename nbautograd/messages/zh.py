@@ -811,7 +811,7 @@ SENTENCES: dict[str, str] = {
     "explain.no_loss": "它的 `.grad` 是 None；这里的变量中没有带计算图的标量，所以这里没有 backward 能到达它。",
     "explain.nothing_of_leaf": "`{name}` 有梯度，这里也没有漏掉它的优化器。",
     "explain.optimizer_holds_others": "`{name}` 有梯度，但 `{optimizers}` 里没有它，所以 step 永远不会改变它。请在模块移动、转换或换上新参数之后再创建优化器。",
-    "explain.optimizer_left_out.what": "没有报错。但第 {line} 行 `{text}` 运行时 `{name}` 已有梯度，而那里的优化器并不持有它：没有哪一步会更新它。",
+    "explain.optimizer_left_out.what": "没有抛出错误。但第 {line} 行 `{text}` 执行的优化器不包含 `{name}`，而这里有梯度：优化器不包含的张量，任何一步都不会改变。",
     "explain.optimizer_left_out.advice": "如果它需要学习，请在移动、转换模块或换上新参数之后再创建优化器，或者用 `add_param_group` 把它交给优化器。",
     "explain.not_explainable": "`explain` 接受一个错误、一个张量，或一个要运行的函数，不接受 {type}。",
     "explain.refused_outside": "没有再次运行：它会影响到进程之外（`{detail}`）。",
@@ -922,6 +922,8 @@ SENTENCES: dict[str, str] = {
     "explain.unused.copy": "从 `{root}` 没有路通回 `{name}`；`{copy}` 使用同一块内存，但对 autograd 来说是另一个张量。",
     "explain.unused.new_leaf": "从 `{root}` 没有路径通向 `{name}`：`{copy}` 是一个独立的叶子张量。它与由 `{name}` 算出的 `{middle}` 共用内存，但不带它的计算图。",
     "explain.unused.advice_new_leaf": "请直接用 `{middle}` 计算：重新做成参数或叶子的张量，都回不到它的来源。",
+    "explain.unused.new_leaf_unnamed": "从 `{root}` 没有路通回 `{name}`：第 {line} 行 `{text}` 把由 `{name}` 算出的结果做成了一个独立的叶子，它接过了内存，却没有接过计算图。",
+    "explain.unused.advice_new_leaf_unnamed": "请直接用那个结果来计算：凡是重新做成参数或叶子的张量，都没有路通回它的来源。",
     "explain.unused.advice": "在被求导的计算中使用 `{name}` 本身；如果 None 就是正确结果，则不必修改（`torch.autograd.grad` 可传入 `allow_unused=True`）。",
     "explain.unused.known": "有一个输入不在计算图里。",
     # the line that raises

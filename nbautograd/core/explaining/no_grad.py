@@ -14,7 +14,7 @@ from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.edits import asking, let_through
 from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
-from nbautograd.core.explaining.watch import Spot, cuts_into, made_at
+from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, made_at
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.source_cuts import Cut, tree_of
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
@@ -78,7 +78,12 @@ def unused(program: Program) -> ErrorCause | None:
     if not copy and (anew := _made_anew(program, tensor)) is not None:
         middle, copy, did = anew
         shown = {"name": name, "root": root, "copy": copy, "middle": middle}
-        facts = (said("unused.new_leaf", did, **shown), said("unused.advice_new_leaf", None, **shown))
+        shown |= {} if middle or did is None else {"line": str(did.line), "text": did.text}
+        unnamed = "_unnamed" if "line" in shown else ""
+        facts = (
+            said(f"unused.new_leaf{unnamed}", did, **shown),
+            said(f"unused.advice_new_leaf{unnamed}", None, **shown),
+        )
         return ErrorCause("unused_new_leaf", facts, name, None, did)
     if copy:
         facts = (said("unused.copy", None, name=name, root=root, copy=copy), said("unused.advice", None, name=name))
@@ -152,7 +157,7 @@ def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str, Place 
         seen = program.watch.anew.get(leaf)
         if seen is not None and id(tensor) in seen.leaves:
             place = None if seen.spot is None else seen.spot.place()
-            return seen.source or "?", _left_side(place) or program.name_of(leaf) or seen.name, place
+            return seen.source, left_side(place) or program.name_of(leaf) or seen.name, place
     leaves = [(name, t) for name, t in program.tensors.items() if id(t) in live and t is not tensor]
     computed = [(name, t) for name, t in program.tensors.items() if (node := node_of(t)) and _leads_to(node, tensor)]
     for name, leaf in leaves:
@@ -160,13 +165,6 @@ def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str, Place 
         if middle is not None:
             return middle, name, program.line_of_tensor(name)
     return None
-
-
-def _left_side(place: Place | None) -> str:
-    """Return what a line assigns, where it assigns one thing."""
-    tree = tree_of(place.text) if place is not None else None
-    statement = tree.body[0] if tree is not None and tree.body else None
-    return ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
 
 
 def _leads_to(node: Any, tensor: torch.Tensor) -> bool:

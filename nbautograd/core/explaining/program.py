@@ -389,6 +389,9 @@ def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
 
 
+_CONTAINERS = (list, tuple, dict, deque)
+
+
 def _tensors_of(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors of a variable by name: itself, places in a container, attributes of a module or object."""
     if isinstance(value, torch.Tensor):
@@ -396,16 +399,18 @@ def _tensors_of(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     elif isinstance(value, nn.Module):
         for path, module in value.named_modules():
             prefix = f"{name}.{path}" if path else name
-            parts = {**vars(module), **module._parameters, **module._buffers}
-            yield from ((f"{prefix}.{key}", part) for key, part in parts.items() if isinstance(part, torch.Tensor))
-    elif isinstance(value, (list, tuple, dict, deque)):
+            own = {key: part for key, part in vars(module).items() if not key.startswith("_")}
+            for key, part in {**own, **module._parameters, **module._buffers}.items():
+                if isinstance(part, (torch.Tensor, *_CONTAINERS)):
+                    yield from _tensors_of(f"{prefix}.{key}", part)
+    elif isinstance(value, _CONTAINERS):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for _, (key, part) in zip(range(64), items, strict=False):
             if isinstance(part, (torch.Tensor, list, tuple)):
                 yield from _tensors_of(f"{name}[{key!r}]", part)
     elif not isinstance(value, type) and _of_user(type(value)):
         for key, part in getattr(value, "__dict__", {}).items():
-            if isinstance(part, (torch.Tensor, list, tuple, dict, deque)):
+            if isinstance(part, (torch.Tensor, nn.Module, *_CONTAINERS)):
                 yield from _tensors_of(f"{name}.{key}", part)
 
 

@@ -6,6 +6,7 @@ torch that the program makes, before autograd does, so that the results come wit
 
 from __future__ import annotations
 
+import ast
 import cmath
 import contextlib
 import itertools
@@ -25,8 +26,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, node_of, nodes_behind, place_of, users_frame, version
+from nbautograd.core.explaining.program import Program, is_users, node_of, nodes_behind, place_of, users_frame, version
 from nbautograd.core.graphs.names import variables_of
+from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
@@ -34,6 +36,7 @@ MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps 
 MOST_WRITES = 200_000
 MOST_LEFT = 1_000
 MOST_FROZEN = 16  # parameters that are remembered of one result
+MOST_FRAMES = 8  # lines that are remembered of where a module got a parameter
 MOST_BEHIND = 1_000  # nodes of a graph that is left, up to which its leaves are remembered
 FROM_PYTHON = ("tensor", "as_tensor", "from_numpy", "full", "scalar_tensor")  # make a tensor of numbers or an array
 LEAVES_TORCH = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__", "__format__"}
@@ -134,6 +137,7 @@ class Watch(TorchFunctionMode):
         frozen: tensor without a graph -> the parameters that it was computed from, none of which asks for a gradient.
         off: tensor -> the line that set its ``requires_grad`` to False.
         anew: parameter of a module -> the result whose memory it took over without its graph.
+        registered: parameter of a module -> the user's lines that ran when a module got it, the innermost first.
     """
 
     def __init__(self, finite: bool = False) -> None:
@@ -148,7 +152,9 @@ class Watch(TorchFunctionMode):
         self.frozen: Any = WeakTensorKeyDictionary()
         self.off: Any = WeakTensorKeyDictionary()
         self.anew: Any = WeakTensorKeyDictionary()
+        self.registered: Any = WeakTensorKeyDictionary()
         self._results: dict[int, weakref.ref[torch.Tensor]] = {}  # by storage, the last result with a graph
+        self._latest: torch.Tensor | None = None  # of these, so that one without a name lives until a module has it
         self._registration: Any = None
         self._off: Spot | None = None
         self._held: set[int] = set()  # by identity, what was not finite before it is written into
@@ -166,12 +172,16 @@ class Watch(TorchFunctionMode):
     def _note_parameter(self, module: nn.Module, name: str, parameter: Any) -> None:
         if not isinstance(parameter, torch.Tensor):
             return
+        self.registered[parameter] = tuple(itertools.islice(_spots(), MOST_FRAMES))
         ref = self._results.get(_storage(parameter))
         source = None if ref is None else ref()
         if source is None or (node := node_of(source)) is None:
             return
-        leaves = frozenset(id(leaf) for n in nodes_behind(node) if (leaf := leaf_tensor(n)) is not None)
-        self.anew[parameter] = Anew(_spot(), name, _named(source), leaves)
+        leaves = [leaf for n in nodes_behind(node) if (leaf := leaf_tensor(n)) is not None]
+        earlier = [
+            known.leaves for leaf in leaves if (known := self.anew.get(leaf)) is not None
+        ]  # made anew themselves
+        self.anew[parameter] = Anew(_spot(), name, _named(source), frozenset(map(id, leaves)).union(*earlier))
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
@@ -228,7 +238,7 @@ class Watch(TorchFunctionMode):
             if new:
                 self.born[tensor] = spot
             if (node := node_of(tensor)) is not None:
-                self._results[_storage(tensor)] = weakref.ref(tensor)
+                self._results[_storage(tensor)], self._latest = weakref.ref(tensor), tensor
                 mark_new(node, first, spot)
                 if len(self.cuts):
                     mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
@@ -245,6 +255,11 @@ class Watch(TorchFunctionMode):
         self.off.pop(args[0], None)
         if not wanted and (spot := _spot()) is not None:
             self.off[args[0]] = spot
+
+    def made_by(self, parameter: torch.Tensor) -> Place | None:
+        """Return the innermost line that assigned something when a module got a parameter, such as the module."""
+        places = (spot.place() for spot in self.registered.get(parameter, ()))
+        return next((place for place in places if left_side(place)), None)
 
     def _note_frozen(self, given: list[torch.Tensor], tensor: torch.Tensor) -> None:
         """Hand on which parameters a result without a graph was computed from."""
@@ -443,6 +458,22 @@ def _spot() -> Spot | None:
 _DECORATOR: CodeType = torch.no_grad()(lambda: None).__code__
 
 
+def _spots() -> Iterator[Spot]:
+    """Yield the lines of the user's frames that run, the innermost first."""
+    frame = users_frame()
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            yield Spot(frame.f_code, frame.f_lineno, frame.f_globals)
+        frame = frame.f_back
+
+
+def left_side(place: Place | None) -> str:
+    """Return what a line assigns, where it assigns one thing."""
+    tree = tree_of(place.text) if place is not None else None
+    statement = tree.body[0] if tree is not None and tree.body else None
+    return ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+
+
 def _switch() -> Spot | None:
     """Return the line that switches gradients off: that of the decorator, where a decorated function is entered."""
     frame = users_frame(_decorates)
@@ -513,7 +544,7 @@ class StepWatch:
     def __init__(self, leaves: dict[int, torch.Tensor]) -> None:
         self._leaves = leaves
         self._held: set[int] = set()
-        self._left_out: dict[int, tuple[str, Place]] = {}
+        self._left_out: dict[int, tuple[str, Place, torch.Tensor]] = {}
         self._handle: Any = None
 
     def __enter__(self) -> StepWatch:
@@ -533,17 +564,23 @@ class StepWatch:
         place = place_of(frame.f_code, frame.f_lineno, frame.f_globals)
         for parameter in others:
             if parameter.grad is not None and (name := program.name_of(parameter)):
-                self._left_out.setdefault(id(parameter), (name, place))
+                self._left_out.setdefault(id(parameter), (name, place, parameter))
 
     def holds(self, tensor: Any) -> bool:
         """Return True for a tensor that an optimizer which stepped is to change."""
         return id(tensor) in self._held
 
-    def cause(self) -> ErrorCause | None:
+    def cause(self, watch: Watch) -> ErrorCause | None:
         """Return which parameters had a gradient at a step and were held by no optimizer that stepped."""
         left = [where for key, where in self._left_out.items() if key not in self._held]
         if not left:
             return None
-        names, did = ", ".join([*dict.fromkeys(name for name, _ in left)][:MOST_NAMED]), left[0][1]
+        names, did = "`, `".join([*dict.fromkeys(name for name, *_ in left)][:MOST_NAMED]), left[0][1]
         what = said("optimizer_left_out.what", did, name=names, line=did.line, text=did.text)
-        return ErrorCause("optimizer_holds_others", (what, said("optimizer_left_out.advice")), left[0][0], None, did)
+        return ErrorCause(
+            "optimizer_holds_others",
+            (what, said("optimizer_left_out.advice")),
+            left[0][0],
+            watch.made_by(left[0][2]),
+            did,
+        )

@@ -683,29 +683,23 @@ def test_a_loss_that_is_a_leaf_of_its_own_is_explained_by_the_line_that_took_it_
     assert (found.code, found.did.text) == ("no_grad_detach", "loss = loss.detach().requires_grad_()")
 
 
-class Cached(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net, self.cache = torch.nn.Linear(2, 2), {}
-
-    def features(self, key, x):
-        if key not in self.cache:
-            self.cache[key] = torch.sigmoid(self.net(x))
-        return self.cache[key]
-
-
 def two_epochs():
-    model, head = Cached(), torch.nn.Linear(2, 1)
+    net, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+
+    def features(x, kept={}):  # noqa: B006 - which outlives the call, where no variable holds it
+        if not kept:
+            kept["x"] = torch.sigmoid(net(x))
+        return kept["x"] + 0
+
     for _ in range(2):
-        for key in ("a", "b"):
-            loss = head(model.features(key, torch.ones(1, 2))).sum()
-            loss.backward()
+        loss = head(features(torch.ones(1, 2))).sum()
+        loss.backward()
 
 
 def test_the_line_that_made_what_an_earlier_iteration_left_is_named():
     found = explain(two_epochs, apart=False)
     said = next(f for f in found.findings if f.code == "explain_freed_carried_unnamed_at")
-    assert said.params["text"] == "self.cache[key] = torch.sigmoid(self.net(x))"
+    assert said.params["text"] == 'kept["x"] = torch.sigmoid(net(x))'
     assert found.did.text == "loss.backward()"
 
 
@@ -769,3 +763,75 @@ def test_a_nan_of_forward_that_the_loss_does_not_show_is_told_with_its_own_line(
     assert (found.code, found.did.text) == ("not_finite_all_masked", "weights = torch.softmax(masked, -1)")
     assert [f.code for f in found.findings][1] == "explain_not_finite_hidden_at"
     assert "0 times infinity" not in str(found)
+
+
+class Streaming(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.state = torch.nn.LSTM(2, 3), None
+
+    def forward(self, x):
+        h, state = self.rnn(x, self.state)
+        self.state = state
+        return h
+
+
+def two_chunks():
+    model = Streaming()
+    for _ in range(2):
+        out = model(torch.ones(1, 2))
+        loss = out.sum()
+        loss.backward()
+
+
+def test_a_state_that_a_module_keeps_in_a_tuple_is_named_with_its_mend():
+    found = explain(two_chunks)
+    assert (found.code, found.tensor) == ("freed_carried", "model.state[0]")
+    assert found.fix.source == "loss.backward()\nmodel.state = tuple(part.detach() for part in model.state)"
+
+
+class Trainer:
+    def __init__(self):
+        self.model = torch.nn.Linear(2, 1)
+        self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def resume(self):
+        self.model = torch.nn.Linear(2, 1)
+
+    def step(self):
+        self.model(torch.ones(1, 2)).sum().backward()
+        self.opt.step()
+
+
+def resumed():
+    trainer = Trainer()
+    held = trainer.model.weight
+    trainer.resume()
+    trainer.step()
+    return held
+
+
+def test_parameters_that_replace_those_of_an_optimizer_are_named_with_the_line_that_made_them():
+    found = explain(resumed, apart=False)
+    assert (found.code, found.did.text) == ("optimizer_holds_others", "self.opt.step()")
+    assert found.made.text == "self.model = torch.nn.Linear(2, 1)"
+    assert "self.model.weight" in found.findings[0].message
+
+
+def adapted_twice():
+    meta, learner = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+    source = meta
+    for _ in range(2):
+        grads = torch.autograd.grad(source(torch.ones(1, 2)).sum() ** 2, list(source.parameters()), create_graph=True)
+        for name, grad in zip(("weight", "bias"), grads, strict=True):
+            setattr(learner, name, torch.nn.Parameter(getattr(source, name).data - 0.1 * grad))
+        source = learner
+    learner(torch.ones(1, 2)).sum().backward()
+    return meta.weight
+
+
+def test_parameters_made_anew_of_others_made_anew_are_traced_back_to_the_first():
+    found = explain(adapted_twice, apart=False)
+    assert (found.code, found.tensor) == ("unused_new_leaf", "meta.weight")
+    assert found.did.text.startswith("setattr(learner, name, torch.nn.Parameter")
+    assert "?" not in found.findings[0].message
