@@ -433,7 +433,7 @@ SENTENCES: dict[str, str] = {
     "checking.order2_too_large": "Inputs and outputs have {elements} elements together: try smaller inputs.",
     "checking.order2_not_claimed": "There are none: backward is marked `@once_differentiable`.",
     "checking.order2_not_sampled": "With {elements} elements they could only be sampled, and that takes real inputs in float64. Try smaller inputs, or `.double()`.",
-    "checking.order2_left_out": "That takes more runs of forward and backward than first derivatives do: try smaller inputs.",
+    "checking.order2_left_out": "That takes more runs of forward and backward than first derivatives did: ask for them with `order=2`, `--order 2`, or try smaller inputs.",
     "checking.not_callable": "gradcheck needs something to call first: a Function class, its apply, or any function, but got a value of type {type}. Write gradcheck(MyFunction, (x, y)).",
     "checking.inputs_not_tuple": "The inputs come as one tuple, in the order in which the function takes them, but got a value of type {type}. Write gradcheck(fn, (x, y)); for a single tensor gradcheck(fn, x) will do.",
     "checking.nothing_requires_grad": "No input requires grad, so there is no gradient to check. Make the tensors to differentiate with requires_grad=True, or call .requires_grad_() on input {position}.",

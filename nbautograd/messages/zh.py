@@ -433,7 +433,7 @@ SENTENCES: dict[str, str] = {
     "checking.order2_too_large": "输入和输出一共有 {elements} 个元素；请换小一些的输入。",
     "checking.order2_not_claimed": "backward 标了 `@once_differentiable`，所以没有二阶导数可查。",
     "checking.order2_not_sampled": "{elements} 个元素只能抽样，而抽样需要 float64 的实数输入。请换小一些的输入，或用 `.double()`。",
-    "checking.order2_left_out": "它们比一阶导数需要运行更多次 forward 和 backward；请换小一些的输入。",
+    "checking.order2_left_out": "它们比一阶导数需要运行更多次 forward 和 backward；可用 `order=2`、`--order 2` 要求检查，或换小一些的输入。",
     "checking.not_callable": "gradcheck 的第一个参数要能被调用：Function 类、它的 apply，或任意函数；这里得到的是 {type} 类型的值。请写成 gradcheck(MyFunction, (x, y))。",
     "checking.inputs_not_tuple": "输入要放在一个元组里，顺序与函数的参数一致；这里得到的是 {type} 类型的值。请写成 gradcheck(fn, (x, y))；只有一个张量时也可以写 gradcheck(fn, x)。",
     "checking.nothing_requires_grad": "没有任何输入需要梯度，所以没有可检查的梯度。创建张量时加上 requires_grad=True，或者对第 {position} 个输入调用 .requires_grad_()。",

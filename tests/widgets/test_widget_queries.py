@@ -19,7 +19,7 @@ from nbautograd.core.recording.call import CallLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import InputError
 from nbautograd.views.to_json import Packed
-from nbautograd.widgets.calls import calls_state, one_call
+from nbautograd.widgets.calls import MOST_CALLS, calls_state, one_call
 from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.gradcheck import since_last
 from nbautograd.widgets.jacobian import TOLERANCES, beyond, elsewhere, microscope
@@ -146,7 +146,7 @@ def test_older_calls_are_sent_when_asked_for(wire: Wire, samples: Any) -> None:
     forward, backward = samples.calls()
     log = CallLog(tuple(replace(c, index=2 * k + j) for k in range(500) for j, c in enumerate((forward, backward))))
     state = calls_state(log)
-    assert len(state.calls) == 1000
+    assert len(state.calls) == MOST_CALLS == 500
     assert state.calls[0].document is None
     assert state.calls[-1].document
     told = decoded(encode(one_call(log, {"calls": [0]})))

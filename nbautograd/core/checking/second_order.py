@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -66,7 +67,7 @@ def second_order(problem: Problem, asked: bool = False) -> GradcheckReport | Non
         return _report(problem, (_unsupported(problem, error),), start)
     if _claims_none(gradients):
         return _left_out(problem, start, "checking.order2_not_claimed", size) if asked else None
-    run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter)
+    run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter, asked)
     if lacking:
         return _left_out(problem, start, "checking.order2_left_out", size)
     if run is None:
@@ -81,8 +82,10 @@ def second_order(problem: Problem, asked: bool = False) -> GradcheckReport | Non
     return _report(problem, findings, start, run, sampled)
 
 
-def _looked_at(whole: Problem, size: int, meter: Meter) -> tuple[GradcheckRun | None, bool]:
+def _looked_at(whole: Problem, size: int, meter: Meter, asked: bool) -> tuple[GradcheckRun | None, bool]:
     """Find the blocks in no more runs of forward and backward than there were so far, unless something seems wrong.
+
+    Where second derivatives are asked for, time alone is a limit.
 
     Of a small Function all entries, or where these take too many runs one direction of all elements; of a large one
     that direction. Where it does not settle it all entries of a small Function after all, or a few directions of few
@@ -91,7 +94,7 @@ def _looked_at(whole: Problem, size: int, meter: Meter) -> tuple[GradcheckRun | 
     Returns:
         The run, None where nothing could be looked at, and whether runs were lacking to come to an end.
     """
-    small, first = size <= MOST, meter.runs
+    small, first = size <= MOST, sys.maxsize if asked else meter.runs
     found, lacking = _within(whole, meter, first * 3 // 4) if small else (None, False)
     if small and not lacking:
         return found, False

@@ -312,6 +312,9 @@ def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.Monke
     assert report.order2 is not None
     assert (report.order2.verdict, report.order2.findings) == ("cannot tell", ())
     assert str(report.order2.reason).startswith("That takes more runs of forward and backward")
+    _, report = counted_runs(2)  # asked for them, they are checked whatever they take
+    assert report.order2 is not None
+    assert report.order2.verdict == "wrong"
 
 
 class LeakySum(Function):
