@@ -9,6 +9,7 @@ import ast
 import contextlib
 import functools
 import inspect
+import itertools
 import linecache
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -337,13 +338,18 @@ def returns(function: FunctionNode) -> list[ast.Return]:
 
 
 def returned(function: FunctionNode) -> tuple[Returned, ...]:
-    """Return name, line and expression of each value of the last ``return``, traced to its last assignment."""
+    """Return name, line and expression of each value of the last ``return``, traced to its last assignment.
+
+    Of a starred value, and of those after it, only the line is known.
+    """
     found = returns(function)
     if not found:
         return ()
     value = found[-1].value
-    items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
-    return tuple(_trace(function, item, found[-1]) for item in items if item is not None)
+    items = [item for item in (value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]) if item is not None]
+    known = list(itertools.takewhile(lambda item: not isinstance(item, ast.Starred), items))
+    unknown = [Returned(None, found[-1].lineno, None)] * (len(items) - len(known))  # which a starred one shifts
+    return (*(_trace(function, item, found[-1]) for item in known), *unknown)
 
 
 def _trace(function: FunctionNode, item: ast.expr, end: ast.Return) -> Returned:

@@ -45,6 +45,17 @@ def test_setup_context_style():
     assert [g.expression for g in source.gradients] == ["grad * dx", "None"]
 
 
+def test_of_a_starred_value_and_those_after_it_only_the_line_is_known():
+    class Recomputed(torch.autograd.Function):
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g, *torch.autograd.grad(ctx.y, ctx.args, g), None
+
+    gradients = read_source(Recomputed).gradients
+    assert [g.expression for g in gradients] == ["2 * g", None, None]
+    assert len({g.line for g in gradients}) == 1
+
+
 def test_what_only_a_run_can_tell():
     source = read_source(functions.Greedy)
     assert source.inputs == ("*tensors",)

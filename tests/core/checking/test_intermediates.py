@@ -186,6 +186,29 @@ def test_a_condition_in_a_function_that_backward_calls() -> None:
     assert "a condition" in found.message
 
 
+def _turned(x, angle):
+    a, b = x.unbind(-1)
+    return torch.stack((a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()), -1)
+
+
+class Turned(Function):
+    """Backward turns by the same angle once more."""
+
+    @staticmethod
+    def forward(ctx, x, angle):
+        ctx.save_for_backward(angle)
+        return _turned(x, angle)
+
+    @staticmethod
+    def backward(ctx, g):
+        return _turned(g, *ctx.saved_tensors), None
+
+
+def test_a_function_that_forward_calls_too_is_not_blamed() -> None:
+    _, line = first(Turned, draw(4, 2), draw(4, seed=1).detach())
+    assert line == "return _turned(g, *ctx.saved_tensors), None"
+
+
 def test_what_is_taken_from_ctx() -> None:
     found, line = first(Takes, draw(3, 4))
     assert (found.message_id, line) == ("causes.wrong_saved", "y, _ = ctx.saved_tensors")

@@ -187,7 +187,8 @@ class _Bench:
         self.forward = recompiled(forward[0], seeing, {SEEN: self._seen})
         self.arguments, self.outside = user_source.parameters(backward[1])[1:], backward[0].__globals__
         self.own: int | None = None  # number of the first in backward itself, once the functions beside it are done
-        helpers = {name: self._holding(one, {}) for name, one in _helpers(backward).items()}
+        own = {name: one for name, one in _helpers(backward).items() if name not in _helpers(forward)}
+        helpers = {name: self._holding(one, {}) for name, one in own.items()}
         self.own = len(self.sites)
         self.backward = self._holding(backward, {name: made for name, made in helpers.items() if made is not None})
         self.replaced: tuple[int, Any] | None = None
@@ -546,14 +547,14 @@ class _Place:
         return agree_relative(gradients[which], self.right[which], self.rel)
 
 
-def _helpers(backward: Method) -> dict[str, Method]:
-    """The functions beside the class, in its cell or file, that backward calls by name."""
-    function, tree = backward
+def _helpers(one: Method) -> dict[str, Method]:
+    """The functions beside the class, in its cell or file, that a method calls by name."""
+    function, tree = one
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     found = {name: function.__globals__.get(name) for name in called - set(function.__code__.co_freevars)}
     file = function.__code__.co_filename
     beside = {n: f for n, f in found.items() if isinstance(f, FunctionType) and f.__code__.co_filename == file}
-    return {name: one for name, f in sorted(beside.items()) if (one := method(f)) is not None}
+    return {name: read for name, f in sorted(beside.items()) if (read := method(f)) is not None}
 
 
 def _laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:

@@ -230,6 +230,8 @@ def _finding(
     line = found.line if found is not None else None
     output, name, value = block.output_name, block.input_name, phrases.value(problem, position, found)
     message, said = cause.message, dict[str, Any]()
+    if isinstance(via, WrongVariable) and via.scaled and not plain:
+        via = None  # the constant may be what is wrong
     if isinstance(via, WrongVariable):
         if not (via.whole and via.parts):  # which line wrote the wrong elements is known
             line = via.line(problem)
