@@ -235,19 +235,24 @@ def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapsho
     name = _PLAIN_NAMES.get(kind)
     if name is None:
         return _of_subclass(value)
-    keys = private.dispatch_keys(value)
-    if keys not in _ORDINARY:
+    # no question takes as long as the one for the dispatch keys; where no element is read, a refusal tells as well
+    if private.dispatch_keys(value) not in _ORDINARY if level >= SUMMARY else not value.is_cpu:
         return _unusual(value, name, level, wanted)
-    requires_grad, is_view, nbytes = value.requires_grad, value._is_view(), value.nbytes
-    version = value._version if keys == private.ORDINARY else None
-    grad_fn = None
-    if requires_grad and not is_view and not value.is_leaf:  # a view's node is made anew when its base was changed
-        grad_fn = type(value.grad_fn).__name__
-    one = TensorSnapshot(
-        name, value.shape, value.dtype, _CPU, requires_grad, version, grad_fn, id(value),
-        private.storage_address(value), private.data_address(value), nbytes, is_view,
-        value._base.nbytes if is_view else nbytes,
-    )  # fmt: skip
+    try:
+        version = value._version
+    except RuntimeError:  # made in inference mode
+        version = None
+    try:
+        requires_grad, is_view, nbytes = value.requires_grad, value._is_view(), value.nbytes
+        # a view's node is made anew when its base was changed
+        node = value.grad_fn if requires_grad and not is_view else None
+        one = TensorSnapshot(
+            name, value.shape, value.dtype, _CPU, requires_grad, version, None if node is None else type(node).__name__,
+            id(value), private.storage_address(value), private.data_address(value), nbytes, is_view,
+            value._base.nbytes if is_view else nbytes,
+        )  # fmt: skip
+    except RuntimeError:
+        return _unusual(value, name, level, wanted)
     if level >= SUMMARY:
         wanted.append((one, value, version))
     return one
