@@ -56,6 +56,11 @@ class VirtualMemory:
         self._call = ctypes.PyDLL(None).process_vm_readv
         self._call.restype = ctypes.c_ssize_t
         self._spare: list[_Buffers] = []  # list.pop and list.append are atomic: no lock
+        self._own_process()
+        os.register_at_fork(after_in_child=self._own_process)
+
+    def _own_process(self) -> None:
+        self._process = ctypes.c_int(os.getpid())
 
     def copy(self, pieces: Pieces, total: int) -> bytes | None:
         """See ``Copier``."""
@@ -69,9 +74,8 @@ class VirtualMemory:
         except IndexError:
             buffers = _Buffers(_BUFFER)
         buffers.pieces[: len(pieces)] = pieces
-        # objects of ctypes already: to have numbers converted takes as long as half the call
-        count = ctypes.c_ulong(len(pieces) // 2)
-        done = self._call(ctypes.c_int(os.getpid()), buffers.target, _ONE, buffers.pieces, count, _NO_FLAGS)
+        count = _number(len(pieces) // 2)
+        done = self._call(self._process, buffers.target, _ONE, buffers.pieces, count, _NO_FLAGS)
         copied = buffers.data[:total] if done == total else None
         if total <= _BUFFER:
             self._spare.append(buffers)
@@ -87,7 +91,8 @@ class _Buffers:
         self.pieces: Any = (ctypes.c_size_t * _MOST_NUMBERS)()
 
 
-_ONE, _NO_FLAGS = ctypes.c_ulong(1), ctypes.c_ulong(0)
+_number = cache(ctypes.c_ulong)  # objects of ctypes already: to have numbers converted takes as long as half the call
+_ONE, _NO_FLAGS = _number(1), _number(0)
 
 
 class Pipe:

@@ -104,6 +104,7 @@ _NONE = ObjectSnapshot("NoneType", "None")
 _GONE = Phrase("recording.missing.storage")
 _UNREADABLE = Phrase("recording.missing.memory")
 _CHANGED = Phrase("recording.missing.changed")
+_guards: list[Any] = []  # entered again and again; taken out while in use, since a signal handler may record a call
 
 
 def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> tuple[Snapshot, ...]:
@@ -166,7 +167,11 @@ def copy_elements(wanted: Wanted, sampled: bool) -> int:
         return 0
     plans: list[tuple[TensorSnapshot, torch.Tensor, int | None, tuple[int, ...] | None, int]] = []
     pieces: list[int] = []
-    with private.only_kernels():
+    try:
+        guard = _guards.pop()
+    except IndexError:
+        guard = private.only_kernels()
+    with guard:
         for one, tensor, version in wanted:
             strides, size = tensor.stride(), one.nbytes
             try:
@@ -185,6 +190,7 @@ def copy_elements(wanted: Wanted, sampled: bool) -> int:
                 steps, spread = _pieces(one, tensor, strides, sampled)
                 pieces += spread
                 plans.append((one, tensor, version, steps, sum(spread[1::2])))
+    _guards.append(guard)
     total = sum(pieces[1::2])
     copied = copier.copy(pieces, total) if pieces else b""
     if copied is None and len(plans) > 1:  # where one of them is not there, each is tried alone
