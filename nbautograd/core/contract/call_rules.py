@@ -201,13 +201,13 @@ def _reused(record: CallRecord, forward: CallRecord) -> Iterator[Finding]:
 
 
 def _of_inputs(record: CallRecord, forward: CallRecord) -> list[tuple[int, Snapshot, Snapshot]] | None:
-    """Return (position, gradient, input) for each argument of forward; None where they are not as many."""
-    gradients = list(record.outputs)
-    while len(gradients) > len(forward.inputs) and gradients[-1].type == "NoneType":
+    """Return (position, gradient, input) for each argument by position; None where they are not as many."""
+    gradients, given = list(record.outputs), forward.inputs[: len(forward.inputs) - len(forward.keywords)]
+    while len(gradients) > len(given) and gradients[-1].type == "NoneType":
         gradients.pop()
-    if len(gradients) != len(forward.inputs):
+    if len(gradients) != len(given):
         return None
-    return [(i, *pair) for i, pair in enumerate(zip(gradients, forward.inputs, strict=True))]
+    return [(i, *pair) for i, pair in enumerate(zip(gradients, given, strict=True))]
 
 
 def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
@@ -215,7 +215,8 @@ def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | 
     inputs, needed = input_names(forward), _needed(saver)
     pairs = _of_inputs(record, forward)
     if pairs is None:
-        yield rules.number_of_gradients(_seen(record), len(record.outputs), inputs)
+        by_position = inputs[: len(inputs) - len(forward.keywords)]
+        yield rules.number_of_gradients(_seen(record), len(record.outputs), by_position)
     for i, gradient, given in pairs or ():
         if gradient.type == "NoneType" or (record.function.operation and gradient.type == given.type == "list"):
             continue

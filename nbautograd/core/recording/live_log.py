@@ -412,10 +412,11 @@ def input_names(record: CallRecord) -> tuple[str, ...]:
     function, count = record.function, len(record.inputs)
     code = function.methods.code(record.method)
     if record.method == "forward":
-        return _forward_inputs(function, count)
+        return (*_forward_inputs(function, count - len(record.keywords)), *record.keywords)
     if record.method == "setup_context":  # forward's inputs, then its outputs
         split = min(record.setup_inputs, count)
-        return (*_forward_inputs(function, split), *_forward_outputs(function, count - split))
+        by_position = _forward_inputs(function, split - len(record.keywords))
+        return (*by_position, *record.keywords, *_forward_outputs(function, count - split))
     if record.method == "backward":
         return argument_names(code, count, True, "grad_output")
     return argument_names(code, count, record.method != "vmap", "input")

@@ -124,6 +124,12 @@ class OperationSetupRecorder(SetupRecorder):
         self.links.pop(id(private_ctx.innermost(args[0])), None)
         return super().begin(args, state, frame)
 
+    def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
+        """Return forward's inputs, those by keyword after the others, then its outputs."""
+        _, inputs, *keywords, output = args
+        by_keyword = [value for some in keywords for value in some.values()]
+        return (*inputs, *by_keyword, *(output if type(output) is tuple else (output,)))
+
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: Any) -> None:
         """Tie ctx to the forward before, if these are its outputs."""
         torchs = getattr(type(private_ctx.innermost(args[0])), "_forward_cls", None)
@@ -132,6 +138,8 @@ class OperationSetupRecorder(SetupRecorder):
             private_ctx.watch_materialize_grads(torchs)
         self.forget_another_forward(args[-1], state)
         super().link(record, args, state, frame)
+        record.keywords = tuple([name for some in args[2:-1] for name in some])
+        record.setup_inputs += len(record.keywords)
 
     def leave(self, record: CallRecord, args: tuple[Any, ...], values: Any, state: ThreadState) -> None:
         """Read ctx, whose flags are one for each tensor of a list, and one for what torch adds to the arguments."""

@@ -389,12 +389,14 @@ def recording_wrapper(method: Callable[..., Any], recorder: MethodRecorder) -> C
 
     def run(*given: Any, **named: Any) -> Any:  # by name PyTorch passes only to operations of ``torch.library``:
         __tracebackhide__ = True
-        args = given or tuple(named.values())  # everything, or what has no gradient
+        args = (*given, *named.values()) if named else given  # everything, or what is keyword-only
         state: ThreadState = local.state
         stack = state.stack
         depth = len(stack)
         try:
             record = begin(args, state, _get_frame(1))
+            if named and given and record is not None:
+                record.keywords = tuple(named)
             try:
                 result = method(*given, **named)
             except BaseException as error:

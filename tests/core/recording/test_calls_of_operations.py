@@ -144,6 +144,33 @@ def test_a_forward_that_returns_a_list_is_linked_to_its_setup_context_and_backwa
     nbautograd.uninstrument(parts)
 
 
+def scaled(x: Tensor, power: int = 1, *, by: float, plus: float = 3.0) -> Tensor:
+    return x**power * by + plus
+
+
+def keep(ctx, inputs, keyword_only_inputs, output):
+    ctx.by = keyword_only_inputs["by"]
+
+
+def test_keyword_only_arguments_are_among_the_inputs_of_forward_and_setup_context():
+    op = torch.library.custom_op("nbautograd_recorded::scaled", scaled, mutates_args=())
+    op.register_autograd(lambda ctx, grad: (grad * ctx.by, None), setup_context=keep)
+    nbautograd.instrument(op)
+    op(x_of(1.0), by=2.0).sum().backward()  # torch leaves out what is the default, and fills it in for setup_context
+    op(x_of(1.0), 1, plus=1.0, by=2.0).sum().backward()
+    calls = nbautograd.calls(op)
+    inputs = [[value.name for value in call.inputs] for call in calls if call.method != "backward"]
+    filled = ["x", "power", "by", "plus", "output 0"]
+    assert inputs == [["x", "by"], filled, ["x", "by", "plus"], filled]
+    assert [value.repr for value in calls[4].inputs[1:4]] == ["1", "2.0", "1.0"]
+    assert calls[4].inputs[4].same_as == "output 0"
+    assert [str(value.name) for value in calls[2].outputs] == ["gradient of x", "gradient of power"]
+    assert calls[1].ctx.needs_input_grad == (True, False)
+    assert not [warning for call in calls for warning in call.warnings]
+    assert not api._recorder.errors
+    nbautograd.uninstrument(op)
+
+
 def test_what_is_registered_later_is_recorded():
     op = nbautograd.instrument(defined("later"))
     op(torch.ones(2), 2.0)
