@@ -214,14 +214,76 @@ def test_what_is_taken_from_ctx() -> None:
     assert (found.message_id, line) == ("causes.wrong_saved", "y, _ = ctx.saved_tensors")
 
 
-def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
-    problem = Problem(Counted, (draw(4, 3),))
+def variable(cls, *inputs, position=0):
+    """Return the variable of backward that is found to go wrong for an input."""
+    problem = Problem(cls, inputs)
     with problem.session():
         problem.call()
-        found = wrong_variable(problem, 0)
+        return wrong_variable(problem, position)
+
+
+def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
+    found = variable(Counted, draw(3, 3))  # which of the two sizes belongs there is not known
     assert found is not None
     assert (found.unknown, found.site.text) == (("n",), "g - g.sum(0) / n")
     assert "all but `n` agrees with values and gradients of forward" in str(found.before(1))
+    found = variable(Counted, draw(4, 3))
+    assert found is not None
+    assert (found.site.statement, found.expression) == ("n = g.numel()", "x.shape[0]")
+
+
+class Grouped(Function):
+    """The means of backward are divided by another number than those of forward."""
+
+    @staticmethod
+    def forward(ctx, x, groups):
+        rows = x.reshape(len(x), groups, -1)
+        ctx.groups = groups
+        return (rows - rows.mean(2, keepdim=True)).reshape(x.shape)
+
+    @staticmethod
+    def backward(ctx, g):
+        count = g.shape[2]
+        rows = g.reshape(len(g), ctx.groups, -1)
+        return (rows - rows.sum(2, keepdim=True) / count).reshape(g.shape), None
+
+
+class Gates(Function):
+    """What arrives at one of two products is taken for what arrives at the other."""
+
+    @staticmethod
+    def forward(ctx, x, w, h, u):
+        gi = x @ w
+        gh = h @ u
+        n = torch.tanh(gi * 0.5 + gi.sigmoid() * gh)
+        ctx.save_for_backward(x, w, h, u, gi, gh, n)
+        return n
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, h, u, gi, gh, n = ctx.saved_tensors
+        s = gi.sigmoid()
+        dn = g * (1 - n * n)
+        d_gi = dn * (0.5 + gh * s * (1 - s))
+        d_gh = d_gi * 1
+        return d_gi @ w.t(), x.t() @ d_gi, d_gh @ u.t(), h.t() @ d_gh
+
+
+def test_a_count_is_named_that_should_be_a_size_of_forward() -> None:
+    _, line = first(Grouped, draw(2, 4, 3), 2)
+    assert line == "count = g.shape[2]"
+    found = variable(Grouped, draw(2, 4, 3), 2)
+    assert found is not None
+    assert found.expression == "rows.shape[2]"
+
+
+def test_a_variable_that_is_called_after_what_belongs_there() -> None:
+    inputs = draw(3, 4), draw(4, 5, seed=1), draw(3, 2, seed=2), draw(2, 5, seed=3)
+    _, line = first(Gates, *inputs)
+    assert line == "d_gh = d_gi * 1"
+    found = variable(Gates, *inputs, position=2)
+    assert found is not None
+    assert found.expression == "gh"
 
 
 class Scaled(Function):

@@ -299,11 +299,12 @@ class _Bench:
                 continue  # what only allocates is never wrong by itself
             pool = first.pool(kind, value) if isinstance(value, Tensor) else []
             same = [key for key, tensor in pool if tensor.shape == value.shape and _equal(value, tensor, first.rel)]
-            named = any(self._expression(key)[0] == site.name for key in same)
+            named = any(self._expression(key)[0] in (site.name, _without_prefix(site.name)) for key in same)
             found = None
             if not (same and named):
                 found = self._known(places, number, [item for item in pool if item[0] not in same])
                 found = found or (None if site.from_ctx else self._condition(places, number, value))
+                found = found or (self._number(places, number) if kind == "number" else None)
             if number >= own:
                 right.discard(site.name)
                 right |= {site.name} if same and found is None and (named or not site.from_ctx) else set()
@@ -311,7 +312,8 @@ class _Bench:
                 parts = any(s.name == site.name and not s.assigned for s in self.sites)
                 unknown = None if site.from_ctx else tuple(sorted(site.reads - right - self._modules() - {HELD}))
                 found = replace(found, unknown=unknown, parts=parts)
-            if found is not None and (not same or site.from_ctx or not site.assigned):
+            called_so = found is not None and found.expression == _without_prefix(site.name)
+            if found is not None and (not same or site.from_ctx or not site.assigned or called_so):
                 return found
             earlier = earlier or found  # right as something: what makes another thing of it later may be wrong as well
         return earlier
@@ -343,9 +345,26 @@ class _Bench:
                 return WrongVariable(self.sites[number], key[0], *self._expression(key), False, scaled=True)
         return None
 
+    def _number(self, places: Sequence[_Place], number: int) -> WrongVariable | None:
+        """Try sizes of what forward has in the place of a plain number."""
+        first, *others = places
+        tried: dict[int, bool] = {}
+        for (key, dim), size in first.sizes.items():
+            if size not in tried:
+                self.left -= 1
+                tried[size] = self.left >= 0 and first.mended(number, size)
+            alike = [
+                d for (k, d) in first.sizes if k == key and all(p.sizes[k, d] == p.sizes[key, dim] for p in places)
+            ]
+            if tried[size] and len(alike) == 1 and all(p.mended(number, p.sizes[key, dim]) for p in others):
+                text, line = self._expression(key)
+                size_of = "numel()" if dim is None else f"shape[{dim}]"
+                return WrongVariable(self.sites[number], "value", f"{text}.{size_of}", line, False)
+        return None
+
     def _condition(self, places: Sequence[_Place], number: int, value: Any) -> WrongVariable | None:
         """Turn a condition over where that mends the gradient, at each place."""
-        if not isinstance(value, bool) and value.dtype is not torch.bool:
+        if not isinstance(value, bool) and getattr(value, "dtype", None) is not torch.bool:
             return None
         first = places[0].turned_over(number)
         if first is None or any(p.turned_over(number) is None for p in places[1:]):
@@ -440,10 +459,22 @@ class _Place:
         for number, value in here.items():
             if self.bench.sites[number].condition and not isinstance(value, Tensor):
                 found.append((number, bool(value), "value"))
+            elif isinstance(value, (int, float)):
+                found.append((number, value, "number"))
             elif isinstance(value, Tensor) and value.numel():
                 moves = not isinstance(there.get(number), Tensor) or not torch.equal(value, there[number])
                 found.append((number, value, "gradient" if moves else "value"))
         return found
+
+    @cached_property
+    def sizes(self) -> dict[tuple[Key, int | None], int]:
+        """The sizes of the inputs and variables of forward along each dimension, and their numbers of elements."""
+        held = {key: t for key, t in self.candidates.items() if key[0] == "value"}
+        named = {key: t for key, t in held.items() if self.bench._expression(key)[0].isidentifier()}
+        found: dict[tuple[Key, int | None], int] = {
+            (key, d): n for key, t in named.items() for d, n in enumerate(t.shape)
+        }
+        return found | {(key, None): t.numel() for key, t in named.items()}
 
     def pool(self, kind: str, value: Tensor) -> list[tuple[Key, Tensor]]:
         """Return what may belong in the place of a variable: of its kind and number of elements, each tensor once."""
@@ -545,6 +576,11 @@ class _Place:
 
     def _right(self, gradients: Sequence[Any], which: int) -> bool:
         return agree_relative(gradients[which], self.right[which], self.rel)
+
+
+def _without_prefix(name: str) -> str:
+    """Return what a gradient is called after: ``scores`` of ``d_scores``, ``grad_scores`` and ``gscores``."""
+    return re.sub(r"^(grad|d|g)_?", "", name)
 
 
 def _helpers(one: Method) -> dict[str, Method]:
