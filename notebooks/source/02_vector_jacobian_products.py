@@ -12,7 +12,7 @@
 #     course: "02"
 #     title_en: Vector-Jacobian products and the linear layer
 #     title_zh: 向量-雅可比积与线性层
-#     minutes: 45
+#     minutes: 50
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -26,11 +26,12 @@
 # - derive the backward of a matrix product from its indices, and check it by shapes;
 # - handle an optional bias and `ctx.needs_input_grad`;
 # - undo broadcasting: sum over the axes along which forward repeated;
-# - name two tests that a wrong backward passes by luck: square matrices, and an upstream gradient of ones.
+# - name two tests that a wrong backward passes by luck: square matrices, and an upstream gradient of ones;
+# - train a network whose only layers are yours.
 #
-# **You need** notebook 01. **Time**: about 45 minutes. Wherever it says **Predict**, decide before you run the cell.
+# **You need** notebook 01. **Time**: about 50 minutes. Wherever it says **Predict**, decide before you run the cell.
 
-# %% [markdown] lang="zh" pair="intro" of="7be8c4a0"
+# %% [markdown] lang="zh" pair="intro" of="89d5b8bb"
 # # 02 · 向量-雅可比积与线性层
 #
 # `backward` 从来见不到雅可比矩阵。到它手里的只有一个张量 `grad_output`；它算出这个张量与雅可比矩阵的乘积，再交给上一级——矩阵本身却不必造出来。这一课讲的就是这个乘积，以及几乎每个网络都离不开的线性层。
@@ -41,9 +42,10 @@
 # - 从下标出发推导矩阵乘积的反向传播，再用形状核对；
 # - 正确处理可选的偏置和 `ctx.needs_input_grad`；
 # - 撤销广播：沿 forward 复制过的那些轴求和；
-# - 指出两种会让错误的 backward 侥幸过关的测试：方阵，以及全为 1 的上游梯度。
+# - 指出两种会让错误的 backward 侥幸过关的测试：方阵，以及全为 1 的上游梯度；
+# - 训练一个网络，它的层全是你自己写的。
 #
-# **预备知识**：01。**用时**：约 45 分钟。看到**先猜一猜**，请先拿定主意再运行单元格。
+# **预备知识**：01。**用时**：约 50 分钟。看到**先猜一猜**，请先拿定主意再运行单元格。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -52,6 +54,9 @@ import importlib.util
 if importlib.util.find_spec("nbautograd") is None:
     get_ipython().run_line_magic("pip", "install -q nbautograd")
 
+import math
+
+import matplotlib.pyplot as plt
 import torch
 from torch.autograd import Function
 
@@ -1416,8 +1421,86 @@ class Add(Function):
                 grad_b = grad_b.sum(k, keepdim=True)
         return grad_output, grad_b
 
+# %% [markdown] lang="en" pair="layers-learn"
+# ## 9. Your layers learn
+#
+# Three spiral arms, and a network of two layers, both yours: `LinearFunction`, a $\tanh$ between. Everything that its weights will know arrives through the `backward` that you wrote.
+#
+# Beside it the same network with one line of the backward changed. Where the second layer has to hand $g\,W^\top$ to the first, it hands on $g\,B$, with a matrix $B$ of random numbers that has nothing to do with $W$. **Predict.** What does the loss of that one do?
+
+# %% [markdown] lang="zh" pair="layers-learn" of="30b200a0"
+# ## 9. 你的层在学习
+#
+# 三条旋臂，一个两层的网络，两层都是你写的 `LinearFunction`，中间夹一个 $\tanh$。权重将来学到的一切，都要经过你写的 `backward` 才能到达。
+#
+# 旁边是同一个网络，只是 backward 改了一行：第二层本该把 $g\,W^\top$ 交给第一层，现在交的却是 $g\,B$，其中 $B$ 是一个随机矩阵，与 $W$ 毫无关系。**先猜一猜**：它的损失会怎样？
+
+# %%
+draw = torch.Generator().manual_seed(0)
+radius = torch.rand(3, 60, generator=draw).sqrt()
+angle = 2 * math.pi / 3 * torch.arange(3)[:, None] + 4 * radius
+points = 3 * torch.stack([radius * angle.cos(), radius * angle.sin()], -1).reshape(-1, 2)
+points += 0.06 * torch.randn(points.shape, generator=draw)
+arms = torch.arange(3).repeat_interleave(60)
+B = torch.randn(3, 64, generator=draw)
+
+
+class Another(LinearFunction):
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input, *others = LinearFunction.backward(ctx, grad_output)
+        return grad_output @ B, *others
+
+
+def network(weights, last, x):
+    return last(torch.tanh(LinearFunction.apply(x, *weights[:2])), *weights[2:])
+
+
+def train(last, steps=200, rate=0.5):
+    torch.manual_seed(0)
+    weights = [2 * torch.randn(2, 64), torch.randn(64), torch.randn(64, 3) / 8, torch.zeros(3)]
+    weights, losses = [w.requires_grad_() for w in weights], []
+    for _ in range(steps):
+        loss = torch.nn.functional.cross_entropy(network(weights, last, points), arms)
+        losses.append(loss.item())
+        slopes = torch.autograd.grad(loss, weights)
+        weights = [(w - rate * slope).detach().requires_grad_() for w, slope in zip(weights, slopes, strict=True)]
+    return weights, losses
+
+
+grid = torch.stack(torch.meshgrid(torch.linspace(-3.4, 3.4, 120), torch.linspace(-3.4, 3.4, 120), indexing="xy"), -1)
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+for axis, last, name in ((axes[0], LinearFunction.apply, "g Wᵀ"), (axes[1], Another.apply, "g B, random")):
+    weights, losses = train(last)
+    with torch.no_grad():
+        regions = network(weights, last, grid.reshape(-1, 2)).argmax(1).reshape(120, 120)
+    axis.contourf(grid[..., 0], grid[..., 1], regions, levels=[-0.5, 0.5, 1.5, 2.5], alpha=0.3)
+    axis.scatter(points[:, 0], points[:, 1], c=arms, s=8)
+    axis.set(title=name, xticks=[], yticks=[], aspect="equal")
+    axes[2].semilogy(losses, label=name)
+    print(f"{name:>12}: loss {losses[0]:.3f} -> {losses[-1]:.4f}")
+axes[2].set(xlabel="step", ylabel="loss")
+axes[2].legend()
+plt.show()
+
+# %% [markdown] lang="en" pair="feedback"
+# Your layers tell the arms apart. So do the others: this is **feedback alignment** (Lillicrap, Cownden, Tweed and Akerman, *Nature Communications* 2016), found by people who asked whether a brain could do without $W^\top$. The last layer gets its true gradient and learns to make use of whatever the first one offers.
+#
+# As a learning rule that is remarkable. As the gradient of this network it is wrong, and no curve says so. A check does:
+
+# %% [markdown] lang="zh" pair="feedback" of="0b0fbe57"
+# 你的层把三条旋臂分开了。另一个网络也分开了：这叫**反馈对齐**（feedback alignment；Lillicrap、Cownden、Tweed 与 Akerman，*Nature Communications* 2016），提出它的人想知道，大脑没有 $W^\top$ 行不行。最后一层得到的是真正的梯度，它会学着利用第一层给它的任何东西。
+#
+# 作为学习规则，这很了不起；作为这个网络的梯度，它是错的，而没有哪条曲线会告诉你。检查会：
+
+# %%
+x, w, b = torch.randn(2, 64, dtype=torch.float64), torch.randn(64, 3, dtype=torch.float64), torch.zeros(3).double()
+B = B.double()
+for last in (LinearFunction, Another):
+    print(last.__name__, nbautograd.gradcheck(last, tuple(t.requires_grad_() for t in (x, w, b))).verdict)
+
 # %% [markdown] lang="en" pair="forgives"
-# ## 9. What autograd forgives
+# ## 10. What autograd forgives
 #
 # Two slips that are none, since the engine mends them:
 #
@@ -1428,8 +1511,8 @@ class Add(Function):
 #
 # **What to keep.** `backward` gets $g$ in the shape of the output and returns $g\,J$ in the shape of the input. Derive by indices, check by shapes, test with sizes that differ and a random upstream gradient.
 
-# %% [markdown] lang="zh" pair="forgives" of="ea5c6c74"
-# ## 9. autograd 会原谅什么
+# %% [markdown] lang="zh" pair="forgives" of="3046b165"
+# ## 10. autograd 会原谅什么
 #
 # 有两种疏忽其实不算错，引擎会替你补上：
 #

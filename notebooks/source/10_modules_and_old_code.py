@@ -12,7 +12,7 @@
 #     course: "10"
 #     title_en: Modules and old code
 #     title_zh: 模块与旧代码
-#     minutes: 40
+#     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -23,14 +23,14 @@
 # **After it you can**
 #
 # - say which of Function, functional and module to write;
-# - put a Function of your own into a module that saves, loads and converts;
+# - put a Function of your own into a module that saves, loads and converts, and train it with an optimizer of torch's;
 # - read a Function from 2017 and write it for today;
 # - find the slips in an old module, some of which never were right;
 # - look at an error and name the API that died.
 #
-# **You need** notebooks 01 and 02. **Time**: about 40 minutes.
+# **You need** notebooks 01 and 02. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="1b9f37ea"
+# %% [markdown] lang="zh" pair="intro" of="008c87bd"
 # # 10 · 模块与旧代码
 #
 # Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。两件事归根到底都是：弄清什么东西归谁管。
@@ -38,12 +38,12 @@
 # **学完之后，你能够**
 #
 # - 判断该写 Function、函数式接口还是模块；
-# - 把自己的 Function 放进模块，能保存、能加载、能转换；
+# - 把自己的 Function 放进模块，能保存、能加载、能转换，并用 torch 的优化器训练它；
 # - 读懂 2017 年的 Function，并改写成今天的样子；
 # - 找出旧模块里的毛病，其中有的从来就没对过；
 # - 看到报错，就能说出是哪个 API 不在了。
 #
-# **预备知识**：01、02。**用时**：约 40 分钟。
+# **预备知识**：01、02。**用时**：约 45 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -52,6 +52,9 @@ import importlib.util
 if importlib.util.find_spec("nbautograd") is None:
     get_ipython().run_line_magic("pip", "install -q nbautograd")
 
+import math
+
+import matplotlib.pyplot as plt
 import torch
 from torch import nn
 from torch.autograd import Function
@@ -425,6 +428,63 @@ class Linear(Function):
             f"input_features={self.input_features}, output_features={self.output_features}, "
             f"bias={self.bias is not None}"
         )
+
+# %% [markdown] lang="en" pair="module-learns"
+# ### It learns
+#
+# The spiral arms of notebook 02 again. There every weight was carried from step to step by hand; now modules own them, and an optimizer finds them by itself: those that are registered. In the second network the first layer's weight is a plain tensor, as `plain` was above.
+#
+# **Predict.** Its gradient arrives all the same, in every step. What becomes of the loss?
+
+# %% [markdown] lang="zh" pair="module-learns" of="b57b6f52"
+# ### 它在学习
+#
+# 还是第 02 课的旋臂。那时每个权重都要亲手从这一步带到下一步；现在权重归模块所有，优化器自己就能找到——前提是登记过。第二个网络里，第一层的权重是一个普通张量，就像上面的 `plain`。
+#
+# **先猜一猜。** 它的梯度每一步照样到达。损失会怎样？
+
+# %%
+draw = torch.Generator().manual_seed(0)
+radius = torch.rand(3, 60, generator=draw).sqrt()
+angle = 2 * math.pi / 3 * torch.arange(3)[:, None] + 4 * radius
+points = 3 * torch.stack([radius * angle.cos(), radius * angle.sin()], -1).reshape(-1, 2)
+points += 0.06 * torch.randn(points.shape, generator=draw)
+arms = torch.arange(3).repeat_interleave(60)
+
+
+class Homeless(Linear):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        weight = self.weight.detach().requires_grad_()
+        del self.weight
+        self.weight = weight  # no nn.Parameter: nobody registers it
+
+
+plt.figure(figsize=(6, 2.8), layout="constrained")
+for kind in (Linear, Homeless):
+    torch.manual_seed(0)
+    net = nn.Sequential(kind(2, 64), nn.Tanh(), Linear(64, 3))
+    optimizer, before, losses = torch.optim.Adam(net.parameters(), lr=0.05), net[0].weight.clone(), []
+    for _ in range(200):
+        loss = nn.functional.cross_entropy(net(points), arms)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    gradient, moved = net[0].weight.grad.abs().max().item(), (net[0].weight - before).abs().max().item()
+    plt.semilogy(losses, label=kind.__name__)
+    print(f"{kind.__name__:>8}: {len(list(net.parameters()))} parameters, loss {losses[0]:.2f} -> {losses[-1]:.3f}")
+    print(f"          first weight: |gradient| up to {gradient:.2g}, moved by up to {moved:.2g}")
+plt.xlabel("step")
+plt.ylabel("loss")
+plt.legend()
+plt.show()
+
+# %% [markdown] lang="en" pair="homeless"
+# A gradient that nobody uses. Worse, `zero_grad` does not know the tensor either, so its `.grad` is the sum over all steps. The loss goes down, as the other layer learns what it can.
+
+# %% [markdown] lang="zh" pair="homeless" of="da352915"
+# 一个没有人用的梯度。更糟的是，`zero_grad` 也不认识这个张量，所以它的 `.grad` 是所有步骤之和。损失还是在下降，因为另一层在尽力而为。
 
 # %% [markdown] lang="en" pair="legacy"
 # ## 2. A Function from 2017

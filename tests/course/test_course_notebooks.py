@@ -32,6 +32,8 @@ CLAIMS = {
     "02_vector_jacobian_products": (
         ("PrintingLinear.apply(A, B)", r"grad_weight= tensor\(\[\[2., 2., 2.\],\s+\[4., 4., 4.\]\]"),
         ("PrintingLinear.apply(A, B)", r"grad_bias= None"),
+        ("class Another", r"g Wᵀ: loss 0\.93\d -> 0\.0\d+\s+g B, random: loss 0\.93\d -> 0\.0"),
+        ("(LinearFunction, Another)", r"LinearFunction right\s+Another wrong"),
     ),
     "03_checking_gradients": (
         ("torch.autograd.gradcheck(NoTranspose.apply, (same, w))", r"torch: True"),
@@ -57,6 +59,8 @@ CLAIMS = {
     ),
     "10_modules_and_old_code": (
         ("OldTranspose(0, 1)", r"Legacy autograd function with non-static forward method is deprecated"),
+        ("class Homeless", r"4 parameters, loss \S+ -> 0\.00"),
+        ("class Homeless", r"3 parameters, loss \S+ -> 0\.[2-9].*\s+.*moved by up to 0\s"),
         ("notes_of_2017()(4, 3)", r"cannot assign parameters before Module.__init__\(\) call"),
     ),
     "11_code_that_is_not_pytorch": (
