@@ -34,6 +34,7 @@ export interface Thumbnail {
   name: string;
   shape: number[];
   sampled: boolean;
+  pooling: import("./states").Pooling | null;
 }
 
 /** The picture of a graph under its name; without a layout where it is too large. */
@@ -100,7 +101,7 @@ def document_types() -> str:
 
 def state_types() -> str:
     """Return the types of states and answers as ``views.to_json`` writes them."""
-    drawn = (to_json.Packed, layout.Line, layout.Box, layout.Path, layout.Layout)
+    drawn = (to_json.Packed, to_json.Pooling, layout.Line, layout.Box, layout.Path, layout.Layout)
     own = [cls for cls in vars(states).values() if isinstance(cls, type) and cls.__module__ == states.__name__]
     head = "// Written by frontend/generate.py from nbautograd/widgets/states.py: what views/to_json.py makes of it."
     parts = (

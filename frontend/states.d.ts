@@ -11,6 +11,15 @@ export interface Packed {
   buffer: DataView;
 }
 
+/** Elements under each cell of a small heat map: how many rows and columns, between which numbers; in words. */
+export interface Pooling {
+  rows: number;
+  cols: number;
+  low: Packed;
+  high: Packed;
+  words: string;
+}
+
 /** One line of text in a box. */
 export interface Line {
   text: string;
@@ -197,6 +206,7 @@ export interface GradientState {
   thumbnail: Packed | null;
   exact: boolean;
   sampled: boolean;
+  pooling: Pooling | null;
 }
 
 /** A node of the graph, what it keeps and the gradient that arrived. */

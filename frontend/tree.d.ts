@@ -139,6 +139,7 @@ export interface Thumbnail {
   name: string;
   shape: number[];
   sampled: boolean;
+  pooling: import("./states").Pooling | null;
 }
 
 /** The picture of a graph under its name; without a layout where it is too large. */

@@ -6,6 +6,14 @@ import { index, number, shape } from "./formats.js";
 import { thumbnail, thumbnailWidth } from "./heatmap.js";
 
 /** @typedef {import("./types").Page} Page */
+/**
+ * @typedef {object} Named
+ * @property {string} name
+ * @property {number[]} shape
+ * @property {boolean} exact
+ * @property {boolean} sampled
+ * @property {import("./states").Pooling | null} pooling
+ */
 
 /**
  * @param {Page} page
@@ -24,17 +32,19 @@ export function gradientView(page, name, gradient) {
 }
 
 /**
- * A small heat map of a tensor whose cells say which element they show, or how many.
+ * A small heat map of a tensor whose cells say which element they show, or between which numbers those under it lie.
  * @param {Page} page
  * @param {string} alt
  * @param {import("./states").Packed} packed
- * @param {{name: string, shape: number[], exact: boolean, sampled: boolean}} tensor
+ * @param {Named} tensor
  */
-export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled }) {
+export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled, pooling }) {
   const [rows, cols] = packed.shape;
+  const under = pooling && underCells(page, name, sizes, cols, pooling);
   /** @param {number} cell @param {number} value */
   function say(cell, value) {
     if (exact) return `${name}${index(unravel(cell, sizes))} = ${number(value)}`;
+    if (under) return under(cell, value);
     const part = Math.floor(cell / cols) + 1;
     return page.t(sampled ? "cell_sampled" : "cell_pooled", {
       value: number(value),
@@ -43,5 +53,33 @@ export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled
     });
   }
   const grid = { rows, cols, values: numbers(packed) };
-  return thumbnail(page, grid, thumbnailWidth(rows, cols, exact), alt, { say });
+  const drawn = thumbnail(page, grid, thumbnailWidth(rows, cols, exact), alt, { say });
+  return pooling ? el("div", null, drawn, el("div", "faint stats", pooling.words)) : drawn;
+}
+
+/**
+ * @param {Page} page
+ * @param {string} name
+ * @param {number[]} sizes
+ * @param {number} cols of cells
+ * @param {import("./states").Pooling} pooling
+ * @returns {(cell: number, value: number) => string} which elements lie under a cell, and between which numbers
+ */
+function underCells(page, name, sizes, cols, { rows: high, cols: wide, low: least, high: most }) {
+  const leading = sizes.slice(0, -1),
+    across = sizes[sizes.length - 1],
+    down = leading.reduce((product, size) => product * size, 1);
+  const [lows, highs] = [numbers(least), numbers(most)];
+  /** @param {number} row @param {number} col */
+  const at = (row, col) =>
+    index([...unravel(Math.min(row, down - 1), leading), Math.min(col, across - 1)]);
+  return (cell, value) => {
+    const [row, col] = [Math.floor(cell / cols) * high, (cell % cols) * wide];
+    return page.t(Number.isNaN(value) ? "cell_range_nan" : "cell_range", {
+      first: name + at(row, col),
+      last: at(row + high - 1, col + wide - 1),
+      low: number(lows[cell]),
+      high: number(highs[cell]),
+    });
+  };
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,26 +50,54 @@ def _moments(numbers: Array) -> dict[str, float]:
     return {"mean": mean, "std": std, "norm": float(np.sqrt(np.dot(scaled, scaled))) * scale}
 
 
-def thumbnail(array: Array, side: int = SIDE) -> Array:
-    """The array as a picture of at most ``side`` x ``side``: rows x columns, each cell the entry of largest size in it.
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Between which numbers the elements under each cell of a thumbnail lie.
 
-    Dimensions before the last are joined into rows; a vector is one row; a scalar one cell. Signs are kept; for a
-    complex array it is the absolute values.
+    Attributes:
+        rows, cols: how many a cell stands for; at the end it may be fewer.
+        low, high: smallest and largest element that is not NaN; NaN where all are.
+    """
+
+    rows: int
+    cols: int
+    low: Array
+    high: Array
+
+
+def pictured(array: Array, side: int = SIDE) -> dict[str, Any]:
+    """Fields of a TensorSummary: a thumbnail of at most ``side`` x ``side`` cells, and their ranges where it is pooled.
+
+    Dimensions before the last are joined into rows; a vector is one row; a scalar one cell. Each cell shows the element
+    of largest size in it with its sign, or NaN where there is any; a complex array is shown by absolute values.
+
+    Example:
+        >>> import numpy as np
+        >>> from nbautograd.core.statistics import pictured
+        >>> fields = pictured(np.array([[1.0, -3.0, 2.0, 0.5]]), 2)
+        >>> fields["thumbnail"].tolist(), fields["ranges"].low.tolist(), fields["ranges"].high.tolist()
+        ([[-3.0, 2.0]], [[-3.0, 0.5]], [[1.0, 2.0]])
     """
     real = np.abs(array) if np.iscomplexobj(array) else array
-    sheet = np.atleast_2d(real).astype(np.float64, copy=True)
+    sheet = np.atleast_2d(real)
     sheet = sheet.reshape(-1, sheet.shape[-1]) if sheet.size else sheet.reshape(0, 0)
-    return _pool(_pool(sheet, side).T, side).T
+    rows, cols = (-(-size // side) for size in sheet.shape)
+    if max(rows, cols) <= 1:
+        return {"thumbnail": sheet.astype(np.float64)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a cell of nothing but NaN is no mistake
+        low, high = (_pool(extreme, sheet, rows, cols) for extreme in (np.fmin, np.fmax))
+    cells = np.where(np.abs(high) >= np.abs(low), high, low)
+    if sheet.dtype.kind == "f":
+        cells[_pool(np.logical_or, np.isnan(sheet), rows, cols) > 0] = np.nan
+    return {"thumbnail": cells, "ranges": Ranges(rows, cols, low, high)}
 
 
-def _pool(sheet: Array, side: int) -> Array:
-    """Rows pooled to at most ``side``; a cell with a NaN shows NaN."""
-    rows = sheet.shape[0]
-    if rows <= side:
-        return sheet
-    edges = np.linspace(0, rows, side + 1).astype(int)[:-1]
-    top, bottom = np.maximum.reduceat(sheet, edges, axis=0), np.minimum.reduceat(sheet, edges, axis=0)
-    return np.where(np.abs(top) >= np.abs(bottom), top, bottom)  # NaN is in both, and no size is as large as it
+def _pool(extreme: np.ufunc, sheet: Array, rows: int, cols: int) -> Array:
+    """Reduce blocks of so many rows and columns to one number each."""
+    for axis, step in enumerate((rows, cols)):
+        sheet = extreme.reduceat(sheet, range(0, sheet.shape[axis], step), axis=axis)
+    return sheet.astype(np.float64)
 
 
 def shown(array: Array) -> tuple[Any, ...] | None:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from nbautograd.core.display import Displayable, Phrase
-from nbautograd.core.statistics import shown, statistics, thumbnail
+from nbautograd.core.statistics import Ranges, pictured, shown, statistics
 
 LARGEST_REPR = 120
 
@@ -37,6 +37,7 @@ class TensorSummary(Displayable):
         sampled: how many elements the statistics come from where they are a sample, from first to last; else 0.
         thumbnail: array of at most 32x32 (rows x columns), pooled by the entry of largest size; of a
             sample its runs below each other; None when not known.
+        ranges: what lies under each of its cells, where they stand for several elements; else None.
         values: all elements in row-major order when there are at most 64, for showing them; else None.
         reason: why values are missing: a sentence (``str`` of it), or torch's own words; None when they are not.
     """
@@ -58,6 +59,7 @@ class TensorSummary(Displayable):
     zeros: int | None = None
     sampled: int = 0
     thumbnail: np.ndarray[Any, Any] | None = field(default=None, compare=False)
+    ranges: Ranges | None = field(default=None, compare=False)
     values: tuple[Any, ...] | None = None
     reason: Phrase | str | None = None
 
@@ -157,7 +159,7 @@ def metadata(tensor: torch.Tensor) -> dict[str, Any]:
 
 def from_array(array: np.ndarray[Any, Any], described: Mapping[str, Any]) -> TensorSummary:
     """A summary from the fields of ``metadata`` and all elements as an array."""
-    return TensorSummary(**described, **statistics(array), thumbnail=thumbnail(array), values=shown(array))
+    return TensorSummary(**described, **statistics(array), **pictured(array), values=shown(array))
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:

@@ -219,7 +219,7 @@ class _Run:
             with self.problem.session():
                 self._differentiate(given)
             return CallLog()
-        with self.problem.session(recorded=True), recording(self.cls) as log:
+        with self.problem.session(recorded=True), recording(self.cls, level="pooled") as log:
             self._differentiate(given)
         return CallLog(log.calls, log.dropped, log.engine, log.problems)
 

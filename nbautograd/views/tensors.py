@@ -61,6 +61,13 @@ def oddities(tensor: TensorSummary) -> tuple[str, ...]:
     return tuple(found)
 
 
+def pooling(tensor: TensorSummary) -> str:
+    """Say how many elements a cell of the thumbnail stands for; nothing where it shows each."""
+    if tensor.ranges is None:
+        return ""
+    return messages.text("views.panel.pooled", rows=tensor.ranges.rows, cols=tensor.ranges.cols)
+
+
 def remarks(value: Value) -> str:
     """List other facts of a tensor: ``requires grad``, ``same object as input 0``."""
     words = []

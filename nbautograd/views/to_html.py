@@ -46,7 +46,7 @@ from nbautograd.views.document import (
 from nbautograd.views.heatmap import thumbnail
 from nbautograd.views.heatmap.panels import panels
 from nbautograd.views.markup import Markup, escape, join, picture, prose, tag
-from nbautograd.views.tensors import contents
+from nbautograd.views.tensors import contents, pooling
 from nbautograd.views.words import counted, dedented
 
 LINE = f"1px solid {theme.LINE_ON_ANY}"
@@ -60,6 +60,7 @@ CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-si
 WRAPPED = "white-space:pre-wrap;overflow-x:auto"  # on paper nothing scrolls
 LONG = 30  # characters of a name; a longer one is written over several lines
 NARROW = "display:inline-block;max-width:14em;white-space:normal;overflow-wrap:break-word;vertical-align:top"
+NOTE = f"min-width:90px;white-space:normal;font-size:0.85em;{FAINT}"
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
 STEP = 18  # pixels that a row inside another is moved to the right
@@ -266,7 +267,8 @@ def _thumbnail(value: Value) -> Markup:
     if tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2:
         return Markup("")
     alt = messages.text("views.tensor.thumb", name=value.name, contents=contents(tensor))
-    return picture(thumbnail(np.asarray(tensor.thumbnail)), alt, {"style": "display:block;max-width:48px"})
+    drawn = picture(thumbnail(np.asarray(tensor.thumbnail)), alt, {"style": "display:block;max-width:48px"})
+    return join((drawn, tag("div", {"style": NOTE}, words) if (words := pooling(tensor)) else None))
 
 
 def _series(block: Series, room: Room) -> Markup:

@@ -17,9 +17,10 @@ import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.display import plain
+from nbautograd.core.values import TensorSummary
 from nbautograd.views.document import Block, Document, Drawing, Heatmaps, PageOnly, Series, Span, Thumbnail
 from nbautograd.views.layout import layout
-from nbautograd.views.tensors import contents
+from nbautograd.views.tensors import contents, pooling
 
 MOST_NODES = 300  # of a graph that is drawn in a document
 NOT_FOR_PAGES = ("plain", "in_text", "cut", "budget", "attribute")  # fields that only writers of stored reports read
@@ -46,6 +47,32 @@ def array(values: Any, dtype: Dtype = "float64") -> Packed:
     """
     packed = np.ascontiguousarray(np.real(values), dtype=np.dtype(dtype).newbyteorder("<"))
     return Packed(dtype, np.shape(values), packed.tobytes())
+
+
+def small(values: np.ndarray[Any, Any]) -> Packed:
+    """Return an array in half the bytes, unless some of its numbers would become zero or infinite by that."""
+    with np.errstate(over="ignore", under="ignore"):
+        half = np.real(values).astype(np.float32)
+    near = np.allclose(half.astype(np.float64), np.real(values), rtol=1e-6, atol=0, equal_nan=True)
+    return array(values, "float32" if near else "float64")
+
+
+@dataclasses.dataclass(frozen=True)
+class Pooling:
+    """Elements under each cell of a small heat map: how many rows and columns, between which numbers; in words."""
+
+    rows: int
+    cols: int
+    low: Packed
+    high: Packed
+    words: str
+
+
+def pooling_of(tensor: TensorSummary) -> Pooling | None:
+    """Return what the cells of a tensor's thumbnail stand for, None where each is one element or that is not known."""
+    if (found := tensor.ranges) is None:
+        return None
+    return Pooling(found.rows, found.cols, small(found.low), small(found.high), pooling(tensor))
 
 
 def matrix(thumbnail: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -117,11 +144,12 @@ def _thumbnail(part: Thumbnail) -> dict[str, Any] | None:
     return {
         "kind": "thumbnail",
         "alt": alt,
-        "array": to_json(array(numbers, "float32")),
+        "array": to_json(small(numbers)),
         "exact": numbers.size == tensor.numel,
         "name": str(part.value.name),
         "shape": list(tensor.shape),
         "sampled": bool(tensor.sampled),
+        "pooling": to_json(pooling_of(tensor)),
     }
 
 

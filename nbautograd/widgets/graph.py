@@ -21,7 +21,7 @@ from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, layout
 from nbautograd.views.layout.columns import WIDE
 from nbautograd.views.tensors import contents
-from nbautograd.views.to_json import array, matrix
+from nbautograd.views.to_json import array, matrix, pooling_of, small
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import call_state
 from nbautograd.widgets.states import (
@@ -117,9 +117,10 @@ def _gradient(summary: Any, thumbnails: bool) -> GradientState | None:
         shape=summary.shape,
         norm=plain(summary.norm),
         contents=contents(summary),
-        thumbnail=array(matrix(summary.thumbnail), "float32") if drawn else None,
+        thumbnail=small(matrix(summary.thumbnail)) if drawn else None,
         exact=bool(drawn) and summary.thumbnail.size == summary.numel,
         sampled=bool(summary.sampled),
+        pooling=pooling_of(summary) if drawn else None,
     )
 
 

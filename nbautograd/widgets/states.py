@@ -13,7 +13,7 @@ from typing import Literal
 from nbautograd.core.checking.block import BlockVerdict
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout
-from nbautograd.views.to_json import Packed
+from nbautograd.views.to_json import Packed, Pooling
 
 Figure = float | str | tuple[float | str, float | str] | None  # "nan", "inf", "-inf" are words, complex numbers pairs
 Pair = tuple[int, int]
@@ -226,6 +226,7 @@ class GradientState:
     thumbnail: Packed | None
     exact: bool
     sampled: bool
+    pooling: Pooling | None
 
 
 @dataclass(frozen=True, kw_only=True)

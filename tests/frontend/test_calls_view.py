@@ -107,7 +107,7 @@ def test_the_cell_under_the_pointer_says_its_value(show: Any, samples: Any) -> N
     expect(tip).to_have_count(0)
 
 
-def test_a_large_tensor_is_pooled_and_a_sample_says_so(show: Any) -> None:
+def test_a_sample_says_so(show: Any) -> None:
     with nbautograd.recording(Halved) as log:
         Halved.apply(torch.arange(10_000.0).reshape(100, 100).requires_grad_()).sum().backward()
     page = show(log)
@@ -115,7 +115,7 @@ def test_a_large_tensor_is_pooled_and_a_sample_says_so(show: Any) -> None:
     picture.hover(position={"x": 3, "y": 3})
     expect(page.locator(".thumb .tip:visible")).to_contain_text("of the sample, largest here: ")
     page.get_by_role("img", name=re.compile("grad_output")).first.hover(position={"x": 3, "y": 3})
-    expect(page.locator(".thumb .tip:visible")).to_contain_text("largest here: 1.0")
+    expect(page.locator(".thumb .tip:visible")).to_have_text("grad_output[0,0] to [3,3]: from 1.0 to 1.0")
 
 
 def test_a_value_met_before_is_named_not_drawn_again(show: Any, samples: Any) -> None:
@@ -226,3 +226,51 @@ def test_the_number_of_a_late_call_is_legible(show: Any, samples: Any) -> None:
 def test_a_few_calls_have_no_trend(show: Any, samples: Any) -> None:
     page = show(samples.calls())
     expect(page.locator(".trends")).to_have_count(0)
+
+
+def large() -> CallLog:
+    """The calls of a report on inputs of 60,000 elements, one of which is far off and one NaN."""
+    x = torch.linspace(-1, 1, 60_000, dtype=torch.float64).reshape(200, 300)
+    x[17, 41], x[100, 200] = 1000.0, float("nan")
+    return nbautograd.inspect(Halved, x.requires_grad_()).calls
+
+
+def colour_at(picture: Any, row: float, col: float) -> list[int]:
+    return list(picture.evaluate(
+        """(canvas, [row, col]) => [...canvas.getContext("2d").getImageData(
+             Math.floor((col + 0.4) * canvas.width / 30), Math.floor((row + 0.6) * canvas.height / 29), 1, 1).data]""",
+        [row, col],
+    ))  # fmt: skip
+
+
+def test_of_a_large_tensor_each_cell_says_the_range_under_it(show: Any) -> None:
+    page = show(large())
+    inputs = page.locator("section", has_text="inputs").first
+    expect(inputs).to_contain_text("each cell shows the largest of 7 × 10 entries")
+    expect(inputs).to_contain_text("1 NaN")
+    expect(inputs).not_to_contain_text("of a sample")
+    picture = inputs.get_by_role("img").first
+    box = picture.bounding_box()
+    tip = page.locator(".thumb .tip:visible")
+
+    def point(row: int, col: int) -> None:
+        picture.hover(position={"x": (col + 0.5) * box["width"] / 30, "y": (row + 0.5) * box["height"] / 29})
+
+    point(2, 4)
+    expect(tip).to_have_text(re.compile(r"^x\[14,40\] to \[20,49\]: from -0\.\d+ to 1000\.0$"))
+    point(14, 20)
+    expect(tip).to_have_text(
+        re.compile(r"^x\[98,200\] to \[104,209\]: NaN among them, the others from -0\.\d+ to 0\.\d+$")
+    )
+    point(28, 29)
+    expect(tip).to_have_text(re.compile(r"^x\[196,290\] to \[199,299\]: from 0\.9\d+ to 1\.0$"))
+
+
+def test_one_element_far_off_hides_no_other(show: Any) -> None:
+    page = show(large())
+    page.mouse.move(0, 0)
+    picture = page.locator("section", has_text="inputs").first.get_by_role("img").first
+    low, middle, far, nan = (colour_at(picture, *at) for at in ((0, 0), (14, 3), (2, 4), (14, 20)))
+    assert low != middle
+    assert far != colour_at(picture, 2, 5)
+    assert nan not in (low, middle, far)

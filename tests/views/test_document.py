@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sample_values as samples
+import torch
 
+from nbautograd.core.values import describe
 from nbautograd.views.builders import build
 from nbautograd.views.bundle import html, text
 from nbautograd.views.document import (
@@ -30,7 +33,7 @@ from nbautograd.views.document import (
     sentences,
 )
 from nbautograd.views.to_html import to_html
-from nbautograd.views.to_json import to_json
+from nbautograd.views.to_json import small, to_json
 from nbautograd.views.to_text import to_text
 
 EVERYTHING = (
@@ -131,3 +134,19 @@ def test_a_pair_is_called_different_by_the_comparison_and_by_nothing_else():
 
 def test_what_is_none_of_ours_is_its_repr():
     assert build([1]) == (Verbatim("[1]"),)
+
+
+def test_a_pooled_picture_says_how_many_elements_a_cell_stands_for_stored_as_live() -> None:
+    block = "each cell shows the largest of 2 × 3 entries"
+    whole, part = describe("x", torch.ones(3, 4)), describe("x", torch.ones(64, 70))
+    stored = [html(one) for one in (whole, part)]
+    assert [block in page for page in stored] == [False, True]
+    live = [to_json(Thumbnail(one))["pooling"] for one in (whole, part)]
+    assert live[0] is None
+    assert (live[1]["rows"], live[1]["cols"], live[1]["words"]) == (2, 3, block)
+    assert block not in text(part)  # where no picture is
+
+
+def test_numbers_of_a_picture_stay_numbers_in_half_the_bytes() -> None:
+    assert small(np.array([1.5, np.nan, np.inf])).dtype == "float32"
+    assert small(np.array([1.5, 1e300])).dtype == small(np.array([1e-300])).dtype == "float64"

@@ -13,7 +13,6 @@ from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding
 from nbautograd.core.recording.live_log import (
     ctx_saver,
-    elements,
     forward_names,
     input_names,
     output_names,
@@ -21,7 +20,7 @@ from nbautograd.core.recording.live_log import (
     tensor_places,
 )
 from nbautograd.core.recording.record import OWN_CALL, CallRecord
-from nbautograd.core.recording.snapshot import NEEDS_GRADIENT, Snapshot, TensorSnapshot
+from nbautograd.core.recording.snapshot import NEEDS_GRADIENT, Snapshot, TensorSnapshot, elements
 from nbautograd.core.user_source import changed_in_place
 
 _CONTAINERS = ("list", "tuple", "dict")
@@ -278,5 +277,9 @@ def _not_finite(record: CallRecord) -> Iterator[Finding]:
 
 
 def _finite(value: Snapshot) -> bool:
-    array = elements(value) if isinstance(value, TensorSnapshot) else None
+    if not isinstance(value, TensorSnapshot):
+        return True
+    if value.measured:
+        return not (value.measured["nan"] or value.measured["inf"])
+    array = elements(value)
     return array is None or bool(np.isfinite(array).all())

@@ -109,8 +109,8 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
 
     Args:
         classes: which Functions; none means those that are instrumented already.
-        level: ``"off"``, ``"shapes"`` (no elements), ``"summary"`` (small tensors whole, a sample of large ones) or
-            ``"values"`` (all elements).
+        level: ``"off"``, ``"shapes"`` (no elements), ``"summary"`` (small tensors whole, a sample of large ones),
+            ``"pooled"`` (of large ones statistics and a picture of all elements) or ``"values"`` (all elements).
 
     Yields:
         A CallLog of these calls, newest last; it may be read during the block and after it.

@@ -10,14 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any, TypeVar, overload
 
-import numpy as np
-import torch
-
 from nbautograd.core.display import Phrase, render
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.record import CallRecord, CtxRecord, InstrumentedFunction, Ring
-from nbautograd.core.recording.snapshot import ObjectSnapshot, Snapshot, TensorSnapshot
-from nbautograd.core.statistics import shown, statistics, thumbnail
+from nbautograd.core.recording.snapshot import ObjectSnapshot, Snapshot, TensorSnapshot, measures
 from nbautograd.core.user_source import Returned
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, tensor_repr
 
@@ -181,23 +177,6 @@ class LiveLog(CallLog):
 
 
 T = TypeVar("T")
-RUNS = 8  # rows in which a sample is shown: a contiguous tensor's is so many runs of its memory
-_NUMPY: dict[torch.dtype, Any] = {
-    torch.float64: np.float64,
-    torch.float32: np.float32,
-    torch.float16: np.float16,
-    torch.complex64: np.complex64,
-    torch.complex128: np.complex128,
-    torch.int64: np.int64,
-    torch.int32: np.int32,
-    torch.int16: np.int16,
-    torch.int8: np.int8,
-    torch.uint8: np.uint8,
-    torch.uint16: np.uint16,
-    torch.uint32: np.uint32,
-    torch.uint64: np.uint64,
-    torch.bool: np.bool_,
-}
 
 
 def value_of(name: str | Phrase, one: Snapshot, same_as: str = "") -> Value:
@@ -219,72 +198,8 @@ def summary_of(one: TensorSnapshot) -> TensorSummary:
         "version": one.version,
         "numel": math.prod(one.shape) if one.shape is not None else 0,
     }
-    array = elements(one)
-    if array is None:
-        return TensorSummary(**described, reason=one.reason)
-    if one.strides is None:
-        runs = array.reshape(RUNS, -1) if array.size % RUNS == 0 else array
-        return TensorSummary(**described, **statistics(array), sampled=array.size, thumbnail=thumbnail(runs))
-    repeats = described["numel"] // array.size if array.size else 1
-    if repeats > 1:
-        return TensorSummary(**described, **_repeated(statistics(array), repeats), thumbnail=thumbnail(array))
-    return TensorSummary(**described, **statistics(array), thumbnail=thumbnail(array), values=shown(array))
-
-
-def _repeated(fields: dict[str, Any], times: int) -> dict[str, Any]:
-    """Return the statistics of an array in which each element of another stands so many times."""
-    counts = {name: fields[name] * times for name in ("zeros", "nan", "inf")}
-    norm = {"norm": fields["norm"] * math.sqrt(times)} if "norm" in fields else {}
-    return {**fields, **counts, **norm}
-
-
-REPEATED = 2**16  # elements; of a tensor with more, those that ``expand`` repeats are looked at once
-
-
-def elements(one: TensorSnapshot) -> np.ndarray[Any, Any] | None:
-    """Return the elements that were copied: in the tensor's shape, flat when they are a sample, None without any.
-
-    A large tensor that was expanded has 1 in place of the sizes along which it repeats itself: written out it may be
-    larger than all memory.
-    """
-    if one.data is None:
-        return None
-    if not isinstance(one.data, bytes):
-        one.data = one.data.wait()
-    flat = flat_elements(one.data, one.dtype)
-    if flat is None:
-        one.reason = Phrase("recording.missing.dtype", dtype=str(one.dtype).removeprefix("torch."))
-        return None
-    if one.strides is None:
-        return flat
-    shape = one.shape or ()
-    if not flat.size or not one.strides:
-        return flat.reshape(shape)
-    strides = tuple(step * flat.itemsize for step in one.strides)
-    if math.prod(shape) > REPEATED:
-        shape = tuple(size if step else 1 for size, step in zip(shape, strides, strict=True))
-        if math.prod(shape) > REPEATED + flat.size:  # windows that overlap
-            one.strides = None
-            return flat
-    return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)
-
-
-def flat_elements(data: bytes, dtype: torch.dtype) -> np.ndarray[Any, Any] | None:
-    """Return copied bytes as a flat array, None for a dtype that cannot be read."""
-    known = _NUMPY.get(dtype)
-    if known is not None:
-        return np.frombuffer(data, known)
-    if dtype == torch.bfloat16:  # the upper half of a float32
-        return (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32)
-    if dtype == torch.complex32:
-        return np.frombuffer(data, np.float16).astype(np.float32).view(np.complex64)
-    if not data:
-        return np.empty(0, np.float32)
-    try:
-        with torch.no_grad():
-            return torch.frombuffer(bytearray(data), dtype=dtype).to(torch.float64).numpy()
-    except (RuntimeError, TypeError, ValueError):  # a dtype that torch itself cannot convert
-        return None
+    measured = one.measured or measures(one)
+    return TensorSummary(**described, **measured) if measured else TensorSummary(**described, reason=one.reason)
 
 
 def call_of(record: CallRecord, forward: CallRecord | None, set_up: CallRecord | None) -> Call:
@@ -331,7 +246,7 @@ def decoded_weight(call: Call) -> int:
     """Return the bytes that a Call takes, estimated."""
     values = (*call.inputs, *call.outputs, *call.ctx.saved_tensors, *call.ctx.attributes.values())
     tensors = [value.tensor for value in values if value.tensor is not None]
-    thumbnails = sum([one.thumbnail.nbytes for one in tensors if one.thumbnail is not None])
+    thumbnails = sum([one.thumbnail.nbytes * (3 if one.ranges else 1) for one in tensors if one.thumbnail is not None])
     elements = sum([32 * len(one.values) for one in tensors if one.values is not None])
     return _CALL + _VALUE * len(values) + thumbnails + elements + len(call.stdout)
 

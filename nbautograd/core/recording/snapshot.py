@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import prod
+from math import prod, sqrt
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, ClassVar
 
@@ -19,10 +19,13 @@ import torch
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import memory
+from nbautograd.core.statistics import pictured, shown, statistics
 from nbautograd.core.torch_private import tensors as private
 
-SHAPES, SUMMARY, VALUES = 1, 2, 3
-LEVELS = {"off": 0, "shapes": SHAPES, "summary": SUMMARY, "values": VALUES}
+SHAPES, SUMMARY, POOLED, VALUES = 1, 2, 3, 4
+LEVELS = {"off": 0, "shapes": SHAPES, "summary": SUMMARY, "pooled": POOLED, "values": VALUES}
+# bytes up to which all elements of a tensor are copied at each level; of a larger one a sample is
+_WHOLE = {SHAPES: 0, SUMMARY: memory.WHOLE, POOLED: 2**25, VALUES: 2**62}
 
 _PLAIN_NAMES: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 PLAIN_TYPES = frozenset(_PLAIN_NAMES)
@@ -53,6 +56,7 @@ class TensorSnapshot:
         strides: in elements when ``data`` spans the tensor's memory as it lies, () when it lies in row-major order;
             None when ``data`` is a sample.
         reason: why ``data`` is missing, None when it is not.
+        measured: in place of the elements of a large tensor, what a TensorSummary tells of all of them.
     """
 
     type: str
@@ -71,6 +75,7 @@ class TensorSnapshot:
     data: bytes | memory.PendingCopy | None = None
     strides: tuple[int, ...] | None = None
     reason: Phrase | None = None
+    measured: dict[str, Any] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +117,7 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
 
     Args:
         values: anything.
-        level: how much to keep, ``SHAPES``, ``SUMMARY`` or ``VALUES``.
+        level: how much to keep, ``SHAPES``, ``SUMMARY``, ``POOLED`` or ``VALUES``.
         known: what this call has taken before; grows.
     """
     known = Known() if known is None else known
@@ -130,7 +135,8 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
         else:
             taken.append(ObjectSnapshot(kind.__name__, safe_repr(value)))
     if wanted:
-        known.copied += copy_elements(wanted, sampled=level == SUMMARY)
+        copied = copy_elements(wanted, _WHOLE[level])
+        known.copied += copied if level != POOLED else sum([_measure(one) for one, _, _ in wanted])
     return tuple(taken)
 
 
@@ -143,17 +149,17 @@ def changed_elements(tensors: list[tuple[Any, TensorSnapshot]]) -> list[bool]:
     """Return for each tensor that was kept whole whether its elements are others now."""
     now = [replace(before, data=None, strides=None) for _, before in tensors]
     if now:
-        copy_elements([(one, tensor, None) for one, (tensor, _) in zip(now, tensors, strict=True)], sampled=True)
+        copy_elements([(one, tensor, None) for one, (tensor, _) in zip(now, tensors, strict=True)], memory.WHOLE)
     pairs = zip(now, tensors, strict=True)
     return [one.data is not None and one.strides is not None and one.data != before.data for one, (_, before) in pairs]
 
 
-def copy_elements(wanted: Wanted, sampled: bool) -> int:
+def copy_elements(wanted: Wanted, whole: int) -> int:
     """Fill in the elements of some snapshots, all in one copy.
 
     Args:
         wanted: whose elements; those that cannot be copied get a reason.
-        sampled: True when a part of the elements of a large tensor will do.
+        whole: bytes of a tensor up to which all of its elements are copied; a sample of a larger one will do.
 
     Returns:
         The number of bytes that were copied.
@@ -183,18 +189,18 @@ def copy_elements(wanted: Wanted, sampled: bool) -> int:
                 one.data, one.strides = b"", ()
             elif not one.address:  # the storage was freed
                 one.reason = _GONE
-            elif (size <= memory.WHOLE or not sampled) and tensor.is_contiguous():
+            elif size <= whole and tensor.is_contiguous():
                 pieces += one.address, size
                 plans.append((one, tensor, version, (), size))
             else:
-                steps, spread = _pieces(one, tensor, strides, sampled)
+                steps, spread = _pieces(one, tensor, strides, whole)
                 pieces += spread
                 plans.append((one, tensor, version, steps, sum(spread[1::2])))
     _guards.append(guard)
     total = sum(pieces[1::2])
     copied = copier.copy(pieces, total) if pieces else b""
     if copied is None and len(plans) > 1:  # where one of them is not there, each is tried alone
-        return sum([copy_elements([plan[:3]], sampled) for plan in plans])
+        return sum([copy_elements([plan[:3]], whole) for plan in plans])
     at = 0
     for one, tensor, version, steps, size in plans:
         moved = tensor.nbytes != one.nbytes or private.data_address(tensor) != one.address
@@ -211,7 +217,7 @@ def copy_elements(wanted: Wanted, sampled: bool) -> int:
 
 
 def _pieces(
-    one: TensorSnapshot, tensor: torch.Tensor, strides: tuple[int, ...], sampled: bool
+    one: TensorSnapshot, tensor: torch.Tensor, strides: tuple[int, ...], whole: int
 ) -> tuple[tuple[int, ...] | None, list[int]]:
     """Return the strides of the copy (None for a sample), and the pieces of memory that make it up."""
     shape, itemsize, address = one.shape or (), tensor.itemsize, one.address
@@ -219,7 +225,7 @@ def _pieces(
     span = one.nbytes
     if not contiguous:
         span = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * itemsize
-    if span <= memory.WHOLE or not sampled:
+    if span <= whole:
         return () if contiguous else strides, [address, span]
     if contiguous:
         step = (span - _BLOCK) // (_BLOCKS - 1) // itemsize * itemsize
@@ -227,6 +233,105 @@ def _pieces(
     places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), shape)
     offsets = np.asarray(places).T @ np.asarray(strides) * itemsize
     return None, [number for at in offsets.tolist() for number in (address + at, itemsize)]
+
+
+RUNS = 8  # rows in which a sample is shown: a contiguous tensor's is so many runs of its memory
+_NUMPY: dict[torch.dtype, Any] = {
+    torch.float64: np.float64,
+    torch.float32: np.float32,
+    torch.float16: np.float16,
+    torch.complex64: np.complex64,
+    torch.complex128: np.complex128,
+    torch.int64: np.int64,
+    torch.int32: np.int32,
+    torch.int16: np.int16,
+    torch.int8: np.int8,
+    torch.uint8: np.uint8,
+    torch.uint16: np.uint16,
+    torch.uint32: np.uint32,
+    torch.uint64: np.uint64,
+    torch.bool: np.bool_,
+}
+
+
+def measures(one: TensorSnapshot) -> dict[str, Any]:
+    """Return the fields of a TensorSummary that its elements give; none where they are not known."""
+    array = elements(one)
+    if array is None:
+        return {}
+    if one.strides is None:
+        runs = array.reshape(RUNS, -1) if array.size % RUNS == 0 else array
+        return {**statistics(array), "sampled": array.size, "thumbnail": pictured(runs)["thumbnail"]}
+    repeats = prod(one.shape or ()) // array.size if array.size else 1
+    if repeats > 1:
+        return {**_repeated(statistics(array), repeats), "thumbnail": pictured(array)["thumbnail"]}
+    return {**statistics(array), **pictured(array), "values": shown(array)}
+
+
+def _measure(one: TensorSnapshot) -> int:
+    """Put what there is to say of all elements of a large tensor in their place; return how many bytes that leaves."""
+    if type(one.data) is not bytes:
+        return 0
+    if len(one.data) <= memory.WHOLE or one.strides is None or not (fields := measures(one)):
+        return len(one.data)
+    one.measured, one.data = fields, None
+    return 3 * int(fields["thumbnail"].nbytes)
+
+
+def _repeated(fields: dict[str, Any], times: int) -> dict[str, Any]:
+    """Return the statistics of an array in which each element of another stands so many times."""
+    counts = {name: fields[name] * times for name in ("zeros", "nan", "inf")}
+    norm = {"norm": fields["norm"] * sqrt(times)} if "norm" in fields else {}
+    return {**fields, **counts, **norm}
+
+
+REPEATED = 2**16  # elements; of a tensor with more, those that ``expand`` repeats are looked at once
+
+
+def elements(one: TensorSnapshot) -> np.ndarray[Any, Any] | None:
+    """Return the elements that were copied: in the tensor's shape, flat when they are a sample, None without any.
+
+    A large tensor that was expanded has 1 in place of the sizes along which it repeats itself: written out it may be
+    larger than all memory.
+    """
+    if one.data is None:
+        return None
+    if not isinstance(one.data, bytes):
+        one.data = one.data.wait()
+    flat = flat_elements(one.data, one.dtype)
+    if flat is None:
+        one.reason = Phrase("recording.missing.dtype", dtype=str(one.dtype).removeprefix("torch."))
+        return None
+    if one.strides is None:
+        return flat
+    shape = one.shape or ()
+    if not flat.size or not one.strides:
+        return flat.reshape(shape)
+    strides = tuple(step * flat.itemsize for step in one.strides)
+    if prod(shape) > REPEATED:
+        shape = tuple(size if step else 1 for size, step in zip(shape, strides, strict=True))
+        if prod(shape) > REPEATED + flat.size:  # windows that overlap
+            one.strides = None
+            return flat
+    return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)
+
+
+def flat_elements(data: bytes, dtype: torch.dtype) -> np.ndarray[Any, Any] | None:
+    """Return copied bytes as a flat array, None for a dtype that cannot be read."""
+    known = _NUMPY.get(dtype)
+    if known is not None:
+        return np.frombuffer(data, known)
+    if dtype == torch.bfloat16:  # the upper half of a float32
+        return (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    if dtype == torch.complex32:
+        return np.frombuffer(data, np.float16).astype(np.float32).view(np.complex64)
+    if not data:
+        return np.empty(0, np.float32)
+    try:
+        with torch.no_grad():
+            return torch.frombuffer(bytearray(data), dtype=dtype).to(torch.float64).numpy()
+    except (RuntimeError, TypeError, ValueError):  # a dtype that torch itself cannot convert
+        return None
 
 
 def _close_gaps(one: TensorSnapshot, tensor: torch.Tensor) -> None:
@@ -287,7 +392,7 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
     elif device.type in ("cpu", "meta"):
         one.reason = Phrase(f"recording.missing.{'meta' if device.type == 'meta' else 'layout'}")
     else:
-        one.data, one.strides, one.reason = memory.copied_from_device(value, level == SUMMARY)
+        one.data, one.strides, one.reason = memory.copied_from_device(value, level != VALUES)
     return one
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.recording.call import Call, CallLog
-from nbautograd.core.recording.live_log import LiveLog, elements, flat_elements
+from nbautograd.core.recording.live_log import LiveLog, summary_of
 from nbautograd.core.recording.record import CallRecord
-from nbautograd.core.recording.snapshot import TensorSnapshot
+from nbautograd.core.recording.snapshot import TensorSnapshot, elements, flat_elements
 from nbautograd.core.values import TensorSummary
 
 Array = np.ndarray[Any, Any]
@@ -66,6 +66,8 @@ def trends(log: CallLog) -> Trends:
         whole = math.prod(shape or ()) if strides is None else table.shape[1]
         _add(squares, bad, calls, sides, sizes * (whole / table.shape[1]), count)
     for at, side, one in others:
+        if isinstance(one, TensorSnapshot) and one.measured:
+            one = summary_of(one)
         if isinstance(one, TensorSummary):
             size = np.nan if one.norm is None else one.norm**2
             _add(squares, bad, [at], [side], np.array([size]), np.array([(one.nan or 0) + (one.inf or 0)]))

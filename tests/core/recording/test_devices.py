@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbautograd.core.recording import api, memory
-from nbautograd.core.recording.live_log import elements, summary_of
-from nbautograd.core.recording.snapshot import SUMMARY, VALUES, snapshots
+from nbautograd.core.recording.live_log import summary_of
+from nbautograd.core.recording.snapshot import SUMMARY, VALUES, elements, snapshots
 from nbautograd.core.torch_private import tensors as private
 
 

@@ -20,7 +20,7 @@ from functions_checked import Square
 from nbautograd import messages
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core.recording.live_log import elements
+from nbautograd.core.recording.snapshot import elements
 from nbautograd.errors import CallError, InputError
 
 
@@ -405,7 +405,7 @@ def test_calls_that_somebody_looked_at_stay_inside_the_budget(monkeypatch):
     finally:
         tracemalloc.stop()
     decoded = [record for record in records if record.call is not None]
-    assert 5 < len(decoded) < len(records)
+    assert 2 < len(decoded) < len(records)
     assert 0 < log._ring.used_by_decoded <= share
     assert grown < 1.2 * share
     assert calls[-1] is calls[-1]

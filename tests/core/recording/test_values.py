@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbautograd.core import values
+from nbautograd.core.recording import snapshot
 from nbautograd.core.recording.live_log import summary_of
-from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, safe_repr, snapshots
-from nbautograd.core.statistics import statistics, thumbnail
+from nbautograd.core.recording.snapshot import POOLED, SHAPES, SUMMARY, VALUES, safe_repr, snapshots
+from nbautograd.core.statistics import Ranges, pictured, statistics
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128,
@@ -157,10 +158,52 @@ def test_summaries_are_plain_data():
 def test_a_pooled_picture_keeps_infinities_and_nan():
     sheet = np.zeros((64, 64))
     sheet[0, 0], sheet[5, 5], sheet[9, 9], sheet[20, 20] = np.inf, np.nan, -np.inf, -3
-    pooled = thumbnail(sheet)
+    pooled = pictured(sheet)["thumbnail"]
     np.testing.assert_array_equal(
         [pooled[0, 0], pooled[2, 2], pooled[4, 4], pooled[10, 10]], [np.inf, np.nan, -np.inf, -3]
     )
+
+
+@settings(max_examples=40, deadline=None)
+@given(shape=st.lists(st.integers(1, 90), min_size=1, max_size=3), seed=st.integers(0, 9), odd=st.booleans())
+def test_a_pooled_picture_shows_the_range_of_each_block(shape, seed, odd):
+    tensor = made(shape, torch.float64, seed)
+    if odd:
+        tensor.view(-1)[seed % tensor.numel()] = float("nan")
+    found = values.summarise(tensor)
+    sheet = tensor.reshape(-1, shape[-1])
+    step = found.ranges or Ranges(1, 1, found.thumbnail, found.thumbnail)
+    assert max(found.thumbnail.shape) <= 32
+    for r, rows in enumerate(sheet.split(step.rows)):
+        for c, block in enumerate(rows.split(step.cols, dim=1)):
+            known = block[~block.isnan()]
+            low, high, cell = step.low[r, c], step.high[r, c], found.thumbnail[r, c]
+            if known.numel():
+                assert (low, high) == (known.min().item(), known.max().item())
+            assert math.isnan(cell) == bool(block.isnan().any())
+            if not block.isnan().any():
+                assert abs(cell) == block.abs().max().item()
+
+
+@pytest.mark.parametrize("layout", ["as is", "transposed", "sliced"])
+def test_a_large_tensor_is_pooled_from_all_of_its_elements(layout):
+    tensor = torch.randn(300, 400, dtype=torch.float64)
+    tensor[7, 11] = 1e6  # one wrong element
+    tensor = {"as is": tensor, "transposed": tensor.t(), "sliced": tensor[::2]}[layout]
+    ours, full = summary_of(kept(tensor, POOLED)), values.summarise(tensor)
+    assert not ours.sampled
+    assert (ours.nan, ours.zeros, ours.numel) == (full.nan, full.zeros, full.numel)
+    np.testing.assert_array_equal(ours.thumbnail, full.thumbnail)
+    np.testing.assert_array_equal(ours.ranges.low, full.ranges.low)
+    assert (layout == "sliced") != (1e6 in ours.thumbnail)
+    one = kept(tensor, POOLED)
+    assert one.data is None  # what is kept of it is small
+
+
+def test_a_tensor_beyond_all_bounds_is_sampled_even_so(monkeypatch):
+    monkeypatch.setitem(snapshot._WHOLE, POOLED, 100_000)
+    assert summary_of(kept(torch.zeros(20_000), POOLED)).ranges is not None
+    assert summary_of(kept(torch.zeros(30_000), POOLED)).sampled
 
 
 def test_an_expanded_tensor_of_any_size_is_described_without_being_written_out():
