@@ -249,9 +249,10 @@ function pointer(canvas, explore, moved) {
 function placeTip(tip, canvas, maps, explore, reading) {
   tip.replaceChildren(...reading);
   tip.hidden = false;
-  const [row, col] = explore.cursor(),
-    cell = canvas.offsetHeight / explore.top().rows;
-  const [x, y] = [canvas.offsetLeft + col * cell, canvas.offsetTop + row * cell];
+  const [row, col] = explore.cursor();
+  const [box, around] = [canvas, maps].map((element) => element.getBoundingClientRect());
+  const cell = box.height / explore.top().rows;
+  const [x, y] = [box.left - around.left + col * cell, box.top - around.top + row * cell];
   const right = x + cell + 12 + tip.offsetWidth <= maps.clientWidth;
   tip.style.left = `${right ? x + cell + 12 : Math.max(0, x - tip.offsetWidth - 12)}px`;
   tip.style.top = `${y + cell + 6}px`;

@@ -246,6 +246,24 @@ def test_the_tooltip_says_what_the_live_region_says(show: Any, outlier: Any) -> 
     expect(tip).to_be_hidden()
 
 
+@pytest.mark.parametrize("width", [1000, 480])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_tooltip_stands_beside_the_pointer_on_every_map(show: Any, outlier: Any, number: int, width: int) -> None:
+    page = show(outlier, kind="jacobian")
+    page.set_viewport_size({"width": width, "height": 1400})
+    box = page.locator(".maps canvas").nth(number).bounding_box()
+    cell = box["height"] / 10
+    for across, down in ((0.05, 0.05), (0.95, 0.05), (0.35, 0.95)):
+        x, y = box["x"] + across * box["width"], box["y"] + down * box["height"]
+        page.mouse.move(x, y)
+        expect(page.locator(".tip")).to_be_visible()
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        tip = page.locator(".tip").bounding_box()
+        beside = min(abs(tip["x"] - x), abs(tip["x"] + tip["width"] - x))
+        assert beside <= 2 * cell + 16 or tip["x"] < x < tip["x"] + tip["width"]  # there, where the page is too narrow
+        assert 0 < tip["y"] - y <= 2 * cell + 16
+
+
 def test_axes_name_sides_and_cells_and_cells_are_squares(show: Any, outlier: Any) -> None:
     page = show(outlier, kind="jacobian")
     axes = page.locator(".axes").first
