@@ -86,6 +86,27 @@ def test_a_gradient_that_is_registered_in_a_later_cell_is_recorded_there(filled)
 
 
 # its schema is given since torch 2.6 makes none of list[torch.Tensor]
+BOTH_LISTS = """\
+%%autograd_function
+schema = "(Tensor[] xs) -> Tensor[]"
+
+@torch.library.custom_op("nbautograd_cell::swapped", mutates_args=(), schema=schema)
+def swapped(xs):
+    return [xs[1] * 2, xs[0] * 3]
+
+def backward(ctx, grads):
+    return [grads[1] * 3, grads[0] * 2]
+
+swapped.register_autograd(backward)
+sum(swapped([a, a * 2])).sum().backward()
+"""
+
+
+def test_nothing_is_said_against_lists_of_outputs_and_of_gradients(filled) -> None:
+    text = filled(BOTH_LISTS).bundles[-1]["text/plain"]
+    assert text.startswith("Recording `nbautograd_cell::swapped`.\n2 calls recorded.")
+
+
 LISTS = """\
 %%autograd_function {options}
 schema = "(Tensor[] xs, *, float by) -> Tensor"
@@ -105,6 +126,7 @@ joined([a, a], by=2.0).sum().backward()
 def test_one_of_lists_and_keywords_is_recorded_and_nothing_is_said_against_it(filled) -> None:
     text = filled(LISTS.format(options="", name="joined")).bundles[-1]["text/plain"]
     assert text.startswith("Recording `nbautograd_cell::joined`.")
+    assert "bug" not in text
     calls = nbautograd.calls(filled["joined"])
     assert [call.method for call in calls] == ["forward", "setup_context", "backward"]
     assert not [warning for call in calls for warning in call.warnings]

@@ -13,6 +13,7 @@ from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import RANK, Seen, broken
 from nbautograd.core.findings import Finding
 from nbautograd.core.migration import recognise
+from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import METHODS, FunctionSource, as_written, codes_in, methods_of, read_source, unwrap
 
 _RETURNS_MANY = frozenset({"unbind", "split", "chunk", "max", "min", "sort", "topk", "tensor_split", "unsafe_chunk"})
@@ -41,7 +42,8 @@ def read_contract(cls: type) -> tuple[Finding, ...]:
         return ()
     codes = methods_of(cls).codes
     trees = {name: tree for name, code in codes.items() if (tree := user_source.method_at(code)) is not None}
-    reading = Reading(cls.__name__, source, trees, _unknown_names(cls, codes, trees), _not_static(cls))
+    unknown, operation = _unknown_names(cls, codes, trees), library.stands_for_operation(cls)
+    reading = Reading(cls.__name__, source, trees, unknown, _not_static(cls), operation)
     found = [finding for rule in RULES for finding in rule(reading)]
     return tuple(sorted(found, key=lambda finding: RANK[finding.kind]))
 
@@ -80,6 +82,7 @@ class Reading:
         methods: syntax tree of each method.
         unknown: per method, names that nothing defines.
         not_static: methods written without ``@staticmethod``.
+        operation: True for an operation of ``torch.library``, whose schema says which inputs and outputs are lists.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Reading:
     methods: Mapping[str, user_source.FunctionNode]
     unknown: Mapping[str, tuple[str, ...]]
     not_static: tuple[str, ...]
+    operation: bool
 
     def seen(self, node: ast.AST) -> Seen:
         """Return where a node stands."""
@@ -112,7 +116,7 @@ def number_of_gradients(reading: Reading) -> Iterator[Finding]:
     optional = len(forward.args.defaults) if reading.source.style != "setup_context" else 0
     for statement in user_source.returns(backward):
         values = _values(statement, reading.source.grad_outputs)
-        if values is None:
+        if values is None or (reading.operation and isinstance(statement.value, ast.List)):
             continue
         given = len(values)
         while given > expected and _is_none(values[given - 1]):
@@ -203,7 +207,7 @@ def empty_bodies(reading: Reading) -> Iterator[Finding]:
 
 def returns_a_list(reading: Reading) -> Iterator[Finding]:
     """Tensors in a list or dict come out of apply without a grad_fn."""
-    forward = reading.methods.get("forward")
+    forward = None if reading.operation else reading.methods.get("forward")
     for statement in user_source.returns(forward) if forward is not None else ():
         listed = isinstance(statement.value, (ast.List, ast.ListComp))
         kind = "list" if listed else "dict" if isinstance(statement.value, (ast.Dict, ast.DictComp)) else None

@@ -333,7 +333,10 @@ def input_names(record: CallRecord) -> tuple[str, ...]:
         by_position = _forward_inputs(function, split - len(record.keywords))
         return (*by_position, *record.keywords, *_forward_outputs(function, count - split))
     if record.method == "backward":
-        return argument_names(code, count, True, "grad_output")
+        names = argument_names(code, count, True, "grad_output")
+        if record.boxed:
+            return tuple(f"{names[0]}[{i}]" for i in range(count))
+        return names
     return argument_names(code, count, record.method != "vmap", "input")
 
 

@@ -155,6 +155,7 @@ class CallRecord:
         create_graph, freed: for backward: it ran with grad enabled; its saved tensors were gone already.
         run, first: for backward: how often this node ran, and index of the first such call.
         setup_inputs: for setup_context: how many of its inputs are forward's inputs; the rest are its outputs.
+        boxed: for backward: True when its inputs came in one list.
         keywords: names of those of forward's inputs that came by keyword, which are the last ones.
         inputs, outputs: what the method was given besides ctx, and what it returned.
         ctx: what the method left on ctx; None for a method that leaves nothing there.
@@ -188,6 +189,7 @@ class CallRecord:
     run: int = 0
     first: int | None = None
     setup_inputs: int = 0
+    boxed: bool = False
     keywords: tuple[str, ...] = ()
     inputs: tuple[Snapshot, ...] = ()
     outputs: tuple[Snapshot, ...] = ()

@@ -334,7 +334,7 @@ class BackwardRecorder(MethodRecorder):
     def argument_snapshots(self, arguments: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
         """Take snapshots of the gradients; those in a list (``boxed_grads_call``) may be gone before the end."""
         if len(arguments) == 1 and type(arguments[0]) is list:
-            boxed = snapshots(arguments[0], self.function.level)
+            record.boxed, boxed = True, snapshots(arguments[0], self.function.level)
             for one in boxed:
                 if isinstance(one, TensorSnapshot):
                     one.key = 0

@@ -136,7 +136,9 @@ def test_a_forward_that_returns_a_list_is_linked_to_its_setup_context_and_backwa
     )
     nbautograd.instrument(parts)
     sum(parts(x_of(1.0))).sum().backward()
+    assert not api._recorder.errors
     first, *others = nbautograd.calls(parts)
+    assert [value.name for value in others[1].inputs] == ["grads[0]", "grads[1]"]
     assert [(call.method, call.forward) for call in others] == [
         ("setup_context", first.index),
         ("backward", first.index),
