@@ -45,7 +45,10 @@ export function trendLines(page, trends, list, oldest) {
     sight.style.width = `${(100 * (last - first + 1)) / count}%`;
     area.setAttribute("aria-valuenow", String(last + 1));
     area.setAttribute("aria-valuetext", range);
-    said.textContent = sight.hidden ? page.t("trend_help") : range;
+    const begun = first === oldest && last === count - 1; // so that nobody has to guess how to see the others
+    said.textContent = [!sight.hidden && range, begun && page.t("trend_help")]
+      .filter(Boolean)
+      .join(" · ");
   }
   /** @param {number} a @param {number} b @param {number} [then] */
   function show(a, b, then = b) {
