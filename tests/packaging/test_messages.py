@@ -25,7 +25,14 @@ def calls() -> list[tuple[Path, str, ast.Call]]:
     """Every call in the package's code: its file, what is called, and the call."""
     files = [file for file in (ROOT / "nbautograd").rglob("*.py") if file.parent != MESSAGES]
     nodes = ((file, node) for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-    return [(file, ast.unparse(node.func), node) for file, node in nodes if isinstance(node, ast.Call)]
+    return [(file, dotted(node.func), node) for file, node in nodes if isinstance(node, ast.Call)]
+
+
+def dotted(node: ast.expr) -> str:
+    """The name of what is called, ``messages.text``; empty for what is computed."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def asked_for() -> dict[str, str]:

@@ -46,6 +46,7 @@ def test_every_snippet_runs_when_pasted_in_order(pasted: Pasted) -> None:
     assert [ran.error for ran in pasted.ran] == [None] * len(pasted.ran)
 
 
+@pytest.mark.slow
 def test_the_first_cell_shows_what_the_picture_shows(pasted: Pasted) -> None:
     assert PYTHON[0] == "%load_ext nbautograd\n"
     said = pasted.ran[1].text
@@ -64,6 +65,7 @@ def test_the_offered_line_mends_the_cell(pasted: Pasted, bare: Notebook) -> None
     assert "backward is right" in bare(PYTHON[1].replace(fix.before, fix.source)).text
 
 
+@pytest.mark.slow
 def test_the_script_says_what_its_comments_say(pasted: Pasted) -> None:
     printed = "\n".join(ran.stdout for ran in pasted.ran)
     assert "RMSNorm: backward is wrong for `x`" in printed

@@ -182,6 +182,7 @@ class RowsAgainstColumns(Function):
         return g[:, None] * torch.exp(x - y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "inputs", "source"),
     [

@@ -78,6 +78,7 @@ def logdet(a):
     return torch.logdet((a + a.mT) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_right_backward_is_never_called_wrong(condition, seed):
@@ -86,6 +87,7 @@ def test_a_right_backward_is_never_called_wrong(condition, seed):
         assert gradcheck(fn, inputs, order=1, hints="where").verdict in ("right", "cannot tell")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fn", [WrongSolve, WrongInverse])
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_wrong_backward_is_never_called_right(condition, fn):

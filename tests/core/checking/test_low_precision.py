@@ -11,7 +11,11 @@ from nbautograd import gradcheck
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
 
-DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+DTYPES = [
+    pytest.param(torch.float16, marks=pytest.mark.slow),
+    torch.bfloat16,
+    pytest.param(torch.float32, marks=pytest.mark.slow),
+]
 
 
 def make(forward, backward):

@@ -36,9 +36,8 @@ def points():
     return torch.randn(900, dtype=torch.float64, requires_grad=True)
 
 
-@pytest.mark.parametrize(
-    ("damage", "wrong"), [pytest.param("a third", 300 * 4, marks=pytest.mark.slow), ("everywhere", 900 * 4)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("damage", "wrong"), [("a third", 300 * 4), ("everywhere", 900 * 4)])
 def test_the_count_is_exact(damage, wrong):
     block = gradcheck(Dense, (points(), damage), order=1).blocks[0, 0]
     assert (block.verdict, block.wrong, block.entries) == ("mismatch", wrong, 3600)

@@ -15,6 +15,7 @@ from torch.autograd import Function
 import nbautograd
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", RIGHT, ids=[f"{r.codes[0]}-{r.name}" for r in RIGHT])
 def test_a_right_function_is_called_right(one: Mistake) -> None:
     report = nbautograd.gradcheck(one.fn, one.inputs())

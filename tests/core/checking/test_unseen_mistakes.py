@@ -14,6 +14,7 @@ import nbautograd
 UNSEEN = [*mistakes_in_layers.MISTAKES, *mistakes_in_plumbing.MISTAKES, *mistakes_in_reductions.MISTAKES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", UNSEEN, ids=lambda m: m.name)
 def test_an_unseen_mistake_is_found_and_named_first(mistake: Mistake) -> None:
     report = nbautograd.gradcheck(mistake.fn, mistake.inputs(), hints="where")
@@ -25,6 +26,7 @@ def test_an_unseen_mistake_is_found_and_named_first(mistake: Mistake) -> None:
     assert report.findings[0].code in mistake.codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", odd_but_right.CORRECT, ids=lambda m: m.name)
 def test_an_odd_function_that_is_right_is_not_accused(mistake: Mistake) -> None:
     report = nbautograd.gradcheck(mistake.fn, mistake.inputs())

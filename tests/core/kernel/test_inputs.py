@@ -56,6 +56,7 @@ def _checked(eager: Callable[[Tensor], Tensor], scale: float) -> KernelReport:
     return gradcheck(_dropout(eager, scale), (x,), reference=eager, shapes=())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eager", REFERENCES)
 def test_a_reference_with_dropout_has_its_mask_in_float64_as_well(eager: Callable[[Tensor], Tensor]) -> None:
     right = _checked(eager, 1 / KEPT)

@@ -56,6 +56,7 @@ def test_a_tail_that_aligned_shapes_hide_is_found_and_shrunk() -> None:
     assert any(case.verdict == "right" and case.shapes[0][-1] % 16 == 0 for case in report.cases)
 
 
+@pytest.mark.slow
 def test_only_the_given_shapes_are_tried() -> None:
     report = check(without_tail, 4, 64, shapes=[(4, 32), (3, 33)])
     assert {case.shapes: case.verdict for case in report.cases} == {((4, 32),): "right", ((3, 33),): "wrong"}
@@ -86,6 +87,7 @@ def test_options_of_the_other_check_are_refused() -> None:
         gradcheck(torch.exp, x, reference=torch.exp, rtol=0.1)
 
 
+@pytest.mark.slow
 def test_strides_of_grad_output_that_are_misread() -> None:
     def misread(d: Tensor, g: Tensor) -> Tensor:
         contiguous = torch.as_strided(g, g.shape, (g.shape[1], 1)) if min(g.stride()) else g
@@ -97,6 +99,7 @@ def test_strides_of_grad_output_that_are_misread() -> None:
     assert {case.change for case in report.cases if case.verdict == "wrong"} == {"grad_transposed", "grad_strided"}
 
 
+@pytest.mark.slow
 def test_a_backward_that_raises_for_an_expanded_grad_output() -> None:
     def views(d: Tensor, g: Tensor) -> Tensor:
         g.view(-1)
@@ -136,6 +139,7 @@ def test_an_overflow_that_the_reference_does_not_have_is_a_risk() -> None:
     assert ("kernel_large", "lint") in [(finding.code, finding.kind) for finding in report.findings]
 
 
+@pytest.mark.slow
 def test_a_gradient_that_vanishes_may_be_a_difference_of_rounded_terms() -> None:
     report = gradcheck(
         ATTENTION.function(),
