@@ -5,7 +5,7 @@ import { verdictWord } from "./blocks.js";
 import { el } from "./dom.js";
 import { compared, count, number } from "./formats.js";
 import { cellSize, draw, NUMBERED, ramp } from "./heatmap.js";
-import { cellName } from "./levels.js";
+import { cellName, cellRange, isPooled } from "./levels.js";
 import { colourings } from "./scale.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -271,8 +271,11 @@ function readingOf(page, { block, level, maps }, explore) {
   const facts = NAMES.map((name, k) =>
     el("span", "fact", el("span", "faint", page.word("panel", name)), " ", el("b", null, words[k])),
   );
+  const under = cellRange(block, level, [row, col]).map(([start, end]) => end - start);
+  const pooled = isPooled(level) && page.t("cell_largest", { count: count(under[0] * under[1]) });
   return [
     el("code", "entry", cellName(block, level, [row, col])),
+    ...(pooled ? [el("span", "faint", pooled)] : []), // the three numbers may be of three entries
     ...facts,
     ...(said ? [verdictWord(page, said)] : []),
   ];

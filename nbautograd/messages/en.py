@@ -1760,6 +1760,7 @@ SENTENCES: dict[str, str] = {
     "widgets.printed": "printed",
     "widgets.nothing": "nothing",
     "widgets.cell_pooled": "largest here: {value}",
+    "widgets.cell_largest": "the largest of {count} entries, each by itself",
     "widgets.cell_range": "{first} to {last}: from {low} to {high}",
     "widgets.cell_range_nan": "{first} to {last}: NaN among them, the others from {low} to {high}",
     "widgets.cell_sampled": "part {part} of {parts} of the sample, largest here: {value}",

@@ -1760,6 +1760,7 @@ SENTENCES: dict[str, str] = {
     "widgets.printed": "打印的内容",
     "widgets.nothing": "无",
     "widgets.cell_pooled": "此处最大：{value}",
+    "widgets.cell_largest": "{count} 个元素中各自最大的",
     "widgets.cell_range": "{first} 到 {last}：从 {low} 到 {high}",
     "widgets.cell_range_nan": "{first} 到 {last}：其中有 NaN，其余从 {low} 到 {high}",
     "widgets.cell_sampled": "抽样的第 {part} 段（共 {parts} 段），此处最大：{value}",

@@ -131,6 +131,7 @@ def test_pooled_cells_say_what_they_stand_for(show: Any, large: Any) -> None:
     page = show(large, kind="jacobian")
     expect(page.locator(".note")).to_contain_text("Each cell stands for 5 × 4 entries")
     expect(reading(page)).to_contain_text("d y[13,0]…[13,4] / d x[76]…[79]")
+    expect(reading(page)).to_contain_text("the largest of 20 entries, each by itself")
     assert page.locator(".nbag").inner_text().count("Zoom out") == 0
 
 
@@ -144,6 +145,7 @@ def test_worst_entry_is_fetched_and_shown(show: Any, large: Any) -> None:
     answer(page, question, zoom(large.blocks, question))
     expect(reading(page)).to_contain_text("d y[13,0] / d x[77]")
     expect(reading(page)).to_contain_text("difference 9.0")
+    expect(reading(page)).not_to_contain_text("the largest of")
     page.get_by_role("button", name="Zoom out").click()
     expect(reading(page)).to_contain_text("d y[0,0]…[0,4] / d x[0]…[3]")
 
