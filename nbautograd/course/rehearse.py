@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from nbautograd.course import source as notebook
@@ -84,6 +85,33 @@ def rehearse(whole: Source) -> Iterator[AnswerCheck]:
             _define(notebook.solved(cell), namespace)
         elif (error := _define(cell.text, namespace)) and "raises-exception" not in cell.tags:
             yield AnswerCheck("-", "plain", "", None, error, _head(cell.text))
+
+
+def given_away(whole: Source) -> Iterator[tuple[str, str]]:
+    """Run the cells that a student gets, untouched; yield each exercise that something defined there passes.
+
+    What a cell tagged ``shown`` defines is there on purpose.
+
+    Args:
+        whole: a source notebook, with its ``*_exercises.py`` beside it if it has one.
+
+    Yields:
+        The exercise, and the name of what passes all its checks.
+    """
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    shown: set[str] = set()
+    for cell in whole.cells:
+        if cell.kind == "code" and not {"right", "wrong"} & set(cell.tags):
+            before = dict(namespace)
+            _define(notebook.stripped(cell.text, "en"), namespace)
+            if "shown" in cell.tags:
+                shown |= {name for name, value in namespace.items() if before.get(name) is not value}
+    left = {k: v for k, v in namespace.items() if k not in shown and k[:2] != "__" and not isinstance(v, ModuleType)}
+    for cell in whole.answers:
+        exercise = find(cell.exercise, whole.path.parent)
+        for name, value in left.items():
+            if (exercise.formula is None or callable(value)) and check(exercise, value).passed:
+                yield exercise.name, name
 
 
 def _answers(whole: Source, cell: Cell, before: dict[str, Any], folder: Path) -> Iterator[AnswerCheck]:

@@ -16,7 +16,7 @@ from nbautograd.core.findings import Phrase
 from nbautograd.course import leak_check, student
 from nbautograd.course.catalogue import BESIDE, beside, find
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.rehearse import AnswerCheck, rehearse
+from nbautograd.course.rehearse import AnswerCheck, given_away, rehearse
 from nbautograd.course.source import Source, SourceError
 from nbautograd.course.translations import stale
 
@@ -72,8 +72,8 @@ def make(source: Source, lang: str, *, rehearsed: bool = False, graded: bool = F
         graded: True for nbgrader, with its metadata and a cell of points below each exercise.
 
     Raises:
-        ReleaseError: when a reference fails, a known-wrong answer passes or fails otherwise than it should, or a line
-            of a solution is left anywhere.
+        ReleaseError: when a reference fails, a known-wrong answer passes or fails otherwise than it should, a part of
+            a solution is left anywhere, or something in the student version passes.
         SourceError: for a source that cannot be released.
     """
     exercises = _exercises(source)
@@ -92,14 +92,17 @@ def make(source: Source, lang: str, *, rehearsed: bool = False, graded: bool = F
 
 
 def refuse_failures(source: Source) -> None:
-    """Try every answer of a source.
+    """Try every answer of a source, and its student version untouched.
 
     Raises:
-        ReleaseError: for the first one that does not come out as its author promised.
+        ReleaseError: for the first answer that does not come out as its author promised, or an exercise that something
+            in the student version passes.
     """
     for tried in rehearse(source):
         if not tried.holds:
             raise ReleaseError(f"course.refused.{_reason(tried)}", **_told(tried))
+    for exercise, name in given_away(source):
+        raise ReleaseError("course.refused.given_away", exercise=exercise, name=name)
 
 
 def _reason(tried: AnswerCheck) -> str:
@@ -167,19 +170,10 @@ def _version(package: str) -> str:
 
 
 def _refuse_leaks(source: Source, content: Any, made: Release) -> None:
-    """Raise for the first line of a solution that is left; cells tagged ``shown`` show one on purpose."""
-    lines = leak_check.secret_lines(source)
-    allowed = {
-        line
-        for cell in source.cells
-        if "shown" in cell.tags
-        for line in lines
-        if line in leak_check.normalise_whitespace(cell.text)
-    }
-    hidden = {line: exercise for line, exercise in lines.items() if line not in allowed}
+    """Raise for the first part of a solution that is left."""
     texts = [
         *leak_check.strings(content),
         *((name, text) for name, text in made.files.items() if name[-6:] != ".ipynb"),
     ]
-    for line, exercise, where in leak_check.leaks(hidden, texts):
-        raise ReleaseError("course.refused.leak", line=line, exercise=exercise, where=where)
+    for secret, where in leak_check.leaks(leak_check.secrets(source), texts):
+        raise ReleaseError("course.refused.leak", text=secret.text, exercise=secret.exercise, where=where)

@@ -540,7 +540,7 @@ SENTENCES: dict[str, str] = {
     "command.help.course.number": "such as 03",
     "command.help.course.lang": "language of the notebooks (default: that of your system)",
     "command.help.release": "make the student version of a source notebook: solutions out, one language",
-    "command.help.release.more": "Every answer in the source is tried first; a release is refused if one does not behave as declared, or if a line of a solution is left in it. With --out a zip and a manifest are written as well.",
+    "command.help.release.more": "Every answer in the source is tried first; a release is refused if one does not behave as declared, if a part of a solution is left in it, or if its cells, untouched, define an answer. With --out a zip and a manifest are written as well.",
     "command.help.release.source": "source notebooks (py:percent), or folders of them",
     "command.help.release.lang": "one language only (default: both)",
     "command.help.release.out": "folder for notebook, zip and manifest (default: the notebook alone, into ../LANG)",
@@ -761,7 +761,8 @@ SENTENCES: dict[str, str] = {
     "course.refused.untouched": "Not released: the untouched cell of `{exercise}` should say that it is not answered yet, but gives: {codes}.",
     "course.refused.wrong_passes": "Not released: a known-wrong answer to `{exercise}` passes all checks; it should fail with `{expected}`. It begins with `{head}`.",
     "course.refused.wrong_otherwise": "Not released: a known-wrong answer to `{exercise}` should fail with `{expected}`, but fails with {codes}. It begins with `{head}`.",
-    "course.refused.leak": "Not released: a line of the solution of `{exercise}` is still in {where}: `{line}`. If the notebook shows it on purpose, tag that cell `shown`.",
+    "course.refused.leak": "Not released: `{text}`, of the solution of `{exercise}`, is still in {where}, perhaps under other names or encoded. If the notebook shows it on purpose, tag that cell `shown`.",
+    "course.refused.given_away": "Not released: `{exercise}` can be passed without an answer, by `{name}`, which the student version defines. If the notebook shows it on purpose, tag that cell `shown`.",
     "course.refused.twice": "Not released: the exercise `{exercise}` has two cells.",
     # what to do, the last hint
     "course.advice.forward_value": "Compute one small example by hand and compare it with what your forward returns.",

@@ -540,7 +540,7 @@ SENTENCES: dict[str, str] = {
     "command.help.course.number": "例如 03",
     "command.help.course.lang": "笔记本的语言（默认与系统相同）",
     "command.help.release": "由源笔记本生成学生版：去掉答案，只留一种语言",
-    "command.help.release.more": "先试一遍源文件里的每个答案；只要有一个结果与约定不符，或者还留着答案中的一行，就拒绝发布。加上 --out 时还会写出 zip 和清单。",
+    "command.help.release.more": "先试一遍源文件里的每个答案；只要有一个结果与约定不符，或者还留着答案的一部分，或者学生版不作改动就能通过练习，就拒绝发布。加上 --out 时还会写出 zip 和清单。",
     "command.help.release.source": "源笔记本（py:percent），或装着它们的文件夹",
     "command.help.release.lang": "只生成一种语言（默认两种）",
     "command.help.release.out": "放笔记本、zip 和清单的文件夹（默认只把笔记本写进 ../LANG）",
@@ -761,7 +761,8 @@ SENTENCES: dict[str, str] = {
     "course.refused.untouched": "没有发布：`{exercise}` 未作答的单元格应当提示还没有作答，实际却是：{codes}。",
     "course.refused.wrong_passes": "没有发布：`{exercise}` 的一个已知错误答案通过了全部检查；它应当因 `{expected}` 而不通过。它以 `{head}` 开头。",
     "course.refused.wrong_otherwise": "没有发布：`{exercise}` 的一个已知错误答案应当因 `{expected}` 而不通过，实际却是 {codes}。它以 `{head}` 开头。",
-    "course.refused.leak": "没有发布：`{exercise}` 答案中的一行还留在 {where} 里：`{line}`。如果笔记本有意展示它，请给那个单元格加上标签 `shown`。",
+    "course.refused.leak": "没有发布：`{exercise}` 答案中的 `{text}` 还留在 {where} 里，可能换了变量名，或者经过编码。如果笔记本有意展示它，请给那个单元格加上标签 `shown`。",
+    "course.refused.given_away": "没有发布：`{exercise}` 不用作答也能通过：学生版里定义的 `{name}` 就是一个能通过的答案。如果笔记本有意展示它，请给那个单元格加上标签 `shown`。",
     "course.refused.twice": "没有发布：练习 `{exercise}` 有两个单元格。",
     # what to do, the last hint
     "course.advice.forward_value": "动手算一个小例子，与你的 forward 的返回值比一比。",

@@ -979,7 +979,7 @@ sizes = ("batch", "in", 1)
 #
 # **先猜一猜。** 第一个单元格把它和 PyTorch 自己的乘积比较，结果会怎样？第二个单元格里，`%gradcheck` 又会怎么说？
 
-# %%
+# %% tags=["shown"]
 class Deaf(Function):
     @staticmethod
     def forward(ctx, input, weight):

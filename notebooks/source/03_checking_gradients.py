@@ -657,7 +657,7 @@ a = torch.full((2, 2), float("nan"), dtype=torch.float64)
 # %% [markdown] lang="zh" pair="hiding-see" of="6c6a1f8d"
 # 用最简单的一个来看看：全为 1 的矩阵。PyTorch 的检查只看这组输入；`%gradcheck` 还会换别的输入再试。**先猜一猜**两边各说什么。
 
-# %%
+# %% tags=["shown"]
 same = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
 print("torch:", torch.autograd.gradcheck(NoTranspose.apply, (same, w)))
 # %gradcheck NoTranspose.apply(same, w)
@@ -676,7 +676,7 @@ print("torch:", torch.autograd.gradcheck(NoTranspose.apply, (same, w)))
 #
 # 下面是 $y = x^3$ 的四个 backward。单元格定义它们，并在 0.5、1、2 三个点上询问 `torch.autograd.gradcheck`。
 
-# %%
+# %% tags=["shown"]
 def cube_with(gradient):
     class Cube(Function):
         @staticmethod

@@ -1727,7 +1727,7 @@ class TakeRows(Function):
 #
 # **先猜一猜。** 后者究竟学不学得会？光看损失，你能发现它的梯度是错的吗？
 
-# %%
+# %% tags=["shown"]
 draw = torch.Generator().manual_seed(0)
 radius = torch.rand(3, 60, generator=draw).sqrt()
 angle = 2 * math.pi / 3 * torch.arange(3)[:, None] + 4 * radius

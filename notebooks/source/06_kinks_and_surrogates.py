@@ -307,12 +307,12 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 # %%
 # %gradcheck torch.relu(origin)
 
-# %% [markdown] lang="en" pair="subgradient"
+# %% [markdown] tags=["shown"] lang="en" pair="subgradient"
 # *Subgradient (at a kink)*: the gradient lies between the slopes of the two sides. That is all that anybody can ask there.
 #
 # One thing cannot be excused by a kink: a value outside the two slopes, or a NaN. `u * v / (u * v).abs()` is a perfectly good sign function, until $u = 0$.
 
-# %% [markdown] lang="zh" pair="subgradient" of="bde5a030"
+# %% [markdown] tags=["shown"] lang="zh" pair="subgradient" of="bde5a030"
 # “次梯度（在折点上）”的意思是：返回的梯度落在两侧斜率之间。在折点上，谁也不能要求更多。
 #
 # 但有两件事不能拿折点当借口：值落在两侧斜率之外，或者出现 NaN。用 `u * v / (u * v).abs()` 求符号本来完全可以，直到 $u = 0$ 为止。

@@ -369,7 +369,7 @@ class Softplus(Function):
         array = x.detach().numpy()
         return grad_output * torch.from_numpy(np.asarray(np.exp(-np.logaddexp(0, -array)), dtype=array.dtype))
 
-# %% [markdown] lang="en" pair="correlate"
+# %% [markdown] tags=["shown"] lang="en" pair="correlate"
 # ## 2. A filter
 #
 # `np.correlate(signal, kernel, "valid")` slides the kernel along the signal: $y_i = \sum_j s_{i+j}\, k_j$. Two inputs, so two gradients. Write them as sums over $i$ of $g_i$ times what stands beside it:
@@ -384,7 +384,7 @@ class Softplus(Function):
 #
 # Write both methods with NumPy. The checks also try a kernel of one element, a kernel as long as the signal, and a signal that is every second element of something longer.
 
-# %% [markdown] lang="zh" pair="correlate" of="ba210354"
+# %% [markdown] tags=["shown"] lang="zh" pair="correlate" of="ba210354"
 # ## 2. 滤波器
 #
 # `np.correlate(signal, kernel, "valid")` 让卷积核沿信号滑动：$y_i = \sum_j s_{i+j}\, k_j$。两个输入，就有两个梯度。把它们写成对 $i$ 的求和，$g_i$ 乘以旁边的那一项：

@@ -796,7 +796,7 @@ except RecursionError:
 #
 # 修好这个兜底方案。凡是表里没有的函数，都换成张量来算——不管你的对象藏在参数的什么地方：列表、元组、列表的列表，或者按名字传的参数。`torch.mean` 仍然查表。
 
-# %% exercise="dense_fallback"
+# %% tags=["shown"] exercise="dense_fallback"
 # %%exercise dense_fallback
 class DenseScalar:
     HANDLED = {torch.mean: lambda input: input.value / input.n}

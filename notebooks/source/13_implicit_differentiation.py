@@ -354,7 +354,7 @@ class Root(Function):
             root = (y.detach() + a / y.detach()) / 2
         return torch.autograd.grad(root, a, grad_output)[0]
 
-# %% [markdown] lang="en" pair="fixed-task"
+# %% [markdown] tags=["shown"] lang="en" pair="fixed-task"
 # ## 3. A fixed point
 #
 # A layer may be defined by where it comes to rest: $y = \tanh(W y + x)$, iterated until $y$ no longer changes. (Such layers are called deep equilibrium models.) Here $F(y) = y - \tanh(Wy + x)$, and with $D = \operatorname{diag}(1 - y^2)$, the derivative of tanh,
@@ -371,7 +371,7 @@ class Root(Function):
 #
 # Write `FixedPoint.apply(W, x)` for a square `W` and a vector `x`. In the checks `W` is so small that iterating from zero arrives within 100 steps. `torch.linalg.solve(A, b)` solves $A u = b$. Keep no step but the last.
 
-# %% [markdown] lang="zh" pair="fixed-task" of="e3eed819"
+# %% [markdown] tags=["shown"] lang="zh" pair="fixed-task" of="e3eed819"
 # ## 3. 不动点
 #
 # 一层网络也可以由它“停在哪里”来定义：$y = \tanh(W y + x)$，一直迭代到 $y$ 不再变化。（这样的层叫做深度均衡模型。）这里 $F(y) = y - \tanh(Wy + x)$；记 tanh 的导数为 $D = \operatorname{diag}(1 - y^2)$，就有

@@ -481,7 +481,7 @@ for name, loss in losses.items():
     size = waiting(lambda loss=loss: loss(logits, target, 0.1))
     print(f"{name:<8} keeps {size / logits.nbytes:.1f} times the logits, sum of |gradient| {slope.abs().sum():.4f}")
 
-# %% [markdown] lang="en" pair="norm-task"
+# %% [markdown] tags=["shown"] lang="en" pair="norm-task"
 # ## 3. Compute it again
 #
 # A convolution keeps its input. A batch norm behind it keeps *its* input, which is the convolution's output: as large again, and often larger. But from input and weight that output can be had a second time, for the price of one more convolution. This is **recomputation**, the trade of time for memory.
@@ -496,7 +496,7 @@ for name, loss in losses.items():
 #
 # Write `ConvNorm.apply(x, weight)`: `F.conv2d`, then normalised with the statistics of this batch. Keep the two inputs, and at most two numbers for each channel.
 
-# %% [markdown] lang="zh" pair="norm-task" of="b3c55d84"
+# %% [markdown] tags=["shown"] lang="zh" pair="norm-task" of="b3c55d84"
 # ## 3. 重新算一遍
 #
 # 卷积要留下它的输入。后面的批归一化也要留下*自己的*输入，也就是卷积的输出：又是这么大，往往更大。可是有了输入和权重，那个输出随时可以再得到一次，代价是多做一次卷积。这就是**重算**：用时间换内存。
@@ -1102,7 +1102,7 @@ class SoftplusInPlace(Function):
         (y,) = ctx.saved_tensors
         return grad_output * ctx.slope
 
-# %% [markdown] lang="en" pair="checkpoint-task"
+# %% [markdown] tags=["shown"] lang="en" pair="checkpoint-task"
 # ## 5. A checkpoint
 #
 # Recomputation needs no formula of yours if autograd does it: keep the *inputs* of a whole block, run it without a graph, and in backward run it again, this time with one. That is a **checkpoint**.
@@ -1115,7 +1115,7 @@ class SoftplusInPlace(Function):
 #
 # Write `Checkpoint.apply(function, *inputs)` for a `function` that returns one tensor. It runs once in forward and once in backward; some inputs may want no gradient, and may be whole numbers. After backward the random numbers continue as if it had not run anything. `torch.autograd.grad` is allowed here.
 
-# %% [markdown] lang="zh" pair="checkpoint-task" of="9cde0d8b"
+# %% [markdown] tags=["shown"] lang="zh" pair="checkpoint-task" of="9cde0d8b"
 # ## 5. 检查点
 #
 # 让自动求导来做，重算就用不着你推公式：只留整个块的*输入*，前向不建图地运行一遍，反向时再运行一遍，这次建图。这就是**检查点**（checkpoint）。

@@ -71,7 +71,7 @@ from nbautograd.course.mutants import kills, mutants
 #
 # **先猜一猜**：哪些最难察觉？
 
-# %%
+# %% tags=["shown"]
 class Pool(Function):
     @staticmethod
     def forward(ctx, scores, values):

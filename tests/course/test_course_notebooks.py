@@ -15,7 +15,7 @@ from nbautograd import messages
 from nbautograd.course import rendering as _registers  # noqa: F401
 from nbautograd.course import source as notebooks
 from nbautograd.course.catalogue import find
-from nbautograd.course.rehearse import rehearse
+from nbautograd.course.rehearse import given_away, rehearse
 from nbautograd.course.release import make
 from nbautograd.course.translations import stale
 from nbautograd.views.bundle import html, text
@@ -122,6 +122,11 @@ def test_every_answer_comes_out_as_promised(path):
     assert [str(tried) for tried in all_tried if not tried.holds] == []
     for tried in all_tried:
         assert_drawn(tried.result)
+
+
+@each_source
+def test_nothing_that_is_handed_out_is_an_answer(path):
+    assert list(given_away(notebooks.read(path))) == []
 
 
 def assert_drawn(result):

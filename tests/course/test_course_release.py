@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import codecs
 import json
 import sys
 import zipfile
@@ -16,6 +17,7 @@ from small_course import EXERCISES, written
 
 from nbautograd.course import leak_check, nbgrader, release
 from nbautograd.course.exercise import Exercise
+from nbautograd.course.rehearse import given_away
 from nbautograd.course.rehearse import main as rehearse_main
 from nbautograd.course.release import ReleaseError
 from nbautograd.course.source import SourceError, read, stamp, stripped
@@ -189,10 +191,98 @@ def test_an_untouched_cell_must_not_pass(tmp_path):
         make(path, "en")
 
 
-def test_a_solution_in_an_attachment_is_found():
-    hidden = base64.b64encode(b"def backward():\n    return 2 * x * grad_output").decode()
-    found = [text for _, text in leak_check.strings({"attachments": {"a.txt": {"text/plain": hidden}}})]
-    assert list(leak_check.leaks({"return 2 * x * grad_output": "own_square"}, [("a", t) for t in found]))
+SOLUTION = "return 2 * x * grad_output"
+ENCODED = base64.b64encode(f"def backward():\n    {SOLUTION}".encode()).decode()
+LEAKS = {
+    "other names": "def f(a, g):\n    return 2 * a * g",
+    "no white space": "def f(x, grad_output): return 2*x*grad_output",
+    "more white space": "def f(x, grad_output):\n    return (2\n        *  x * grad_output)",
+    "no return": "f = lambda x, grad_output: 2 * x * grad_output",
+    "brackets": "f = lambda a, g: ((2 * a) * g)",
+    "another number": "f = lambda a, g: 2.0 * a * g",
+    "part of an expression": "f = lambda a, g: print(2 * a * g + 1)",
+    "a comment": "# so it is 2*a*g\ny = 1",
+    "in a sentence": "# It is simple. 2 * a * g. So is the rest.\ny = 1",
+    "a string": "y = 'return 2 * a * g'",
+    "split": "y = 'return 2 * x *' + ' grad_output'",
+    "split in a word": "y = ['return 2 * x * grad_', 'output']",
+    "split over variables": "y = 'return 2 * x '\nz = '* grad_output'",
+    "reversed": f"y = {SOLUTION[::-1]!r}[::-1]",
+    "base64": f"y = {ENCODED!r}",
+    "base64 as bytes": f"y = {ENCODED.encode()!r}",
+    "base64 in a comment": f"# {ENCODED}\ny = 1",
+    "hex": f"y = {SOLUTION.encode().hex()!r}",
+    "rot13": f"y = {codecs.encode(SOLUTION, 'rot13')!r}",
+}
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_a_solution_is_found_however_it_is_written(tmp_path, kind):
+    path = written(tmp_path, plain=LEAKS[kind])
+    with pytest.raises(ReleaseError, match=r"`2 \* x \* grad_output`, of the solution of `own_square`") as refused:
+        release.make(read(path), "en", rehearsed=True)
+    assert "/cells/4/source" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "f = lambda a: 2 * a * a",  # of one variable
+        "f = lambda a, g: 2 + a * g",
+        "f = lambda a, g: 3 * a * g",
+        "f = lambda a, g: 2 * a.b * g.c",
+        "y = 'twice, times the gradient'",
+        f"y = {base64.b64encode(b'def backward(): return None, because there is nothing to give').decode()!r}",
+    ],
+)
+def test_something_else_is_no_leak(tmp_path, plain):
+    assert release.make(read(written(tmp_path, plain=plain)), "en", rehearsed=True).notebook
+
+
+def test_a_solution_in_what_is_declared_is_found(tmp_path):
+    path = written(tmp_path)
+    declared = tmp_path / "own_exercises.py"
+    declared.write_text(declared.read_text().replace("points=2", "points=2, vjp=lambda x, g: 2 * x * g"))
+    with pytest.raises(ReleaseError, match=r"is still in own_exercises.py"):
+        make(path, "en")
+
+
+def test_outputs_stay_with_the_author(tmp_path):
+    import jupytext
+
+    content = jupytext.read(written(tmp_path))
+    output = nbformat.v4.new_output("stream", text=SOLUTION)
+    for cell in content.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [output], 1
+    nbformat.write(content, tmp_path / "99_squares.ipynb")
+    assert all(not cell.get("outputs") for cell in cells(make(tmp_path / "99_squares.ipynb", "en")))
+
+
+WORDED = """class Power(Function):
+    @staticmethod
+    def forward(ctx, base):
+        ctx.save_for_backward(base)
+        return base ** 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (base,) = ctx.saved_tensors
+        return g * base + base * g"""
+
+
+def test_an_answer_in_other_words_is_found_by_running_it(tmp_path):
+    """No text of it is the solution's, and a text cannot tell that it is one."""
+    assert release.make(read(written(tmp_path, plain=WORDED)), "en", rehearsed=True).notebook
+    with pytest.raises(ReleaseError, match="`own_square` can be passed without an answer, by `Power`"):
+        make(written(tmp_path, plain=WORDED), "en")
+    assert make(written(tmp_path, plain=WORDED, tags=' tags=["shown"]'), "en").notebook
+
+
+def test_what_a_student_has_is_run_untouched(tmp_path):
+    """A cell below the exercise gets the skeleton, as a student's own does, and no answer."""
+    assert list(given_away(read(written(tmp_path, plain="class Other(Square): ...")))) == []
+    assert list(given_away(read(written(tmp_path, plain="square = lambda x: x * x")))) == [("own_square", "square")]
 
 
 def test_a_source_with_an_attachment(tmp_path):
@@ -216,7 +306,19 @@ def test_a_line_that_is_shown_on_purpose(tmp_path):
 
 
 def test_lines_that_tell_nothing_are_no_canaries(tmp_path):
-    assert leak_check.secret_lines(read(written(tmp_path))) == {"return 2 * x * grad_output": "own_square"}
+    [secret] = leak_check.secrets(read(written(tmp_path)))
+    assert (secret.exercise, secret.text) == ("own_square", "2 * x * grad_output")
+    assert secret.tokens == ("2.0", "*", 0, "*", 1)
+
+
+def test_a_short_expression_is_looked_for_under_its_own_names(tmp_path):
+    path = written(tmp_path, solution="grad_output * x.mul(2)", plain="f = lambda g, y: g * y.mul(3)")
+    assert release.make(read(path), "en", rehearsed=True).notebook
+    path = written(tmp_path, solution="x * grad_output", plain="f = lambda x, grad_output: x * grad_output")
+    with pytest.raises(ReleaseError, match="still in /cells/4/source"):
+        release.make(read(path), "en", rehearsed=True)
+    path = written(tmp_path, solution="x * grad_output", plain="f = lambda a, b: a * b")
+    assert release.make(read(path), "en", rehearsed=True).notebook
 
 
 @pytest.mark.parametrize("plain", ["class (:", "x = '\0'"])
