@@ -270,7 +270,7 @@ def _works(run: Run, edit: Edit, code: str) -> bool:
     if code.startswith("not_finite"):
         return ends_finite(run, edit)
     if code.startswith(("no_grad", "freed_carried")):
-        return reaches(run, edit)
+        return reaches(run, edit, further=code.startswith("no_grad"))
     return mends(run, edit, "in_place" if code.startswith("in_place") else "freed")
 
 

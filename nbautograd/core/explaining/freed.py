@@ -17,6 +17,7 @@ from nbautograd.core.explaining.watch import freed_by, line_that_made, made_at
 from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots, sequence_number
 
 DIFFERENTIATES = ("backward", "grad")
+READS = {"items", "values", "keys", "get", "index", "count", "copy"}  # methods that change no container
 
 
 def freed(program: Program) -> ErrorCause | None:
@@ -166,12 +167,24 @@ def is_freed(node: Any) -> bool:
 def _shared(program: Program, gone: set[Any]) -> str:
     """Return the variable nearest to what was freed, of those that hold a part of the graph with a freed node."""
     live = set(program.nodes())
-    graphs = {name: behind(tensor) for name, tensor in program.tensors.items()}
+    inner = {n: t for n, t in program.tensors.items() if not any(t is root for root in program.roots)}
+    graphs = {name: behind(tensor) for name, tensor in inner.items()}
     found = {name: len(inside) for name, inside in graphs.items() if inside & gone}
-    # in a loop what is carried ties the iterations, not what this one computed of it
-    carried = [name for name in found if _carried(program, name)]
-    tied = carried or [name for name in found if node_of(program.tensors[name]) in live]
+    used = [name for name in found if node_of(inner[name]) in live]
+    # in a loop what is carried ties the iterations, not what this one computed of it; what an earlier backward began at
+    # and this one does not come by is an old result
+    carried = [n for n in found if _carried(program, n) and (n in used or node_of(inner[n]) not in gone)]
+    tied = carried or [name for name in used if _went_before(program, name, gone)]
     return min(tied, key=lambda name: (found[name], name.count("."), len(name)), default="")
+
+
+def _went_before(program: Program, name: str, gone: set[Any]) -> bool:
+    """Return True for a variable that the earlier backward went through as well, rather than what it was made of."""
+    if program.watch is not None:
+        return node_of(program.tensors[name]) in gone
+    # of what a loop makes anew the graph may be gone by this backward alone
+    looped = any(source.line in source.in_loops for source in program.code)
+    return not looped or _made_in_loop(program, name) is False
 
 
 def _earlier_line(program: Program, gone: set[Any]) -> Place | None:
@@ -288,8 +301,9 @@ def _read_first(loop: ast.For | ast.While, name: str) -> bool:
 
 
 def _grows(loop: ast.For | ast.While, container: str) -> bool:
-    """Return True where a loop calls a method of a container or assigns a place in it."""
-    methods = [n.func.value for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    """Return True where a loop calls a method of a container that may change it, or assigns a place in it."""
+    calls = [n.func for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    methods = [function.value for function in calls if function.attr not in READS]
     places = [n.value for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     return any(ast.unparse(part) == container for part in (*methods, *places))
 

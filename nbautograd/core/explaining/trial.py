@@ -361,21 +361,26 @@ def ends_finite(run: Run, edit: Edit) -> bool:
     return finite and all(_agree(one[np.isfinite(one)], other[np.isfinite(one)]) for one, other in pairs)
 
 
-def reaches(run: Run, edit: Edit) -> bool:
+def reaches(run: Run, edit: Edit, further: bool = False) -> bool:
     """Return True where a changed program ends without an error, differentiates the same values, and gradients arrive.
 
     Of a graph that is cut on purpose, or that was cut, there is no other way to have the gradients.
+
+    Args:
+        run: the program.
+        edit: its change.
+        further: they have to arrive at more leaves than before.
     """
     before, after = in_copy(lambda: _reached(run, None)), in_copy(lambda: _reached(run, edit))
     if isinstance(before, Refused) or isinstance(after, Refused):
         return False
     values, changed = before[0], after[0]
     same = 0 < len(values) <= len(changed) and all(map(_agree, values, changed))
-    return same and bool(after[1])
+    return same and after[1] > (before[1] if further else 0)
 
 
-def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], bool]:
-    """Return the values of what a program differentiates, and True where it ends and finite gradients arrive."""
+def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int]:
+    """Return the values of what a program differentiates, and how many gradients arrive; 0 if one is not finite."""
     watch = GradientWatch()
     try:
         with watch:
@@ -383,9 +388,9 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], bool]:
             for root in [] if watch.passes else roots[:1]:  # its backward is left to its caller
                 root.sum().backward()
     except Exception:
-        return watch.values, False
+        return watch.values, 0
     gradients = [gradient for gradient in watch.arrived() if gradient is not None]
-    return watch.values, bool(gradients) and all(map(all_finite, gradients))
+    return watch.values, len(gradients) if all(map(all_finite, gradients)) else 0
 
 
 def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:

@@ -835,3 +835,38 @@ def test_parameters_made_anew_of_others_made_anew_are_traced_back_to_the_first()
     assert (found.code, found.tensor) == ("unused_new_leaf", "meta.weight")
     assert found.did.text.startswith("setattr(learner, name, torch.nn.Parameter")
     assert "?" not in found.findings[0].message
+
+
+def two_tasks():
+    encoder, heads = torch.nn.Linear(2, 3), {"a": torch.nn.Linear(3, 1), "b": torch.nn.Linear(3, 1)}
+
+    def losses_of(x):
+        features = torch.tanh(encoder(x))
+        return {name: head(features).sum() for name, head in heads.items()}
+
+    losses = losses_of(torch.ones(1, 2))
+    for loss in losses.values():
+        loss.backward()
+
+
+def test_losses_of_one_graph_are_not_said_to_be_carried_along():
+    found = explain(two_tasks, apart=False)
+    said = [f.code for f in found.findings]
+    assert "explain_freed_carried_unnamed_at" in said
+    assert found.tensor == "loss"
+    assert next(f for f in found.findings if f.line and "text" in f.params).params["text"].startswith("features =")
+
+
+def mined():
+    weight, found = torch.nn.Parameter(torch.ones(3)), []
+    for k in range(3):
+        found.append((weight[k] * 2).item())  # noqa: PERF401
+    loss = torch.tensor(found, requires_grad=True).sum()
+    loss.backward()
+    return weight
+
+
+def test_a_change_is_not_offered_where_gradients_arrive_at_no_other_leaf_than_before():
+    found = explain(mined)
+    assert (found.code, found.did.text) == ("no_grad_python", "found.append((weight[k] * 2).item())  # noqa: PERF401")
+    assert found.fix is None
