@@ -59,7 +59,7 @@ def _only_kind(kind: str, program: Program) -> ErrorCause:
     """Return what is known where the evidence is gone: the kind of error, and what it means."""
     if kind == "not_finite" and (node := NODE.search(str(program.error))) is not None:
         return ErrorCause(kind, (said("not_finite.known_node", None, node=node[1]),), params={"node": node[1]})
-    if kind in ("in_place", "freed") and not SHOWS_SAVED:
+    if kind == "in_place" and not SHOWS_SAVED:
         return ErrorCause(kind, (said("hidden", None, version=torch.__version__),))
     return ErrorCause(kind, (said(f"{kind}.known"),))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import weakref
 from typing import Any
 
@@ -15,6 +16,8 @@ from torch.autograd.function import BackwardCFunction
 
 # without these attributes only unpacking shows what was saved, and that runs hooks (a checkpoint would recompute)
 SHOWS_SAVED = all(hasattr(getattr(torch._C._autograd, "SavedTensor", None), name) for name in ("data", "unpack_hook"))
+
+TWICE = "backward through the graph a second time"  # in what torch raises for a freed node
 
 _slot_names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 
@@ -104,6 +107,8 @@ def raw_slot_names(node_type: type) -> tuple[str, ...]:
 
 def all_gone(node: Any) -> bool:
     """Return True if everything that one of torch's own nodes saved is gone; quick, for graphs of many nodes."""
+    if not SHOWS_SAVED:
+        return _unpacks_nothing(node)
     names = raw_slot_names(type(node))
     try:
         for name in names:
@@ -118,6 +123,30 @@ def all_gone(node: Any) -> bool:
     except Exception:  # as without SHOWS_SAVED
         return False
     return refuses(node)
+
+
+def _unpacks_nothing(node: Any) -> bool:
+    """Return True if torch says that a node is freed when its saved tensors are unpacked; no hook runs."""
+    return any(TWICE in _refusal(node, f"_saved_{name}") for name in raw_slot_names(type(node)))
+
+
+def _refusal(node: Any, name: str) -> str:
+    """Return what torch raises for an attribute, empty where nothing; no Python function is entered."""
+    if sys.getprofile() is not None:  # a profiler's, which could not be put back
+        return ""
+    sys.setprofile(_refuse)
+    try:
+        getattr(node, name)
+    except Exception as error:
+        return str(error)
+    finally:
+        sys.setprofile(None)
+    return ""
+
+
+def _refuse(frame: Any, event: str, argument: Any) -> None:
+    if event == "call":
+        raise PermissionError(event)
 
 
 def refuses(node: Any) -> bool:

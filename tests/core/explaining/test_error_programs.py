@@ -17,7 +17,7 @@ from nbautograd.core.explaining.trial import Run, reaches
 from nbautograd.core.torch_private.nodes import SHOWS_SAVED
 from nbautograd.inspection.explanation import Explanation
 
-HIDDEN = () if SHOWS_SAVED else ("in_place", "freed")
+HIDDEN = () if SHOWS_SAVED else ("in_place",)
 
 
 def seen(text: str) -> list[Case]:

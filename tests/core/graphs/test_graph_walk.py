@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import pickle
+import sys
 import weakref
 
 import graph_models as models
@@ -16,6 +17,7 @@ import nbautograd
 from nbautograd import messages
 from nbautograd.core.graphs import build, saved
 from nbautograd.core.graphs.folding import fold_repeats, fold_to, open_boxes
+from nbautograd.core.torch_private import nodes
 from nbautograd.core.torch_private.nodes import SHOWS_SAVED, saved_peek
 
 STATES = sorted(models.states())
@@ -241,3 +243,39 @@ def test_names_of_boxes_and_outputs_are_read_in_the_language_of_the_moment():
         assert "输出" in graph.to_svg()
         json.dumps(graph.collapse().to_dict())
     assert pickle.loads(pickle.dumps(boxes)) == boxes
+
+
+@pytest.mark.parametrize("shown", [SHOWS_SAVED, False])
+def test_a_freed_node_is_told_and_no_unpack_hook_runs_for_it(shown, monkeypatch):
+    monkeypatch.setattr(nodes, "SHOWS_SAVED", shown)
+    unpacked = []
+    x = torch.ones(3, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: unpacked.append(t) or t):
+        y = x.exp()
+    z = y.sin()
+    changed = z.cos()
+    z.add_(1)
+    assert not any(map(nodes.all_gone, (y.grad_fn, z.grad_fn, changed.grad_fn)))
+    assert not unpacked
+    y.sum().backward()
+    assert len(unpacked) == 1
+    assert nodes.all_gone(y.grad_fn)
+    assert sys.getprofile() is None
+
+
+def test_where_a_profiler_runs_it_stays_and_no_node_is_said_to_be_freed(monkeypatch):
+    monkeypatch.setattr(nodes, "SHOWS_SAVED", False)
+    y = torch.ones(3, requires_grad=True).exp()
+    y.sum().backward()
+    seen = []
+
+    def profiler(*event):
+        seen.append(event)
+
+    sys.setprofile(profiler)
+    try:
+        gone, still = nodes.all_gone(y.grad_fn), sys.getprofile()
+    finally:
+        sys.setprofile(None)
+    assert (gone, still) == (False, profiler)
+    assert nodes.all_gone(y.grad_fn)
