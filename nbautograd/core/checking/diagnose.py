@@ -9,11 +9,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from torch import Tensor
+
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import evidence
 from nbautograd.core.checking.diagnosis.evidence import Terms
+from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
 from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
 from nbautograd.core.checking.probes.determinism import changed_after_saving
 from nbautograd.core.checking.probes.linearity import linearity
@@ -21,7 +24,7 @@ from nbautograd.core.checking.probes.run_probes import after_values, before_valu
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract.rules import RANK
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.numerics.compare import agree_relative
 
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
@@ -90,8 +93,9 @@ def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int],
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
     changed, terms = changed_after_saving(problem), evidence.terms(problem, outputs)
     elsewhere = Once(_elsewhere(problem, blocks))
+    double = _in_double(problem, blocks)
     for finding in causes(problem, blocks, terms, elsewhere, none):
-        yield _explained(finding, changed)
+        yield _rounded(problem, _explained(finding, changed), double)
 
 
 class Once:
@@ -178,6 +182,30 @@ def _explained(finding: Finding, changed: str) -> Finding:
         return finding
     params = {**finding.params, "name": changed}
     return dataclasses.replace(finding, code="wrong_derivative", message_id="causes.saved_then_changed", params=params)
+
+
+def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
+    """Check the same inputs in double precision; None where they are of that already, or too large."""
+    given = other_points.in_double(problem.inputs)
+    wider = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(problem.inputs, given, strict=True))
+    small = sum(b.entries for b in blocks.values()) <= CONFIRMED
+    return _place(Place({}, Terms()), (problem, given), lambda: None) if wider and small else None
+
+
+def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Finding:
+    """Say of a gradient that is right in double precision that it is wrong for lack of that."""
+    block = None if double is None or finding.where is None else double.blocks.get(finding.where)
+    if block is None or block.verdict != "match" or finding.code == "nonfinite" or "value" not in finding.params:
+        return finding
+    assert finding.where is not None
+    other = Problem(problem.fn, other_points.in_double(problem.inputs), problem.seed)
+    site = rounded_variable(problem, other, finding.where[1])
+    first: Phrase | str = ""
+    if site is not None:
+        first = Phrase("causes.first_rounded", name=site.name, at=site.line, statement=phrases.short(site.statement))
+    params = {**finding.params, "first": first}
+    line = finding.line if site is None else site.line
+    return dataclasses.replace(finding, message_id="causes.right_in_double", params=params, line=line)
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:

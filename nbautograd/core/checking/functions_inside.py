@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking import other_points
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.backward_lines import state_line
 from nbautograd.core.checking.block import GradcheckReport
@@ -166,7 +167,7 @@ def _state_line(cls: type) -> int | None:
 def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckReport | None:
     """Check a Function at some arguments, in double precision where their own tells nothing; None if it cannot be."""
     report = None
-    for given in (arguments, tuple(map(_double, arguments))):
+    for given in (arguments, other_points.in_double(arguments)):
         try:
             report = check(cls, given)
         except Exception:  # nothing to differentiate, or forward refuses it
@@ -176,12 +177,6 @@ def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckRep
         if report.verdict != "cannot tell":
             return report
     return report
-
-
-def _double(item: Any) -> Any:
-    if not isinstance(item, Tensor) or not item.is_floating_point():
-        return item
-    return item.detach().double().requires_grad_(item.requires_grad)
 
 
 def _calls_inside(problem: Problem, classes: Sequence[type]) -> dict[type, CallsOfClass]:

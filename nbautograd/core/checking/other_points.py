@@ -41,6 +41,17 @@ def points(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     yield tuple(_signed(item, generator) for item in problem.inputs)
 
 
+def in_double(inputs: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the inputs with real numbers in double precision."""
+
+    def wide(item: Any) -> Any:
+        if not isinstance(item, Tensor) or not item.is_floating_point():
+            return item
+        return item.detach().double().requires_grad_(item.requires_grad)
+
+    return tuple(map(wide, inputs))
+
+
 def in_domain(problem: Problem, seed: int) -> tuple[Any, ...]:
     """Return inputs of both signs where the inputs given have both, and near them where all are of one sign."""
     generator = torch.Generator().manual_seed(seed)

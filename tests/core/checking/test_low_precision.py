@@ -215,3 +215,33 @@ def test_a_marked_output_whose_gradient_backward_ignores_is_a_risk() -> None:
     report = gradcheck(ReturnsStatisticsToLookAt, (x,), order=1)
     assert report.verdict == "right"
     assert [(f.code, f.kind) for f in report.findings] == [("nondiff_marked_wrongly", "lint")]
+
+
+class Cancelling(torch.autograd.Function):
+    """Takes a variance as the difference of two large numbers."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x - x.mean(1, keepdim=True)) * (x.var(1, unbiased=False, keepdim=True) + 1e-3).rsqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        mu = x.mean(1, keepdim=True)
+        var = (x * x).mean(1, keepdim=True) - mu * mu
+        inv = (var.clamp_min(0) + 1e-3).rsqrt()
+        xh = (x - mu) * inv
+        return Cancelling.factor * inv * (g - g.mean(1, keepdim=True) - xh * (g * xh).mean(1, keepdim=True))
+
+
+def test_what_is_right_in_double_precision_is_said_to_lack_precision_from_the_variable_that_does(monkeypatch):
+    x = torch.randn(3, 8, generator=torch.Generator().manual_seed(3)) + torch.tensor([[0.0], [0.0], [2000.0]])
+    found = gradcheck(Cancelling, x.requires_grad_(), order=1).findings[0]
+    assert found.message_id == "causes.right_in_double"
+    assert "`var = (x * x).mean(1, keepdim=True) - mu * mu`" in found.message
+    monkeypatch.setattr(Cancelling, "factor", 1.5)
+    found = gradcheck(Cancelling, x.requires_grad_(), order=1).findings[0]
+    assert found.message_id != "causes.right_in_double"

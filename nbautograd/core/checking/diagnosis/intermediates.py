@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import copy
 import itertools
 import re
@@ -48,6 +49,7 @@ MOST = 200  # backwards with another value that are tried
 PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
 SOLVED = 64  # elements of a condition up to which it is solved where to turn it over
 ELEMENTS = 20_000  # of the inputs up to which values are tried
+ROUNDINGS = 1000  # of a variable, relative to its largest element, beyond which it is another number
 REPEATED = (ast.For, ast.While, ast.Try)
 HELD, SEEN = "_held", "_seen"  # what the calls around variables and expressions are named
 
@@ -163,6 +165,28 @@ def wrong_variable(problem: Problem, position: int) -> WrongVariable | None:
         return bench.search() if bench.sites else None
     except Exception:
         return None  # where backward or forward cannot be run so, nothing is claimed
+
+
+def rounded_variable(problem: Problem, double: Problem, position: int) -> Site | None:
+    """Find the first variable of backward without grad_output in it that is another number in double precision.
+
+    Args:
+        problem: what was checked; a session of it must be open.
+        double: the same with inputs in double precision.
+        position: of the input whose gradient is wrong.
+    """
+    if problem.cls is None or not problem.direct:
+        return None
+    with contextlib.suppress(Exception), double.session():
+        double.call()
+        places = [_Place(_Bench(p, position), p.fresh()) for p in (problem, double)]
+        known = {number: value for number, value, kind in places[1].values if kind == "value"}
+        for number, value, kind in places[0].values:
+            if kind == "value" and value.is_floating_point() and number in known:
+                rel = ROUNDINGS * torch.finfo(value.dtype).eps
+                if not agree_relative(value.detach().double(), known[number].detach(), rel):
+                    return places[0].bench.sites[number]
+    return None
 
 
 class _Bench:
