@@ -286,6 +286,50 @@ def test_a_variable_that_is_called_after_what_belongs_there() -> None:
     assert found.expression == "gh"
 
 
+class Window(Function):
+    """One of the weights of backward is another than forward's."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.size = x.shape[1]
+        return torch.fft.rfft(x).real.cumsum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        twice = torch.full((ctx.size // 2 + 1,), 1.0, dtype=g.dtype)
+        twice[2] = 0.5
+        return torch.fft.fft(g.flip(1).cumsum(1).flip(1) * twice, n=ctx.size).real
+
+
+class Support(Function):
+    """The mean of backward is over all elements, that of forward over the positive ones."""
+
+    @staticmethod
+    def forward(ctx, x):
+        there = (x > 0).to(x.dtype)
+        ctx.save_for_backward(there)
+        return there * (x - (x * there).sum(1, keepdim=True) / there.sum(1, keepdim=True))
+
+    @staticmethod
+    def backward(ctx, g):
+        (there,) = ctx.saved_tensors
+        mean = (g * there).sum(1, keepdim=True) / there.shape[1]
+        return there * (g - mean)
+
+
+PARTLY = [[0.9, -0.4, 0.3, 1.2, -0.8, 0.5], [-0.6, 0.7, 1.1, 0.2, -1.3, 0.4], [0.8, 0.6, -0.9, 0.1, 1.4, -0.2]]
+
+
+def test_a_variable_of_which_other_values_mend_more_elements_than_it_has() -> None:
+    found, line = first(Window, draw(3, 8))
+    assert line == "twice[2] = 0.5"
+    found = variable(Window, draw(3, 8))
+    assert found is not None
+    assert (found.kind, str(found.flipped)) == ("solved", "Here `twice[2]` is 0.5 and has to be 1. ")
+    _, line = first(Support, torch.tensor(PARTLY, dtype=torch.float64, requires_grad=True))
+    assert line == "mean = (g * there).sum(1, keepdim=True) / there.shape[1]"
+
+
 class Scaled(Function):
     """What backward begins with is right as the gradient of the output, and not as what its name says."""
 

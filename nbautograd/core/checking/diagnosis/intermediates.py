@@ -21,6 +21,7 @@ from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -49,6 +50,8 @@ MOST = 200  # backwards with another value that are tried
 PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
 SOLVED = 64  # elements of a condition up to which it is solved where to turn it over
 ELEMENTS = 20_000  # of the inputs up to which values are tried
+SPARE = 2  # elements of gradients at each place beyond those of a variable that is solved for
+ASKED = 3  # variables that are solved for
 ROUNDINGS = 1000  # of a variable, relative to its largest element, beyond which it is another number
 REPEATED = (ast.For, ast.While, ast.Try)
 HELD, SEEN = "_held", "_seen"  # what the calls around variables and expressions are named
@@ -93,13 +96,14 @@ class WrongVariable:
     Attributes:
         site: the variable, and the statement that made it.
         kind: ``"gradient"``, ``"value"`` or ``"derivative"`` of what belongs in its place; ``"taken"`` for a value that
-            is saved, while another is taken from ctx; ``"condition"`` for one that is turned over.
+            is saved, while another is taken from ctx; ``"condition"`` for one that is turned over,
+            ``"solved"`` where other values mend the gradient.
         expression: of forward, whose gradient or value that is.
         made_in: the expression's line; None for an argument.
         whole: True when it is the gradient of the input itself.
         unknown: names among those that the statement computes it from of which it is not known whether they are right;
             None where nothing is known of any.
-        flipped: where a condition is to be turned over.
+        flipped: where a condition is to be turned over, or another value is needed.
         parts: True when the variable is written in parts.
         scaled: True where it is a derivative times a constant that belongs in its place.
     """
@@ -338,7 +342,7 @@ class _Bench:
                 found = replace(found, unknown=unknown, parts=parts)
             called_so = found is not None and found.expression == _without_prefix(site.name)
             if found is not None and (not same or site.from_ctx or not site.assigned or called_so):
-                return found
+                return (self._solved(places, number, found, right) if found.whole else None) or found
             earlier = earlier or found  # right as something: what makes another thing of it later may be wrong as well
         return earlier
 
@@ -368,6 +372,32 @@ class _Bench:
             ):
                 return WrongVariable(self.sites[number], key[0], *self._expression(key), False, scaled=True)
         return None
+
+    def _solved(
+        self, places: Sequence[_Place], before: int, whole: WrongVariable, right: set[str]
+    ) -> WrongVariable | None:
+        """Find the variable, among those of which nothing is known, of which other values mend a returned gradient."""
+        numbers = {site.name: k for k, site in enumerate(self.sites[:before]) if not (site.from_ctx or site.condition)}
+        asked = [numbers[name] for name in whole.unknown or () if name in numbers]
+        solved = [k for k in asked[:ASKED] if all(p.solved(k) is not None for p in places)]
+        if len(solved) != 1:
+            return None
+        site, first = self.sites[solved[0]], places[0]
+        value, needed = first.held(solved[0]), first.solved(solved[0])
+        example: Phrase | str = ""
+        if (
+            value is not None
+            and needed is not None
+            and any(k == solved[0] and kind == "value" for k, _, kind in first.values)
+        ):
+            at = int((needed - value).abs().argmax())
+            index = ", ".join(map(str, np.unravel_index(at, tuple(value.shape))))
+            numbers_there = (f"{float(t.reshape(-1)[at]):.6g}" for t in (value, needed))
+            was, should_be = numbers_there
+            element = f"{site.name}[{index}]" if index else site.name
+            example = Phrase("causes.needed_value", element=element, value=was, right=should_be)
+        unknown = tuple(sorted(site.reads - right - self._modules() - {HELD, site.name}))
+        return WrongVariable(site, "solved", "", None, False, unknown, flipped=example)
 
     def _number(self, places: Sequence[_Place], number: int) -> WrongVariable | None:
         """Try sizes of what forward has in the place of a plain number."""
@@ -532,6 +562,37 @@ class _Place:
         steps = torch.linalg.lstsq(torch.stack(columns, 1), rest, driver="gelsd").solution[:, 0]
         other = value ^ (steps > 0.5).reshape(value.shape)
         return (int((other != value).sum()), value.numel()) if self.mended(number, other) else None
+
+    def held(self, number: int) -> Tensor | None:
+        """Return the value of a variable, where it is a real tensor of few elements."""
+        self.run(None)
+        value = self.bench.held.get(number)
+        if not isinstance(value, Tensor) or not value.is_floating_point() or not 0 < value.numel() <= SOLVED:
+            return None
+        return value.detach()
+
+    def solved(self, number: int) -> Tensor | None:
+        """Return other values of a variable that mend gradients of more elements than it has; None without any."""
+        value = self.held(number)
+        if value is None:
+            return None
+        wrong = [k for k in range(len(self.given)) if not self._right(self.given, k)]
+        base, size = self._flat(self.given, wrong), float(value.abs().max()) or 1.0
+        columns = []
+        try:
+            for k in range(value.numel()):
+                moved = value.clone().reshape(-1)
+                moved[k] += size
+                columns.append((self._flat(self.run((number, moved.reshape(value.shape))), wrong) - base) / size)
+        except Exception:
+            return None
+        matrix = torch.stack(columns, 1)
+        alive = matrix != 0
+        if int(alive.any(1).sum()) - int(alive.any(0).sum()) < SPARE or not bool(matrix.isfinite().all()):
+            return None  # some values always fit
+        step = torch.linalg.lstsq(matrix, (self._flat(self.right, wrong) - base)[:, None], driver="gelsd").solution
+        needed = value + step[:, 0].reshape(value.shape).to(value.dtype)
+        return needed if self.mended(number, needed) else None
 
     def _flat(self, gradients: Sequence[Any], which: Sequence[int]) -> Tensor:
         """The gradients of these inputs as one row of real numbers; None as zeros."""
