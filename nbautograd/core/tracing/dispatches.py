@@ -9,7 +9,7 @@ from typing import Literal, overload
 from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.values import Value
 
-Outcome = Literal["returned", "NotImplemented", "raised", "running"]
+DispatchOutcome = Literal["returned", "NotImplemented", "raised", "running"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +43,7 @@ class Dispatch(Displayable):
     types: tuple[str, ...] = ()
     args: tuple[Value, ...] = ()
     kwargs: tuple[Value, ...] = ()
-    outcome: Outcome = "running"
+    outcome: DispatchOutcome = "running"
     handler: str = ""
     handler_line: int | None = None
     result: Value | None = None

@@ -18,7 +18,7 @@ from torch.overrides import resolve_name
 from nbautograd.core.recording.live_log import value_of
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY, ObjectSnapshot, Snapshot, safe_repr, snapshots
 from nbautograd.core.torch_private import tensors as internals
-from nbautograd.core.tracing.dispatches import Dispatch, Outcome
+from nbautograd.core.tracing.dispatches import Dispatch, DispatchOutcome
 
 PROTOCOLS = ("__torch_function__", "__torch_dispatch__")
 MOST = 2000  # dispatches that are kept
@@ -34,7 +34,7 @@ class Record:
         self.owner, self.func, self.types = cls.__name__, "", ()  # type: str, str, tuple[str, ...]
         self.args: tuple[Snapshot, ...] = ()
         self.kwargs: tuple[tuple[str, Snapshot], ...] = ()
-        self.outcome: Outcome = "running"
+        self.outcome: DispatchOutcome = "running"
         self.handler: tuple[str, int | None] = ("", None)
         self.result: Snapshot | None = None
         self.exception = ""
