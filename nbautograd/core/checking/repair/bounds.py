@@ -107,7 +107,7 @@ class Meter(TorchFunctionMode):
         if room < math.inf and largest(name, args, named) > room and foreseen(func, name, args, named) > room:
             raise BoundsError("too many elements")
         result = func(*args, **named)
-        self._elements += sum(t.numel() for t in tensors(result))
+        self._elements += result.numel() if isinstance(result, Tensor) else sum(t.numel() for t in tensors(result))
         return result
 
     @contextlib.contextmanager
@@ -166,13 +166,15 @@ def _without_data(item: Any) -> Any:
 
 def leaves(item: Any) -> Iterator[Any]:
     """Yield what stands in nested lists, tuples and dicts."""
-    if isinstance(item, dict):
-        item = tuple(item.values())
-    if isinstance(item, (list, tuple)):
-        for part in item:
-            yield from leaves(part)
-    else:
-        yield item
+    stack = [item]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            stack += part.values()
+        elif isinstance(part, (list, tuple)):
+            stack += part
+        else:
+            yield part
 
 
 def tensors(item: Any) -> Iterator[Tensor]:

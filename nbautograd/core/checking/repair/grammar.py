@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+
+import torch
 
 from nbautograd.core.checking.repair.script import (
     AXES,
@@ -25,6 +28,7 @@ from nbautograd.core.checking.repair.script import (
     tight,
     values,
 )
+from nbautograd.core.checking.repair.values import Value, Values, broadcast
 
 MODULES = ("torch", "F", "np", "math")
 AWAY = 1.5  # what an edit of another value than the wrong one costs more
@@ -37,13 +41,15 @@ class Context:
 
     Attributes:
         script: the backward.
-        names: names and ctx attributes that may take part.
+        names: names and ctx attributes that may take part, each with its value where it is known.
         hints: what the evidence speaks of.
+        of: the value of each expression, by the id of its node, where it is known.
     """
 
     script: Script
-    names: Sequence[str]
+    names: Mapping[str, Value | None]
     hints: Hints
+    of: Mapping[int, Value | None]
 
     def source(self, node: ast.expr) -> str:
         """The text of an expression."""
@@ -56,6 +62,26 @@ class Context:
     def product(self, node: ast.expr) -> str:
         """The text of an expression as the left side of a product."""
         return product(self.script, node)
+
+    @cached_property
+    def tensors(self) -> list[str]:
+        """Names that may stand for a tensor."""
+        return [name for name, value in self.names.items() if value is None or value.shape is not None]
+
+    def beside(self, node: ast.expr) -> list[str]:
+        """Names of what an elementwise operation may take together with an expression."""
+        value = self.of.get(id(node))
+        return [name for name, other in self.names.items() if broadcast(value, other)]
+
+    def dim(self, node: ast.expr) -> float:
+        """The number of dimensions of an expression, infinite where it is not known; -1 for what is no tensor."""
+        value = self.of.get(id(node))
+        return math.inf if value is None else -1 if value.shape is None else len(value.shape)
+
+    def dtype(self, node: ast.expr) -> torch.dtype | None:
+        """The dtype of an expression where it is known."""
+        value = self.of.get(id(node))
+        return None if value is None else value.dtype
 
     @cached_property
     def guards(self) -> frozenset[int]:
@@ -109,23 +135,28 @@ def kind(name: str, place: str) -> Callable[[Callable[..., Iterator[Edit]]], Cal
     return register
 
 
-def edits(script: Script, names: Sequence[str], hints: Hints, near: Sequence[int]) -> list[Edit]:
-    """Return all edits, the likeliest first.
+def edits(
+    script: Script, names: Sequence[str], hints: Hints, near: Sequence[int], known: Values | None = None
+) -> list[Edit]:
+    """Return all edits, the likeliest first, without those of which it is known that they cannot be computed.
 
     Args:
         script: the backward.
         names: names and ctx attributes that may take part.
         hints: what the evidence speaks of.
         near: lines (of the script) on which the wrong value is computed; edits elsewhere cost more.
+        known: values of one run.
     """
-    context, found = Context(script, names, hints), list[Edit]()
+    known, found = known or Values(), list[Edit]()
+    whole = Context(script, dict.fromkeys(names), hints, known.of)
     rules = {place: [k for k in KINDS.values() if k.place == place] for place in ("value", "part", "whole")}
     for root in values(script):
         away = 0.0 if root.lineno in near or not near else AWAY
+        context = replace(whole, names=known.bound(root, names))
         of_root = [_as(k, e) for k in rules["value"] for e in k.rule(context, root)]
         of_root += [_as(k, e) for node in parts(root) for k in rules["part"] for e in k.rule(context, node)]
         found += [replace(e, replacement=_bare(e, root), cost=e.cost + away) for e in of_root]
-    found += [_as(k, e) for k in rules["whole"] for e in k.rule(context)]
+    found += [_as(k, e) for k in rules["whole"] for e in k.rule(whole)]
     drawn = drawing(script.tree)
     found = [e for e in found if not any(id(node) in drawn for node in e.nodes)]
     return sorted(found, key=lambda edit: (edit.cost, len(edit.replacement)))
@@ -211,24 +242,25 @@ def _lost_term(c: Context, root: ast.expr) -> Iterator[Edit]:
 @kind("factor that is a name", "value")
 def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
-    for name in c.names:
+    for name in c.beside(root):
         own = name.startswith("ctx.")  # a number that is on ctx rather than the same one written out
         yield Edit(root, f"{left} * {name}", 1.6 if own else 2.1)
         yield Edit(root, f"{left} / {name}", 1.65 if own else 2.2)
+    for name in c.tensors:
         yield Edit(root, f"{left} / {name}.unsqueeze(-1)", 2.8)
         yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
 
 
 @kind("term that is a name", "value")
 def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for name in c.names:
+    for name in c.beside(root):
         yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
 
 
 @kind("factor that is a size", "value")
 def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
-    for name in c.names:
+    for name in c.tensors:
         for size in (f"{name}.numel()", f"{name}.shape[0]", f"{name}.shape[-1]", f"{name}.shape[-1] ** 0.5"):
             yield Edit(root, f"{left} / {size}", 2.4)
             yield Edit(root, f"{left} * {size}", 2.6)
@@ -251,7 +283,9 @@ def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
     for summand in (node.left, node.right):
         if isinstance(summand, ast.BinOp) and isinstance(summand.op, (ast.Add, ast.Sub)):
             continue
-        yield from (Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.names if n != c.source(summand))
+        yield from (
+            Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.beside(summand) if n != c.source(summand)
+        )
         if isinstance(summand, ast.Name):
             yield Edit(summand, "1", 1.3)
 
@@ -259,7 +293,7 @@ def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("factor that is a function of a name", "value")
 def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
-    for name in c.names:
+    for name in (n for n in c.beside(root) if n in c.tensors):
         for constant in c.hints.constants:
             for mask in (f"({name}.abs() < {constant!r})", f"({name} < {constant!r})", f"({name} > {constant!r})"):
                 yield Edit(root, f"{left} * {mask}", 2.7)
@@ -284,7 +318,8 @@ def _calls_local(node: ast.AST) -> bool:
 
 @kind("triangle", "value")
 def _triangle(c: Context, root: ast.expr) -> Iterator[Edit]:
-    yield from (Edit(root, f"{c.tight(root)}.{half}()", 2.3) for half in ("tril", "triu"))
+    if c.dim(root) > 1:
+        yield from (Edit(root, f"{c.tight(root)}.{half}()", 2.3) for half in ("tril", "triu"))
 
 
 # each expression inside
@@ -335,13 +370,13 @@ def _subscripts(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("other name", "part")
 def _other_name(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Name) and node.id not in MODULES:
         yield from (Edit(node, name, 1.2) for name in c.names if name != node.id)
 
 
 @kind("dimension added to a name", "part")
 def _dimension_added(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Name) and node.id in c.names:
+    if isinstance(node, ast.Name) and node.id in c.tensors:
         yield Edit(node, c.last(node.id), 1.3)
 
 
@@ -485,7 +520,7 @@ def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
     other = "mean" if method == "sum" else "sum"
     yield Edit(node, f"{c.tight(receiver)}.{other}({given})", 1.4)
     if method == "mean":
-        yield from (Edit(node, f"({c.product(receiver)} * {n}).sum({given})", 1.9) for n in c.names)
+        yield from (Edit(node, f"({c.product(receiver)} * {n}).sum({given})", 1.9) for n in c.beside(receiver))
 
 
 def _called(c: Context, call: ast.Call) -> str:
@@ -583,12 +618,14 @@ def _valued(c: Context, node: ast.expr) -> bool:
     """Return True if something may be done to the value of an expression."""
     odd = isinstance(node, (ast.Tuple, ast.List, ast.Compare, ast.Constant))
     signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
-    return not (odd or signed or c.source(node).startswith("ctx.needs"))
+    inert = isinstance(node, ast.Name) and node.id in MODULES
+    inert |= (value := c.of.get(id(node))) is not None and value.shape is None and value.number is None
+    return not (odd or signed or inert or c.source(node).startswith("ctx.needs"))
 
 
 @kind("transpose", "part")
 def _transposed(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
+    if _valued(c, node) and c.dim(node) > 1:
         for k, way in enumerate(c.transposed):
             near = 1.0 if isinstance(node, (ast.Name, ast.Attribute)) and way != ".transpose(-2, -1)" else 1.6
             yield Edit(node, f"{c.tight(node)}{way}", near + NEXT * k)
@@ -602,7 +639,8 @@ def _negated_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("conjugate", "part")
 def _conjugated(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
+    dtype = c.dtype(node)
+    if _valued(c, node) and c.dim(node) >= 0 and (dtype is None or dtype.is_complex):
         yield Edit(node, f"{c.tight(node)}.conj()", 1.8)
 
 
@@ -615,29 +653,32 @@ def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("complement", "part")
 def _complement(c: Context, node: ast.expr) -> Iterator[Edit]:
     if _valued(c, node):
-        yield Edit(node, f"(~{c.tight(node)})", 2.2)
+        if c.dtype(node) in (None, torch.bool):
+            yield Edit(node, f"(~{c.tight(node)})", 2.2)
         yield Edit(node, f"(1 - {c.tight(node)})", 2.4)
 
 
 @kind("reversed", "part")
 def _flipped(c: Context, node: ast.expr) -> Iterator[Edit]:
-    for k in ("0", "1", "-1") if _valued(c, node) else ():
+    for k in ("0", "1", "-1") if _valued(c, node) and c.dim(node) > 0 else ():
+        if int(k) >= c.dim(node):
+            continue
         yield Edit(node, f"{c.tight(node)}.flip({k})", 2.0)
         yield Edit(node, f"{c.tight(node)}.flip({k}).cumsum({k}).flip({k})", 2.45)
 
 
 @kind("summed", "part")
 def _summed(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
-        whole = c.tight(node)
-        yield from (Edit(node, f"{whole}.sum({k})", 2.0) for k in ("0", "1", "-1"))
-        yield from (Edit(node, f"{whole}.sum({k}, keepdim=True)", 2.5) for k in ("0", "1", "-1"))
+    if _valued(c, node) and c.dim(node) >= 0:
+        whole, along = c.tight(node), [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))]
+        yield from (Edit(node, f"{whole}.sum({k})", 2.0) for k in along)
+        yield from (Edit(node, f"{whole}.sum({k}, keepdim=True)", 2.5) for k in along)
         yield Edit(node, f"{whole}.sum()", 2.1)
 
 
 @kind("function applied", "part")
 def _function_applied(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
+    if _valued(c, node) and c.dim(node) >= 0:
         yield from (Edit(node, f"{c.tight(node)}.{name}()", 2.7) for name in FUNCTIONS)
 
 
@@ -649,7 +690,7 @@ def _centred(c: Context, node: ast.expr) -> Iterator[Edit]:
     text, whole = c.source(node), c.tight(node)
     for k in c.hints.lost:
         yield Edit(node, f"({text} - {whole}.mean({k}, keepdim=True))", 0.9)
-        for name in c.names:
+        for name in c.beside(node):
             yield Edit(node, f"({text} - {name} * ({whole} * {name}).mean({k}, keepdim=True))", 1.25)
 
 
@@ -662,7 +703,7 @@ def _factor_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("rolled back", "part")
 def _rolled(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
+    if _valued(c, node) and c.dim(node) > 0:
         steps = [n for n in c.hints.constants if isinstance(n, int) and abs(n) < 100]
         yield from (Edit(node, f"{c.tight(node)}.roll({-n})", 2.4) for n in steps)
 

@@ -31,10 +31,11 @@ from nbautograd.core.checking.repair.script import (
     strangeness,
     zero_by_itself,
 )
+from nbautograd.core.checking.repair.values import Span, Values, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 
-TRIES = 1200.0  # calls of an edited backward on something small: about half a second
+TRIES = 800.0  # calls of an edited backward on something small: about a third of a second
 PAIRS = 200.0  # of these, for two edits in sequence
 
 
@@ -133,10 +134,11 @@ class Repair:
         found: list[Mended] = []
         hints, near = self._hints(findings), sorted({n for f in findings for n in self._near(f)})
         hidden = hidden_values(self.script, self.problem)
-        for script, edit in self._candidates(self.script, hints, near) if wrong else ():
+        idle_spans = self._idle(wrong)
+        for script, edit in self._candidates(self.script, hints, near, stages) if wrong else ():
             if self.tries.spent or _settled(found, wrong, edit.cost):
                 break
-            if touches(edit, hidden):
+            if touches(edit, hidden) or (script is self.script and _all_inside(edit, idle_spans)):
                 continue
             text = script.changed(edit.nodes, edit.replacement)
             inputs = self._made_right(script.compiled(text), stages, wrong, "None" in edit.replacement)
@@ -213,10 +215,20 @@ class Repair:
             return frozenset()  # right at one size alone is not right
         return frozenset(k for k in left if confirmed[k] > 1 and (nothing or k in alive))
 
-    def _candidates(self, script: Script, hints: Hints, near: list[int]) -> Iterator[tuple[Script, Edit]]:
+    def _idle(self, wrong: frozenset[int]) -> list[Span]:
+        """Find what no wrong gradient is computed from, where it is known which argument each belongs to."""
+        assert self.script is not None
+        handed = [self.problem.arguments.get(self.problem.differentiable[k]) for k in wrong]
+        known = [argument for argument in handed if argument is not None]
+        return idle(self.script.tree, known) if len(known) == len(handed) else []
+
+    def _candidates(
+        self, script: Script, hints: Hints, near: list[int], stages: Stages
+    ) -> Iterator[tuple[Script, Edit]]:
         """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
-        names = self._names()
-        single = edits(script, names, hints, near)
+        names, start = self._names(), next(iter(stages))
+        known = Values() if start.sized or start.ranked else noted_values(script, start)
+        single = edits(script, names, hints, near, known)
         yield from ((script, edit) for edit in single)
         self.tries.last_part()
         for first in (e for e in single if e.cost <= LIKELY):
@@ -418,21 +430,23 @@ def mended(problem: Problem, findings: tuple[Finding, ...]) -> tuple[Finding, ..
     return tuple(replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
 
 
-Span = tuple[int, int, int, int]  # first line and column, last line and column
-
-
 def hidden_values(script: Script, problem: Problem) -> tuple[Span, ...] | None:
     """Find where backward computes what it returns for arguments that are None; None when no argument is."""
     handed = {argument: i for i, argument in problem.arguments.items()}
     gone = {a for a, i in handed.items() if i < len(problem.inputs) and problem.inputs[i] is None}
-    return tuple(map(_span, _computed(script.tree, gone))) if gone else None
+    return tuple(map(span, _computed(script.tree, gone))) if gone else None
 
 
 def touches(edit: Edit, hidden: Sequence[Span] | None) -> bool:
     """Return True if an edit changes such a value, or says None for good."""
     if hidden is None:
         return False
-    return "None" in edit.replacement or any(_inside(_span(node), span) for node in edit.nodes for span in hidden)
+    return "None" in edit.replacement or any(_inside(span(node), at) for node in edit.nodes for at in hidden)
+
+
+def _all_inside(edit: Edit, spans: Sequence[Span]) -> bool:
+    """Return True if an edit changes nothing outside these."""
+    return all(any(_inside(span(node), at) for at in spans) for node in edit.nodes)
 
 
 def _computed(tree: ast.FunctionDef, positions: set[int]) -> Iterator[ast.expr]:
@@ -447,10 +461,6 @@ def _computed(tree: ast.FunctionDef, positions: set[int]) -> Iterator[ast.expr]:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in targets):
             yield node.value
-
-
-def _span(node: ast.expr | ast.stmt) -> Span:
-    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 def _inside(inner: Span, outer: Span) -> bool:

@@ -1,0 +1,157 @@
+"""Values of one run of a backward: what each expression came to, so that no edit is tried that cannot be computed."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core import user_source
+from nbautograd.core.checking.backward_call import backward_replaced, pull
+from nbautograd.core.checking.diagnosis.rewritten import Wrapped, recompiled
+from nbautograd.core.checking.diagnosis.shared_variable import assigned, in_place, names_read, names_written
+from nbautograd.core.checking.repair.script import Script, parts, values
+from nbautograd.core.checking.repair.verification_points import Stage
+
+INERT = (tuple, list, dict, str, slice, torch.dtype, torch.device, ModuleType, type(None))
+NOTED = "_noted"  # what the call around an expression is named
+Span = tuple[int, int, int, int]  # first line and column, last line and column
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor's shape and dtype, or a number; neither for what nothing can be computed with.
+
+    Attributes:
+        shape: of a tensor.
+        dtype: of a tensor.
+        number: a number.
+    """
+
+    shape: torch.Size | None = None
+    dtype: torch.dtype | None = None
+    number: float | None = None
+
+
+@dataclass
+class Values:
+    """Values at one point, None where they are not known: not reached, of another type, or others later.
+
+    Attributes:
+        of: each expression, by the id of its node.
+        names: what each name stood for before a value was assigned or returned, by the id of that node.
+        on_ctx: what ctx holds, as backward writes it.
+    """
+
+    of: dict[int, Value | None] = field(default_factory=dict)
+    names: dict[int, dict[str, Value | None]] = field(default_factory=dict)
+    on_ctx: dict[str, Value | None] = field(default_factory=dict)
+
+    def bound(self, root: ast.expr, names: Iterable[str]) -> dict[str, Value | None]:
+        """Return the names that stand for something there, each with its value."""
+        here = self.names.get(id(root))
+        if here is None:
+            return dict.fromkeys(names)
+        return {n: self.on_ctx.get(n, here.get(n)) for n in names if n in here or "." in n}
+
+
+def value(item: Any) -> Value | None:
+    """Return what is known of an object."""
+    if isinstance(item, Tensor):
+        return Value(item.shape, item.dtype) if item.layout is torch.strided else None
+    if isinstance(item, (int, float)):
+        return Value(number=float(item)) if abs(item) < 2**53 else None
+    return Value() if isinstance(item, INERT) else None
+
+
+def broadcast(one: Value | None, other: Value | None) -> bool:
+    """Return False for tensors that no elementwise operation takes together, or what no operation takes."""
+    for v in (one, other):
+        if v is not None and v.shape is None and v.number is None:
+            return False
+    if one is None or other is None or one.shape is None or other.shape is None:
+        return True
+    pairs = zip(reversed(one.shape), reversed(other.shape), strict=False)
+    return all(a == b or 1 in (a, b) for a, b in pairs)
+
+
+def noted_values(script: Script, at: Stage) -> Values:
+    """Run a backward once and note its values; none where it cannot be compiled so."""
+    found, roots = Values(), list(values(script))
+    nodes = [n for root in roots for n in parts(root) if isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
+    first = {id(root) for root in roots}
+
+    def noted(number: int, item: Any) -> Any:
+        key, known = id(nodes[number]), value(item)
+        again = key in found.of
+        found.of[key] = known if not again or found.of[key] == known else None
+        frame = inspect.currentframe()
+        if key in first and frame is not None and frame.f_back is not None:
+            here = {name: value(item) for name, item in frame.f_back.f_locals.items()}
+            before = found.names.get(key, here)
+            found.names[key] = {n: here[n] if before.get(n) == here.get(n) else None for n in here | before}
+        return item
+
+    made = recompiled(script.function, Wrapped(nodes, NOTED).visit(copy.deepcopy(script.tree)), {NOTED: noted})
+    if made is not None:
+        found.on_ctx = {f"ctx.{name}": value(item) for name, item in vars(at.node).items()}
+        try:
+            with backward_replaced(at.node, made):
+                pull(at.problem, at.outputs, at.v)
+        except Exception:
+            return found  # what was noted before it raised stands
+    return found
+
+
+def span(node: ast.expr | ast.stmt) -> Span:
+    """Return where a node begins and ends."""
+    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
+def idle(tree: ast.FunctionDef, arguments: Iterable[int]) -> list[Span]:
+    """Find the values of a backward that no gradient of these arguments is computed from.
+
+    Whatever is changed in place, tested or called for itself counts as a part of all gradients.
+    """
+    items: list[Sequence[ast.expr]] = []
+    for statement in user_source.returns(tree):
+        value = statement.value
+        if not isinstance(value, ast.Tuple) or any(isinstance(item, ast.Starred) for item in value.elts):
+            return []
+        items.append(value.elts)
+    wanted, nodes = set(arguments), list(user_source.own_nodes(tree))
+    left: set[str] = set()
+    sources: dict[str, set[str]] = {}
+    made: list[tuple[set[str], ast.expr]] = []
+    for node in nodes:
+        if isinstance(node, ast.Assign) and all(isinstance(t, (ast.Name, ast.Tuple)) for t in node.targets):
+            written = {n for target in node.targets for n in names_written(target)}
+            if not any(isinstance(n, ast.Attribute) and in_place(n.attr) for n in ast.walk(node.value)):
+                made.append((written, node.value))
+            for name in written:
+                sources.setdefault(name, set()).update(names_read(node.value))
+        elif isinstance(node, ast.FunctionDef):
+            sources.setdefault(node.name, set()).update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+        elif isinstance(node, (ast.stmt, ast.withitem)) and not isinstance(node, ast.Return):
+            own = [c for c in ast.iter_child_nodes(node) if isinstance(c, (ast.expr, ast.withitem))]
+            left |= {n.id for c in own for n in ast.walk(c) if isinstance(n, ast.Name)}
+    for target, changed in assigned(nodes):
+        called = isinstance(changed, ast.Call) and isinstance(changed.func, ast.Attribute)
+        if called and in_place(changed.func.attr) and changed.func.value is target:  # type: ignore[attr-defined]
+            left |= {*names_written(target), *names_read(changed)}
+    left |= {n for row in items for k, item in enumerate(row) if k in wanted for n in names_read(item)}
+    needed = set[str]()
+    while left:
+        name = left.pop()
+        if name not in needed:
+            needed.add(name)
+            left |= sources.get(name, set())
+    spans = [span(value) for written, value in made if not written & needed]
+    return spans + [span(item) for row in items for k, item in enumerate(row) if k not in wanted]
