@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from nbautograd.core import user_source
-from nbautograd.core.checking.backward_call import backward_replaced, pull
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, recompiled
 from nbautograd.core.checking.diagnosis.shared_variable import assigned, in_place, names_read, names_written
 from nbautograd.core.checking.repair.script import Script, parts, values
@@ -102,11 +101,7 @@ def noted_values(script: Script, at: Stage) -> Values:
     made = recompiled(script.function, Wrapped(nodes, NOTED).visit(copy.deepcopy(script.tree)), {NOTED: noted})
     if made is not None:
         found.on_ctx = {f"ctx.{name}": value(item) for name, item in vars(at.node).items()}
-        try:
-            with backward_replaced(at.node, made):
-                pull(at.problem, at.outputs, at.v)
-        except Exception:
-            return found  # what was noted before it raised stands
+        at.gradients(made)  # what is noted before it raises stands
     return found
 
 

@@ -10,9 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull, user_backward
+from nbautograd.core.checking.backward_call import (
+    backward_replaced,
+    cotangents,
+    own_node,
+    pull,
+    tensors_on_ctx,
+    user_backward,
+)
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
 from nbautograd.core.checking.other_points import expanded, strided
+from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.repair.bounds import Meter, Usage, reachable
 
@@ -60,15 +68,19 @@ class Stage:
     raised: str = ""
     _known: dict[int, list[DirectionalDerivative | None]] = field(default_factory=dict)
     _larger: set[int] = field(default_factory=set)
+    _given: tuple[Any, ...] = ()
+    _versions: list[tuple[Tensor, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        meter = Meter()
+        meter, self._given = Meter(), tuple(map(copy, self.outputs.inputs))
+        self._versions = self._held()
         try:
             with backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes()))):
                 self.original = pull(self.problem, self.outputs, self.v)
         except Exception as error:
             self.raised = str(error)
         self.usage = meter.usage
+        self._undo()
 
     @property
     def own(self) -> Callable[..., Any]:
@@ -95,6 +107,8 @@ class Stage:
                 return pull(self.problem, outputs, self.v)
         except Exception as error:
             return str(error)
+        finally:
+            self._undo()
 
     def _shapes(self) -> dict[int, torch.Size]:
         """Return the shapes of the arguments that gradients are for; the engine sums a larger one silently."""
@@ -119,8 +133,19 @@ class Stage:
 
     def _anew(self) -> tuple[Outputs, Any]:
         """The call made again, since the backward before may have changed what it left."""
-        outputs = self.problem.call(self.outputs.inputs)
+        outputs = self.problem.call(tuple(map(copy, self._given)))
         return outputs, own_node(self.problem, outputs)
+
+    def _held(self) -> list[tuple[Tensor, int]]:
+        """The tensors that a backward may reach, each with its version."""
+        items = (*self.outputs, *self.outputs.inputs, *(t for _, t in tensors_on_ctx(self.problem, self.node)))
+        return [(t, t._version) for t in items if isinstance(t, Tensor) and not t.is_inference()]
+
+    def _undo(self) -> None:
+        """Make the call again where a backward changed a tensor in place: the next one is not to meet it."""
+        if any(t._version != version for t, version in self._versions):
+            self.outputs, self.node = self._anew()
+            self._versions = self._held()
 
 
 def _others(result: Any, shapes: dict[int, torch.Size]) -> set[int]:
