@@ -119,10 +119,10 @@ class OperationSetupRecorder(SetupRecorder):
 
     torchs: weakref.WeakSet[type]  # the Functions that torch made for it
 
-    def begin(self, args: tuple[Any, ...], state: ThreadState, frame: Any) -> CallRecord | None:
+    def begin(self, args: tuple[Any, ...], state: ThreadState) -> CallRecord | None:
         """Take down what setup_context is given; an older ctx may have had the same id."""
         self.links.pop(id(private_ctx.innermost(args[0])), None)
-        return super().begin(args, state, frame)
+        return super().begin(args, state)
 
     def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return forward's inputs, those by keyword after the others, then its outputs."""
@@ -130,14 +130,14 @@ class OperationSetupRecorder(SetupRecorder):
         by_keyword = [value for some in keywords for value in some.values()]
         return (*inputs, *by_keyword, *(output if type(output) is tuple else (output,)))
 
-    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: Any) -> None:
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
         """Tie ctx to the forward before, if these are its outputs."""
         torchs = getattr(type(private_ctx.innermost(args[0])), "_forward_cls", None)
         if torchs is not None and torchs not in self.torchs:
             self.torchs.add(torchs)
             private_ctx.watch_materialize_grads(torchs)
         self.forget_another_forward(args[-1], state)
-        super().link(record, args, state, frame)
+        super().link(record, args, state)
         record.keywords = tuple([name for some in args[2:-1] for name in some])
         record.setup_inputs += len(record.keywords)
 

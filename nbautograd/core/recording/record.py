@@ -150,6 +150,8 @@ class CallRecord:
         method: ``"forward"``, ``"setup_context"``, ``"backward"`` (also for ``vjp``), ``"jvp"`` or ``"vmap"``.
         parent: index of the call during which this one was made, or None.
         thread, cell: name of the thread; execution count of the notebook cell, or None.
+        number: of the call among those of its Function, from 1.
+        known: while the call runs: snapshots by id of the tensor.
         forward: index of the forward call whose ctx this call got, or None.
         caller: the code that called apply and where in it, or None.
         create_graph, freed: for backward: it ran with grad enabled; its saved tensors were gone already.
@@ -170,10 +172,8 @@ class CallRecord:
         printed: what the method printed.
         exception: ``"TypeError: ..."`` when the method raised.
         missing: what could not be recorded, as text of our own errors.
-        known: while the call runs: snapshots by id of the tensor.
-        weight: bytes that the record takes, estimated.
+        copied: bytes of elements that were copied.
         call: the ``Call``, once somebody looked, and while the ring keeps it.
-        number: of the call among those of its Function, from 1.
     """
 
     index: int
@@ -182,6 +182,8 @@ class CallRecord:
     parent: int | None
     thread: str
     cell: int | None
+    number: int = 0
+    known: Known | None = None
     forward: int | None = None
     caller: tuple[CodeType, int] | None = None
     create_graph: bool = False
@@ -205,10 +207,13 @@ class CallRecord:
     printed: list[str] | None = None
     exception: str | None = None
     missing: str | None = None
-    known: Known | None = None
-    weight: int = 0
+    copied: int = 0
     call: Call | None = None
-    number: int = 0
+
+    @property
+    def weight(self) -> int:
+        """Bytes that the record takes, estimated; what was copied is counted exactly."""
+        return _CALL + _VALUE * (len(self.inputs) + len(self.outputs)) + self.copied
 
 
 class ThreadState:
@@ -269,11 +274,6 @@ class Link:
     freed: bool = False
     runs: int = 0
     first_run: int | None = None
-
-
-def weight(record: CallRecord, copied: int) -> int:
-    """Return the bytes that a record takes, estimated; what was copied is counted exactly."""
-    return _CALL + _VALUE * (len(record.inputs) + len(record.outputs)) + copied
 
 
 class Ring:

@@ -27,7 +27,6 @@ from nbautograd.core.recording.record import (
     ThreadState,
     local,
     value_around,
-    weight,
 )
 from nbautograd.core.recording.snapshot import (
     PLAIN_TYPES,
@@ -90,13 +89,12 @@ class MethodRecorder:
         self.rereads = function.may_write_unseen(method)
         self.several = (tuple,) if function.operation else (tuple, list)  # kinds of what is returned that are many
 
-    def begin(self, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> CallRecord | None:
+    def begin(self, args: tuple[Any, ...], state: ThreadState) -> CallRecord | None:
         """Take down what a method is given.
 
         Args:
             args: as PyTorch passes them, with ctx where the method takes it.
             state: of this thread.
-            frame: the frame that called the wrapper.
 
         Returns:
             What ``end`` and ``fail`` want; None when the call is not recorded.
@@ -106,15 +104,14 @@ class MethodRecorder:
             self.links.pop(state.armed_ctx, None)  # an older ctx had the same id
             return None
         if _modes() and not state.without_modes:
-            return _without_modes(state, self.begin, args, state, frame)
+            return _without_modes(state, self.begin, args, state)
         try:
-            around = state.stack[-1].index if state.stack else None
+            function, around = self.function, state.stack[-1].index if state.stack else None
             record = CallRecord(
-                self.ring.next_index(), self.function, self.method, around, state.name, self.recorder.cell
-            )
-            record.number = self.function.next_number()
-            record.known = Known()
-            self.link(record, args, state, frame)
+                self.ring.next_index(), function, self.method, around, state.name, self.recorder.cell,
+                function.next_number(), Known(),
+            )  # fmt: skip
+            self.link(record, args, state)
             record.inputs = self.argument_snapshots(self.arguments(args), record)
         except Exception as error:
             self.recorder.note(error)
@@ -163,7 +160,7 @@ class MethodRecorder:
             return
         try:
             if record.known is not None:
-                record.weight = weight(record, record.known.copied)
+                record.copied = record.known.copied
                 record.known = None
             self.ring.add(record)
             if not record.index % EVERY or self.function.level == VALUES:
@@ -179,7 +176,7 @@ class MethodRecorder:
         """Take snapshots of what the call is given."""
         return snapshots(arguments, self.function.level, record.known)
 
-    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
         """Hook of ``begin``: tie the call to the forward whose ctx it gets."""
         if self.method == "jvp":
             link = self.links.get(id(private_ctx.innermost(args[0])))
@@ -199,11 +196,10 @@ class MethodRecorder:
 
     def note_changes(self, record: CallRecord, arguments: Sequence[Any]) -> None:
         """Note the inputs that are not what they were; where they appear again, they get a snapshot anew."""
-        changed = [
-            i
-            for i, before in enumerate(record.inputs)
-            if before.version is not None and arguments[i]._version != before.version
-        ]
+        changed: list[int] = []
+        for i, before in enumerate(record.inputs):
+            if before.version is not None and arguments[i]._version != before.version:
+                changed.append(i)
         if self.rereads:
             same = [i for i, before in enumerate(record.inputs) if i not in changed and kept_whole(before)]
             others = changed_elements([(arguments[i], record.inputs[i]) for i in same])  # type: ignore[misc]
@@ -211,7 +207,8 @@ class MethodRecorder:
         for i in changed:
             assert record.known is not None
             record.known.pop(id(arguments[i]), None)
-        record.changed = tuple(changed)
+        if changed:
+            record.changed = tuple(changed)
 
     def note_class_state(self, record: CallRecord) -> None:
         """Note the attributes of the class that are no methods, as what tells them apart."""
@@ -227,12 +224,12 @@ class MethodRecorder:
         split = len(outputs) + len(saved)
         record.outputs = taken[: len(outputs)]
         record.ctx = CtxRecord(
-            saved=taken[len(outputs) : split],
-            attributes=dict(zip(put, taken[split:], strict=True)),
-            needs_input_grad=getattr(ctx, "needs_input_grad", None) or (),
-            dirty=tuple([id(one) for one in private_ctx.marked(ctx, "dirty_tensors")]),
-            non_differentiable=tuple([id(one) for one in private_ctx.marked(ctx, "non_differentiable")]),
-            materialize_grads=private_ctx.take_materialize_grads(ctx),
+            taken[len(outputs) : split],
+            dict(zip(put, taken[split:], strict=True)) if put else {},
+            getattr(ctx, "needs_input_grad", None) or (),
+            private_ctx.marked(ctx, "dirty_tensors"),
+            private_ctx.marked(ctx, "non_differentiable"),
+            private_ctx.take_materialize_grads(ctx),
         )
 
 
@@ -250,14 +247,14 @@ class ForwardRecorder(MethodRecorder):
         """Return what forward is given besides ctx."""
         return args if self.function.sets_up else args[1:]
 
-    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
         """Tie the ctx that was just made to this call."""
         ctx, state.armed_ctx = state.armed_ctx, 0
         if ctx:
             self.links[ctx] = Link(self.function, record.index)
         if self.function.sets_up:
             state.last_forward[self.function.number] = (record.index, None)
-        record.caller = caller(frame)
+        record.caller = caller(_get_frame(3))  # of the wrapper that called begin
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
         """Note inputs that changed, and tensors that came in otherwise than as arguments."""
@@ -287,7 +284,7 @@ class SetupRecorder(MethodRecorder):
         """Return forward's inputs, then its outputs."""
         return (*args[1], *(args[-1] if type(args[-1]) is tuple else (args[-1],)))
 
-    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
         """Tie ctx to the forward before."""
         number = self.function.number
         record.forward, known = state.last_forward.get(number, (None, None))
@@ -316,7 +313,7 @@ class BackwardRecorder(MethodRecorder):
         self.writes = function.may_write_in_place("backward")
         self.returned: list[tuple[weakref.ref[Any], int, int]] = []  # gradient, its version, its call
 
-    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
         """Find the forward whose ctx this is."""
         ctx = args[0]
         if type(ctx) is not self.function.backward_class():
@@ -342,10 +339,9 @@ class BackwardRecorder(MethodRecorder):
         return super().argument_snapshots(arguments, record)
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-        """Note gradients or saved tensors that changed, and gradients that were returned before."""
+        """Note gradients or saved tensors that changed."""
         if not (len(args) == 2 and type(args[1]) is list):
             self.note_changes(record, args[1:])
-        self.note_reuse(record, values)
         self.note_class_state(record)
         # an augmented assignment is not among the names, and torch itself refuses the next backward after it
         saved = private_ctx.raw_saved(args[0]) if self.writes else None
@@ -356,14 +352,13 @@ class BackwardRecorder(MethodRecorder):
             if record.known is not None:
                 record.known.copied += apart.copied
 
-    def note_reuse(self, record: CallRecord, gradients: Sequence[Any]) -> None:
-        """Note gradients that an earlier call returned and that were written to since."""
-        gradient: Any
-        for i, gradient in enumerate(gradients):
-            # one that was never written in place is no buffer
-            if type(gradient) not in _PLAIN or gradient.is_inference() or not gradient._version:
+    def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
+        """Take down the gradients, and which of them an earlier call returned and something wrote to since."""
+        super().leave(record, args, values, state)
+        for i, (gradient, taken) in enumerate(zip(values, record.outputs, strict=True)):
+            version = taken.version
+            if not version:  # one that was never written in place is no buffer
                 continue
-            version = gradient._version
             earlier = [index for before, then, index in self.returned if before() is gradient and version > then]
             record.reused += tuple((i, index) for index in earlier[:1])
             alive = [one for one in self.returned if one[0]() is not None and one[0]() is not gradient]
@@ -394,7 +389,7 @@ def recording_wrapper(method: Callable[..., Any], recorder: MethodRecorder) -> C
         stack = state.stack
         depth = len(stack)
         try:
-            record = begin(args, state, _get_frame(1))
+            record = begin(args, state)
             if named and given and record is not None:
                 record.keywords = tuple(named)
             try:

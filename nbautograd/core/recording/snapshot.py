@@ -128,9 +128,10 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
         if value is None:
             taken.append(_NONE)
         elif kind in PLAIN_TYPES or issubclass(kind, torch.Tensor):
-            one = known.get(id(value))
+            key = id(value)
+            one = known.get(key)
             if one is None:
-                one = known[id(value)] = _tensor(value, kind, level, wanted)
+                one = known[key] = _tensor(value, kind, level, wanted)
             taken.append(one)
         else:
             taken.append(ObjectSnapshot(kind.__name__, safe_repr(value)))

@@ -60,12 +60,12 @@ def to_save(ctx: Any) -> tuple[Any, ...]:
     return saved if type(saved) is tuple else (saved,)
 
 
-def marked(ctx: Any, kind: str) -> tuple[Any, ...]:
-    """Return the tensors that ctx marks: ``dirty_tensors`` or ``non_differentiable``."""
+def marked(ctx: Any, kind: str) -> tuple[int, ...]:
+    """Return the ids of the tensors that ctx marks: ``dirty_tensors`` or ``non_differentiable``."""
     tensors = getattr(ctx, kind, None)
     if not tensors:
         return ()
-    return tensors if isinstance(tensors, tuple) else (tensors,)
+    return tuple(map(id, tensors)) if isinstance(tensors, tuple) else (id(tensors),)
 
 
 def attributes(ctx: Any) -> dict[str, Any]:
