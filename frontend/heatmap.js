@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { number, short } from "./formats.js";
-import { isBeyond, NEGLIGIBLE, robustLimit } from "./scale.js";
+import { isBeyond, NEGLIGIBLE, recordedLimit } from "./scale.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {{rows: number, cols: number, values: ArrayLike<number>}} Grid */
@@ -207,7 +207,7 @@ export function thumbnailWidth(rows, cols, exact) {
  *   words for a cell
  */
 export function thumbnail(page, grid, width, name, more = {}) {
-  const { most = robustLimit(grid.values), say = (_, value) => number(value) } = more;
+  const { most = recordedLimit(grid.values), say = (_, value) => number(value) } = more;
   const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
   const tip = el("code", { class: "tip", "aria-hidden": "true", hidden: true });
   const look = { most, cell: cellSize(grid.rows, grid.cols, width) };

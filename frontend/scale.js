@@ -29,15 +29,22 @@ export const limit = (...arrays) => sizesOf(arrays).reduce(larger, 0) || 1;
 
 /**
  * The limit of a scale that no outlier washes out: the 98th percentile of the sizes that are not negligible.
- * @param {...Values} arrays
+ * @param {Values[]} arrays
+ * @param {number} negligible share of the largest size up to which one does not count
  */
-export function robustLimit(...arrays) {
+function coveringLimit(arrays, negligible) {
   const sizes = sizesOf(arrays);
   const top = sizes.reduce(larger, 0) || 1;
-  const sorted = sizes.filter((size) => size > NEGLIGIBLE * top).sort((a, b) => a - b);
+  const sorted = sizes.filter((size) => size > negligible * top).sort((a, b) => a - b);
   const covering = sorted[Math.ceil(QUANTILE * (sorted.length - 1))] ?? top;
   return top <= OUTLYING * covering ? top : covering;
 }
+
+/** @param {...Values} arrays of Jacobians @returns {number} their robust limit */
+export const robustLimit = (...arrays) => coveringLimit(arrays, NEGLIGIBLE);
+
+/** @param {Values} values recorded ones, which know no noise of finite differences @returns {number} their robust limit */
+export const recordedLimit = (values) => coveringLimit([values], 0);
 
 /** @param {number} value @param {number} most */
 export const isBeyond = (value, most) => Math.abs(value) > most;

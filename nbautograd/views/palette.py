@@ -31,11 +31,16 @@ def limit(*arrays: Array) -> float:
     return largest if largest > 0 else 1.0
 
 
-def robust_limit(*arrays: Array) -> float:
+def robust_limit(*arrays: Array, negligible: float = NEGLIGIBLE) -> float:
     """Return the limit of a scale that no outlier washes out: the 98th percentile of the sizes that are not negligible.
 
     A largest size of less than twice that is no outlier, and then the limit itself. The live heat maps use the same
     rule: frontend/scale.js.
+
+    Args:
+        arrays: the numbers.
+        negligible: the share of the largest up to which a size does not count; 0 for recorded values, which know no
+            noise of finite differences.
 
     Example:
         >>> import numpy as np
@@ -45,7 +50,7 @@ def robust_limit(*arrays: Array) -> float:
     """
     sizes = np.sort(np.concatenate([np.abs(a[np.isfinite(a)]).reshape(-1) for a in arrays]))
     top = limit(sizes)
-    sizes = sizes[sizes > NEGLIGIBLE * top]
+    sizes = sizes[sizes > negligible * top]
     if not sizes.size:
         return top
     covering = float(sizes[math.ceil(QUANTILE * (sizes.size - 1))])

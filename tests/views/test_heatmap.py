@@ -57,6 +57,9 @@ def test_an_outlier_does_not_set_the_robust_limit_and_a_large_number_does():
     assert palette.robust_limit(np.linspace(0.1, 1, 99), np.array([1.9])) == 1.9
     assert palette.robust_limit(np.append(np.zeros(1000), 3.0)) == 3.0  # zeros do not count
     assert palette.robust_limit(np.append(np.full(1000, 1e-12), 3.0)) == 3.0  # nor does round-off
+    assert (
+        palette.robust_limit(np.append(np.full(1000, 1e-12), 3.0), negligible=0) == 1e-12
+    )  # of recorded values it does
     assert palette.robust_limit(np.array([np.nan, np.inf])) == palette.robust_limit(np.empty(0)) == 1.0
 
 

@@ -68,7 +68,7 @@ def heatmap(
 def thumbnail(matrix: Array) -> str:
     """A heat map of 48 pixels without words, for tables."""
     values = np.atleast_2d(np.abs(matrix) if np.iscomplexobj(matrix) else np.asarray(matrix, float))
-    index = palette.indices(values, palette.robust_limit(values))
+    index = palette.indices(values, palette.robust_limit(values, negligible=0))
     cell = 48.0 / max(*index.shape, 4)
     place = Place(cell, 0.0, 0.0, index.shape)
     h, w = index.shape
