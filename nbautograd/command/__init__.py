@@ -90,10 +90,11 @@ def _parser() -> argparse.ArgumentParser:
     freeze.add_argument("--execute", action=YES_OR_NO, default=None, help=text("command.help.freeze.execute"))
 
     release = _add(commands, "release", _release, more=True)
-    release.add_argument("source", type=Path, nargs="+", metavar="SRC", help=text("command.help.release.source"))
+    release.add_argument("source", type=Path, nargs="*", metavar="SRC", help=text("command.help.release.source"))
     release.add_argument("--lang", choices=LANGUAGES, help=text("command.help.release.lang"))
     release.add_argument("-o", "--out", type=Path, metavar="DIR", help=text("command.help.release.out"))
     release.add_argument("--nbgrader", action="store_true", help=text("command.help.release.nbgrader"))
+    release.add_argument("--new", metavar="NAME", help=text("command.help.release.new"))
     release.add_argument("--stamp", action="store_true", help=text("command.help.release.stamp"))
 
     audit = _add(commands, "audit", _audit, more=True)
@@ -211,8 +212,12 @@ def _language(options: argparse.Namespace) -> str:
 
 
 def _release(options: argparse.Namespace) -> int:
-    from nbautograd.command.release import release
+    from nbautograd.command.release import new, release
 
+    if options.new:
+        return new(options.new, options.lang or language(), options.out or Path())
+    if not options.source:
+        raise CommandError(text("command.release.nothing"))
     # nbgrader looks for notebooks in one folder, so they are in one language
     alone = options.lang or (language() if options.nbgrader else "")
-    return release(options.source, (alone,) if alone else LANGUAGES, options.out, options.stamp, options.nbgrader)
+    return release(options.source, (alone,) if alone else (), options.out, options.stamp, options.nbgrader)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from nbautograd.errors import CommandError, NbautogradError
-from nbautograd.messages import LANGUAGES, text
+from nbautograd.messages import text
 
 
 def release(
     sources: Sequence[Path],
-    langs: Sequence[str] = LANGUAGES,
+    langs: Sequence[str] = (),
     folder: Path | None = None,
     stamp: bool = False,
     graded: bool = False,
@@ -21,7 +22,7 @@ def release(
 
     Args:
         sources: source notebooks, or folders of them.
-        langs: the languages to make.
+        langs: the languages to make; without any, those that a source is written in.
         folder: where ``NAME.ipynb``, ``NAME-LANG.zip`` and ``NAME-LANG.manifest.json`` go. None writes the notebook
             alone, into a folder named as the language: beside the source's folder if that is named ``source``, else
             in it. Two languages go into two folders.
@@ -38,6 +39,26 @@ def release(
     for reason in refused:
         print(f"nbautograd: {reason}", file=sys.stderr)
     return int(bool(refused))
+
+
+def new(name: str, lang: str, folder: Path) -> int:
+    """Write a template of a source notebook, with its exercises beside it; returns 0.
+
+    Raises:
+        CommandError: when a file of that name exists, or the folder cannot be written to.
+    """
+    from nbautograd.course.template import template
+
+    files = template(name, lang)
+    there = [folder / file for file in files if (folder / file).exists()]
+    if there or not re.fullmatch(r"\w+", name):
+        raise CommandError(
+            text("command.release.exists" if there else "command.release.no_name", path=there, name=name)
+        )
+    _write(folder, {file: content.encode("utf-8") for file, content in files.items()})
+    for file in files:
+        print(text("command.release.new", path=folder / file))
+    return 0
 
 
 def _refused(source: Path, langs: Sequence[str], folder: Path | None, stamp: bool, graded: bool) -> str:
@@ -71,9 +92,11 @@ def _stamp(source: Path) -> None:
 def _release(source: Path, langs: Sequence[str], folder: Path | None, graded: bool) -> None:
     from nbautograd.course.release import make, refuse_failures
     from nbautograd.course.source import read
+    from nbautograd.course.translations import languages
 
     content = read(source)
     refuse_failures(content)
+    langs = langs or languages(content)
     for lang in langs:
         made = make(content, lang, rehearsed=True, graded=graded)
         where = default_folder(source, lang) if folder is None else folder / lang if len(langs) > 1 else folder

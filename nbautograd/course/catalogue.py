@@ -71,7 +71,7 @@ def beside(folder: Path) -> dict[str, Exercise]:
     """The exercises declared in a folder, by name; a file that was edited is read again."""
     found: dict[str, Exercise] = {}
     for file in sorted(folder.glob(BESIDE)):
-        found.update(_of_file(file))
+        found.update(declared_in(file))
     return found
 
 
@@ -99,7 +99,12 @@ def _declared(module: ModuleType) -> tuple[Exercise, ...]:
     return tuple(module.EXERCISES)
 
 
-def _of_file(file: Path) -> dict[str, Exercise]:
+def declared_in(file: Path) -> dict[str, Exercise]:
+    """Return the exercises that a file declares, by name.
+
+    Raises:
+        UnknownExerciseError: when it cannot be read.
+    """
     stamp = file.stat().st_mtime_ns
     if file not in _read or _read[file][0] != stamp:
         spec = importlib.util.spec_from_file_location(f"nbautograd_course_{file.stem}", file)

@@ -14,11 +14,11 @@ from typing import Any
 
 from nbautograd.core.findings import Phrase
 from nbautograd.course import leak_check, student
-from nbautograd.course.catalogue import BESIDE, beside, find
+from nbautograd.course.catalogue import BESIDE, declared_in, find
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.rehearse import AnswerCheck, given_away, rehearse
 from nbautograd.course.source import Source, SourceError
-from nbautograd.course.translations import stale
+from nbautograd.course.translations import languages, stale
 
 PINNED = ("nbautograd", "torch", "numpy", "matplotlib", "ipywidgets", "anywidget", "graphviz", "ipython", "jupyterlab")
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a zip without a time in it is the same each time
@@ -77,6 +77,8 @@ def make(source: Source, lang: str, *, rehearsed: bool = False, graded: bool = F
         SourceError: for a source that cannot be released.
     """
     exercises = _exercises(source)
+    if lang not in languages(source):
+        raise SourceError("course.no_language", name=source.name, lang=lang)
     if not rehearsed:
         refuse_failures(source)
     outdated = list(stale(source))
@@ -132,11 +134,13 @@ def _exercises(source: Source) -> dict[str, Exercise]:
 
 
 def _declarations(path: Path, exercises: Mapping[str, Exercise]) -> dict[str, str]:
-    """The declarations that lie beside the source and are used in it; the package's own travel with the package."""
-    own = beside(path.parent)
-    if not any(own.get(name) is exercise for name, exercise in exercises.items()):
-        return {}
-    return {file.name: file.read_text(encoding="utf-8") for file in sorted(path.parent.glob(BESIDE))}
+    """Return the files beside the source that declare an exercise of it; the package's own travel with the package."""
+    used = [
+        file
+        for file in sorted(path.parent.glob(BESIDE))
+        if any(declared_in(file).get(name) is exercise for name, exercise in exercises.items())
+    ]
+    return {file.name: file.read_text(encoding="utf-8") for file in used}
 
 
 def _manifest(source: Source, lang: str, files: dict[str, str], exercises: Mapping[str, Exercise]) -> dict[str, Any]:

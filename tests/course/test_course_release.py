@@ -340,6 +340,22 @@ def test_cells_without_a_partner(tmp_path):
         make(path, "en")
 
 
+def test_one_language_alone(tmp_path):
+    path = written(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    begin, end = text.index('# %% [markdown] lang="zh"'), text.index('# %% tags=["setup"]')
+    path.write_text(text[:begin] + text[end:], encoding="utf-8")
+    assert source_of(cells(make(path, "en"))[0]) == "# Squares"
+    assert (list(stale(read(path))), stamp_file(path)) == ([], 0)
+    with pytest.raises(SourceError, match="no cell in the language `zh`"):
+        make(path, "zh")
+
+
+def test_exercises_of_another_notebook_stay(tmp_path):
+    (tmp_path / "other_exercises.py").write_text("EXERCISES = ()")
+    assert "other_exercises.py" not in make(written(tmp_path), "en").files
+
+
 def test_an_exercise_that_nobody_declared(tmp_path):
     path = written(tmp_path)
     (tmp_path / "own_exercises.py").write_text("EXERCISES = ()")

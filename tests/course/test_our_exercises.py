@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from written_answers import define
 
+from nbautograd import messages
 from nbautograd.course.catalogue import find
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercises import n01, n03, n04, n11
@@ -95,6 +97,19 @@ def test_the_right_choices_cannot_be_read(asked):
     assert all(re.fullmatch("[0-9a-f]{16}", right) for right in digests)
     assert len(set(digests)) == len(digests) >= 4
     assert all(set(hint) == {"en", "zh"} and all(hint.values()) for _, hint in asked.values())
+
+
+def test_the_codes_that_authors_are_told_of_exist():
+    root = Path(__file__).resolve().parents[2]
+    table = re.findall(
+        r"^\| [a-zA-Z_, ]+ \| (`[a-z_]+`(?: `[a-z_]+`)+) \|$", (root / "notebooks" / "README.md").read_text(), re.M
+    )
+    told = {code for row in table for code in re.findall(r"\w+", row)}
+    sources = [*root.glob("nbautograd/course/**/*.py"), *root.glob("nbautograd/core/**/*.py")]
+    known = "".join(path.read_text(encoding="utf-8") for path in sources)
+    known += " ".join(f'"{name.partition(".")[2]}"' for name in messages.catalogue("en"))
+    assert len(told) > 35
+    assert {code for code in told if f'"{code}"' not in known} == set()
 
 
 def test_an_event_that_is_missing_tells_nothing_of_the_order():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from small_course import written
 
@@ -47,6 +49,38 @@ def test_stamp_and_stale(tmp_path, capsys):
     assert "older English text" in capsys.readouterr().err
     assert main(["release", str(path), "--stamp"]) == 0
     assert "1 translations stamped" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_template_can_be_released_as_it_is(tmp_path, lang, capsys):
+    """It is in one language, and the release is too."""
+    assert main(["release", "--new", "hw1", "--lang", lang, "-o", str(tmp_path / "mine")]) == 0
+    assert sorted(p.name for p in (tmp_path / "mine").iterdir()) == ["hw1.py", "hw1_exercises.py"]
+    assert main(["release", str(tmp_path / "mine"), "-o", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().err == ""
+    made = json.loads((tmp_path / "out" / "hw1.ipynb").read_text(encoding="utf-8"))
+    assert made["metadata"]["nbautograd"]["language"] == lang
+    assert "own_function" in (tmp_path / "mine" / "hw1_exercises.py").read_text()
+    other = {"en": "zh", "zh": "en"}[lang]
+    assert main(["release", str(tmp_path / "mine"), "--lang", other, "-o", str(tmp_path / "other")]) == 1
+    assert f"no cell in the language `{other}`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--new", "a/b"], "is no name for a notebook"),
+        (["--new", "99_squares"], "99_squares.py exists already"),
+        (["--new", "own"], "own_exercises.py exists already"),
+        ([], "name a source notebook, or `--new NAME`"),
+    ],
+)
+def test_no_template(tmp_path, words, sentence, capsys):
+    written(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert main(["release", *words, "-o", str(tmp_path)]) == 1
+    assert sentence in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("name", ["nothing.py", "empty"])

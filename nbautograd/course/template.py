@@ -1,0 +1,92 @@
+"""Template of a source notebook with one exercise, which can be released as it is."""
+
+from __future__ import annotations
+
+from nbautograd import messages
+
+_EXERCISES = """import torch
+
+from nbautograd.course.exercise import Exercise
+
+EXERCISES = (
+    Exercise(
+        "{name}_square", "Square", "value gradient own_function",
+        formula=lambda x: x * x, inputs=lambda draw: (draw.normal(3, 4),), points=1,
+    ),
+)
+"""
+_SOURCE = """# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     title_{lang}: {name}
+#     minutes: 15
+# ---
+
+# %% [markdown] lang="{lang}" pair="intro"
+# # {name}
+#
+# {task}
+
+# %% tags=["setup"]
+import torch
+from torch.autograd import Function
+
+# %load_ext nbautograd
+
+# %% exercise="{name}_square"
+# %%exercise {name}_square
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+        ### END SOLUTION
+
+# %% tags=["wrong"] exercise="{name}_square" expects="sign"
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -2 * x * grad_output
+
+# %%
+# %exercises
+"""
+
+
+def template(name: str, lang: str) -> dict[str, str]:
+    """Write a source notebook and its exercises, in one language.
+
+    Args:
+        name: of the notebook and its files, such as ``"hw1"``.
+        lang: ``"en"`` or ``"zh"``.
+
+    Returns:
+        File name -> text.
+
+    Example:
+        >>> from nbautograd.course.template import template
+        >>> sorted(template("hw1", "en"))
+        ['hw1.py', 'hw1_exercises.py']
+    """
+    with messages.speaking(lang):
+        task = messages.text("course.template_task")
+    return {
+        f"{name}.py": _SOURCE.format(name=name, lang=lang, task=task),
+        f"{name}_exercises.py": _EXERCISES.format(name=name),
+    }
