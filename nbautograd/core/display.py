@@ -32,6 +32,11 @@ def render(kind: str, value: Any, /, *args: Any, **kwargs: Any) -> Any:
     return getattr(importlib.import_module(module), name)(value, *args, **kwargs)
 
 
+def plural(count: int, noun: str) -> str:
+    """Write a count for a ``repr``: ``1 finding``, ``2 findings``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 class Phrase:
     """A sentence, or a piece of one, put into words when it is read, in the language of that moment.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbautograd.core.checking.block import GradcheckReport, Verdict
-from nbautograd.core.display import Displayable, Phrase, Redactable, render
+from nbautograd.core.display import Displayable, Phrase, Redactable, plural, render
 from nbautograd.core.findings import Finding
 from nbautograd.errors import GradcheckError
 from nbautograd.version import __version__
@@ -147,7 +147,7 @@ class AuditedFunction(Displayable):
         return {**facts, "situations": [situation.to_dict() for situation in self.situations], "findings": findings}
 
     def __repr__(self) -> str:
-        return f"<AuditedFunction {self.name}: {self.verdict}, {len(self.situations)} situations>"
+        return f"<AuditedFunction {self.name}: {self.verdict}, {plural(len(self.situations), 'situation')}>"
 
 
 @dataclass(frozen=True, repr=False)

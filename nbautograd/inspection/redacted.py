@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
-from nbautograd.core.display import Displayable, Phrase
+from nbautograd.core.display import Displayable, Phrase, plural
 from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.recording.call import Call
 from nbautograd.core.values import Value
@@ -101,7 +101,8 @@ class RedactedReport(Displayable):
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<RedactedReport {self.function}: {self.verdict or 'not checked'}, {len(self.findings)} findings>"
+        found = plural(len(self.findings), "finding")
+        return f"<RedactedReport {self.function}: {self.verdict or 'not checked'}, {found}>"
 
 
 def redacted(

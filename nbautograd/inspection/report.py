@@ -14,7 +14,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.contract.rules import FOR_A_CHECK_TO_PROVE, RANK
 from nbautograd.core.contract.source_rules import read_contract
-from nbautograd.core.display import Phrase, Plottable, Redactable
+from nbautograd.core.display import Phrase, Plottable, Redactable, plural
 from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.findings import validated_hints as allowed
 from nbautograd.core.graphs.backward import backward
@@ -59,7 +59,8 @@ class FunctionReport(Plottable, Redactable[Any]):
         return None if self.gradcheck is None else self.gradcheck.verdict
 
     def __repr__(self) -> str:
-        return f"<FunctionReport {self.function}: {self.verdict or 'not checked'}, {len(self.calls)} calls>"
+        calls = plural(len(self.calls), "call")
+        return f"<FunctionReport {self.function}: {self.verdict or 'not checked'}, {calls}>"
 
 
 def inspect(

@@ -72,6 +72,7 @@ def test_a_printed_report_says_what_it_says_on_the_page() -> None:
     assert printed.startswith("LinearFunction: backward is wrong for `weight`.")
     assert "+ grad_weight = input.t().mm(grad_output)" in printed
     assert repr(CHECK) == "<GradcheckReport LinearFunction: wrong, 2 findings>"
+    assert repr(JACOBIAN) == "<JacobianReport sin: 1 block>"
 
 
 def test_a_printed_fix_is_the_change() -> None:

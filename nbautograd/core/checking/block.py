@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from nbautograd.core.checking.jacobian.layout import Matrices, Which, indices
-from nbautograd.core.display import Displayable, Phrase, Plottable, Redactable, plain, render
+from nbautograd.core.display import Displayable, Phrase, Plottable, Redactable, plain, plural, render
 from nbautograd.core.findings import Finding
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import GradcheckError
@@ -205,7 +205,7 @@ class JacobianReport(Plottable):
     complete: bool = True
 
     def __repr__(self) -> str:
-        return f"<JacobianReport {self.function}: {len(self.blocks)} blocks>"
+        return f"<JacobianReport {self.function}: {plural(len(self.blocks), 'block')}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,4 +258,4 @@ class GradcheckReport(Plottable, Redactable[Any]):
         return self
 
     def __repr__(self) -> str:
-        return f"<GradcheckReport {self.function}: {self.verdict}, {len(self.findings)} findings>"
+        return f"<GradcheckReport {self.function}: {self.verdict}, {plural(len(self.findings), 'finding')}>"

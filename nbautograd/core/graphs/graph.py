@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from nbautograd.core.display import Displayable, Phrase, render
+from nbautograd.core.display import Displayable, Phrase, plural, render
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 
 
@@ -321,4 +321,4 @@ class AutogradGraph(Displayable):
         return render("dot", self)
 
     def __repr__(self) -> str:
-        return f"<AutogradGraph {len(self.nodes)} nodes, {len(self.edges)} edges>"
+        return f"<AutogradGraph {plural(len(self.nodes), 'node')}, {plural(len(self.edges), 'edge')}>"

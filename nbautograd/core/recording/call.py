@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, overload
 
-from nbautograd.core.display import Displayable, Phrase
+from nbautograd.core.display import Displayable, Phrase, plural
 from nbautograd.core.findings import Finding
 from nbautograd.core.values import CtxSnapshot, Value
 
@@ -116,4 +116,4 @@ class CallLog(Displayable, Sequence[Call]):
         return self.calls[index]
 
     def __repr__(self) -> str:
-        return f"<CallLog {len(self.calls)} calls, {self.dropped} dropped, engine {self.engine}>"
+        return f"<CallLog {plural(len(self.calls), 'call')}, {self.dropped} dropped, engine {self.engine}>"
