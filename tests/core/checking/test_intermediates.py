@@ -323,6 +323,7 @@ PARTLY = [[0.9, -0.4, 0.3, 1.2, -0.8, 0.5], [-0.6, 0.7, 1.1, 0.2, -1.3, 0.4], [0
 def test_a_variable_of_which_other_values_mend_more_elements_than_it_has() -> None:
     found, line = first(Window, draw(3, 8))
     assert line == "twice[2] = 0.5"
+    assert "Here `twice[2]` is 0.5 and has to be 1." in found.message
     found = variable(Window, draw(3, 8))
     assert found is not None
     assert (found.kind, str(found.flipped)) == ("solved", "Here `twice[2]` is 0.5 and has to be 1. ")

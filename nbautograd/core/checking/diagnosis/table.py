@@ -240,7 +240,7 @@ def _finding(
         if not via.whole:
             place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
             value = Phrase(place, input=name, line=line, expression=phrases.short(via.site.statement))
-        vague = plain or message == "small_systematic" or (via.condition and message in ENTRIES)
+        vague = plain or message in ("small_systematic", "row_factor") or (via.condition and message in ENTRIES)
         if vague and not via.whole:
             message, said = via.message, via.params(via.line(problem))
     elif via is not None:
