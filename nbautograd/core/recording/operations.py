@@ -95,6 +95,7 @@ class OperationCalls:
                 return setup.tie
             recorder: MethodRecorder = setup
         elif method == "forward":
+            library.import_first(original)
             recorder = OperationForwardRecorder(function, method, self._recorder)
         else:
             recorder = method_recorder(function, method, self._recorder)

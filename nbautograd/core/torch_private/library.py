@@ -8,6 +8,7 @@ calls are not recorded.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import weakref
 from collections import UserDict
@@ -24,6 +25,13 @@ try:
     from torch._library import custom_ops as _custom_ops
 except ImportError:  # a torch that keeps them elsewhere
     _custom_ops = None  # type: ignore[assignment,unused-ignore]
+
+try:
+    from torch._compile import _disable_dynamo
+
+    _lazy: Any = _disable_dynamo(len)
+except Exception:  # a torch that leaves them to Dynamo in another way
+    _lazy = None
 
 _MODULE = "torch._library.autograd"
 _ENTRIES = {"_setup_context_fn": "setup_context", "_backward_fn": "backward", "_vmap_fn": "vmap"}
@@ -194,6 +202,13 @@ def look_before(definition: Any, look: Look) -> bool:
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     definition.__class__ = type(kind.__name__, (kind,), {**names, **entries, "_look": staticmethod(look)})
     return True
+
+
+def import_first(implementation: Any) -> None:
+    """Import what torch is to import when it first calls an implementation: seconds, none the user's."""
+    code = getattr(implementation, "__code__", None)
+    if code is not None and code is getattr(_lazy, "__code__", None):
+        importlib.import_module("torch._dynamo")
 
 
 def looked_before(fn: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -171,6 +173,30 @@ def test_keyword_only_arguments_are_among_the_inputs_of_forward_and_setup_contex
     assert not [warning for call in calls for warning in call.warnings]
     assert not api._recorder.errors
     nbautograd.uninstrument(op)
+
+
+FIRST = """
+import sys, torch, nbautograd
+from nbautograd.core.recording.operations import OperationForwardRecorder as Recorder
+begin = Recorder.begin
+def noting(self, *args):
+    print("torch._dynamo" in sys.modules)
+    return begin(self, *args)
+Recorder.begin = noting
+op = torch.library.custom_op("first::op", lambda x: x * 3, mutates_args=(), schema="(Tensor x) -> Tensor")
+op.register_autograd(lambda ctx, grad: grad * 3)
+nbautograd.instrument(op)
+print("torch._dynamo" in sys.modules)
+op(torch.ones(2, requires_grad=True))
+print("torch._dynamo" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_what_torch_imports_for_the_first_call_is_not_counted_as_the_users():
+    ran = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
+    before, begun, after = ran.stdout.split()
+    assert (before, begun) == ("False", after)
 
 
 def test_what_is_registered_later_is_recorded():
