@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = {".py", ".js", ".mjs", ".css", ".md", ".toml", ".json", ".ipynb", ".txt", ".in", ".svg", ""}
 # written in two pieces, so that this file is not a find of its own
 SOMEONES_PATH = re.compile(r"(?<![\w.:/])/(?:" + "ro" + "ot|home|work|Users)" + r"/[\w.-]+")
+MERGE = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)")
 QUESTION = re.compile(r"(?:What|Whether|How|Where|Which|Why|Who|When|If)\b")
 REGISTRY = re.compile(r"download\.py" + r"torch|files\.python" + r"hosted|py" + r"pi\.org/simple")
 
@@ -57,6 +58,10 @@ def test_no_registry_host():
     assert finds(REGISTRY, tracked()) == []
 
 
+def test_no_mark_of_a_merge():
+    assert finds(MERGE, tracked()) == []
+
+
 @pytest.mark.slow
 def test_no_docstring_begins_with_a_question():
     files = sorted((ROOT / "nbautograd").rglob("*.py"))
@@ -73,8 +78,8 @@ def test_the_guard_of_docstrings_trips():
 
 def test_these_guards_trip(tmp_path):
     file = tmp_path / "note.md"
-    file.write_text("see /ro" + "ot/x and https://py" + "pi.org/simple\n", encoding="utf-8")
-    assert len(finds(SOMEONES_PATH, [file])) == len(finds(REGISTRY, [file])) == 1
+    file.write_text("see /ro" + "ot/x and https://py" + "pi.org/simple\n" + 7 * "<" + " main\n", encoding="utf-8")
+    assert len(finds(SOMEONES_PATH, [file])) == len(finds(REGISTRY, [file])) == len(finds(MERGE, [file])) == 1
     notebook = tmp_path / "n.ipynb"
     notebook.write_text(json.dumps({"cells": [{"id": "a", "outputs": [1]}, {"id": "b", "outputs": []}]}))
     assert with_output(notebook) == ["a"]
