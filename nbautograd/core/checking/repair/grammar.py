@@ -251,6 +251,12 @@ def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
 
 
+@kind("term that is a name", "value")
+def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for name in c.beside(root):
+        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
+
+
 @kind("factor that is a size", "value")
 def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
@@ -295,6 +301,25 @@ def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
                      f"(1 - {name} * {name})", f"{name} * (1 - {name})", f"{name}.cos()", f"{name}.exp()",
                      f"{name} ** 2", f"2 * {name}", f"{name} ** 0.5"):  # fmt: skip
             yield Edit(root, f"{left} * {mask}", 3.0)
+
+
+@kind("factor that another value has", "value")
+def _analogous_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
+    """The function that backward calls on one name, called on another."""
+    called = {n.func.id: n.args[0].id for n in ast.walk(c.script.tree) if _calls_local(n)}  # type: ignore[attr-defined]
+    for function, given in called.items():
+        yield from (Edit(root, f"{c.product(root)} * {function}({n})", 1.5) for n in c.names if n != given)
+
+
+def _calls_local(node: ast.AST) -> bool:
+    one = isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Name)
+    return one and isinstance(node.func, ast.Name)  # type: ignore[attr-defined]
+
+
+@kind("triangle", "value")
+def _triangle(c: Context, root: ast.expr) -> Iterator[Edit]:
+    if c.dim(root) > 1:
+        yield from (Edit(root, f"{c.tight(root)}.{half}()", 2.3) for half in ("tril", "triu"))
 
 
 # each expression inside
@@ -606,6 +631,12 @@ def _transposed(c: Context, node: ast.expr) -> Iterator[Edit]:
             yield Edit(node, f"{c.tight(node)}{way}", near + NEXT * k)
 
 
+@kind("negate inside", "part")
+def _negated_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        yield Edit(node, f"(-{c.tight(node)})", 2.3)
+
+
 @kind("conjugate", "part")
 def _conjugated(c: Context, node: ast.expr) -> Iterator[Edit]:
     dtype = c.dtype(node)
@@ -619,6 +650,14 @@ def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node, f"({c.tight(node)} ** 2)", 2.2)
 
 
+@kind("complement", "part")
+def _complement(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        if c.dtype(node) in (None, torch.bool):
+            yield Edit(node, f"(~{c.tight(node)})", 2.2)
+        yield Edit(node, f"(1 - {c.tight(node)})", 2.4)
+
+
 @kind("reversed", "part")
 def _flipped(c: Context, node: ast.expr) -> Iterator[Edit]:
     for k in ("0", "1", "-1") if _valued(c, node) and c.dim(node) > 0 else ():
@@ -628,10 +667,19 @@ def _flipped(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node, f"{c.tight(node)}.flip({k}).cumsum({k}).flip({k})", 2.45)
 
 
+@kind("summed", "part")
+def _summed(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node) and c.dim(node) >= 0:
+        whole, along = c.tight(node), [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))]
+        yield from (Edit(node, f"{whole}.sum({k})", 2.0) for k in along)
+        yield from (Edit(node, f"{whole}.sum({k}, keepdim=True)", 2.5) for k in along)
+        yield Edit(node, f"{whole}.sum()", 2.1)
+
+
 @kind("function applied", "part")
 def _function_applied(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Name) and node.id in c.tensors:
-        yield from (Edit(node, f"{node.id}.{name}()", 2.7) for name in FUNCTIONS)
+    if _valued(c, node) and c.dim(node) >= 0:
+        yield from (Edit(node, f"{c.tight(node)}.{name}()", 2.7) for name in FUNCTIONS)
 
 
 @kind("centred", "part")
