@@ -89,7 +89,7 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_variable_condition.what": "The gradient of `{input}` goes wrong in line {at}, at a condition: `{statement}`.",
     "causes.wrong_variable_condition.advice": "With it {flipped}, and nothing else changed, the gradient is right; so it is at other inputs.",
     "causes.value_of_condition": "the condition in line {line}: `{expression}`",
-    "causes.rest_right_before": "Of what line {line} uses, all but {names} agrees with values and gradients of forward. ",
+    "causes.rest_right_before": "Of what line {line} uses, all but {names} was seen to agree with values and gradients of forward. ",
     "causes.hint_none.what": "The gradient of `{input}` is wrong.",
     "causes.hint_none_function.what": "Something is wrong with this Function or its backward.",
     # whole blocks

@@ -89,7 +89,7 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_variable_condition.what": "`{input}` 的梯度从第 {at} 行的一个条件开始出错：`{statement}`。",
     "causes.wrong_variable_condition.advice": "只要把它{flipped}，其余不变，梯度就是对的；换别的输入也一样。",
     "causes.value_of_condition": "第 {line} 行的条件：`{expression}`",
-    "causes.rest_right_before": "第 {line} 行用到的值里，除 {names} 以外都与 forward 中的值或梯度一致。",
+    "causes.rest_right_before": "第 {line} 行用到的值里，除 {names} 以外，都已看到与 forward 中的值或梯度一致。",
     "causes.hint_none.what": "`{input}` 的梯度不对。",
     "causes.hint_none_function.what": "这个 Function 或它的 backward 有问题。",
     # whole blocks

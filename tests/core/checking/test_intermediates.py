@@ -226,7 +226,7 @@ def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
     found = variable(Counted, draw(3, 3))  # which of the two sizes belongs there is not known
     assert found is not None
     assert (found.unknown, found.site.text) == (("n",), "g - g.sum(0) / n")
-    assert "all but `n` agrees with values and gradients of forward" in str(found.before(1))
+    assert "all but `n` was seen to agree with values and gradients of forward" in str(found.before(1))
     found = variable(Counted, draw(4, 3))
     assert found is not None
     assert (found.site.statement, found.expression) == ("n = g.numel()", "x.shape[0]")
