@@ -81,8 +81,8 @@ SEEN = {
         ),
         "own": (r"invalid gradient at index 1 - got \[4, 3\]",),
         "own-explain": (
-            r"`weight`.*\[4, 3\]",
-            r"\[3, 4\]",
+            r"`weight`.*4×3",
+            r"3×4",
             r"grad_weight = rows\.t\(\) @ grad_output",
         ),
         "own-silent": (
