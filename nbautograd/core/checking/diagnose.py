@@ -185,19 +185,21 @@ def _explained(finding: Finding, changed: str) -> Finding:
 
 
 def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
-    """Check the same inputs in double precision; None where they are of that already, or too large."""
+    """Check the same inputs in double precision, others when asked; None where they are of that already, or large."""
     given = other_points.in_double(problem.inputs)
     wider = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(problem.inputs, given, strict=True))
     small = sum(b.entries for b in blocks.values()) <= CONFIRMED
-    return _place(Place({}, Terms()), (problem, given), lambda: None) if wider and small else None
+    others = functools.partial(other_points.nearby_inputs, problem, problem.seed + 73)
+    again = lambda: (problem, other_points.in_double(others()))  # noqa: E731
+    return _place(Place({}, Terms()), (problem, given), again) if wider and small else None
 
 
 def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Finding:
     """Say of a gradient that is right in double precision that it is wrong for lack of that."""
-    block = None if double is None or finding.where is None else double.blocks.get(finding.where)
-    if block is None or block.verdict != "match" or finding.code == "nonfinite" or "value" not in finding.params:
+    if finding.where is None or finding.code == "nonfinite" or "value" not in finding.params:
         return finding
-    assert finding.where is not None
+    if not _matches(double, finding.where) or double is None or not _matches(double.again(), finding.where):
+        return finding
     other = Problem(problem.fn, other_points.in_double(problem.inputs), problem.seed)
     site = rounded_variable(problem, other, finding.where[1])
     first: Phrase | str = ""
@@ -206,6 +208,12 @@ def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Findin
     params = {**finding.params, "first": first}
     line = finding.line if site is None else site.line
     return dataclasses.replace(finding, message_id="causes.right_in_double", params=params, line=line)
+
+
+def _matches(place: Place | None, where: tuple[int, int]) -> bool:
+    """Return True where a block agrees in a check elsewhere."""
+    block = None if place is None else place.blocks.get(where)
+    return block is not None and block.verdict == "match"
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdRef
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.edits import asking, let_through
@@ -155,7 +156,7 @@ def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str, Place 
     live = {id(leaf): leaf for node in program.nodes() if (leaf := leaf_tensor(node)) is not None}
     for leaf in live.values() if program.watch is not None else ():
         seen = program.watch.anew.get(leaf)
-        if seen is not None and id(tensor) in seen.leaves:
+        if seen is not None and WeakIdRef(tensor) in seen.leaves:
             place = None if seen.spot is None else seen.spot.place()
             return seen.source, left_side(place) or program.name_of(leaf) or seen.name, place
     leaves = [(name, t) for name, t in program.tensors.items() if id(t) in live and t is not tensor]

@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
-from torch.utils.weak import WeakTensorKeyDictionary
+from torch.utils.weak import WeakIdRef, WeakTensorKeyDictionary
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, is_users, node_of, nodes_behind, place_of, users_frame, version
@@ -82,7 +82,7 @@ class Pass(NamedTuple):
 class Cut(NamedTuple):
     """A result without a graph, computed from tensors with one: why, the line, the tensor, where gradients went off.
 
-    ``leaves`` are those behind the tensor, by identity; none where its graph is large.
+    ``leaves`` are those behind the tensor; none where its graph is large.
     """
 
     reason: str
@@ -91,11 +91,11 @@ class Cut(NamedTuple):
     source: str
     off: Spot | None = None
     tensor: weakref.ref[torch.Tensor] | None = None
-    leaves: frozenset[int] = frozenset()
+    leaves: frozenset[WeakIdRef] = frozenset()
 
     def was(self, tensor: torch.Tensor) -> bool:
         """Return True when this tensor was taken out of the graph, or what was computed from it."""
-        return (self.tensor is not None and self.tensor() is tensor) or id(tensor) in self.leaves
+        return (self.tensor is not None and self.tensor() is tensor) or WeakIdRef(tensor) in self.leaves
 
 
 class Bad(NamedTuple):
@@ -118,7 +118,7 @@ class Anew(NamedTuple):
     spot: Spot | None
     name: str
     source: str
-    leaves: frozenset[int]
+    leaves: frozenset[WeakIdRef]
 
 
 class Watch(TorchFunctionMode):
@@ -181,7 +181,7 @@ class Watch(TorchFunctionMode):
         earlier = [
             known.leaves for leaf in leaves if (known := self.anew.get(leaf)) is not None
         ]  # made anew themselves
-        self.anew[parameter] = Anew(_spot(), name, _named(source), frozenset(map(id, leaves)).union(*earlier))
+        self.anew[parameter] = Anew(_spot(), name, _named(source), frozenset(map(WeakIdRef, leaves)).union(*earlier))
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
@@ -410,14 +410,14 @@ def line_that_made(program: Program, name: str, tensor: torch.Tensor | None) -> 
     return made_at(node_of(tensor)) or program.line_of_tensor(name)
 
 
-def leaves_behind(tensor: torch.Tensor) -> frozenset[int]:
-    """Return the leaves that a tensor was computed from, by identity; none of a graph that is large."""
+def leaves_behind(tensor: torch.Tensor) -> frozenset[WeakIdRef]:
+    """Return the leaves that a tensor was computed from; none of a graph that is large."""
     node = node_of(tensor)
     if node is None:
-        return frozenset([id(tensor)] if tensor.requires_grad else [])
+        return frozenset([WeakIdRef(tensor)] if tensor.requires_grad else [])
     nodes = nodes_behind(node, most=MOST_BEHIND)
     leaves = (leaf_tensor(one) for one in nodes) if len(nodes) < MOST_BEHIND else ()
-    return frozenset(id(leaf) for leaf in leaves if leaf is not None)
+    return frozenset(WeakIdRef(leaf) for leaf in leaves if leaf is not None)
 
 
 def cuts_into(node: Any) -> list[Cut]:

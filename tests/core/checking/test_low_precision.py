@@ -245,3 +245,26 @@ def test_what_is_right_in_double_precision_is_said_to_lack_precision_from_the_va
     monkeypatch.setattr(Cancelling, "factor", 1.5)
     found = gradcheck(Cancelling, x.requires_grad_(), order=1).findings[0]
     assert found.message_id != "causes.right_in_double"
+
+
+class RightAtOnePoint(torch.autograd.Function):
+    """Has the right gradient in double precision at one point alone."""
+
+    point = torch.randn(3, 4, generator=torch.Generator().manual_seed(3))
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        right = x.dtype == torch.float64 and (x - RightAtOnePoint.point).abs().max() < 1e-3
+        return g * x * (2 if right else 3)
+
+
+def test_precision_is_not_blamed_for_what_is_right_in_double_at_the_given_inputs_alone():
+    found = gradcheck(RightAtOnePoint, RightAtOnePoint.point.clone().requires_grad_(), order=1).findings[0]
+    assert found.kind == "bug"
+    assert found.message_id != "causes.right_in_double"

@@ -20,6 +20,7 @@ from nbautograd import explain
 from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.torch_errors import KINDS, kind_of
 from nbautograd.core.explaining.trial import Refused, Run, edited, in_copy, mends
+from nbautograd.core.explaining.watch import Cut, leaves_behind
 from nbautograd.errors import InputError
 from nbautograd.messages import catalogue
 
@@ -870,3 +871,12 @@ def test_a_change_is_not_offered_where_gradients_arrive_at_no_other_leaf_than_be
     found = explain(mined)
     assert (found.code, found.did.text) == ("no_grad_python", "found.append((weight[k] * 2).item())  # noqa: PERF401")
     assert found.fix is None
+
+
+def test_a_leaf_is_not_taken_for_another_that_has_its_place_in_memory():
+    leaf = torch.ones(1, requires_grad=True)
+    cut, address = Cut("detach", None, "detach", "y", leaves=leaves_behind(leaf * 2)), id(leaf)
+    assert cut.was(leaf)
+    del leaf
+    other = next(t for t in (torch.ones(1, requires_grad=True) for _ in range(1000)) if id(t) == address)
+    assert not cut.was(other)
