@@ -392,8 +392,11 @@ def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
 _CONTAINERS = (list, tuple, dict, deque)
 
 
-def _tensors_of(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+def _tensors_of(name: str, value: Any, around: tuple[int, ...] = ()) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors of a variable by name: itself, places in a container, attributes of a module or object."""
+    if id(value) in around:  # a container in itself
+        return
+    around = (*around, id(value))
     if isinstance(value, torch.Tensor):
         yield name, value
     elif isinstance(value, nn.Module):
@@ -402,16 +405,16 @@ def _tensors_of(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
             own = {key: part for key, part in vars(module).items() if not key.startswith("_")}
             for key, part in {**own, **module._parameters, **module._buffers}.items():
                 if isinstance(part, (torch.Tensor, *_CONTAINERS)):
-                    yield from _tensors_of(f"{prefix}.{key}", part)
+                    yield from _tensors_of(f"{prefix}.{key}", part, around)
     elif isinstance(value, _CONTAINERS):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for _, (key, part) in zip(range(64), items, strict=False):
             if isinstance(part, (torch.Tensor, list, tuple)):
-                yield from _tensors_of(f"{name}[{key!r}]", part)
+                yield from _tensors_of(f"{name}[{key!r}]", part, around)
     elif not isinstance(value, type) and _of_user(type(value)):
         for key, part in getattr(value, "__dict__", {}).items():
             if isinstance(part, (torch.Tensor, nn.Module, *_CONTAINERS)):
-                yield from _tensors_of(f"{name}.{key}", part)
+                yield from _tensors_of(f"{name}.{key}", part, around)
 
 
 def _of_user(kind: type) -> bool:

@@ -880,3 +880,24 @@ def test_a_leaf_is_not_taken_for_another_that_has_its_place_in_memory():
     del leaf
     other = next(t for t in (torch.ones(1, requires_grad=True) for _ in range(1000)) if id(t) == address)
     assert not cut.was(other)
+
+
+class HoldsItself(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.seen = torch.nn.Linear(2, 1), []
+        self.seen.append(self.seen)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def twice_through():
+    module = HoldsItself()
+    y = module(torch.ones(1, 2)).sum()
+    y.backward()
+    y.backward()
+
+
+def test_a_list_that_holds_itself_is_looked_through_once():
+    assert explain(twice_through).code == "freed_again"
