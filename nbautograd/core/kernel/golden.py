@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from nbautograd.core.checking.other_points import in_double
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.quiet import random_states, seed_all
 from nbautograd.core.numerics.directional import random_direction
@@ -184,8 +185,7 @@ def copied(inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 def in_float64(draw: Draw) -> Draw:
     """Return the same draw in float64: the numbers are those of low precision."""
-    inputs = tuple(_double(x) if isinstance(x, Tensor) else x for x in draw.inputs)
-    return Draw(inputs, tuple(g.to(torch.float64) for g in draw.grad_outputs), draw.seed, draw.random)
+    return Draw(in_double(draw.inputs), tuple(g.to(torch.float64) for g in draw.grad_outputs), draw.seed, draw.random)
 
 
 def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:
@@ -214,12 +214,6 @@ def _copied(x: Tensor) -> Tensor:
     if not _dense(x):
         return x.detach().requires_grad_(x.requires_grad)
     return like(x, x.detach())
-
-
-def _double(x: Tensor) -> Tensor:
-    if not x.is_floating_point():
-        return x
-    return x.detach().to(torch.float64).requires_grad_(x.requires_grad)
 
 
 def _dense(x: Tensor) -> bool:
