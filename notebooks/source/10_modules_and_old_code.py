@@ -519,9 +519,52 @@ try:
 except RuntimeError as error:
     print(str(error).split(".")[0])
 
-# %% [markdown] lang="en" pair="migrate-task" tags=["shown"]
+# %% [markdown] lang="en" pair="transpose" tags=["shown"]
 # The migration is written under the cell: static methods, `ctx` in the place of `self`, what `__init__` took becomes an argument of `forward`, and `backward` returns one value for **each** argument, so `None` for the constant.
 #
+# The old notes mention a `Transpose` too, which is told in `__init__` which two dimensions to swap. Here it is in their style, and below it as one writes it today.
+#
+# **Predict.** How many values does the new `backward` return?
+
+# %% [markdown] lang="zh" pair="transpose" tags=["shown"] of="04e32cb9"
+# 单元格下面已经写出了改写的结果：静态方法，`ctx` 代替 `self`，原来 `__init__` 接受的东西变成 `forward` 的参数；`backward` 要为**每个**参数返回一个值，所以常数对应的是 `None`。
+#
+# 旧笔记里还提到一个 `Transpose`，由 `__init__` 得知要交换哪两个维度。下一格先按那时的写法写出，再给出今天的写法。
+#
+# **先猜一猜。** 新的 `backward` 返回几个值？
+
+# %% tags=["shown"]
+class OldTranspose(Function):
+    def __init__(self, first, second):
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, x):
+        return x.transpose(self.first, self.second)
+
+    def backward(self, grad_output):
+        return grad_output.transpose(self.first, self.second)
+
+
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.transpose(*ctx.dims), None, None
+
+
+cube = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+try:
+    OldTranspose(0, 2)(cube)
+except RuntimeError as error:
+    print(str(error).split(".")[0])
+print("today:", torch.autograd.gradcheck(Transpose.apply, (cube, 0, 2)))
+
+# %% [markdown] lang="en" pair="migrate-task" tags=["shown"]
 # ### Exercise `migrate_linear`
 #
 # The linear layer of the old notes, as it stood there apart from its name:
@@ -545,9 +588,7 @@ except RuntimeError as error:
 #
 # Write it for today. It has one slip that only shows for a layer with a single output: you met it in notebook 02.
 
-# %% [markdown] lang="zh" pair="migrate-task" tags=["shown"] of="bf5b29b0"
-# 单元格下面已经写出了改写的结果：静态方法，`ctx` 代替 `self`，原来 `__init__` 接受的东西变成 `forward` 的参数；`backward` 要为**每个**参数返回一个值，所以常数对应的是 `None`。
-#
+# %% [markdown] lang="zh" pair="migrate-task" tags=["shown"] of="3ad99658"
 # ### 练习 `migrate_linear`
 #
 # 旧笔记里的线性层，除了名字，原样如此：
@@ -853,171 +894,6 @@ class LinearFunction(Function):
         if ctx.needs_input_grad[2]:
             grad_bias = grad_output.sum(0)
         return grad_input, grad_weight, grad_bias
-
-# %% [markdown] lang="en" pair="transpose"
-# ### Exercise `migrate_transpose`
-#
-# The old notes mention a `Transpose` that is told in `__init__` which two dimensions to swap. In their style it is the class in the next cell. Write it for today: `Transpose.apply(x, first, second)`.
-
-# %% [markdown] lang="zh" pair="transpose" of="3e54d99b"
-# ### 练习 `migrate_transpose`
-#
-# 旧笔记里提到一个 `Transpose`，由 `__init__` 得知要交换哪两个维度。按那时的写法，它就是下一格里的样子。请改写成今天的样子：`Transpose.apply(x, first, second)`。
-
-# %% tags=["shown"]
-class OldTranspose(Function):
-    def __init__(self, first, second):
-        super().__init__()
-        self.first, self.second = first, second
-
-    def forward(self, x):
-        return x.transpose(self.first, self.second)
-
-    def backward(self, grad_output):
-        return grad_output.transpose(self.first, self.second)
-
-
-try:
-    OldTranspose(0, 1)(torch.ones(2, 3))
-except RuntimeError as error:
-    print(str(error).split(".")[0])
-
-# %% exercise="migrate_transpose"
-# %%exercise migrate_transpose
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ### BEGIN SOLUTION
-        ctx.dims = first, second
-        return x.transpose(first, second)
-        ### END SOLUTION
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        ### BEGIN SOLUTION
-        return grad_output.transpose(*ctx.dims), None, None
-        ### END SOLUTION
-
-# %% tags=["right"] exercise="migrate_transpose"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.first, ctx.second = first, second
-        return torch.swapaxes(x, first, second).clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return torch.swapaxes(grad_output, ctx.second, ctx.first), None, None
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="exception_number_of_gradients"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.transpose(*ctx.dims)
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output, None, None
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.t() if grad_output.dim() == 2 else grad_output.transpose(0, 1), None, None
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.transpose(*ctx.dims), grad_output.sum(), None
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.transpose(*ctx.dims), 0, 0
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="exception_saved_no_tensor"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.save_for_backward(first, second)
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.transpose(*ctx.saved_tensors), None, None
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="forward_shape"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.transpose(*ctx.dims), None, None
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return -grad_output.transpose(*ctx.dims), None, None
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.reshape(grad_output.transpose(*ctx.dims).shape), None, None
-
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
-class Transpose(Function):
-    @staticmethod
-    def forward(ctx, x, first, second):
-        ctx.dims = first, second
-        return x.transpose(first, second)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return None, grad_output.transpose(*ctx.dims), None
 
 # %% [markdown] lang="en" pair="old-module" tags=["shown"]
 # ## 3. A module that never worked

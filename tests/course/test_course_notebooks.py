@@ -58,7 +58,7 @@ CLAIMS = {
         ("cubes_then_squares(HonestCube.apply)", r"loud:   trying to differentiate twice"),
     ),
     "10_modules_and_old_code": (
-        ("OldTranspose(0, 1)", r"Legacy autograd function with non-static forward method is deprecated"),
+        ("OldTranspose(0, 2)", r"Legacy autograd function with non-static forward method is deprecated\ntoday: True"),
         ("class Homeless", r"4 parameters, loss \S+ -> 0\.00"),
         ("class Homeless", r"3 parameters, loss \S+ -> 0\.[2-9].*\s+.*moved by up to 0\s"),
         ("notes_of_2017()(4, 3)", r"cannot assign parameters before Module.__init__\(\) call"),

@@ -26,13 +26,6 @@ def _linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(0, 4), draw.normal(5, 4), draw.normal(5)
 
 
-# migrate_transpose
-
-
-def _transpose(x: Tensor, first: int, second: int) -> Tensor:
-    return x.transpose(first, second)
-
-
 EXERCISES = (
     Exercise("linear_module", "Linear", "custom", own=layer, points=2),
     Exercise(
@@ -42,19 +35,6 @@ EXERCISES = (
         _linear,
         lambda draw: (draw.normal(3, 4), draw.normal(5, 4), draw.normal(5)),
         _linear_edges,
-    ),
-    Exercise(
-        "migrate_transpose",
-        "Transpose",
-        "own_function value gradient linear arity edges",
-        _transpose,
-        lambda draw: (draw.normal(2, 3, 4), 0, 2),
-        lambda draw: (
-            (draw.normal(2, 3), 0, 1),
-            (draw.normal(2, 3), 1, 1),
-            (draw.normal(2, 3, 4), -1, 0),
-            (draw.normal(0, 2), 0, 1),
-        ),
     ),
     Exercise("repair_module", "Repaired", "custom", own=layer, points=2),
 )
