@@ -53,17 +53,20 @@ LINE = f"1px solid {theme.LINE_ON_ANY}"
 SOFT = theme.SOFT_ON_ANY
 FAINT = "opacity:0.75"
 LOOKS = {"": "", "small": f"{FAINT};font-size:0.92em", "faint": FAINT, "head": "line-height:1.6"}
-TABLE = "border-collapse:collapse;table-layout:auto;margin:0;font-size:0.95em;width:auto"
+TABLE = "border-collapse:collapse;table-layout:auto;margin:0;width:auto"
 CAPTION = f"caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;{FAINT}"
 ROW = f"border-bottom:{LINE};background-color:transparent"
 CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
 WRAPPED = "white-space:pre-wrap;overflow-x:auto"  # on paper nothing scrolls
 LONG = 30  # characters of a name; a longer one is written over several lines
-NARROW = "display:inline-block;max-width:14em;white-space:normal;overflow-wrap:break-word;vertical-align:top"
+NARROW = "display:inline-block;max-width:{}em;white-space:normal;overflow-wrap:break-word;vertical-align:top"
+COLUMN = 14  # em that a long name may take in a table that text cuts, and in one that it writes in full
+WHOLE = 46
 NOTE = f"min-width:90px;white-space:normal;font-size:0.85em;{FAINT}"
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
 STEP = 18  # pixels that a row inside another is moved to the right
+FEW = 6  # rows inside another that are always seen; more can be folded
 
 ROOM = 62_500  # characters that a whole report should stay under
 LEAST_ROOM = 9_000  # of a part that is shortened, and that pictures get however long the rest is
@@ -81,14 +84,16 @@ class Room:
         heatmaps: False leaves out the pictures of blocks.
         drawings: False leaves out pictures of graphs.
         thumbnails: False leaves out small heat maps.
-        narrow: True writes long names over several lines, as in the cells of a table that may wrap.
+        narrow: em that a long name takes before it goes on in another line; 0 where nothing is wrapped.
+        inside: True in a table in another one, whose letters are small already.
     """
 
     series: int = 34_000
     heatmaps: bool = True
     drawings: bool = True
     thumbnails: bool = True
-    narrow: bool = False
+    narrow: int = 0
+    inside: bool = False
 
 
 def to_html(document: Document, room: Room = Room()) -> Markup:
@@ -178,7 +183,8 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
         case Strong():
             return tag("strong", None, prose(span.words))
         case Code() | BlockName():
-            return tag("code", {"style": NARROW if room.narrow and len(span.words) > LONG else None}, span.words)
+            look = NARROW.format(room.narrow) if room.narrow and len(span.words) > LONG else None
+            return tag("code", {"style": look}, span.words)
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
         case Sentence():
@@ -216,19 +222,55 @@ def _fold(block: Fold, room: Room) -> Markup:
 
 def _table(block: Table, room: Room) -> Markup:
     """Write a real table that scrolls by itself when it is too wide."""
-    room = replace(room, narrow=block.wrap)
-    columns = max(map(len, block.rows), default=0)
-    rows = [_wide_row(r[0], columns, room) if len(r) == 1 < columns else _row(r, block, room) for r in block.rows]
+    room = replace(room, narrow=(COLUMN if block.cut else WHOLE) if block.wrap else 0)
     parts = [tag("caption", {"style": CAPTION}, block.caption)] if block.caption else []
     if block.header:
         parts.append(tag("thead", None, _row(block.header, block, room, header=True)))
-    grid = tag("table", {"style": TABLE}, *parts, tag("tbody", None, *rows))
+    look = TABLE if room.inside else f"{TABLE};font-size:0.95em"
+    grid = tag("table", {"style": look}, *parts, tag("tbody", None, *_rows(block, room)))
     return tag("div", {"style": "overflow-x:auto;margin:0 0 8px 0"}, grid)
 
 
-def _wide_row(cell: Cell, columns: int, room: Room) -> Markup:
-    look = f"text-align:left;padding:4px 12px 4px 0;{FAINT}"
-    return tag("tr", {"style": ROW}, tag("td", {"colspan": columns, "style": look}, _cell(cell, room)))
+def _rows(block: Table, room: Room) -> list[Markup]:
+    """Write the rows; where many stand inside one of a tree, they are a table of their own that can be folded."""
+    columns = max(map(len, block.rows), default=0)
+    depths = [_depth(row) for row in block.rows]
+    written, k = [], 0
+    while k < len(block.rows):
+        row = block.rows[k]
+        written.append(_wide_row(_cell(row[0], room), columns) if len(row) == 1 < columns else _row(row, block, room))
+        k += 1
+        end = next((n for n in range(k, len(depths)) if depths[n] <= depths[k - 1]), len(depths))
+        if end - k > FEW:
+            written.append(_wide_row(_inside(block, slice(k, end), room), columns, STEP * (depths[k - 1] + 1), ""))
+            k = end
+    return written
+
+
+def _inside(block: Table, rows: slice, room: Room) -> Markup:
+    """Write rows of a tree as a table that can be folded; it begins open where one of them calls for attention."""
+    top = _depth(block.rows[rows.start])
+    lifted = []
+    for first, *others in block.rows[rows]:
+        assert isinstance(first, tuple)  # only such a cell begins with a branch
+        branch = first[0]
+        assert isinstance(branch, Branch)
+        lifted.append(((Branch(branch.depth - top), *first[1:]), *others))
+    words = messages.text("widgets.inside_count", count=len(lifted))
+    opened = any(isinstance(cell, Chip) for row in lifted for cell in row)
+    table = replace(block, header=(), caption="", rows=tuple(lifted))
+    return _fold(Fold(words, (table,), opened=opened, strong=False), replace(room, inside=True))
+
+
+def _depth(row: tuple[Cell, ...]) -> int:
+    """Return how deep a row of a tree stands; 0 for rows of other tables."""
+    first = row[0][0] if isinstance(row[0], tuple) else row[0]
+    return first.depth if isinstance(first, Branch) else 0
+
+
+def _wide_row(inside: Markup, columns: int, left: int = 0, look: str = FAINT) -> Markup:
+    look = f"text-align:left;padding:4px 12px 4px {left}px;{look}"
+    return tag("tr", {"style": ROW}, tag("td", {"colspan": columns, "style": look.rstrip(";")}, inside))
 
 
 def _row(cells: Sequence[Cell], block: Table, room: Room, header: bool = False) -> Markup:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from survivors import Page
+
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
 from nbautograd.views.builders.dispatches import MOST_ROWS
@@ -63,6 +65,35 @@ def test_long_logs_are_folded() -> None:
     assert "… 440 more" in page
     assert len(page.splitlines()) == MOST_ROWS + 3
     assert len(html(DispatchLog(tuple(one(i) for i in range(2000))))) < 64_000
+
+
+def stored(inside: int, **last: object) -> str:
+    """A page of one call with so many inside, the last of them different, and one call after it."""
+    children = [one(1 + k, 0, **(last if k == inside - 1 else {})) for k in range(inside)]
+    return html(DispatchLog((one(0), *children, one(50))))
+
+
+def test_many_calls_inside_one_can_be_folded_on_a_stored_page() -> None:
+    page = stored(9)
+    assert Page(page).lost == []
+    assert page.count("<details") == 1
+    assert "calls inside: 9" in page
+    inside = page[page.index("<details") : page.index("</details>")]
+    assert inside.count("<tr") == 9
+    assert "└" not in inside  # they stand at the left of their own table
+    assert "<details" not in stored(3)
+
+
+def test_a_fold_begins_open_only_where_something_in_it_went_wrong() -> None:
+    assert "<details open" not in stored(9).replace(' style="margin:2px 0 6px 0"', "")
+    assert "<details open" in stored(9, outcome="NotImplemented").replace(' style="margin:2px 0 6px 0"', "")
+
+
+def test_folds_stand_in_folds_and_text_shows_all() -> None:
+    log = DispatchLog(tuple(one(k, k - 1 if k % 2 else k - 2 if k else None, func=f"torch.f{k}") for k in range(24)))
+    page = html(log)
+    assert page.count("<details") > 1
+    assert page.count("torch.f") == text(log).count("torch.f") == 24
 
 
 def test_what_is_forgotten_is_said() -> None:

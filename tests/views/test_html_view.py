@@ -305,7 +305,7 @@ def test_a_stored_report_says_how_to_get_the_live_one_where_there_is_one():
 
 def test_a_long_name_is_written_over_several_lines_where_its_table_may_wrap():
     name = "a_parameter_with_a_name_of_about_sixty_letters_as_they_come_now"
-    narrow = f'<code style="{to_html.NARROW}">{name}</code>'
+    narrow = f'<code style="{to_html.NARROW.format(to_html.COLUMN)}">{name}</code>'
     for wrap in (True, False):
         made = to_html.to_html((Table((), ((Code(name), Code("short")),), wrap=wrap),))
         assert (narrow in made, "<code>short</code>" in made) == (wrap, True)

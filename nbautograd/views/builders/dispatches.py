@@ -50,8 +50,9 @@ def _cells(row: Row) -> tuple[Cell, ...]:
     if row.dispatch is None:
         return ((branch, f"… {row.words}"), "", "", "")
     shown = row.dispatch
-    back = result(shown)
-    return ((branch, Code(call(shown))), Code(asked(shown)), _answered(shown), back if shown.exception else Code(back))
+    words = result(shown)
+    back = words if shown.exception or words == DASH else Code(words)
+    return ((branch, Code(call(shown))), Code(asked(shown)), _answered(shown), back)
 
 
 def _answered(dispatch: Dispatch) -> Cell:
