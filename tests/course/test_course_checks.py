@@ -91,6 +91,19 @@ def test_a_wrong_answer_gets_its_code(checks, answer, code):
     assert all(outcome.sentences(1) for outcome in result.outcomes if outcome.state == "failed")
 
 
+def test_a_wrong_value_is_shown_beside_the_right_one():
+    """The first sentence has two numbers, also where only large inputs show the mistake: a shape would mislead."""
+    large = [(torch.tensor([1.0, -1e9]), torch.tensor([2.0, 3.0]))]
+    (found,) = check(asked("value"), product(value="a * b + 1")).outcomes[0].failures
+    assert float(found.params["got"]) == pytest.approx(float(found.params["expected"]) + 1, abs=2e-3)
+    result = check(asked("value edges", edges=lambda draw: large), product(value="a.clamp(-1e6) * b"))
+    (said,) = [sentence for outcome in result.outcomes for sentence in outcome.sentences(1)]
+    assert "1 of 2 elements of output 1 differ, such as -3e6 where -3e9 is right" in said
+    infinite = [(torch.tensor([-torch.inf, 1.0]), torch.tensor([2.0, 3.0]))]
+    result = check(asked("value edges", edges=lambda draw: infinite), product(value="a * b + (a == 1)"))
+    assert "1 of 2 elements of output 1 differ, such as 4.0 where 3.0 is right" in result.outcomes[1].sentences(1)[0]
+
+
 @pytest.mark.parametrize(
     ("checks", "answer", "code"),
     [

@@ -14,6 +14,7 @@ from nbautograd.core.values import sizes_text
 from nbautograd.course.attempt import Attempt, Run, copies, cotangents, positions, ready, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure
+from nbautograd.views.formats import number
 
 Inputs = tuple[Any, ...]
 
@@ -55,7 +56,7 @@ def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params:
         if found is not None:
             what = {"value": "value", "gradient": "gradient"}.get(_about(found.code), "raised")
             names = {**found.params, "shapes": shapes, "said": _said(found), **params}
-            more = found.more if what == "raised" else (found.sentence, *found.more)
+            more = (found.sentence, *found.more) if what == "gradient" else found.more
             yield Failure(f"{kind}_{what}", f"course.{kind}_{what}", names, more)
             return
 
@@ -108,9 +109,14 @@ def _compared(attempt: Attempt, run: Run, truth: Run) -> Failure | None:
 
 
 def _worst(found: Tensor, right: Tensor) -> dict[str, Any]:
-    apart = (found.detach().double() - right.detach().double()).abs().nan_to_num(nan=float("inf"))
-    wrong = int((apart > 1e-6 * max(1e-6, float(right.detach().double().abs().nan_to_num().max()))).sum())
-    return {"wrong": wrong, "entries": found.numel()}
+    """Return how many elements differ, and the one that differs most: what there is, and what should be."""
+    found, right = found.detach().double().flatten(), right.detach().double().flatten()
+    apart = (found - right).abs().nan_to_num(nan=float("inf")).masked_fill(found == right, 0)
+    largest = float(right.abs().nan_to_num(posinf=0).max())
+    wrong = int((apart > 1e-6 * max(1e-6, largest)).sum())
+    most = int(apart.argmax())
+    example = {"got": number(found[most].item()), "expected": number(right[most].item())}
+    return {"wrong": wrong, "entries": found.numel(), **example}
 
 
 def _gradient_at(attempt: Attempt, inputs: Inputs) -> Failure | None:
