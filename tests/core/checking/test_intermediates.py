@@ -10,7 +10,7 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
+from nbautograd.core.checking.diagnosis.intermediates import _Bench, _Place, wrong_variable
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 
@@ -226,7 +226,8 @@ def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
     found = variable(Counted, draw(3, 3))  # which of the two sizes belongs there is not known
     assert found is not None
     assert (found.unknown, found.site.text) == (("n",), "g - g.sum(0) / n")
-    assert "all but `n` was seen to agree with values and gradients of forward" in str(found.before(1))
+    assert (found.right, found.before(1)) == ((), None)
+    assert "or on the way to it" in str(found.params(1)["place"])
     found = variable(Counted, draw(4, 3))
     assert found is not None
     assert (found.site.statement, found.expression) == ("n = g.numel()", "x.shape[0]")
@@ -355,6 +356,88 @@ def test_of_two_lines_that_may_lack_a_factor_the_later_is_named_and_the_earlier_
         found = wrong_variable(problem, 0)
     assert found is not None
     assert (found.site.name, found.unknown) == ("gx", ("gw",))
+
+
+class Fixed(Function):
+    """Solves nothing on the way back: what comes out of the solve is grad_output as it went in."""
+
+    @staticmethod
+    def forward(ctx, w, x):
+        z = torch.zeros_like(x)
+        for _ in range(200):
+            z = torch.tanh(w @ z + x)
+        ctx.save_for_backward(w, z)
+        return z
+
+    @staticmethod
+    def backward(ctx, g):
+        _, z = ctx.saved_tensors
+        slope = 1 - z * z
+        u = torch.linalg.solve(torch.eye(len(z), dtype=z.dtype), g)
+        gx = u * slope
+        return torch.outer(gx, z), gx
+
+
+class Adjoint(Fixed):
+    """Stops the iteration of backward after one step."""
+
+    @staticmethod
+    def backward(ctx, g):
+        w, z = ctx.saved_tensors
+        slope = 1 - z * z
+        u = g
+        for _ in range(1):
+            u = g + (u * slope) @ w
+        gx = u * slope
+        return torch.outer(gx, z), gx
+
+
+def test_what_comes_out_as_grad_output_went_in_is_not_called_right() -> None:
+    inputs = 0.4 * draw(4, 4).detach(), draw(4, seed=1)
+    found = variable(Fixed, inputs[0].requires_grad_(), inputs[1], position=1)
+    assert found is None or "u" not in found.right
+    assert found is None or (found.site.name, found.alone) != ("slope", True)
+
+
+def test_a_loop_is_named_by_its_head() -> None:
+    inputs = (0.4 * draw(4, 4).detach()).requires_grad_(), draw(4, seed=1)
+    for position in (0, 1):
+        found = variable(Adjoint, *inputs, position=position)
+        assert found is not None
+        assert (found.site.name, found.site.text) == ("u", "for _ in range(1):")
+
+
+def test_names_that_agree_are_named_and_no_others() -> None:
+    found = variable(Attention, draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2))
+    assert found is not None
+    assert found.alone
+    assert found.right == ("gp", "p")
+
+
+class Weighed(Function):
+    """One number comes out, and elements of a mask that weigh enough make it up, whatever is wrong."""
+
+    @staticmethod
+    def forward(ctx, w, a):
+        ctx.save_for_backward(a)
+        return w * (a.sum() - 10)
+
+    @staticmethod
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        return g * (a * (a > 0)).sum(), None
+
+
+def test_a_condition_is_not_turned_over_where_more_than_one_way_to_do_it_fits() -> None:
+    a = torch.tensor([10.0, 1.0, 1.0, 2.0], dtype=torch.float64)
+    problem = Problem(Weighed, (torch.tensor(2.0, dtype=torch.float64, requires_grad=True), a))
+    with problem.session():
+        problem.call()
+        bench = _Bench(problem, 0)
+        place = _Place(bench, problem.fresh())
+        (number,) = (k for k, site in enumerate(bench.sites) if site.condition)
+        assert place.mended(number, torch.tensor([False, True, True, True]))
+        assert place.turned_over(number) is None
 
 
 def test_a_value_that_backward_computes_again() -> None:

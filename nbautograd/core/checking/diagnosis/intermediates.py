@@ -66,12 +66,13 @@ class Site:
     Attributes:
         name: of the variable.
         line: of the statement, in the cell or file.
-        text: of the value that is assigned to the variable, else of the statement; of a loop empty.
+        text: of the value that is assigned to the variable, else of the statement; of a loop its head.
         from_ctx: the attribute of ctx where it is only taken from there, else empty.
         reads: the names that the statement computes it from.
         made: True where it is only allocated, to be filled.
         assigned: True where the statement is an assignment to this variable alone.
         condition: True for a comparison, or what an ``if`` tests, in place of a variable.
+        loop: True where a loop wrote it, whose head is the line.
     """
 
     name: str
@@ -82,11 +83,12 @@ class Site:
     made: bool
     assigned: bool
     condition: bool = False
+    loop: bool = False
 
     @property
     def statement(self) -> str:
-        """The statement as text; of a loop the variable alone."""
-        return f"{self.name} = {self.text}" if self.assigned else self.text or self.name
+        """The statement as text; of a loop its head."""
+        return f"{self.name} = {self.text}" if self.assigned else self.text
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class WrongVariable:
         whole: True when it is the gradient of the input itself.
         unknown: names among those that the statement computes it from of which it is not known whether they are right;
             None where nothing is known of any.
+        right: those that are as forward has them.
         flipped: where a condition is to be turned over, or another value is needed.
         parts: True when the variable is written in parts.
         scaled: True where it is a derivative times a constant that belongs in its place.
@@ -114,6 +117,7 @@ class WrongVariable:
     made_in: int | None
     whole: bool
     unknown: tuple[str, ...] | None = None
+    right: tuple[str, ...] = ()
     flipped: Phrase | str = ""
     parts: bool = False
     scaled: bool = False
@@ -135,23 +139,28 @@ class WrongVariable:
 
     def before(self, line: int) -> Phrase | None:
         """Say what of that which the line uses is as autograd of forward has it."""
-        if self.unknown is None:
-            return None
-        on_ctx = re.findall(r"\bctx\.\w+", self.site.text) if "ctx" in self.unknown else []
-        names = ", ".join(f"`{n}`" for n in dict.fromkeys((*on_ctx, *self.unknown)) if n != "ctx")
-        if not names:
+        if self.alone:
             return Phrase("causes.all_right_before", line=line, name=self.site.name)
-        rest = self.site.reads - set(self.unknown) - {self.site.name}
-        return Phrase("causes.rest_right_before", line=line, names=names) if rest else None
+        names = ", ".join(f"`{n}`" for n in self.right)
+        return Phrase("causes.some_right_before", line=line, names=names) if names else None
+
+    @property
+    def alone(self) -> bool:
+        """Return True where all that the statement uses is right, so that no line before it can be to blame."""
+        return self.unknown == ()
 
     def params(self, line: int) -> dict[str, Any]:
         """Return what that sentence speaks of."""
         known = self.before(line) or ""
-        made_in = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
-        said: dict[str, Any] = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in}
+        place = Phrase("causes.place_in" if self.alone else "causes.place_by", name=self.site.name, at=line)
+        made_in: Phrase | str = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
+        said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in, "place": place}
         if self.kind == "derivative":
             said["times"] = Phrase("causes.times_a_constant") if self.scaled else ""
-        return {**said, "statement": rules.short(self.site.statement), "known": known, "flipped": self.flipped}
+        back = "" if self.alone else Phrase("causes.and_before")
+        return {**said, "statement": rules.short(self.site.statement), "known": known, "back": back} | {
+            "flipped": self.flipped
+        }
 
 
 def wrong_variable(problem: Problem, position: int) -> WrongVariable | None:
@@ -265,12 +274,13 @@ class _Bench:
             alone = plain and len(mine) == 1 and not changed
             yield Site(
                 name,
-                max(v.lineno for _, v in mine),
-                "" if inside else ast.unparse(value if alone else statement),
+                statement.lineno if inside else max(v.lineno for _, v in mine),
+                ast.unparse(statement).split("\n")[0] if inside else ast.unparse(value if alone else statement),
                 _from_ctx(value),
                 frozenset().union(*reads) | ({name} if changed else set()),
                 not changed and all(map(backward_lines.is_maker, getattr(value, "elts", [value]))),
                 alone,
+                loop=inside,
             )
 
     def _hold_conditions(self, statement: ast.stmt) -> None:
@@ -335,16 +345,34 @@ class _Bench:
                 found = found or (self._number(places, number) if kind == "number" else None)
             if number >= own:
                 right.discard(site.name)
-                right |= {site.name} if same and found is None and (named or not site.from_ctx) else set()
+                agrees = found is None and (named or not site.from_ctx) and self._agrees(places, number, same)
+                right |= {site.name} if agrees else set()
             if found is not None and number >= own:
                 parts = any(s.name == site.name and not s.assigned for s in self.sites)
-                unknown = None if site.from_ctx else tuple(sorted(site.reads - right - self._modules() - {HELD}))
-                found = replace(found, unknown=unknown, parts=parts)
+                found = (
+                    replace(found, parts=parts) if site.from_ctx else self._traced(replace(found, parts=parts), right)
+                )
             called_so = found is not None and found.expression == _without_prefix(site.name)
             if found is not None and (not same or site.from_ctx or not site.assigned or called_so):
-                return (self._solved(places, number, found, right) if found.whole else None) or found
+                return self._solved(places, number, found, right) or found
             earlier = earlier or found  # right as something: what makes another thing of it later may be wrong as well
         return earlier
+
+    def _traced(self, found: WrongVariable, right: set[str]) -> WrongVariable:
+        """Say which names of its statement are as forward has them, and of which that is not known."""
+        used = found.site.reads - self._modules() - {HELD}
+        seen = used & right - set(self.arguments)
+        return replace(found, unknown=tuple(sorted(used - right)), right=tuple(sorted(seen)))
+
+    def _agrees(self, places: Sequence[_Place], number: int, same: Sequence[Key]) -> bool:
+        """Return True for a variable that is the same value or gradient of forward at each place.
+
+        What comes out as grad_output went in says nothing of what else it is computed from.
+        """
+        copied = any(places[0].equals(number, v) for v in places[0].v)
+        if copied and not self.sites[number].reads <= {*self.arguments, *self._modules(), HELD}:
+            return False
+        return any(all(p.equals(number, p.candidates.get(key)) for p in places) for key in same)
 
     def _known(self, places: Sequence[_Place], number: int, pool: Sequence[tuple[Key, Tensor]]) -> WrongVariable | None:
         """Try what forward has in the place of a variable."""
@@ -374,11 +402,13 @@ class _Bench:
         return None
 
     def _solved(
-        self, places: Sequence[_Place], before: int, whole: WrongVariable, right: set[str]
+        self, places: Sequence[_Place], before: int, later: WrongVariable, right: set[str]
     ) -> WrongVariable | None:
-        """Find the variable, among those of which nothing is known, of which other values mend a returned gradient."""
+        """Find the variable before a wrong one, and not known to be right, other values of which mend the gradient."""
+        if later.condition:
+            return None
         numbers = {site.name: k for k, site in enumerate(self.sites[:before]) if not (site.from_ctx or site.condition)}
-        asked = [numbers[name] for name in whole.unknown or () if name in numbers]
+        asked = [numbers[name] for name in later.unknown or () if name in numbers]
         solved = [k for k in asked[:ASKED] if all(p.solved(k) is not None for p in places)]
         if len(solved) != 1:
             return None
@@ -396,8 +426,8 @@ class _Bench:
             was, should_be = numbers_there
             element = f"{site.name}[{index}]" if index else site.name
             example = Phrase("causes.needed_value", element=element, value=was, right=should_be)
-        unknown = tuple(sorted(site.reads - right - self._modules() - {HELD, site.name}))
-        return WrongVariable(site, "solved", "", None, False, unknown, flipped=example)
+        found = self._traced(WrongVariable(site, "solved", "", None, False, flipped=example), right)
+        return replace(found, unknown=tuple(n for n in found.unknown or () if n != site.name))
 
     def _number(self, places: Sequence[_Place], number: int) -> WrongVariable | None:
         """Try sizes of what forward has in the place of a plain number."""
@@ -475,7 +505,7 @@ class _Place:
         self.rel = max(SIGNIFICANT, gradient_tolerance(self.outputs, problem.inputs))
         if found is None or self.node is None:
             return
-        leaves, outputs = found
+        leaves, outputs = self.forward = found
         known = {k: t for k, t in bench.seen.items() if isinstance(t, Tensor)}
         values = {-1 - i: x for i, x in enumerate(leaves) if isinstance(x, Tensor)} | known
         asked = {k: t for k, t in values.items() if t.requires_grad}
@@ -520,6 +550,14 @@ class _Place:
                 found.append((number, value, "gradient" if moves else "value"))
         return found
 
+    def equals(self, number: int, other: Tensor | None) -> bool:
+        """Return True if a variable has the elements of a tensor."""
+        value = next((value for k, value, _ in self.values if k == number), None)
+        if not isinstance(value, Tensor) or other is None:
+            return False
+        laid = _laid_out(other, value)
+        return laid is not None and _equal(value, laid, self.rel)
+
     @cached_property
     def sizes(self) -> dict[tuple[Key, int | None], int]:
         """The sizes of the inputs and variables of forward along each dimension, and their numbers of elements."""
@@ -543,12 +581,13 @@ class _Place:
         """Turn a condition over where it mends the gradient; return at how many elements, and how many it has.
 
         A gradient is linear in each element of a mask: the change of each is tried, and which of them add up to the
-        right gradients is solved for.
+        right gradients is solved for. There must be no other way to make them up, and whatever arrives must be served.
         """
         self.run(None)
         value = self.bench.held.get(number)
         if not isinstance(value, Tensor):
-            return (1, 1) if value is not None and self.mended(number, not value) else None
+            mends = value is not None and self.mended(number, not value) and self.holds(number, not value)
+            return (1, 1) if mends else None
         if value.numel() > SOLVED:
             return None
         wrong = [k for k in range(len(self.given)) if not self._right(self.given, k)]
@@ -559,9 +598,14 @@ class _Place:
             changed = value.clone().reshape(-1)
             changed[k] = ~changed[k]
             columns.append(self._flat(self.run((number, changed.reshape(value.shape))), wrong) - base)
-        steps = torch.linalg.lstsq(torch.stack(columns, 1), rest, driver="gelsd").solution[:, 0]
+        matrix = torch.stack(columns, 1)
+        moves = (matrix != 0).any(0)
+        if not bool(matrix.isfinite().all()) or int(torch.linalg.matrix_rank(matrix)) < int(moves.sum()):
+            return None
+        steps = torch.linalg.lstsq(matrix, rest, driver="gelsd").solution[:, 0]
         other = value ^ (steps > 0.5).reshape(value.shape)
-        return (int((other != value).sum()), value.numel()) if self.mended(number, other) else None
+        mends = self.mended(number, other) and self.holds(number, other)
+        return (int((other != value).sum()), value.numel()) if mends else None
 
     def held(self, number: int) -> Tensor | None:
         """Return the value of a variable, where it is a real tensor of few elements."""
@@ -592,7 +636,18 @@ class _Place:
             return None  # some values always fit
         step = torch.linalg.lstsq(matrix, (self._flat(self.right, wrong) - base)[:, None], driver="gelsd").solution
         needed = value + step[:, 0].reshape(value.shape).to(value.dtype)
-        return needed if self.mended(number, needed) else None
+        free = any(k == number and kind == "value" for k, _, kind in self.values)  # of what arrives
+        return needed if self.mended(number, needed) and (not free or self.holds(number, needed)) else None
+
+    def holds(self, number: int, value: Any) -> bool:
+        """Return True if the gradient is right with this value whatever arrives for the outputs."""
+        problem, (leaves, outputs) = self.bench.problem, self.forward
+        for seed in (98, 99):
+            v = cotangents(problem, self.outputs, problem.seed + seed)
+            right = pulled(outputs, [leaves[self.bench.position]], v)[0]
+            if not agree_relative(self.run((number, value), v)[self.bench.which], right, self.rel):
+                return False
+        return True
 
     def _flat(self, gradients: Sequence[Any], which: Sequence[int]) -> Tensor:
         """The gradients of these inputs as one row of real numbers; None as zeros."""
