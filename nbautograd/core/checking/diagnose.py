@@ -36,8 +36,10 @@ LAST = ("fails_batched",)
 UNEXPLAINED = {"wrong_derivative", "wrong_unclassified", "missing_factor"}
 # a backward that answers differently each time cannot be asked about its values
 UNSTEADY = {"nondeterministic_backward", "mutates_saved", "shared_state"}
+# what a backward computes after it changed what it computes from is wrong for that reason, wherever it stands
+CHANGING = {*UNSTEADY, "mutates_grad_output"}
 # nor one that takes None for something else than zeros, when asked through one output at a time
-UNASKED = {*UNSTEADY, "undefined_grad"}
+UNASKED = {*CHANGING, "undefined_grad"}
 
 
 def diagnose(
@@ -75,7 +77,7 @@ def diagnose(
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
         between()
         yield from _values(problem, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
-    steady = not any(f.code in (*UNSTEADY, "mutates_grad_output") and f.kind == "bug" for f in first)
+    steady = not any(f.code in CHANGING and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
     yield from after_values(problem, outputs, blocks, between) if steady else ()
 

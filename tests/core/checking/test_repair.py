@@ -362,3 +362,49 @@ def test_a_permutation_stays_one_when_others_are_tried() -> None:
     fix = fix_of(Reordered, (draw(5, 4), torch.tensor([2, 0, 3, 1])))
     assert fix is not None
     assert fix.source.strip() == "return g[:, order.argsort()], None"
+
+
+class Cell(Function):
+    """What arrives for the second output is lost on the way to both inputs, each of which needs its own change."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b, a * a + 3 * b
+
+    @staticmethod
+    def backward(ctx, ga, gb):
+        a, b = ctx.saved_tensors
+        return torch.stack([ga[0] * b[0], *(ga * b)[1:]]), ga * a + 3 * ga
+
+
+def test_a_fix_that_mends_some_of_the_wrong_inputs_names_them() -> None:
+    report = nbautograd.gradcheck(Cell, (draw(4), draw(4, seed=1)))
+    wrong = {report.input_names[f.where[1]] for f in report.findings if f.kind == "bug" and f.where is not None}
+    fixes = [f.fix for f in report.findings if f.fix is not None]
+    assert wrong == {"a", "b"}
+    assert fixes
+    assert fixes[0].inputs == ("b",)
+    assert "agrees for `b`" in str(report)
+
+
+class MasksInPlace(Function):
+    """The second gradient is computed from what the first one left of grad_output."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x)
+        return torch.relu(x) + y
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g.mul_(x > 0), g.clone()
+
+
+def test_what_a_change_in_place_spoils_gets_no_cause_beside_it() -> None:
+    report = nbautograd.gradcheck(MasksInPlace, (draw(6), draw(6, seed=1)))
+    bugs = [f for f in report.findings if f.kind == "bug"]
+    assert [f.message_id for f in bugs] == ["causes.mutates_grad_output", "checking.wrong_unclassified"]
+    assert bugs[0].fix is not None
+    assert "g.mul(x > 0)" in bugs[0].fix.source

@@ -62,13 +62,12 @@ def rounded_inside(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         return
     line = backward_lines.rounding_line(problem) or phrases.backward_line(problem)
     large, small = (pull(problem, outputs, _scaled(v, c)) for c in (SCALED, 1 / SCALED))
-    lost = dict[int, dict[str, int]]()
+    lost = list[int]()
     for position, g, more, less in zip(problem.differentiable, here, large, small, strict=True):
         if g is not None and more is not None and less is not None:
-            count = int((((g == 0) & (more != 0)) | (~g.isfinite() & less.isfinite())).sum())
-            lost |= {position: {"wrong": count, "entries": g.numel()}} if count else {}
-    position = min(lost, default=problem.differentiable[0])
-    names = {"input": problem.input_names[position], **lost.get(position, {})}
+            gone = ((g == 0) & (more != 0)) | (~g.isfinite() & less.isfinite())
+            lost += [position] if bool(gone.any()) else []
+    names = {"input": problem.input_names[min(lost, default=problem.differentiable[0])]}
     sentence = "causes.backward_loses_values" if lost else "causes.backward_loses_precision"
     found = about(problem, "backward_loses_precision", line, sentence, **names)
     yield dataclasses.replace(found, kind="bug") if lost or _off(problem, outputs, v, spacing) else found

@@ -239,12 +239,12 @@ class Repair:
                 both = replace(second, cost=first.cost + second.cost + 2, kind=first.kind + BOTH + second.kind)
                 yield changed or script, both
 
-    def fix(self, mended: Mended) -> Fix:
-        """The fix that a person reads."""
+    def fix(self, mended: Mended, wrong: frozenset[int]) -> Fix:
+        """The fix that a person reads; with the inputs that it mends, where others are wrong as well."""
         assert self.script is not None
         after, before, line = self.script.difference(mended.text)
         names = [self.problem.input_names[self.problem.differentiable[k]] for k in sorted(mended.inputs)]
-        return Fix(after, True, line, before, tuple(names) if len(names) > 1 else ())
+        return Fix(after, True, line, before, tuple(names) if len(names) > 1 or wrong - mended.inputs else ())
 
     def _tried_at(self, code: str) -> Stages:
         """Name the points where an edit must agree: near the inputs and at their sizes; at other sizes; at none."""
@@ -395,10 +395,11 @@ def repaired(problem: Problem, findings: Sequence[Finding], tries: float = TRIES
     for numbers in _together(findings):
         group = [findings[k] for k in numbers]
         wrong = {k: _targets(problem, findings[k]) for k in numbers}
+        located = frozenset[int]().union(*(wrong[k] for k in numbers if findings[k].where is not None))
         for mended in workshop.mended(group, frozenset[int]().union(*wrong.values())):
             first = next((k for k in numbers if mended.inputs & wrong[k] and k not in fixes), None)
             if first is not None:
-                fixes[first] = workshop.fix(mended)
+                fixes[first] = workshop.fix(mended, located)
         if any(findings[k].where is None for k in numbers) and any(k in fixes for k in numbers):
             break  # what was wrong as a whole is mended as a whole
     return fixes
