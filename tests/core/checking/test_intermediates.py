@@ -227,7 +227,7 @@ def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
     assert found is not None
     assert (found.unknown, found.site.text) == (("n",), "g - g.sum(0) / n")
     assert (found.right, found.before(1)) == ((), None)
-    assert "or on the way to it" in str(found.params(1)["place"])
+    assert "or on the way to it" in str(found.params(1)["begins"])
     found = variable(Counted, draw(4, 3))
     assert found is not None
     assert (found.site.statement, found.expression) == ("n = g.numel()", "x.shape[0]")

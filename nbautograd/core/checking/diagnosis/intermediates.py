@@ -152,9 +152,9 @@ class WrongVariable:
     def params(self, line: int) -> dict[str, Any]:
         """Return what that sentence speaks of."""
         known = self.before(line) or ""
-        place = Phrase("causes.place_in" if self.alone else "causes.place_by", name=self.site.name, at=line)
+        begins = Phrase("causes.begins_in" if self.alone else "causes.begins_by", name=self.site.name, at=line)
         made_in: Phrase | str = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
-        said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in, "place": place}
+        said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in, "begins": begins}
         if self.kind == "derivative":
             said["times"] = Phrase("causes.times_a_constant") if self.scaled else ""
         back = "" if self.alone else Phrase("causes.and_before")
