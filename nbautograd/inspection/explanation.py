@@ -20,7 +20,7 @@ from nbautograd.core.explaining.no_grad import without_gradient
 from nbautograd.core.explaining.not_finite import of_gradients
 from nbautograd.core.explaining.program import Program, cells_behind, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
-from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_finite, in_copy, mends, reaches
+from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, alike, ends_finite, in_copy, mends, reaches
 from nbautograd.core.explaining.watch import tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
@@ -260,13 +260,16 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
         others = [finding for finding in before.findings if finding.code == "explain_run_cells"]
         explanation = replace(explanation, findings=(*explanation.findings, *others))
     for edit in cause.edits:
-        if _works(run, edit, cause.code):
+        if _works(run, edit, cause):
             return replace(explanation, fix=Fix(edit.after, True, edit.line, edit.before))
     return explanation
 
 
-def _works(run: Run, edit: Edit, code: str) -> bool:
+def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
     """Return True where a changed line mends an error; what is to be shown of it depends on the error."""
+    code, last = cause.code, cause.edits[-1]
+    if code == "freed_carried" and edit is not last and not alike(run, edit, last):
+        return False  # the iteration itself needs a gradient of what is stored
     if code.startswith("not_finite"):
         return ends_finite(run, edit)
     if code.startswith(("no_grad", "freed_carried")):

@@ -27,6 +27,10 @@ def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
         text = _SWITCH.sub("enable_grad", switch.text).replace("set_grad_enabled(False)", "set_grad_enabled(True)")
         if text != switch.text:
             yield Edit(switch.file, switch.line, switch.text, text)
+    elif reason == "inside":
+        text = did.text.replace(".sample(", ".rsample(")  # of a distribution: drawn so that gradients pass
+        if text != did.text:
+            yield Edit(did.file, did.line, did.text, text)
     elif (statement := _statement(did.text)) is not None:
         before = ast.unparse(statement)
         changed = _LetThrough(reason).visit(statement)
@@ -35,6 +39,13 @@ def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
         after = "pass" if own or alone else ast.unparse(changed)
         if after != before:
             yield Edit(did.file, did.line, did.text, after)
+
+
+def switched_inside(did: Place, off: Place) -> bool:
+    """Return True where a line switches no gradients off itself, but something that it calls does."""
+    return (did.file, did.line) == (off.file, off.line) and not re.search(
+        r"no_grad|inference_mode|grad_enabled", did.text
+    )
 
 
 class _LetThrough(ast.NodeTransformer):
@@ -80,9 +91,31 @@ def detached(here: Place, name: str, value: Any) -> Iterator[Edit]:
     statement = _statement(here.text)
     if statement is None:
         return
+    yield Edit(here.file, here.line, here.text, f"{ast.unparse(statement)}\n{name} = {_detached(name, value)}")
+
+
+def kept_detached(stored: Place, value: Any) -> Iterator[Edit]:
+    """Yield the line that stores a variable with what it stores detached.
+
+    Args:
+        stored: the line.
+        value: what it stored.
+    """
+    statement = _statement(stored.text)
+    if (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and not isinstance(statement.targets[0], ast.Tuple)
+    ):
+        written = ast.unparse(statement.value)
+        simple = isinstance(statement.value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+        target, after = ast.unparse(statement.targets[0]), _detached(written if simple else f"({written})", value)
+        yield Edit(stored.file, stored.line, stored.text, f"{target} = {after}")
+
+
+def _detached(written: str, value: Any) -> str:
     several: dict[type, str] = {tuple: "tuple(part.detach() for part in {0})", list: "[part.detach() for part in {0}]"}
-    after = several.get(type(value), "{0}.detach()").format(name)
-    yield Edit(here.file, here.line, here.text, f"{ast.unparse(statement)}\n{name} = {after}")
+    return several.get(type(value), "{0}.detach()").format(written)
 
 
 def _statement(text: str) -> ast.stmt | None:

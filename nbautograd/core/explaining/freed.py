@@ -11,10 +11,17 @@ from typing import Any, NamedTuple
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.edits import detached
+from nbautograd.core.explaining.edits import detached, kept_detached
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
 from nbautograd.core.explaining.watch import freed_by, line_that_made, made_at
-from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots, sequence_number
+from nbautograd.core.torch_private.nodes import (
+    all_gone,
+    function_of,
+    leaf_tensor,
+    node_name,
+    raw_slots,
+    sequence_number,
+)
 
 DIFFERENTIATES = ("backward", "grad")
 READS = {"items", "values", "keys", "get", "index", "count", "copy"}  # methods that change no container
@@ -49,24 +56,33 @@ def freed(program: Program) -> ErrorCause | None:
     else:
         facts = [said("freed.by_line", did, **shown)]
     facts += [said(f"freed.{what}", about, **shown)] if what else []
+    stored = program.stored(name or root, made) if tie.kind == "freed_carried" and "." in (name or root) else None
+    if stored is not None:
+        facts.append(said("freed.stored", stored, line=stored.line, text=stored.text))
     facts.append(said(f"freed.advice_{tie.advice}", None, **shown))
     if tie.kind == "freed_carried":
-        edits = tuple(_end_of_graph(program, name or root)) if here is not None else ()
+        edits = tuple(_end_of_graph(program, name or root, stored)) if here is not None else ()
     else:
         edits = () if did is None or case.again or (edit := _retain(did)) is None else (edit,)
     params = {"node": op, "root": root}
     return ErrorCause(tie.kind, tuple(facts), name or root, made, did, params, edits)
 
 
-def _end_of_graph(program: Program, name: str) -> Iterator[Edit]:
-    """Yield the backward that raised with what is carried detached behind it."""
+def _end_of_graph(program: Program, name: str, stored: Place | None) -> Iterator[Edit]:
+    """Yield the line that stores what is carried with it detached, then the backward with it detached behind it.
+
+    Where the same iteration reads it once more from where it is stored, only the second keeps all gradients of that.
+    """
     path = name.partition("[")[0]
     first, *attributes = path.split(".")
     value = program.variables.get(first)
     for attribute in attributes:
         value = getattr(value, attribute, None)
-    if program.caller is not None and value is not None:
-        yield from detached(program.caller, path, value)
+    if program.caller is None or value is None:
+        return
+    if stored is not None and "[" not in name.partition("]")[2] and isinstance(value, (torch.Tensor, tuple, list)):
+        yield from kept_detached(stored, value)
+    yield from detached(program.caller, path, value)
 
 
 def _is_same_line(did: Place | None, here: Place | None) -> bool:
@@ -152,7 +168,10 @@ def _freed_before(program: Program) -> list[Any]:
 
 def _made_before(program: Program, gone: set[Any]) -> Place | None:
     """Return the line that computed what this backward goes on into; None where there are several, or none is known."""
-    entered = [f for node in program.nodes() if node not in gone for f, _ in node.next_functions if f in gone]
+    nodes = program.nodes()
+    # all that an earlier backward went through, also what had nothing saved; leaves belong to every backward
+    old = gone | {node for node in nodes if freed_by(node) is not None and leaf_tensor(node) is None}
+    entered = [f for node in nodes if node not in old for f, _ in node.next_functions if f in old]
     places = {(place.file, place.line): place for node in entered if (place := made_at(node)) is not None}
     return next(iter(places.values())) if len(places) == 1 else None
 

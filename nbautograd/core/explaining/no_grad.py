@@ -12,7 +12,7 @@ import torch
 from torch.utils.weak import WeakIdRef
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.edits import asking, let_through
+from nbautograd.core.explaining.edits import asking, let_through, switched_inside
 from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, made_at
@@ -72,6 +72,8 @@ def unused(program: Program) -> ErrorCause | None:
     watched = next((cut for cut in _cuts(program) if cut.was(tensor)), None)
     if watched is not None:
         return replace(_watched(watched, root), tensor=name)
+    if (outside := _by_numbers(program, tensor, name, root)) is not None:
+        return outside
     made = made_at(node_of(tensor)) or program.line_of_tensor(name)
     copy = next(
         (n for n, t in program.tensors.items() if t is not tensor and shares(t, tensor) and t.requires_grad), ""
@@ -91,6 +93,22 @@ def unused(program: Program) -> ErrorCause | None:
         return ErrorCause("unused", facts, name, made)
     facts = (said("unused.what", None, name=name, root=root), said("unused.advice", None, name=name))
     return ErrorCause("unused", facts, name, made)
+
+
+def _by_numbers(program: Program, tensor: torch.Tensor, name: str, root: str) -> ErrorCause | None:
+    """Explain a loss whose leaves were all made of Python's numbers, where some were read out of a tensor's graph."""
+    if program.watch is None:
+        return None
+    leaves = [leaf for node in program.nodes() if (leaf := leaf_tensor(node)) is not None]
+    made = {id(leaf): spot.place() for leaf in leaves if (spot := program.watch.of_numbers.get(leaf)) is not None}
+    read = [cut.spot.place() for _, cut in program.watch.left if cut.spot is not None and cut.was(tensor)]
+    places = {place.line: place for place in read}
+    if not leaves or len(made) < len({*map(id, leaves)}) or not places:
+        return None
+    new, did = next(iter(made.values())), places[max(places)]
+    facts = [said("unused.of_numbers", new, name=name, root=root, line=new.line, text=new.text)]
+    facts += [said("no_grad.left", place, line=line, text=place.text) for line, place in [*places.items()][-3:]]
+    return ErrorCause("unused_new_leaf", (*facts, said("no_grad.advice_python")), name, new, did)
 
 
 def _cuts(program: Program) -> Iterator[WatchedCut]:
@@ -174,14 +192,24 @@ def _leads_to(node: Any, tensor: torch.Tensor) -> bool:
 
 def _watched(cut: WatchedCut, root: str) -> ErrorCause:
     place = cut.spot.place() if cut.spot is not None else None
-    return _caused(cut.reason, place.text if place is not None else cut.op, cut.source, root, place, cut.off)
+    source = cut.source
+    if cut.reason == "data" and not source:
+        source = left_side(place).removesuffix(".data")
+    return _caused(cut.reason, place.text if place is not None else cut.op, source, root, place, cut.off)
+
+
+_NAMES_IT = ("detach", "copied", "data")  # reasons whose sentence names the tensor
 
 
 def _caused(reason: str, text: str, source: str, root: str, did: Place | None, off: Spot | None = None) -> ErrorCause:
     if did is not None and text not in did.text:  # the line that the block begins with is another one
         text = did.text
-    shown = {"name": source or root, "root": root, "text": text, "line": did.line if did is not None else 0}
-    facts = [said(f"no_grad.{reason}", did, **shown)]
+    if reason == "no_grad" and did is not None and off is not None and switched_inside(did, off.place()):
+        reason, off = "inside", None
+    shown = {"name": source, "root": root, "text": text, "line": did.line if did is not None else 0}
+    facts = [
+        said(f"no_grad.{reason}" if source or reason not in _NAMES_IT else f"no_grad.{reason}_unnamed", did, **shown)
+    ]
     if off is not None:
         switch = off.place()
         facts.append(said("no_grad.switched_off", switch, line=switch.line, text=switch.text))

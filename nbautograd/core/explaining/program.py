@@ -22,7 +22,9 @@ from nbautograd.core.explaining.cells import RAN, earlier, file_of
 from nbautograd.core.explaining.torch_errors import entries, is_torch
 from nbautograd.core.graphs.names import Names, tensors_in
 from nbautograd.core.graphs.source_cuts import tree_of
+from nbautograd.core.graphs.source_dataflow import definition
 from nbautograd.core.torch_private.tensors import data_address, storage_address
+from nbautograd.core.user_source import unwrap
 
 PACKAGE = __name__.partition(".")[0]
 _OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep
@@ -173,6 +175,34 @@ class Program:
         if tensor is None:
             return None
         return next((place for source in self.code if (place := source.assigned(name, tensor)) is not None), None)
+
+    def stored(self, name: str, made: Place | None) -> Place | None:
+        """Return the line that stores what an attribute of an object holds, where only one of its methods' lines does.
+
+        Args:
+            name: the attribute, such as ``model.state``, or a place in it, such as ``cache.held['a']``.
+            made: the line that made what it holds; a line of the same method goes before those of others.
+        """
+        owner, _, attribute = name.partition("[")[0].rpartition(".")
+        first, *path = owner.split(".")
+        value = self.variables.get(first)
+        for part in path:
+            value = getattr(value, part, None)
+        functions = [f for cls in type(value).__mro__ if _of_user(cls) for f in vars(cls).values()]
+        places: dict[tuple[str, int], Place] = {}
+        for function in functions:
+            code = getattr(unwrap(function), "__code__", None)
+            source = definition(code) if isinstance(code, CodeType) else None
+            if code is None or source is None or not source.args.args:
+                continue
+            own = f"{source.args.args[0].arg}.{attribute}"
+            for statement in ast.walk(source):
+                if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and _stores(statement, own):
+                    place = place_of(code, statement.lineno, unwrap(function).__globals__)
+                    places[(place.file, place.line)] = place
+        beside = [p for p in places.values() if made is not None and p.function == made.function]
+        found = beside or [*places.values()]
+        return found[0] if len(found) == 1 else None
 
     @cached_property
     def code(self) -> list[Source]:
@@ -421,6 +451,13 @@ def _of_user(kind: type) -> bool:
     """Return True for a class that the user wrote."""
     module = sys.modules.get(kind.__module__)
     return kind.__module__ == "__main__" or is_users(getattr(module, "__file__", None) or "<frozen")
+
+
+def _stores(statement: ast.Assign | ast.AugAssign | ast.AnnAssign, path: str) -> bool:
+    """Return True for a statement that puts more than a constant or an empty container into an attribute."""
+    if statement.value is None or not any(isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(statement.value)):
+        return False
+    return any(target == path or target.startswith(f"{path}[") for target in targets(statement))
 
 
 def _body(tree: ast.Module, code: CodeType) -> list[ast.stmt]:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.not_finite import BackwardWatch
@@ -350,6 +351,13 @@ def mends(run: Run, edit: Edit, kind: str) -> bool:
     return isinstance(other, list) and len(other) == len(changed) and all(map(_agree, changed, other))
 
 
+def alike(run: Run, edit: Edit, other: Edit) -> bool:
+    """Return True where two changes of a program both end without an error, with the same gradients."""
+    one = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False))
+    two = in_copy(lambda: _gradients(run, other, contextlib.nullcontext(), together=False))
+    return isinstance(one, list) and isinstance(two, list) and len(one) == len(two) and all(map(_agree, one, two))
+
+
 def ends_finite(run: Run, edit: Edit) -> bool:
     """Return True where a changed program has the same losses, finite gradients, and the same wherever they were."""
     before = in_copy(lambda: _gradients(run, None, contextlib.nullcontext(), together=False))
@@ -369,28 +377,35 @@ def reaches(run: Run, edit: Edit, further: bool = False) -> bool:
     Args:
         run: the program.
         edit: its change.
-        further: they have to arrive at more leaves than before.
+        further: they have to arrive at more leaves than before, and an optimizer that steps with them changes the
+            values from there on.
     """
     before, after = in_copy(lambda: _reached(run, None)), in_copy(lambda: _reached(run, edit))
     if isinstance(before, Refused) or isinstance(after, Refused):
         return False
-    values, changed = before[0], after[0]
+    values, changed = before[0][: before[2]] if further else before[0], after[0]
     same = 0 < len(values) <= len(changed) and all(map(_agree, values, changed))
     return same and after[1] > (before[1] if further else 0)
 
 
-def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int]:
-    """Return the values of what a program differentiates, and how many gradients arrive; 0 if one is not finite."""
-    watch = GradientWatch()
+def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None]:
+    """Return the values of what a program differentiates, and how many gradients arrive; 0 if one is not finite.
+
+    The last number says how many of the values come before the first step of an optimizer, None where there is none.
+    """
+    watch, stepped = GradientWatch(), list[int]()
+    handle = register_optimizer_step_pre_hook(lambda *_: stepped.append(len(watch.values)))
     try:
         with watch:
             roots = list(tensors_of(run(edit)))
             for root in [] if watch.passes else roots[:1]:  # its backward is left to its caller
                 root.sum().backward()
     except Exception:
-        return watch.values, 0
+        return watch.values, 0, next(iter(stepped), None)
+    finally:
+        handle.remove()
     gradients = [gradient for gradient in watch.arrived() if gradient is not None]
-    return watch.values, len(gradients) if all(map(all_finite, gradients)) else 0
+    return watch.values, len(gradients) if all(map(all_finite, gradients)) else 0, next(iter(stepped), None)
 
 
 def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:

@@ -134,6 +134,7 @@ class Watch(TorchFunctionMode):
         left: what went from a tensor with a graph into a Python number, a list or an array.
         bad: tensor -> where its NaN or infinity came from.
         born: tensor -> the line that made it.
+        of_numbers: tensor -> the line that made it of numbers of Python's.
         frozen: tensor without a graph -> the parameters that it was computed from, none of which asks for a gradient.
         off: tensor -> the line that set its ``requires_grad`` to False.
         anew: parameter of a module -> the result whose memory it took over without its graph.
@@ -149,6 +150,7 @@ class Watch(TorchFunctionMode):
         self.left: deque[tuple[Any, Cut]] = deque(maxlen=MOST_LEFT)
         self.bad: Any = WeakTensorKeyDictionary()
         self.born: Any = WeakTensorKeyDictionary()
+        self.of_numbers: Any = WeakTensorKeyDictionary()
         self.frozen: Any = WeakTensorKeyDictionary()
         self.off: Any = WeakTensorKeyDictionary()
         self.anew: Any = WeakTensorKeyDictionary()
@@ -191,10 +193,13 @@ class Watch(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name in ("__get__", "__set__"):
             name = getattr(getattr(func, "__self__", None), "__name__", "") + ("=" if name == "__set__" else "")
-            if name not in (*_VIEWS, "requires_grad="):
+            if name not in (*_VIEWS, "requires_grad=", "data="):
                 return func(*args, **kwargs)
         if name in ("requires_grad=", "requires_grad_"):
             self._note_switch(args, kwargs)
+            return func(*args, **kwargs)
+        if name == "data=":
+            self._note_taken_over(*args)
             return func(*args, **kwargs)
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith("torch"):
             return self._differentiate(name, func, args, kwargs)
@@ -237,6 +242,8 @@ class Watch(TorchFunctionMode):
             new = not any(tensor is other for other in given)
             if new:
                 self.born[tensor] = spot
+                if name in FROM_PYTHON and not given:
+                    self.of_numbers[tensor] = spot
             if (node := node_of(tensor)) is not None:
                 self._results[_storage(tensor)], self._latest = weakref.ref(tensor), tensor
                 mark_new(node, first, spot)
@@ -255,6 +262,11 @@ class Watch(TorchFunctionMode):
         self.off.pop(args[0], None)
         if not wanted and (spot := _spot()) is not None:
             self.off[args[0]] = spot
+
+    def _note_taken_over(self, tensor: torch.Tensor, source: Any) -> None:
+        """Note that a tensor gets the values of another one, whose graph stays behind."""
+        if isinstance(source, torch.Tensor) and source.requires_grad:
+            self.cuts[tensor] = Cut("data", _spot(), "data", _named(tensor), None, None, leaves_behind(source))
 
     def made_by(self, parameter: torch.Tensor) -> Place | None:
         """Return the innermost line that assigned something when a module got a parameter, such as the module."""
@@ -284,14 +296,19 @@ class Watch(TorchFunctionMode):
 
     def _cut(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> Cut | None:
         """Return why a result has no graph, where something that it was computed from has one."""
-        source = next((t for t in given if t.requires_grad), None)
-        inherited: Cut | None = next((self.cuts[t] for t in given if t in self.cuts), None)
+        earlier = {id(t): self.cuts[t] for t in given if t in self.cuts}
+        inherited: Cut | None = next(iter(earlier.values()), None)
+        # a view that was made with gradients off says that it requires grad
+        views = {key for key, cut in earlier.items() if cut.reason == "no_grad"}
+        sources = [t for t in given if t.requires_grad and not (id(t) in views and node_of(t) is None)]
+        source = sources[0] if sources else None
         if source is None:
             return inherited or self._from_python(args, name, spot) or self._from_array(given)
         if name in ("data", "detach", "detach_"):
             reason = "detach"
         elif not torch.is_grad_enabled():
-            return Cut("no_grad", spot, name, _named(source), self._off, weakref.ref(source))
+            leaves = frozenset[WeakIdRef]().union(*map(leaves_behind, sources))
+            return Cut("no_grad", spot, name, _named(source), self._off, weakref.ref(source), leaves)
         elif not (tensor.is_floating_point() or tensor.is_complex()):
             reason = "integer"
         elif name == "tensor":

@@ -36,7 +36,7 @@ def explanation_document(explanation: Explanation) -> Document:
     body: list[Block] = [head, *facts]
     if explanation.fix is not None:
         fix = explanation.fix
-        kinds = {"not_finite": "_finite", "no_grad": "_reaches", "freed_carried": "_reaches"}
+        kinds = {"not_finite": "_finite", "no_grad": "_further", "freed_carried": "_reaches"}
         tried = "explain.tried" + next((kinds[k] for k in kinds if explanation.code.startswith(k)), "")
         where = messages.text("views.fix.at", line=fix.line)
         body.append(

@@ -788,7 +788,7 @@ def two_chunks():
 def test_a_state_that_a_module_keeps_in_a_tuple_is_named_with_its_mend():
     found = explain(two_chunks)
     assert (found.code, found.tensor) == ("freed_carried", "model.state[0]")
-    assert found.fix.source == "loss.backward()\nmodel.state = tuple(part.detach() for part in model.state)"
+    assert found.fix.source == "self.state = tuple(part.detach() for part in state)"
 
 
 class Trainer:
@@ -901,3 +901,138 @@ def twice_through():
 
 def test_a_list_that_holds_itself_is_looked_through_once():
     assert explain(twice_through).code == "freed_again"
+
+
+class Memory(torch.nn.Module):
+    """Carries its state from one call to the next."""
+
+    def __init__(self, read_again):
+        super().__init__()
+        self.inner, self.read_again, self.state = torch.nn.Linear(3, 3), read_again, None
+
+    def reset(self):
+        self.state = torch.zeros(2, 3)
+
+    def forward(self, x):
+        h = self.inner(x if self.state is None else x + self.state)
+        self.state = h
+        return self.state if self.read_again else h * 2
+
+
+def steps_of(read_again):
+    def program():
+        torch.manual_seed(0)
+        memory, optimizer = Memory(read_again), None
+        optimizer = torch.optim.SGD(memory.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = memory(torch.randn(2, 3)).pow(2).sum()
+            loss.backward()
+            optimizer.step()
+
+    return program
+
+
+def test_what_is_carried_is_detached_where_it_is_stored_unless_the_iteration_reads_it_from_there():
+    kept, read = explain(steps_of(False)), explain(steps_of(True))
+    first = Memory.forward.__code__.co_firstlineno
+    for found in (kept, read):
+        stored = [f for f in found.findings if f.code == "explain_freed_stored"]
+        assert [(f.line, f.params["text"]) for f in stored] == [(first + 2, "self.state = h")]
+    assert (kept.fix.line, kept.fix.source) == (first + 2, "self.state = h.detach()")
+    assert read.fix.source == "loss.backward()\nmemory.state = memory.state.detach()"
+
+
+class Table:
+    """Keeps what it computed of its parameters, with the graph of the first time."""
+
+    def __init__(self):
+        self.weight, self.held = torch.ones(3, requires_grad=True), None
+
+    def get(self):
+        if self.held is None:
+            root = self.weight.exp().sqrt()
+            self.held = root.unsqueeze(1) * root.unsqueeze(0)
+        return self.held
+
+
+def test_the_line_that_an_earlier_backward_shares_is_named_though_its_operations_save_nothing():
+    def program():
+        table, scale = Table(), torch.ones(3, 3, requires_grad=True)
+        for _ in range(2):
+            loss = (table.get() @ scale).sum()
+            loss.backward()
+
+    found = explain(program)
+    line = Table.get.__code__.co_firstlineno + 3
+    assert line in {f.line for f in found.findings} | {found.made.line if found.made else None}
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean, self.spread = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+
+    def forward(self, x):
+        return torch.distributions.Normal(self.mean(x), self.spread(x).exp())
+
+
+def drawn():
+    torch.manual_seed(0)
+    net, critic = Net(), torch.nn.Linear(2, 1)
+    distribution = net(torch.ones(4, 3))
+    action = distribution.sample()
+    loss = critic(action).mean() - distribution.entropy().mean()
+    loss.backward()
+    return net.mean.weight
+
+
+def numbers():
+    weight = torch.ones(3, requires_grad=True)
+    terms = []
+    for scale in (0.5, 2.0):
+        value = (weight * scale).sum()
+        terms.append(3 * value.item())
+    loss = torch.tensor(terms, requires_grad=True).sum()
+    loss.backward()
+    return weight
+
+
+def taken_over():
+    weight, layer = torch.ones(3, requires_grad=True), torch.nn.Linear(3, 1, bias=False)
+    made = weight * 2
+    layer.weight.data = made.view(1, 3)
+    loss = layer(torch.ones(2, 3)).sum()
+    loss.backward()
+    return weight
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "text"),
+    [
+        (drawn, "no_grad_inside", "action = distribution.sample()"),
+        (numbers, "unused_new_leaf", "terms.append(3 * value.item())"),
+        (taken_over, "no_grad_data", "layer.weight.data = made.view(1, 3)"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_leaf_that_no_gradient_reaches_is_followed_to_where_its_values_leave_the_graph(program, code, text):
+    found = explain(program)
+    assert (found.code, found.did.text) == (code, text)
+    if program is taken_over:
+        assert found.findings[0].params["name"] == "layer.weight"
+
+
+def test_a_sample_that_gradients_are_to_pass_through_is_drawn_by_reparametrisation_where_that_works():
+    assert explain(drawn).fix.source == "action = distribution.rsample()"
+
+
+def test_a_tensor_without_a_name_is_not_called_by_that_of_the_loss():
+    def program():
+        weight = torch.ones(3, requires_grad=True)
+        loss = weight.exp().detach().sum()
+        loss.backward()
+
+    found = explain(program)
+    assert found.code == "no_grad_detach"
+    assert "`loss`" not in found.findings[0].message
