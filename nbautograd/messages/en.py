@@ -848,7 +848,7 @@ SENTENCES: dict[str, str] = {
     "explain.place_cell": "cell {cell}, line {line}",
     "explain.place_line": "line {line}",
     "explain.place_file": "{file}, line {line}",
-    "explain.in_function": "{begins}, in `{function}`",
+    "explain.in_function": "{place}, in `{function}`",
     "explain.row.tensor": "tensor",
     "explain.row.made": "made by",
     "explain.row.saved": "saved by",

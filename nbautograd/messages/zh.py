@@ -848,7 +848,7 @@ SENTENCES: dict[str, str] = {
     "explain.place_cell": "单元格 {cell} 第 {line} 行",
     "explain.place_line": "第 {line} 行",
     "explain.place_file": "{file} 第 {line} 行",
-    "explain.in_function": "{begins}，在 `{function}` 中",
+    "explain.in_function": "{place}，在 `{function}` 中",
     "explain.row.tensor": "张量",
     "explain.row.made": "由此产生",
     "explain.row.saved": "由此保存",
