@@ -882,6 +882,8 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.candidate_in_cell": "A line that writes into it, not shown to be the one: cell {cell}, line {line}, `{text}`.",
     "explain.in_place.advice_step": "Compute the loss again after the step, or call the optimizer's step after the last backward of this graph; its parameters then have the gradients of both.",
     "explain.in_place.advice_leaf": "Change `{name}` after the last backward of this graph, or compute the loss again after the change.",
+    "explain.in_place.advice_kept": "Change `{name}` after the last backward of this graph, or compute with a `.clone()` of it, so that the graph keeps values of its own.",
+    "explain.in_place.advice_kept_unnamed": "Change it after the last backward of this graph, or compute with a `.clone()` of it, so that the graph keeps values of its own.",
     "explain.in_place.module": "`{module}`, `{kind}`, changed its input in place in line {line}, `{text}`, after `{op}` had saved it for backward.",
     "explain.in_place.advice_module": "Create `{module}` with `inplace=False`.",
     "explain.in_place.changed_unnamed": "A tensor was changed in place by line {line}, `{text}`, after `{op}` had saved it for backward.",
@@ -894,6 +896,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.known": "A tensor that was saved for backward was changed in place; the graph is gone, so it cannot be said which one.",
     # second backward
     "explain.freed.by_line": "This part of the graph was freed by an earlier backward: line {line}.",
+    "explain.freed.create_graph": "It computed gradients, `{text}`, that went into `{root}` as plain values, without a graph of their own: `retain_graph=True` would end the error and leave their share out of the gradient.",
     "explain.freed.same_line": "This part of the graph was freed when line {line} ran before.",
     "explain.freed.somewhere": "What `{op}` saved was freed by an earlier backward.",
     "explain.freed.shared": "Both backwards go through `{name}`, whose graph is gone after the first.",

@@ -882,6 +882,8 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.candidate_in_cell": "写入它的一行，但没有证明就是它：单元格 {cell} 第 {line} 行，`{text}`。",
     "explain.in_place.advice_step": "更新之后重新计算损失；或者等这个计算图的最后一次 backward 之后再调用优化器的 step，那时参数里是两次梯度之和。",
     "explain.in_place.advice_leaf": "等这个计算图的最后一次 backward 之后再修改 `{name}`；或者修改之后重新计算损失。",
+    "explain.in_place.advice_kept": "等这个计算图的最后一次 backward 之后再修改 `{name}`；或者用它的 `.clone()` 来计算，让计算图保存自己的一份数值。",
+    "explain.in_place.advice_kept_unnamed": "等这个计算图的最后一次 backward 之后再修改它；或者用它的 `.clone()` 来计算，让计算图保存自己的一份数值。",
     "explain.in_place.module": "`{op}` 为 backward 保存了一个张量之后，`{module}`（`{kind}`）在第 {line} 行 `{text}` 中原地修改了它的输入，也就是这个张量。",
     "explain.in_place.advice_module": "创建 `{module}` 时使用 `inplace=False`。",
     "explain.in_place.changed_unnamed": "`{op}` 为 backward 保存了一个张量之后，第 {line} 行 `{text}` 原地修改了它。",
@@ -894,6 +896,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.known": "一个为 backward 保存的张量被原地修改了；计算图已经不在，无法说出是哪一个。",
     # second backward
     "explain.freed.by_line": "计算图的这一部分已被之前的一次 backward 释放：第 {line} 行。",
+    "explain.freed.create_graph": "它（`{text}`）算出的梯度作为普通数值进入了 `{root}`，自身没有计算图：`retain_graph=True` 能消除报错，但结果里会缺少这一部分的梯度。",
     "explain.freed.same_line": "第 {line} 行之前运行时已经释放了计算图的这一部分。",
     "explain.freed.somewhere": "`{op}` 保存的内容已被之前的一次 backward 释放。",
     "explain.freed.shared": "两次 backward 都经过 `{name}`，而它的计算图在第一次之后就没有了。",

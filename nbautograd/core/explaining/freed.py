@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.edits import detached, kept_detached
+from nbautograd.core.explaining.edits import detached, kept_detached, let_through
+from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
-from nbautograd.core.explaining.watch import freed_by, line_that_made, made_at
+from nbautograd.core.explaining.watch import cuts_into, freed_by, line_that_made, made_at
 from nbautograd.core.torch_private.nodes import (
     all_gone,
     function_of,
@@ -39,12 +40,15 @@ def freed(program: Program) -> ErrorCause | None:
     here = program.caller
     name = _shared(program, set(gone))
     root = next((program.name_of(root) for root in program.roots), "")
+    written = root or differentiated(program)
+    if (ungraphed := _without_its_graph(program, earlier, written)) is not None:
+        return ungraphed
     looped = any(source.line in source.in_loops for source in program.code)
     case = _Case(program, name, root, again=_is_same_line(did, here), looped=looped)
     tie = next(tie for tie in _TIES if tie.holds(case))
     made = line_that_made(program, name, program.tensors.get(name))
     op = node_name(gone[0])
-    what, shown = tie.what, {"name": name or root, "root": root, "op": op, "line": did.line if did else 0}
+    what, shown = tie.what, {"name": name or written, "root": written, "op": op, "line": did.line if did else 0}
     about = made
     if what == "carried_unnamed" and (older := _made_before(program, set(gone))) is not None:
         about, what = older, "carried_unnamed_at"
@@ -66,6 +70,25 @@ def freed(program: Program) -> ErrorCause | None:
         edits = () if did is None or case.again or (edit := _retain(did)) is None else (edit,)
     params = {"node": op, "root": root}
     return ErrorCause(tie.kind, tuple(facts), name or root, made, did, params, edits)
+
+
+def _without_its_graph(program: Program, earlier: Any, root: str) -> ErrorCause | None:
+    """Explain a graph that was freed by computing gradients which then went into the loss as plain values."""
+    if earlier is None or earlier.call != "grad":
+        return None
+    cuts = [cut for node in program.nodes() for cut in cuts_into(node) if cut.reason == "create_graph"]
+    cut = next((cut for cut in cuts if cut.spot is not None and cut.spot == earlier.spot), None)
+    if cut is None or cut.spot is None:
+        return None
+    did = cut.spot.place()
+    facts = (
+        said("freed.by_line", did, line=did.line),
+        said("freed.create_graph", did, root=root, line=did.line, text=did.text),
+        said("no_grad.advice_create_graph"),
+    )
+    return ErrorCause(
+        "freed_create_graph", facts, root, None, did, {"root": root}, tuple(let_through("create_graph", did, None))
+    )
 
 
 def _end_of_graph(program: Program, name: str, stored: Place | None) -> Iterator[Edit]:

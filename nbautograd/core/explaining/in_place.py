@@ -25,7 +25,7 @@ def in_place(program: Program) -> ErrorCause | None:
     if broken is None:
         return None
     node, slot, tensor, saved, now = broken
-    name = program.name_of(tensor)
+    name = program.name_of(tensor, sharing=False)
     write = _first_write(program, tensor, saved)
     candidates = [] if write is not None else _candidates(program, tensor)
     statement = _only_statement(program, candidates, saved, now)
@@ -33,14 +33,19 @@ def in_place(program: Program) -> ErrorCause | None:
     if did is None and statement is not None:
         did = statement[0].place(statement[1].lineno)
     view = not name and write is not None and write.shape != tuple(tensor.shape)  # of what was saved
-    name = name or (write.name if write is not None else "")
+    name = name or (write.name if write is not None else "") or program.name_of(tensor)
     saved_at = made_at(node) or program.line_of_node(node)
     own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
     made = saved_at if own and not view else _made(program, name)
     step = did is not None and ".step(" in did.text
     own_tensor = program.tensors.get(name)
-    leaf = own_tensor is not None and own_tensor.is_leaf and own_tensor.requires_grad
-    facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, leaf, view)
+    root = tensor if tensor._base is None else tensor._base
+    advice = "advice"
+    if own_tensor is not None and own_tensor.is_leaf and own_tensor.requires_grad:
+        advice = "advice_leaf"
+    elif root.is_leaf and not own:  # data, a buffer, weights that do not learn: what is changed is to stay changed
+        advice = "advice_kept"
+    facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, advice, view)
     if did is None:
         places = [source.place(s.lineno) for source, s, _ in candidates[:MOST_CANDIDATES]]
         facts = (*facts, *map(_candidate, places))
@@ -67,7 +72,7 @@ def _facts(
     step: bool,
     write: Write | None,
     versions: int,
-    leaf: bool,
+    advice: str,
     view: bool,
 ) -> tuple[Finding, ...]:
     op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
@@ -89,7 +94,7 @@ def _facts(
     which = which if saved_at is None else f"{which}_at"
     which += unnamed if "saved_input" in which else ""
     facts.append(said(which, saved_at, **shown, line=saved_at.line if saved_at else 0))
-    plain = "advice_leaf" if leaf else f"advice{unnamed}"
+    plain = advice if advice == "advice_leaf" else advice + unnamed
     advice = "advice_module" if "module" in shown else "advice_step" if step else plain
     facts.append(said(f"in_place.{advice}", None, **shown))
     return tuple(facts)

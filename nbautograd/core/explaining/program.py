@@ -146,13 +146,18 @@ class Program:
         """The names as the graph's drawing takes them."""
         return Names({"__name__": "", **{n: v for n, v in self.variables.items() if not n.startswith("__")}})
 
-    def name_of(self, tensor: torch.Tensor | None) -> str:
-        """Return the user's name of a tensor, or of another that shows the same memory in the same shape."""
+    def name_of(self, tensor: torch.Tensor | None, sharing: bool = True) -> str:
+        """Return the user's name of a tensor, or of another that shows the same memory in the same shape.
+
+        Args:
+            tensor: the tensor.
+            sharing: where there is neither, the name of any that shares memory with it will do.
+        """
         if tensor is None:
             return ""
         same = [name for name, other in self.tensors.items() if other is tensor]
         same = same or [name for name, other in self.tensors.items() if _alike(other, tensor)]
-        same = same or self.names_sharing(tensor)
+        same = same or (self.names_sharing(tensor) if sharing else [])
         # a parameter by its place in a module rather than by a loop's variable
         owned = [name for name in same if "." in name] if isinstance(tensor, nn.Parameter) else []
         return min(owned or same, key=lambda name: (name.count("."), len(name)), default="")

@@ -1036,3 +1036,69 @@ def test_a_tensor_without_a_name_is_not_called_by_that_of_the_loss():
     found = explain(program)
     assert found.code == "no_grad_detach"
     assert "`loss`" not in found.findings[0].message
+
+
+def slope_in_the_loss():
+    x = torch.linspace(0, 1, 5).requires_grad_()
+    weight = torch.ones(1, requires_grad=True)
+    y = (weight * x).exp()
+    slope = torch.autograd.grad(y, x, torch.ones_like(y))[0]
+    loss = (slope - y).pow(2).sum()
+    loss.backward()
+
+
+def test_a_gradient_that_goes_into_the_loss_without_a_graph_asks_for_one_rather_than_to_keep_the_freed_one():
+    found = explain(slope_in_the_loss)
+    assert (found.code, found.did.text) == (
+        "freed_create_graph", "slope = torch.autograd.grad(y, x, torch.ones_like(y))[0]"
+    )  # fmt: skip
+    assert "create_graph=True" in found.findings[-2].message
+
+
+class Queue(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.ones(4, 3))
+
+    def forward(self, x):
+        scores = x @ self.rows.t()
+        self.rows[:2] = x.detach()
+        return scores
+
+
+def test_what_is_to_stay_changed_is_not_advised_to_be_left_as_it_is():
+    queue = Queue()
+
+    def program():
+        queue(torch.ones(2, 3, requires_grad=True)).pow(2).sum().backward()
+
+    found = explain(program)
+    assert (found.code, found.tensor) == ("in_place", "queue.rows")
+    assert "explain_in_place_advice_kept" in {f.code for f in found.findings}
+
+
+def rolled_out():
+    weight = torch.ones(2, requires_grad=True)
+
+    def states():
+        kept = torch.zeros(4, 2)
+        for t in range(3):
+            kept[t + 1] = weight * kept[t] + 1
+        return kept[1:]
+
+    out = states()
+    out.sum().backward()
+
+
+def test_a_tensor_is_called_what_the_line_that_writes_into_it_calls_it():
+    assert explain(rolled_out).tensor == "kept"
+
+
+def test_what_is_differentiated_without_a_name_is_quoted():
+    def program():
+        weight = torch.ones(3, requires_grad=True)
+        trunk = weight.exp()
+        for scale in (1.0, 2.0):
+            (scale * trunk.pow(2).sum()).backward()
+
+    assert "``" not in " ".join(f.message for f in explain(program).findings)
