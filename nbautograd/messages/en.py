@@ -450,6 +450,7 @@ SENTENCES: dict[str, str] = {
     "checking.no_tensors": "There is no tensor among the {count} inputs, so there is nothing to differentiate. Pass at least one floating tensor with requires_grad=True.",
     "checking.reads_inputs_outside": "fn does not use its arguments: it reads the tensors given as inputs {positions} from outside (a global or a closure). A check moves copies of the inputs, so it would compare zeros with zeros. Use the arguments, such as gradcheck(lambda x: fn(x), x); for the parameters of a module write torch.func.functional_call(module, dict(zip(names, params)), (x,)).",
     "checking.legacy": "{name} is written in the style of old torch: forward and backward are instance methods, which torch no longer runs. Make both @staticmethod, take ctx as their first argument instead of self, and call {name}.apply(...).",
+    "checking.function_object": "This is an object of {name}, as {name}(...) makes one. torch works with the class: give {name}.apply instead, with no parentheses behind it.",
     "checking.too_many_entries": "{rows} rows by {cols} columns are more than the {limit} entries that are computed at once. Ask for a slice such as block.analytical(rows=slice(0, 100), cols=slice(0, 100)), or for a picture with block.pooled().",
     "checking.no_such_entry": "This side has only {size} elements; indices count from 0.",
     "checking.structure_dense": "any entry may be nonzero",

@@ -450,6 +450,7 @@ SENTENCES: dict[str, str] = {
     "checking.no_tensors": "{count} 个输入里没有张量，没有可求导的对象。请至少传入一个 requires_grad=True 的浮点张量。",
     "checking.reads_inputs_outside": "fn 没有使用它的参数：作为第 {positions} 个输入给出的张量，它是从外部（全局变量或闭包）读取的。检查移动的是输入的拷贝，因此只会拿零和零比较。请使用参数，例如 gradcheck(lambda x: fn(x), x)；对模块的参数，请写 torch.func.functional_call(module, dict(zip(names, params)), (x,))。",
     "checking.legacy": "{name} 用的是旧版 torch 的写法：forward 和 backward 是实例方法，现在的 torch 已不再执行它们。请给两者加上 @staticmethod，把第一个参数从 self 改为 ctx，然后用 {name}.apply(...) 调用。",
+    "checking.function_object": "这是用 {name}(...) 造出来的对象，而 torch 用的是类本身：请改成 {name}.apply，后面不加括号。",
     "checking.too_many_entries": "{rows} 行乘 {cols} 列超过了一次最多生成的 {limit} 个元素。请只取一部分，例如 block.analytical(rows=slice(0, 100), cols=slice(0, 100))，或用 block.pooled() 看缩略图。",
     "checking.no_such_entry": "这一侧只有 {size} 个元素，编号从 0 开始。",
     "checking.structure_dense": "任何位置都可能不为零",

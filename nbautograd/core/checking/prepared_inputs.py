@@ -73,14 +73,16 @@ def callable_of(fn: Any) -> Callable[..., Any]:
     """Return the callable: ``fn`` itself, or ``apply`` of a Function class.
 
     Raises:
-        CallError: when ``fn`` cannot be called, or is a Function class in the style of old torch.
+        CallError: when ``fn`` cannot be called, is a Function class in the style of old torch, or an object of a
+            Function.
     """
     if isinstance(fn, type) and issubclass(fn, torch.autograd.Function):
         if _instance_style(fn):
             raise CallError("checking.legacy", name=fn.__name__)
         return fn.apply
     if isinstance(fn, torch.autograd.Function):
-        raise CallError("checking.legacy", name=type(fn).__name__)
+        sentence = "checking.legacy" if _instance_style(type(fn)) else "checking.function_object"
+        raise CallError(sentence, name=type(fn).__name__)
     if not callable(fn):
         raise CallError("checking.not_callable", type=type(fn).__name__)
     return fn  # type: ignore[no-any-return]

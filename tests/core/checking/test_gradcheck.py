@@ -23,6 +23,18 @@ def seed_inputs():
     return a, b
 
 
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+def test_an_object_of_a_function_is_not_taken_for_one_of_old_torch():
+    class Old(torch.autograd.Function):
+        def forward(self, x):
+            return x
+
+    with pytest.raises(CallError, match=r"give Exp\.apply instead"):
+        gradcheck(Exp(), doubles(2))
+    with pytest.raises(CallError, match=r"style of old torch"):
+        gradcheck(Old(), doubles(2))
+
+
 def doubles(*shape, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
