@@ -32,6 +32,26 @@ def test_of_an_output_on_ctx_nobody_says_that_it_was_not_kept():
     assert check(find("exp"), define(EXP, "Exp")).codes == ("output_on_ctx",)
 
 
+SINH = """class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+    @staticmethod
+    def backward(ctx, g, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        return g * (grown + shrunk) / 2 + grad_grown * grown {sign} grad_shrunk * shrunk
+"""
+
+
+def test_a_term_that_only_a_second_backward_uses_is_named():
+    assert check(find("sinh"), define(SINH.format(sign="-"), "Sinh")).codes == ()
+    result = check(find("sinh"), define(SINH.format(sign="+"), "Sinh"))
+    assert result.codes == ("double_backward_wrong",)
+    assert "grad_shrunk" in " ".join(said for outcome in result.outcomes for said in outcome.sentences(1))
+
+
 class Square(Function):
     @staticmethod
     def forward(ctx, x):

@@ -28,6 +28,15 @@ def _some(draw: Draw) -> tuple[Any, ...]:
     return (draw.normal(2, 3),)
 
 
+# sinh
+
+THROUGH_BOTH = {
+    "en": "The gradient is right, and its own derivative is not: a second backward also goes through the saved "
+    "exponentials. What comes back to them arrives as `grad_grown` and `grad_shrunk`; what is the derivative of each?",
+    "zh": "梯度是对的，梯度的导数却不对：第二次反向传播还会经过保存的两个指数。回到它们的梯度就是 `grad_grown` 和 "
+    "`grad_shrunk`；这两个指数各自的导数是什么？",
+}
+
 # my_cube
 
 ONE_OUTPUT = {
@@ -150,6 +159,7 @@ EXERCISES = (
     Exercise(
         "sinh", "Sinh", "value gradient linear arity double_backward edges",
         formula=torch.sinh, inputs=_some, edges=elementwise(), apply=_first_output,
+        notes={"double_backward_wrong": THROUGH_BOTH},
     ),
     Exercise("silu", "Silu", "value gradient linear unchanged double_backward edges",
         formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
