@@ -141,7 +141,7 @@ weights = torch.randn(20, 30, dtype=torch.float64, requires_grad=True)
 torch.autograd.gradcheck(Linear.apply, (data, weights), eps=1e-6, atol=1e-4)
 
 # %% [markdown] lang="en" pair="own-task"
-# That took a while: 600 outputs and 1000 inputs make 600,000 entries. `fast_mode=True` asks for one random combination instead of every entry, and is quick; in exchange it can miss a single wrong entry.
+# Two thousand calls of forward for one small layer: 600 outputs and 1000 inputs make 600,000 entries, and doubling every size makes 16 times as many. `fast_mode=True` asks for one random combination instead of every entry, and is quick; in exchange it can miss a single wrong entry.
 #
 # ### Exercise `my_gradcheck`
 #
@@ -149,8 +149,8 @@ torch.autograd.gradcheck(Linear.apply, (data, weights), eps=1e-6, atol=1e-4)
 #
 # **Predict**, before you write: will you send a `grad_output` of ones?
 
-# %% [markdown] lang="zh" pair="own-task" of="3fdb8a5e"
-# 等了一会儿吧：600 个输出、1000 个输入，一共 60 万个元素。`fast_mode=True` 不逐个元素查，只查一个随机组合，快得多；代价是单独一个元素的错误可能漏掉。
+# %% [markdown] lang="zh" pair="own-task" of="ea029ea2"
+# 这么小的一层，forward 就调用了两千次：600 个输出、1000 个输入，一共 60 万个元素；各个尺寸都加倍，就是 16 倍。`fast_mode=True` 不逐个元素查，只查一个随机组合，快得多；代价是单独一个元素的错误可能漏掉。
 #
 # ### 练习 `my_gradcheck`
 #
@@ -816,20 +816,27 @@ killed_by = {"A": "M", "B": "T", "C": "D", "D": "E"}
 killed_by = ["is grad_output unchanged", "is the dtype kept"]
 
 # %% [markdown] lang="en" pair="which-see"
-# `%gradcheck` asks the first three of these questions as well. Look at `C`, whose gradient is right at every point there is. **Predict** the verdict for `D` at the same three points, then try it at `-x`.
+# `%gradcheck` asks the first three of these questions as well. Look at `C`, whose gradient is right at every point there is. **Predict** the two verdicts for `D` in the second cell: at the same three points, and at `-x`.
 
-# %% [markdown] lang="zh" pair="which-see" of="2065963d"
-# 前三个问题，`%gradcheck` 也会问。来看看 `C`，它的梯度在任何点上都是对的。**先猜一猜**：在这三个点上，对 `D` 的结论是什么？再换成 `-x` 试试。
+# %% [markdown] lang="zh" pair="which-see" of="290bfe7d"
+# 前三个问题，`%gradcheck` 也会问。来看看 `C`，它的梯度在任何点上都是对的。**先猜一猜**第二格里对 `D` 的两个结论：在这三个点上是什么，换成 `-x` 又是什么？
 
 # %%
 # %gradcheck C.apply(x)
 
+# %%
+[nbautograd.gradcheck(D.apply, (at,)).verdict for at in (x, -x)]
+
 # %% [markdown] lang="en" pair="sly"
+# Right at positive numbers, all of them, and wrong at negative ones. `%gradcheck` does try other inputs than yours, but of the same signs: both signs are yours to bring.
+#
 # ### Exercise `slips_through`
 #
 # The same game from the other side. Write `Sly` for $y = x^3$: `torch.autograd.gradcheck` must return `True` at random points of both signs, and yet something about its backward must be wrong. You may use an idea from above, or a better one.
 
-# %% [markdown] lang="zh" pair="sly" of="c108d75b"
+# %% [markdown] lang="zh" pair="sly" of="58f5d1d6"
+# 正数处处都对，负数就错了。`%gradcheck` 除了你给的输入还会试别的，但符号与你的相同：正负两种都要由你来给。
+#
 # ### 练习 `slips_through`
 #
 # 反过来再玩一次。为 $y = x^3$ 写一个 `Sly`：在有正有负的随机点上，`torch.autograd.gradcheck` 都要返回 `True`，但它的 backward 必须有毛病。可以借用上面的主意，有更妙的就更好。

@@ -467,13 +467,17 @@ double.sum().backward()
 # %autograd_calls Twice
 
 # %% [markdown] lang="en" pair="none-task"
+# Two tensors, the second full of zeros.
+#
 # ### Exercise `mul_constant_none`
 #
 # One output can be an unused one too: when what comes behind it sends nothing back. Write `MulConstant` once more so that no zeros are made for it then: `backward` gets `None`, and gives back nothing but `None`.
 #
 # **Predict**: what does `None * 2.0` do?
 
-# %% [markdown] lang="zh" pair="none-task" of="a2283ed4"
+# %% [markdown] lang="zh" pair="none-task" of="1348c8d3"
+# 两个张量，第二个全是零。
+#
 # ### 练习 `mul_constant_none`
 #
 # 只有一个输出时，它也可能没人使用：后面的运算可能什么梯度也不送回来。请再写一次 `MulConstant`，让 PyTorch 这时不必造全零张量：`backward` 收到 `None`，返回的也全是 `None`。
@@ -678,18 +682,14 @@ class MulConstant(Function):
         return grad_output * ctx.constant, None
 
 # %% [markdown] lang="en" pair="sin-cos-task"
-# Two tensors, the second full of zeros.
-#
 # ### Exercise `sin_cos`
 #
-# `SinCos` returns the pair $(\sin x, \cos x)$. Ask not to be given zeros, and handle the `None`s. Each output is also what the other one's derivative is made of: what is the least you need to save?
+# `SinCos` returns the pair $(\sin x, \cos x)$. Ask not to be given zeros, and handle the `None`s. The derivative of each is made of the other, so **predict**: need you save anything besides the outputs?
 
-# %% [markdown] lang="zh" pair="sin-cos-task" of="cedb8a54"
-# 两个张量，第二个全是零。
-#
+# %% [markdown] lang="zh" pair="sin-cos-task" of="1d3348fb"
 # ### 练习 `sin_cos`
 #
-# `SinCos` 返回一对 $(\sin x, \cos x)$。请声明不要全零张量，并处理好 `None`。两个输出又正好构成彼此的导数：最少需要保存什么？
+# `SinCos` 返回一对 $(\sin x, \cos x)$。请声明不要全零张量，并处理好 `None`。每个输出的导数正好由另一个输出构成，**先猜一猜**：除了这两个输出，还需要保存别的吗？
 
 # %% exercise="sin_cos"
 # %%exercise sin_cos
@@ -1631,17 +1631,17 @@ raises = {"A": True, "B": False, "C": True, "D": True, "E": True, "F": True}
 raises = ["A", "C", "D"]
 
 # %% [markdown] lang="en" pair="raise-see"
-# The proof. The most dangerous one is F: no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.
+# The most dangerous one is F: no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.
 
-# %% [markdown] lang="zh" pair="raise-see" of="36884cdf"
-# 来验证。最危险的是 F：不报错，梯度却大了一倍，因为引擎把两份加在了一起。下面这一格来问它的结论。
+# %% [markdown] lang="zh" pair="raise-see" of="3e598e28"
+# 最危险的是 F：不报错，梯度却大了一倍，因为引擎把两份加在了一起。下面这一格来问它的结论。
 
 # %%
 class TwoCopies(Function):
     @staticmethod
     def forward(ctx, x, w, n):
         ctx.save_for_backward(w)
-        return n * x * w
+        return x * w + n
 
     @staticmethod
     def backward(ctx, g):

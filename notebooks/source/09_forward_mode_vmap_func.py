@@ -111,14 +111,14 @@ class SlippedSquare(Function):
         return t * x
 
 # %% [markdown] lang="en" pair="forward-task"
-# The verdict is *wrong*; read on for what it means. `backward` agrees with finite differences in every entry, and `jvp` contradicts both. Two methods are two statements about one derivative, and training in reverse mode would never notice that they differ.
+# The verdict blames `jvp` alone: `backward` agrees with finite differences in every entry, and `jvp` contradicts both. Two methods are two statements about one derivative, and training in reverse mode would never notice that they differ.
 #
 # ### Exercise `forward_cube`
 #
 # The cube of notebook 08, with forward mode. **Predict**: what does `jvp` return that `backward` does not, and the other way round?
 
-# %% [markdown] lang="zh" pair="forward-task" of="28ea50f7"
-# 结论是“错误”，要往下读才知道错在哪里：`backward` 与有限差分处处一致，是 `jvp` 和两者都对不上。两个方法是对同一个导数的两份说法；如果只用反向模式训练，永远发现不了它们互相矛盾。
+# %% [markdown] lang="zh" pair="forward-task" of="5f4d0c80"
+# 结论只怪 `jvp`：`backward` 与有限差分处处一致，是 `jvp` 和两者都对不上。两个方法是对同一个导数的两份说法；如果只用反向模式训练，永远发现不了它们互相矛盾。
 #
 # ### 练习 `forward_cube`
 #

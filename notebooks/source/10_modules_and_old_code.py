@@ -147,14 +147,14 @@ print({name: getattr(home, name).dtype for name in ("parameter", "plain", "buffe
 #
 # ### Exercise `linear_module`
 #
-# Write the module on top of `linear` from above. It takes `input_features, output_features, bias=True`; names its parameters `weight` (out × in) and `bias`; without bias, `bias` is registered as `None`; begins with small random numbers; and tells its sizes when printed: `input_features=4, output_features=3, bias=False`.
+# Write the module on top of `linear` from above. It takes `input_features, output_features, bias=True`; names its parameters `weight` (out × in) and `bias`; without bias, `bias` is `None`; begins with small random numbers; and tells its sizes when printed: `input_features=4, output_features=3, bias=False`.
 
-# %% [markdown] lang="zh" pair="module-task" of="2c425993"
+# %% [markdown] lang="zh" pair="module-task" of="7da78e2b"
 # 普通张量两边都不在，而且还是 float32。训练会撇下它照样进行。
 #
 # ### 练习 `linear_module`
 #
-# 在上面的 `linear` 之上写出模块。参数是 `input_features, output_features, bias=True`；两个参数叫 `weight`（输出 × 输入）和 `bias`；不要偏置时，把 `bias` 登记为 `None`；初始值是较小的随机数；打印时要说出尺寸：`input_features=4, output_features=3, bias=False`。
+# 在上面的 `linear` 之上写出模块。参数是 `input_features, output_features, bias=True`；两个参数叫 `weight`（输出 × 输入）和 `bias`；不要偏置时，`bias` 是 `None`；初始值是较小的随机数；打印时要说出尺寸：`input_features=4, output_features=3, bias=False`。
 
 # %% exercise="linear_module"
 # %%exercise linear_module

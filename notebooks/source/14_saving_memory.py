@@ -1113,9 +1113,9 @@ class SoftplusInPlace(Function):
 #
 # ### Exercise `checkpoint`
 #
-# Write `Checkpoint.apply(function, *inputs)` for a `function` that returns one tensor. It runs once in forward and once in backward; some inputs may want no gradient, and may be whole numbers. After backward the random numbers continue as if it had not run anything. `torch.autograd.grad` is allowed here.
+# Write `Checkpoint.apply(function, *inputs)` for a `function` that returns one tensor. It runs once in forward and once in backward; some inputs may want no gradient, among them tensors of whole numbers. After backward the random numbers continue as if it had not run anything. `torch.autograd.grad` is allowed here.
 
-# %% [markdown] tags=["shown"] lang="zh" pair="checkpoint-task" of="9cde0d8b"
+# %% [markdown] tags=["shown"] lang="zh" pair="checkpoint-task" of="e0111180"
 # ## 5. 检查点
 #
 # 让自动求导来做，重算就用不着你推公式：只留整个块的*输入*，前向不建图地运行一遍，反向时再运行一遍，这次建图。这就是**检查点**（checkpoint）。

@@ -43,6 +43,7 @@ CLAIMS = {
         ),
     ),
     "04_ctx_contract": (
+        ("TwoCopies.apply(x, fixed", r"is 2 times the right one in every entry|每个元素都是正确值的 2 倍"),
         ("LinearFunction.apply(x, w), linear(x, w)", r"the same without a bias: True"),
         ("descend(KillHead.apply)", r"to the last digit: True"),
     ),
