@@ -34,8 +34,10 @@ NOT_A_STEP = {
     "zh": "前向传出去的应当是：v > 0 的地方为 1，其余为 0。替代函数只属于 backward。",
 }
 BOOL = {
-    "en": "Output 1 is {got}; it should be {expected}, as v is. A comparison gives True and False; the next layer wants numbers of one dtype.",
-    "zh": "第 1 个输出是 {got}，应当和 v 一样是 {expected}。比较运算给出的是 True 和 False，而下一层要的是同一种 dtype 的数。",
+    "en": "Output 1 is {got}; it should be {expected}, as v is. A comparison "
+    "gives True and False; the next layer wants numbers of one dtype.",
+    "zh": "第 1 个输出是 {got}，应当和 v 一样是 {expected}。"
+    "比较运算给出的是 True 和 False，而下一层要的是同一种 dtype 的数。",
 }
 SPIKE = {"wrong_unclassified": SLOPE, "forward_value": NOT_A_STEP, "forward_dtype": BOOL}
 
