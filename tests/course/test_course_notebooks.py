@@ -68,6 +68,21 @@ CLAIMS = {
         ("--order 2 NumericalSin", r"@once_differentiable"),
         ("Approximate.apply(two", r"0.1 12.61.*\n0.0001 12.0006.*\n1e-08 (11.9999|12.0000)"),
     ),
+    "12_extending_torch": (
+        ("torch.mean(Stranger(5, 2))", r"mean\(\): argument 'input' \(position 1\) must be Tensor, not Stranger"),
+        ("class Guest", r"0\.4\nTypeError"),
+        ("class Eager", r"RecursionError"),
+        ("class Forgetful", r"Forgetful no unit\nForgetful no unit\nForgetful no unit"),
+    ),
+    "16_below_autograd": (
+        ("class Peek", r"mul\.Tensor[\s\S]*sum[\s\S]*ones_like[\s\S]*expand[\s\S]*mul\.Tensor[\s\S]*add"),
+        ("print(points.grad)", r"loss \d+\.\d+\ntensor\(\[(\[nan, nan\],?\s*){6}\]\)"),
+        ("class Sizes", r"aten\.div\.Tensor is operation (\d+) of \d+, and backward begins with (?!\1)\d+"),
+        (
+            "masked_before",
+            r"masked_after +first: aten\.div\.Tensor, finite: False\nmasked_before first: None, finite: True",
+        ),
+    ),
     "13_implicit_differentiation": (
         ("def newton_sqrt", r"4 steps: +4000 bytes, relative error 3e-05 of the value, 4e-04 of the gradient"),
         ("def newton_sqrt", r"16 steps: +13600 bytes"),

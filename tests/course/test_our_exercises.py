@@ -100,6 +100,15 @@ def test_defaults_are_filled_in_before_setup_context():
     assert a.grad.tolist() == [2, 2]
 
 
+def test_anomaly_detection_says_nothing_of_an_infinity():
+    x = torch.zeros(1, requires_grad=True)
+    with torch.autograd.detect_anomaly(check_nan=True):
+        (slope,) = torch.autograd.grad(x.sqrt(), x)
+        with pytest.raises(RuntimeError, match="SqrtBackward0' returned nan"):
+            (x.sqrt() * 0).backward()
+    assert slope.item() == float("inf")
+
+
 RELEASE = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
 
 

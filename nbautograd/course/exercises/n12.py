@@ -8,11 +8,137 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.torch_private.tensors import modes_kept
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.scalar_tensors import dense_fallback, scalar_tensor
 from nbautograd.course.exercises.tried import NO_ERROR, WRONG_TYPE, WRONG_VALUE, Tried, first, plain
+
+# scalar_tensor
+
+
+class _Other:
+    """A second type that overrides: it can add itself to a ScalarTensor, as long as it is asked in time."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> str:
+        if any(isinstance(a, Tensor) for a in args):
+            return "asked too late"
+        return next(a.answer for a in args if isinstance(a, _Other))
+
+
+def _dense(n: int, value: float) -> Tensor:
+    return value * torch.eye(n)
+
+
+def _means(answer: Any) -> Iterator[Failure]:
+    for what, run in (
+        ("torch.mean(ScalarTensor(5, 2))", lambda: torch.mean(answer(5, 2))),
+        ("torch.mean(input=ScalarTensor(5, 2))", lambda: torch.mean(input=answer(5, 2))),
+    ):
+        tried = Tried(what, run)
+        yield from tried.refused("mean_raised" if "input=" not in what else "kwargs_lost")
+        if tried.error is None and tried.value != 0.4:
+            yield Failure("mean_wrong", WRONG_VALUE, {"what": what, "got": tried.value, "expected": 0.4})
+
+
+def _adds_alike(answer: Any) -> Iterator[Failure]:
+    tried = Tried("torch.add(ScalarTensor(2, 2), ScalarTensor(2, 3))", lambda: torch.add(answer(2, 2), answer(2, 3)))
+    yield from tried.refused("add_raised")
+    if tried.error is None:
+        got = type(tried.value).__name__
+        if not isinstance(tried.value, answer):
+            yield Failure("add_not_scalar", WRONG_TYPE, {"what": tried.what, "got": got, "expected": "ScalarTensor"})
+        elif (tried.value.n, tried.value.value) != (2, 5):
+            got = f"ScalarTensor({tried.value.n}, {tried.value.value})"
+            yield Failure("add_wrong", WRONG_VALUE, {"what": tried.what, "got": got, "expected": "ScalarTensor(2, 5)"})
+    sizes = Tried("torch.add(ScalarTensor(2, 2), ScalarTensor(3, 2))", lambda: torch.add(answer(2, 2), answer(3, 2)))
+    if not isinstance(sizes.error, (ValueError, RuntimeError)):
+        got = type(sizes.error or sizes.value).__name__
+        yield Failure("sizes_ignored", NO_ERROR, {"what": sizes.what, "got": got, "expected": "ValueError"})
+
+
+def _adds_mixed(answer: Any) -> Iterator[Failure]:
+    ones = torch.ones(2, 2)
+    for what, run in (
+        ("torch.add(ScalarTensor(2, 3), ones)", lambda: torch.add(answer(2, 3), ones)),
+        ("torch.add(ones, ScalarTensor(2, 3))", lambda: torch.add(ones, answer(2, 3))),
+    ):
+        yield from Tried(what, run).same("mixed_add", _dense(2, 3) + ones)
+
+
+def _leaves_the_rest(answer: Any) -> Iterator[Failure]:
+    unknown = Tried("torch.mul(ScalarTensor(2, 3), 3)", lambda: torch.mul(answer(2, 3), 3))
+    if not isinstance(unknown.error, TypeError) or "torch.mul" not in str(unknown.error):
+        got = type(unknown.value if unknown.error is None else unknown.error).__name__
+        what = "a TypeError of torch" if unknown.error is None else "torch's own TypeError about torch.mul"
+        yield Failure("unknown_not_refused", NO_ERROR, {"what": unknown.what, "got": got, "expected": what})
+    stranger: Any = _Other("other's answer")
+    other = Tried("torch.add(ScalarTensor(2, 3), other)", lambda: torch.add(answer(2, 3), stranger))
+    if other.value != "other's answer":
+        yield Failure(
+            "types_ignored",
+            {
+                "en": "`other` is of a type that you do not know, and that knows how to add itself to yours. It was"
+                " never asked: what does `types` tell you, and what do you return then?",
+                "zh": "`other` 是你不认识的类型，它知道怎样与你的对象相加，却没有机会回答。"
+                "`types` 告诉了你什么？这时该返回什么？",
+            },
+        )
+
+
+def _scalar_tensor(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """A type that torch does not know, with mean and add of its own."""
+    yield from first(_means(answer), _adds_alike(answer), _adds_mixed(answer), _leaves_the_rest(answer))
+
+
+# dense_fallback
+
+
+def _fallback_cases(s: Any, t: Any) -> list[tuple[str, str, Callable[[], Any], Callable[[Tensor, Tensor], Tensor]]]:
+    ones = torch.ones(2, 2)
+    return [
+        ("positional", "torch.mul(s, t)", lambda: torch.mul(s, t), lambda a, b: a * b),
+        ("positional", "torch.mul(s, 3)", lambda: torch.mul(s, 3), lambda a, b: a * 3),
+        ("list_left_out", "torch.stack([s, t])", lambda: torch.stack([s, t]), lambda a, b: torch.stack([a, b])),
+        ("list_left_out", "torch.cat((s, ones, t))", lambda: torch.cat((s, ones, t)),
+         lambda a, b: torch.cat((a, ones, b))),
+        ("keyword_left_out", "torch.sub(ones, other=s)", lambda: torch.sub(ones, other=s), lambda a, b: ones - a),
+        ("keyword_left_out", "torch.sum(s, dim=0)", lambda: torch.sum(s, dim=0), lambda a, b: a.sum(dim=0)),
+        ("list_left_out", "torch.stack(tensors=[s, t])", lambda: torch.stack(tensors=[s, t]),
+         lambda a, b: torch.stack([a, b])),
+        ("list_left_out", "torch.einsum('ij,jk', [s, t])", lambda: torch.einsum("ij,jk", [s, t]), lambda a, b: a @ b),
+    ]  # fmt: skip
+
+
+def _dense_fallback(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Whatever is not handled is done on tensors, wherever in the arguments the objects stand."""
+    s, t = answer(2, 3.0), answer(2, -1.5)
+    handled = Tried("torch.mean(s)", lambda: torch.mean(s))
+    yield from handled.refused("handled_lost")
+    if handled.error is None and (isinstance(handled.value, Tensor) or handled.value != 1.5):
+        shown = {"what": "torch.mean(s)", "got": handled.value, "expected": "the 1.5 of the table"}
+        yield Failure("handled_lost", WRONG_VALUE, shown)
+        return
+    for code, what, run, truth in _fallback_cases(s, t):
+        failures = list(Tried(what, run).same(code, truth(_dense(2, 3.0), _dense(2, -1.5))))
+        if failures:
+            found = failures[0]
+            yield Failure("recursion" if found.code == "recursion" else code, found.sentence, found.params)
+            return
+    given = [s, t]
+    torch.stack(given)
+    if any(a is not b for a, b in zip(given, (s, t), strict=True)):
+        yield Failure(
+            "changes_the_list",
+            {
+                "en": "The list that the caller gave to torch.stack holds other things afterwards. It is the caller's:"
+                " make a new one.",
+                "zh": "调用者传给 torch.stack 的列表，调用之后里面的东西变了。列表属于调用者，请另建一个。",
+            },
+        )
+
 
 # unit_tensor
 
@@ -81,164 +207,8 @@ def _unit_tensor(answer: Any, draw: Draw) -> Iterator[Failure]:
     yield from first(_keeps_units(answer), _refuses_two_units(answer), _lets_gradients_through(answer))
 
 
-# counting_wrapper
-
-
-def _reset(answer: Any) -> None:
-    answer.counts.clear()
-
-
-def _computes(answer: Any) -> Iterator[Failure]:
-    data = torch.tensor([[1.0, -2.0], [3.0, 4.0]], dtype=torch.float64)
-    x = answer(data)
-    cases: list[tuple[str, str, Callable[[], Any], Tensor]] = [
-        ("wrong_result", "x + 1", lambda: x + 1, data + 1),
-        ("wrong_result", "torch.relu(x)", lambda: torch.relu(x), data.relu()),
-        ("list_left_out", "torch.stack([x, x])", lambda: torch.stack([x, x]), torch.stack([data, data])),
-        ("kwargs_lost", "x.sum(dim=0, keepdim=True)", lambda: x.sum(dim=0, keepdim=True), data.sum(0, keepdim=True)),
-        ("kwargs_lost", "torch.add(x, x, alpha=3)", lambda: torch.add(x, x, alpha=3), data * 4),
-    ]
-    for code, what, run, expected in cases:
-        tried = Tried(what, run)
-        yield from tried.refused(code)
-        if tried.error is not None:
-            return
-        if not isinstance(tried.value, answer):
-            got = type(tried.value).__name__
-            yield Failure("result_not_wrapped", WRONG_TYPE, {"what": what, "got": got, "expected": "Counting"})
-            return
-        if not torch.equal(tried.value.inner, expected):
-            shown = {"got": tried.value.inner.tolist(), "expected": expected.tolist()}
-            yield Failure(code, WRONG_VALUE, {"what": what, **shown})
-            return
-    largest = torch.max(x, dim=0)
-    if not all(isinstance(part, answer) for part in largest):
-        got = type(largest[0]).__name__
-        shown = {"what": "torch.max(x, dim=0)[0]", "got": got, "expected": "Counting"}
-        yield Failure("tuple_not_wrapped", WRONG_TYPE, shown)
-
-
-def _counts(answer: Any) -> Iterator[Failure]:
-    x = answer(torch.ones(3, dtype=torch.float64))
-    _reset(answer)
-    y = x + 1
-    _ = (y + 2) * x
-    expected = {"aten.add.Tensor": 2, "aten.mul.Tensor": 1}
-    if dict(answer.counts) != expected:
-        shown = {"what": "Counting.counts", "got": dict(answer.counts), "expected": expected}
-        yield Failure("counts_wrong", WRONG_VALUE, {**shown, "what": "after y = x + 1; (y + 2) * x: Counting.counts"})
-
-
-def _differentiates(answer: Any) -> Iterator[Failure]:
-    x = answer(torch.tensor([1.0, 2.0], dtype=torch.float64)).requires_grad_()
-    _reset(answer)
-    tried = Tried("(x * x).sum().backward()", lambda: (x * x).sum().backward())
-    yield from tried.refused("backward_raised")
-    if tried.error is None:
-        got = getattr(x.grad, "inner", None)
-        if got is None or not torch.equal(got, torch.tensor([2.0, 4.0], dtype=torch.float64)):
-            yield Failure("backward_raised", WRONG_VALUE, {"what": "x.grad.inner", "got": got, "expected": [2.0, 4.0]})
-
-
-def _counting_wrapper(answer: Any, draw: Draw) -> Iterator[Failure]:
-    yield from first(_computes(answer), _counts(answer), _differentiates(answer))
-
-
-# op_log
-
-
-def _right_log(run: Callable[[], Any]) -> list[str]:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Reference(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            names.append(str(func))
-            return func(*args, **(kwargs or {}))
-
-    names: list[str] = []
-    with Reference():  # type: ignore[no-untyped-call]
-        run()
-    return names
-
-
-def _forward() -> Tensor:
-    x = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
-    return (torch.add(x, x, alpha=3) @ x).sum()
-
-
-def _logs(answer: Any) -> Iterator[Failure]:
-    what = "(torch.add(x, x, alpha=3) @ x).sum().backward()"
-    expected = _right_log(lambda: _forward().backward())
-    with answer() as log:
-        tried = Tried(what, lambda: _forward().backward())
-    yield from tried.refused("op_raised")
-    if log is None:
-        shown = {"what": "log, after `with OpLog() as log:`,", "got": "NoneType", "expected": "OpLog"}
-        yield Failure("with_gives_nothing", WRONG_TYPE, shown)
-        return
-    names = list(log.names)
-    if tried.error is None and (names != expected or not all(isinstance(name, str) for name in names)):
-        forward = _right_log(_forward)
-        begins = names[: len(forward)] == forward and len(names) <= len(forward) + 1
-        code = "backward_not_seen" if begins else "names_wrong" if names else "nothing_logged"
-        yield Failure(code, WRONG_VALUE, {"what": f"{what}: log.names", "got": names[:9], "expected": expected[:9]})
-
-
-def _behaves(answer: Any) -> Iterator[Failure]:
-    x = torch.ones(2, dtype=torch.float64)
-    with answer() as first_log:
-        y = torch.add(x, x, alpha=3)
-        with answer() as second_log:
-            x.mul(2)
-    x.exp()
-    if not torch.equal(y, x * 4):
-        yield Failure(
-            "kwargs_lost", WRONG_VALUE, {"what": "torch.add(x, x, alpha=3)", "got": y.tolist(), "expected": [4.0, 4.0]}
-        )
-        return
-    if "aten.exp.default" in [*first_log.names, *second_log.names]:
-        yield Failure(
-            "never_ends",
-            {
-                "en": "An operation after the end of the `with` block is in the log. Leave entering and leaving to"
-                " the mode.",
-                "zh": "`with` 块结束之后的运算也进了日志。进入和退出请交给模式自己处理。",
-            },
-        )
-        return
-    if second_log.names != ["aten.mul.Tensor"]:
-        yield Failure(
-            "logs_shared",
-            {
-                "en": "Two logs, one inside the other: the inner one should hold only `aten.mul.Tensor`, and holds"
-                " {got}. Whose list is `names`?",
-                "zh": "两个日志，一个套着一个：里面的只应有 `aten.mul.Tensor`，实际却是 {got}。"
-                "`names` 这个列表是谁的？",
-            },
-            {"got": list(second_log.names)[:6]},
-        )
-        return
-    if first_log.names != ["aten.add.Tensor", "aten.mul.Tensor"]:
-        yield Failure(
-            "outer_log_wrong",
-            {
-                "en": "The outer of two logs should hold `aten.add.Tensor`, `aten.mul.Tensor`, and holds {got}.",
-                "zh": "外面的日志应当有 `aten.add.Tensor`、`aten.mul.Tensor`，实际却是 {got}。",
-            },
-            {"got": list(first_log.names)[:6]},
-        )
-
-
-def _op_log(answer: Any, draw: Draw) -> Iterator[Failure]:
-    with modes_kept():  # an answer that never leaves its mode must not stay in the student's kernel
-        found = list(first(_logs(answer), _behaves(answer)))
-    yield from found
-
-
 EXERCISES = (
-    Exercise("scalar_tensor", "ScalarTensor", "custom", own=scalar_tensor),
-    Exercise("dense_fallback", "DenseScalar", "custom", own=dense_fallback),
+    Exercise("scalar_tensor", "ScalarTensor", "custom", own=_scalar_tensor),
+    Exercise("dense_fallback", "DenseScalar", "custom", own=_dense_fallback),
     Exercise("unit_tensor", "UnitTensor", "custom", own=_unit_tensor, points=2),
-    Exercise("counting_wrapper", "Counting", "custom", own=_counting_wrapper, points=2),
-    Exercise("op_log", "OpLog", "custom", own=_op_log),
 )
