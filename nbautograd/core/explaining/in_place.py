@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import linecache
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,15 +15,17 @@ from nbautograd.core.explaining.program import Program, Source, shares, targets
 from nbautograd.core.explaining.watch import Write, made_at
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
-from nbautograd.core.torch_private.nodes import function_of, node_name
+from nbautograd.core.graphs.source_cuts import tree_of
+from nbautograd.core.torch_private.nodes import function_of, node_name, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
 MOST_CANDIDATES = 3  # lines that are named though none of them is shown
+_REFUSAL = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].* is at version (\d+); expected version (\d+)")
 
 
 def in_place(program: Program) -> ErrorCause | None:
     """Explain the error on a tensor that was changed after it was saved; None where no node is broken."""
-    broken = next(((node, *found) for node in program.nodes() for found in changed_slots(node)), None)
+    broken = _refused(program)
     if broken is None:
         return None
     node, slot, tensor, saved, now = broken
@@ -43,6 +47,8 @@ def in_place(program: Program) -> ErrorCause | None:
     advice = "advice"
     if own_tensor is not None and own_tensor.is_leaf and own_tensor.requires_grad:
         advice = "advice_leaf"
+    elif did is not None and write is not None and _is_loop_variable(did, write.name):
+        advice = "advice_loop"
     elif root.is_leaf and not own:  # data, a buffer, weights that do not learn: what is changed is to stay changed
         advice = "advice_kept"
     facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, advice, view)
@@ -61,6 +67,20 @@ def in_place(program: Program) -> ErrorCause | None:
         edits,
         None if own and not view else saved_at,
     )
+
+
+def _refused(program: Program) -> tuple[Any, str, torch.Tensor, int, int] | None:
+    """Return the node that torch refused, its slot and tensor, and the tensor's version when saved and now.
+
+    Of several that are broken it is the one that the error describes; backward comes to the newest first.
+    """
+    broken = [(node, *found) for node in program.nodes() for found in changed_slots(node)]
+    told = _REFUSAL.search(str(program.error))
+    if told is not None:
+        shape = tuple(int(size) for size in told[1].split(",") if size.strip())
+        as_told = (shape, int(told[3]), int(told[2]))
+        broken = [one for one in broken if (tuple(one[2].shape), *one[3:]) == as_told] or broken
+    return max(broken, key=lambda one: sequence_number(one[0]) or 0, default=None)
 
 
 def _facts(
@@ -94,10 +114,22 @@ def _facts(
     which = which if saved_at is None else f"{which}_at"
     which += unnamed if "saved_input" in which else ""
     facts.append(said(which, saved_at, **shown, line=saved_at.line if saved_at else 0))
-    plain = advice if advice == "advice_leaf" else advice + unnamed
-    advice = "advice_module" if "module" in shown else "advice_step" if step else plain
+    plain = advice if advice in ("advice_leaf", "advice_loop") else advice + unnamed
+    stepped = "advice_step" if saved_at is None else "advice_step_at"
+    shown["line"] = 0 if saved_at is None else saved_at.line
+    advice = "advice_module" if "module" in shown else stepped + unnamed if step else plain
+    if advice == "advice_loop" and write is not None:
+        shown["name"] = write.name
     facts.append(said(f"in_place.{advice}", None, **shown))
     return tuple(facts)
+
+
+def _is_loop_variable(did: Place, name: str) -> bool:
+    """Return True where a ``for`` around a line gives a variable its values: a new tensor there would be lost."""
+    tree = tree_of("".join(linecache.getlines(did.file)))
+    loops = [s for s in ast.walk(tree) if isinstance(s, ast.For)] if tree is not None else []
+    around = [s for s in loops if s.lineno <= did.line <= (s.end_lineno or 0)]
+    return any(n.id == name for s in around for n in ast.walk(s.target) if isinstance(n, ast.Name))
 
 
 def _made(program: Program, name: str) -> Place | None:

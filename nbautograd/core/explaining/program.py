@@ -424,6 +424,7 @@ def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
 
 
+MOST_OBJECTS = 3  # the user's own, one in the other, whose tensors are named
 _CONTAINERS = (list, tuple, dict, deque)
 
 
@@ -448,7 +449,8 @@ def _tensors_of(name: str, value: Any, around: tuple[int, ...] = ()) -> Iterator
                 yield from _tensors_of(f"{name}[{key!r}]", part, around)
     elif not isinstance(value, type) and _of_user(type(value)):
         for key, part in getattr(value, "__dict__", {}).items():
-            if isinstance(part, (torch.Tensor, nn.Module, *_CONTAINERS)):
+            held = isinstance(part, (torch.Tensor, nn.Module, *_CONTAINERS))
+            if held or (len(around) < MOST_OBJECTS and _of_user(type(part))):
                 yield from _tensors_of(f"{name}.{key}", part, around)
 
 

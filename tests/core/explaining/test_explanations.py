@@ -1102,3 +1102,50 @@ def test_what_is_differentiated_without_a_name_is_quoted():
             (scale * trunk.pow(2).sum()).backward()
 
     assert "``" not in " ".join(f.message for f in explain(program).findings)
+
+
+def adapted():
+    weights = [torch.ones(2, 2, requires_grad=True), torch.ones(1, 2, requires_grad=True)]
+    fast = [w.clone() for w in weights]
+    loss = (torch.ones(3, 2) @ fast[0].t() @ fast[1].t()).pow(2).sum()
+    gradients = torch.autograd.grad(loss, fast, create_graph=True)
+    with torch.no_grad():
+        for w, g in zip(fast, gradients, strict=True):
+            w.sub_(0.1 * g)
+    outer = sum(g.pow(2).sum() for g in gradients)
+    outer.backward()
+
+
+def test_of_several_broken_nodes_it_is_the_one_that_torch_refused():
+    error = caught(adapted)
+    shape = str(error).partition("FloatTensor [")[2].partition("]")[0]
+    found = explain(adapted)
+    assert ", ".join(map(str, found.params["shape"])) == shape
+    advice = [f.params["name"] for f in found.findings if f.code == "explain_in_place_advice_loop"]
+    assert advice == ["w"]
+
+
+class Teacher:
+    def __init__(self):
+        self.net = torch.nn.Linear(2, 2).requires_grad_(False)
+
+    @torch.no_grad()
+    def update(self):
+        for parameter in self.net.parameters():
+            parameter.mul_(0.9)
+
+
+class Job:
+    def __init__(self):
+        self.teacher = Teacher()
+
+    def step(self):
+        x = torch.ones(3, 2, requires_grad=True)
+        loss = self.teacher.net(x).pow(2).sum()
+        self.teacher.update()
+        loss.backward()
+
+
+def test_a_tensor_of_an_object_in_an_object_has_its_name_rather_than_that_of_a_loop():
+    job = Job()
+    assert explain(job.step).tensor in ("job.teacher.net.weight", "self.teacher.net.weight")
