@@ -3,7 +3,9 @@
     PYTHONPATH=tests/support python docs/make_look_sheet.py FOLDER [en|zh] [VIEW...]
 
 runs one notebook and writes FOLDER/look-LANGUAGE-PAGE-THEME-NUMBER.png: each view on a page 1280 and 480 px wide and
-at 200 %, in light, dark and forced colours. treescope's are there where it is installed.
+at 200 %, in light, dark and forced colours, whole: one that is higher than a sheet goes on in the next column.
+treescope's are there where it is installed. With VIEWs, such as linear-Graph or net, only their cells run, after that
+of linear, which makes their inputs; audit looks at what compare and large define.
 """
 
 from __future__ import annotations
@@ -127,21 +129,58 @@ class Block(torch.nn.Module):
         return h + self.mlp(self.norm(h))
 model = torch.nn.Sequential(*(Block() for _ in range(4)), torch.nn.Linear(8, 1))
 nbautograd.backward(model(torch.randn(5, 8)).square().mean(), names={"model": model})"""
-TABS = ("Summary", "Calls", "Graph", "Jacobian", "Gradcheck")
+CARD = LINEAR.format(grad_weight=WRONG).replace(" --inputs x,w", "").replace("LinearFunction", "Waiting")
+TREE = """\
+class Traced:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is torch.mean:
+            return 1.5
+        if func is torch.sum:
+            return sum(torch.mean(one) for one in args * 8)
+        return torch.sum(args[0]) if func is torch.cumsum else NotImplemented
+
+nbautograd.trace(Traced)
+traced = Traced()
+torch.cumsum(traced, 0), torch.sum(traced)
+try:
+    torch.exp(traced)
+except TypeError:
+    pass
+%autograd_dispatches Traced"""
+EXERCISE = """\
+%%exercise multiply
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * a, grad_output * b
+
+multiply = Multiply.apply"""
+TABS = ("Summary", "Calls", "Graph", "Jacobian", "Gradcheck", "Source")
 # each view: the cell that shows it, and the number of the tab that is opened there
 CELLS = {
     "table": TABLE, "controls": CONTROLS, "linear": LINEAR.format(grad_weight=WRONG), "treescope": TREESCOPE,
     "blocks": BLOCKS, "net": NET, "compare": COMPARE, "trace": SCALAR, "training": TRAINING, "large": LARGE,
-    "odd": ODD, "wide": WIDE, "audit": AUDIT, "explain": EXPLAIN, "kernel": KERNEL, "model": MODEL,
+    "odd": ODD, "wide": WIDE, "audit": AUDIT, "explain": EXPLAIN, "kernel": KERNEL, "card": CARD, "tree": TREE,
+    "exercise": EXERCISE, "model": MODEL,
 }  # fmt: skip
-TABBED = {"linear": TABS, "blocks": TABS[::3] + TABS[4:], "large": TABS, "odd": TABS}
+TABBED = {"linear": TABS, "blocks": TABS[::3] + TABS[4:5], "large": TABS[:5], "odd": TABS[:5]}
+# views of which there is a second picture, with what is clicked before it and all folds open
+OPENED = {"linear-Jacobian": ".maps canvas", "linear-Graph": ".box.function", "blocks-Summary": "", "audit-": "", "tree-": "",
+          "model-": ""}  # fmt: skip
 PAGES = {"1280": (1280, 2400, 1), "480": (480, 2400, 1), "zoomed": (640, 1700, 2)}  # width, height, zoom
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark", "forced": "JupyterLab Light"}
 
 
-def panels(page: Any, shots: Path, views: list[str]) -> Iterator[Path]:
+def panels(page: Any, shots: Path, names: list[str], views: list[str]) -> Iterator[Path]:
     """Take one picture of each view, and of each tab of those that have tabs."""
-    for number, name in enumerate(CELLS, 2):
+    for number, name in enumerate(names, 2):
         shown = cell(page, number).locator(".jp-OutputArea").first
         for k, tab in enumerate(TABBED.get(name, ("",))):
             if views and not any(f"{name}-{tab}".startswith(view) for view in views):
@@ -151,9 +190,17 @@ def panels(page: Any, shots: Path, views: list[str]) -> Iterator[Path]:
                 page.wait_for_timeout(400)
             if k or not tab or tab == "Summary":
                 page.mouse.move(0, 0)
-                target = shots / f"{name}-{tab}.png"
-                shown.screenshot(path=target)
-                yield target
+                yield shot(shown, shots / f"{name}-{tab}.png")
+                if (clicked := OPENED.get(f"{name}-{tab}")) is not None:
+                    if clicked:
+                        shown.locator(clicked).first.click()
+                        page.wait_for_timeout(800)  # Python is asked
+                    folds = shown.locator("details:not([open])")
+                    folds.evaluate_all("all => all.forEach(fold => { fold.open = fold.dataset.look = true; })")
+                    page.mouse.move(0, 0)
+                    yield shot(shown, shots / f"{name}-{tab}-opened.png")
+                    folds = shown.locator("details[data-look]")
+                    folds.evaluate_all("all => all.forEach(fold => { fold.open = false; })")
 
 
 def lab_panels(page: Any, shots: Path) -> Iterator[Path]:
@@ -176,13 +223,19 @@ def shot(locator: Any, target: Path) -> Path:
     return target
 
 
-def sheets(pictures: list[Path], target: str, width: int = 1500, height: int = 1700) -> None:
+def pieces(pictures: list[Path], zoom: int, height: int) -> Iterator[Image.Image]:
+    """Bring pictures to the size of the page, and cut those that are higher than a sheet."""
+    for file in pictures:
+        picture = Image.open(file).convert("RGB").reduce(zoom)
+        for top in range(0, picture.height, height):
+            yield picture.crop((0, top, picture.width, min(picture.height, top + height)))
+
+
+def sheets(pictures: list[Path], target: str, zoom: int, width: int = 1500, height: int = 1700) -> None:
     """Set pictures in columns beside each other, on as many sheets as it takes."""
     x = y = column = number = 0
     whole = Image.new("RGB", (width, height), "#808080")
-    for file in pictures:
-        picture = Image.open(file).convert("RGB")
-        picture = picture.crop((0, 0, min(picture.width, width), min(picture.height, height)))
+    for picture in pieces(pictures, zoom, height):
         if y and y + picture.height > height:
             x, y, column = x + column + 12, 0, 0
         if x and x + picture.width > width:
@@ -201,7 +254,8 @@ def main(folder: Path, language: str = "en", *views: str) -> None:
         browser = driver.chromium.launch(executable_path=find_browser(), args=FLAGS)
         with app("lab", Path(scratch) / "lab", Path(scratch) / "lab.log") as served:
             imports = f"{IMPORTS}\nnbautograd.set_language({language!r})"
-            name = write(served, "look.ipynb", imports, *CELLS.values())
+            names = [one for one in CELLS if not views or one == "linear" or one in {v.split("-")[0] for v in views}]
+            name = write(served, "look.ipynb", imports, *(CELLS[one] for one in names))
             for look, (width, height, scale) in PAGES.items():
                 page = browser.new_page(
                     viewport={"width": width, "height": height}, device_scale_factor=scale, reduced_motion="reduce"
@@ -211,13 +265,13 @@ def main(folder: Path, language: str = "en", *views: str) -> None:
                 if not page.evaluate("() => window.jupyterapp.shell.leftCollapsed"):
                     execute(page, "application:toggle-left-area")
                 run_all(page)
-                cell(page, len(CELLS) + 1).locator(".nbag-live").first.wait_for()
+                cell(page, len(names) + 1).locator(".nbag-live").first.wait_for()
                 for colours, theme in THEMES.items():
                     choose_theme(page, theme)
                     page.emulate_media(forced_colors="active" if colours == "forced" else "none")
-                    taken = list(panels(page, Path(scratch), list(views)))
+                    taken = list(panels(page, Path(scratch), names, list(views)))
                     taken += lab_panels(page, Path(scratch)) if look == "1280" and not views else ()
-                    sheets(taken, str(folder / f"look-{language}-{look}-{colours}"), 1500 if scale == 1 else 2600)
+                    sheets(taken, str(folder / f"look-{language}-{look}-{colours}"), scale)
                 page.close()
         browser.close()
 

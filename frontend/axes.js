@@ -62,7 +62,7 @@ export function breaks(sizes, starts) {
 export function margins(rows, cols) {
   const widest = Math.max(0, ...rows.labels.map((text) => text.length));
   return [
-    NAME + (widest ? Math.ceil(widest * CHARACTER) + 6 : 4),
+    NAME + (widest ? Math.ceil(widest * CHARACTER) + 9 : 4),
     NAME + (cols.labels.length ? NAME : 3),
   ];
 }

@@ -83,7 +83,7 @@ export function beyondView(page, { counts, heading }) {
   function weigh() {
     const at = page.tolerance.get(),
       name = page.t("beyond", { tolerance: number(TOLERANCES[at], 2) });
-    if (!heading) shown.dataset.heading = name;
+    if (!heading) shown.dataset.heading = name + page.t("colon");
     shown.textContent = heading ? name : counts ? count(counts[at]) : number(null);
   }
   page.tolerance.on(weigh, page.signal);
@@ -126,12 +126,20 @@ export function chooser(page, blocks) {
 }
 
 const MOST_CELLS = 60;
+const BESIDE = 34; // characters that the names of a matrix may take beside each other in a narrow view
 
 /** @param {Block[]} blocks */
 export function fitsMatrix(blocks) {
   const outputs = new Set(blocks.map((b) => b.output)),
     inputs = new Set(blocks.map((b) => b.input));
   return outputs.size * inputs.size <= MOST_CELLS;
+}
+
+/** @param {Block[]} blocks whether the names of the inputs have room beside each other wherever the matrix stands */
+function fitsLevel(blocks) {
+  const outputs = blocks.map((b) => b.output_name.length),
+    inputs = new Map(blocks.map((b) => [b.input, Math.max(4, b.input_name.length)]));
+  return Math.max(...outputs, 14) + [...inputs.values()].reduce((a, b) => a + b, 0) <= BESIDE;
 }
 
 /**
@@ -168,7 +176,11 @@ export function matrix(page, blocks, choose) {
   const heading = (scope, words) => el("th", { scope, title: words }, el("div", null, words));
   const table = el(
     "table",
-    { class: "chooser", role: "grid", "aria-label": page.t("blocks") },
+    {
+      class: fitsLevel(blocks) ? "chooser" : "chooser upright",
+      role: "grid",
+      "aria-label": page.t("blocks"),
+    },
     el(
       "thead",
       null,

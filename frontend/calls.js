@@ -8,8 +8,8 @@ import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const STEP = 168,
-  WIDTH = 158,
+const STEP = 162,
+  WIDTH = 156,
   CHIP = 26,
   LANE = 60; // px: column, chip, from lane to lane
 const BESIDE = 3; // chips that are there left and right of what is seen
@@ -193,7 +193,7 @@ function timeline(page, calls, places, chosen) {
   function see(k) {
     const left = k * STEP,
       room = element.clientWidth || 700;
-    if (left < element.scrollLeft || left + STEP > element.scrollLeft + room)
+    if (left < element.scrollLeft || left + WIDTH > element.scrollLeft + room)
       element.scrollLeft = left - room / 2 + STEP;
     paint();
   }

@@ -131,7 +131,7 @@ function branchView(depth) {
  */
 function tableView(page, { header, rows, caption, right = [], wrap = true }) {
   const columns = Math.max(0, ...rows.map((row) => row.length));
-  const named = wrap && header.length > 2 && header.slice(1).every((cell) => cell !== ""); // its rows can be read alone
+  const named = wrap && columns > 2 && header.slice(1).every((cell) => cell !== ""); // its rows can be read alone
   /** @param {Cell} cell @param {number} k @param {"col" | "row" | ""} scope of a heading */
   function cellView(cell, k, scope) {
     const words = [cell].flat().map((span) => spanView(page, span));
@@ -140,7 +140,10 @@ function tableView(page, { header, rows, caption, right = [], wrap = true }) {
     if (!scope || cell === "")
       return el(
         "td",
-        { class: look, "data-heading": (named && headingWords(header[k])) || null },
+        {
+          class: look,
+          "data-heading": (named && header[k] && headingWords(page, header[k])) || null,
+        },
         ...words,
       );
     return el("th", { scope, class: look }, ...words);
@@ -175,12 +178,14 @@ function tableView(page, { header, rows, caption, right = [], wrap = true }) {
   );
 }
 
-/** @param {Cell} cell @returns {string} what a heading says before each cell where a narrow page stacks them */
-const headingWords = (cell) =>
-  [cell]
+/** @param {Page} page @param {Cell} cell @returns {string} what a heading says before each cell where a narrow page stacks them */
+function headingWords(page, cell) {
+  const words = [cell]
     .flat()
     .map((span) => (typeof span === "string" ? span : "words" in span ? span.words : ""))
     .join("");
+  return words && words + page.t("colon");
+}
 
 /** @param {Cell[]} row @returns {number | null} how deep a row of a tree stands, null in other tables */
 function depthOf([first]) {

@@ -159,6 +159,6 @@ function row(page, name, trends, starts) {
           })
         : svg("polyline", { points: points.join(" ") }),
     ),
-    el("span", "faint most", most_),
+    el("span", "faint", page.t("trend_most", { most: most_ })),
   ];
 }

@@ -1830,6 +1830,7 @@ SENTENCES: dict[str, str] = {
     "widgets.trend.outgoing": "|grad out|",
     "widgets.trend.bad": "NaN or Inf",
     "widgets.trend.seconds": "time",
+    "widgets.trend_most": "max {most}",
     "widgets.trend_of": "{name} along {count} calls, at most {most}",
     "widgets.trend_help": "Drag over the lines, or use the arrow keys, to list those calls.",
     "widgets.trend_range": "calls {first} to {last} of {count}",

@@ -23,8 +23,9 @@ from nbautograd.widgets.states import Answer, State
 STATIC = Path(__file__).resolve().parent.parent / "static"
 Question = Callable[[Mapping[str, Any]], Answer]
 # sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, structures, columns
-SHARED = tuple(
-    f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel", "column")
+SHARED = (
+    "views.colon",
+    *(f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel", "column")),
 )
 
 

@@ -100,7 +100,10 @@ def test_forced_colours_and_reduced_motion(show: Any, whole: Any) -> None:
     page.emulate_media(forced_colors="active", reduced_motion="reduce")
     chosen = page.get_by_role("tab", name="Summary")
     assert chosen.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
-    page.get_by_role("tab", name="Gradcheck").click()  # texts of a curve: an SVG takes no forced colour by itself
+    page.get_by_role("tab", name="Gradcheck").click()
+    block = page.locator(".grid [aria-pressed=true]").first
+    assert block.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+    # texts of a curve: an SVG takes no forced colour by itself
     assert page.locator(".curve text").first.evaluate("e => getComputedStyle(e).fill === getComputedStyle(e).color")
     page.get_by_role("tab", name="Graph").click()
     assert page.locator(".box").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"

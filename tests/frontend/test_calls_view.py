@@ -44,6 +44,14 @@ def test_a_pair_stands_side_by_side_with_ctx_between(show: Any, samples: Any) ->
     expect(back.get_by_role("img", name="Heat map of grad_weight")).to_be_visible()
 
 
+def test_a_pair_is_seen_whole_in_a_narrow_view(show: Any, samples: Any) -> None:
+    page = show(samples.calls())
+    page.set_viewport_size({"width": 362, "height": 900})
+    assert page.locator(".timeline").evaluate("line => line.clientWidth") < 340
+    for chip in page.locator(".track").get_by_role("button").all():
+        expect(chip).to_be_in_viewport(ratio=1)
+
+
 def test_arrows_walk_and_select(show: Any, samples: Any) -> None:
     page = show(samples.calls(), selection={"call": 0})
     chips = page.locator(".track").get_by_role("button")

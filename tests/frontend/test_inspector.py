@@ -120,6 +120,11 @@ def test_words_are_those_of_the_language(show: Any, wrong: Any) -> None:
     expect(tab(page, "雅可比矩阵")).to_be_visible()
     tab(page, "雅可比矩阵").click()
     expect(page.get_by_role("button", name="差得最多的元素")).to_be_visible()
+    page.set_viewport_size({"width": 480, "height": 800})
+    tab(page, "梯度检查").click()
+    cells = page.locator("[data-heading]:visible").all()
+    assert len(cells) > 4
+    assert all((cell.get_attribute("data-heading") or "").endswith("：") for cell in cells)
 
 
 @pytest.fixture
