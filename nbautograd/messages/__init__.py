@@ -7,6 +7,7 @@ beside this file: an id, such as ``checking.right``, and a template for ``str.fo
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -18,6 +19,8 @@ from nbautograd.messages import en, zh
 LANGUAGES = ("en", "zh")
 _TABLES: Mapping[str, Mapping[str, str]] = {"en": en.SENTENCES, "zh": zh.SENTENCES}
 
+_CODE = re.compile(r"`[^`\n]+`")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 _chosen: str | None = None
 
 
@@ -87,7 +90,18 @@ def text(message_id: str, /, **params: Any) -> str:
     template = catalogue(language()).get(message_id)
     if template is None:
         template = catalogue("en")[message_id]
-    return template.format(**{name: _shape(value) if _is_shape(value) else value for name, value in params.items()})
+    words = template.format(**{name: _shape(value) if _is_shape(value) else value for name, value in params.items()})
+    return _spaced(words) if language() == "zh" and "`" in words else words
+
+
+def _spaced(words: str) -> str:
+    """Put a space between Chinese and code beside it, which a sentence cannot know of what is filled in."""
+
+    def apart(code: re.Match[str]) -> str:
+        before, after = words[: code.start()][-1:], words[code.end() :][:1]
+        return f"{' ' if _CHINESE.match(before) else ''}{code[0]}{' ' if _CHINESE.match(after) else ''}"
+
+    return _CODE.sub(apart, words)
 
 
 def _is_shape(value: Any) -> bool:

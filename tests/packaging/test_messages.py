@@ -150,6 +150,14 @@ def test_the_environment_chooses(monkeypatch, variable, expected):
     assert language() == expected
 
 
+def test_code_that_is_filled_into_chinese_stands_apart_from_it():
+    with messages.speaking("zh"):
+        value = "`grad_weight`（第 2 个返回值）"
+        said = text("causes.constant_factor_named.advice", ratio="2", name="n", value=value)
+    assert "请在 `grad_weight`（第 2 个" in said
+    assert "这里 `n` 正好" in said
+
+
 def test_a_language_that_nobody_wrote():
     with pytest.raises(ValueError, match="en and zh, not 'fr'"):
         set_language("fr")
