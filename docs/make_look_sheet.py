@@ -172,9 +172,14 @@ CELLS = {
 }  # fmt: skip
 TABBED = {"linear": TABS, "blocks": TABS[::3] + TABS[4:5], "large": TABS[:5], "odd": TABS[:5]}
 # views of which there is a second picture, with what is clicked before it and all folds open
-OPENED = {"linear-Jacobian": ".maps canvas", "linear-Graph": ".box.function", "blocks-Summary": "", "audit-": "", "tree-": "",
-          "model-": ""}  # fmt: skip
-PAGES = {"1280": (1280, 2400, 1), "480": (480, 2400, 1), "zoomed": (640, 1700, 2)}  # width, height, zoom
+OPENED = {
+    "linear-Jacobian": (".maps canvas", ".detail > div:last-child > .button"),
+    "linear-Graph": (".box.function",),
+    "blocks-Summary": (),
+    "audit-": (),
+    "model-": (),
+}
+PAGES = {"1280": (1280, 2400, 1), "480": (480, 2400, 1), "zoomed": (640, 2400, 2)}  # width, height, zoom
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark", "forced": "JupyterLab Light"}
 
 
@@ -192,9 +197,10 @@ def panels(page: Any, shots: Path, names: list[str], views: list[str]) -> Iterat
                 page.mouse.move(0, 0)
                 yield shot(shown, shots / f"{name}-{tab}.png")
                 if (clicked := OPENED.get(f"{name}-{tab}")) is not None:
-                    if clicked:
-                        shown.locator(clicked).first.click()
-                        page.wait_for_timeout(800)  # Python is asked
+                    for button in clicked:
+                        if shown.locator(button).count():  # else it is open since the theme before
+                            shown.locator(button).first.click()
+                            page.wait_for_timeout(800)  # Python is asked
                     folds = shown.locator("details:not([open])")
                     folds.evaluate_all("all => all.forEach(fold => { fold.open = fold.dataset.look = true; })")
                     page.mouse.move(0, 0)

@@ -74,7 +74,7 @@ export function scene(page, layout) {
         })
         .trim(),
     );
-    return [nameOf(box).replaceAll("\n", ", "), ...to].join("; ");
+    return [nameOf(box).replaceAll("\n", ", "), ...to].join(page.t("semicolon"));
   }
   function dressAll() {
     marked = null;

@@ -25,6 +25,7 @@ Question = Callable[[Mapping[str, Any]], Answer]
 # sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, structures, columns
 SHARED = (
     "views.colon",
+    "views.semicolon",
     *(f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel", "column")),
 )
 
