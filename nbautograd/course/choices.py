@@ -13,7 +13,7 @@ def digest(exercise: str, question: str, chosen: Any) -> str:
     """Return what an exercise's file says of the right choice: a hash, salted with the exercise and the question.
 
     The file travels with the notebook, so a reader would see the answer beside the hint. Whoever tries all choices
-    still finds it.
+    still finds it, and a slow hash would not change that: the check tells of each question whether it is right.
 
     Args:
         exercise: its name.

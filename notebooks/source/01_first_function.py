@@ -1693,7 +1693,7 @@ class Exp(Function):
 # |---|---|
 # | an operation has no useful derivative (rounding, a threshold) | you decide what its gradient shall be: notebook 06 |
 # | the computation leaves PyTorch (NumPy, SciPy, your own C++) | autograd sees nothing there: notebook 11 |
-# | several operations together need fewer saved tensors or a more stable derivative than one by one | you choose what is kept: notebooks 05 and 08 |
+# | several operations together need fewer saved tensors or a more stable derivative than one by one | you choose what is kept: notebooks 05 and 14 |
 #
 # | do not, if | instead |
 # |---|---|
@@ -1705,14 +1705,14 @@ class Exp(Function):
 #
 # **Next**: notebook 02, where the inputs are matrices.
 
-# %% [markdown] lang="zh" pair="when" of="bf41e72e"
+# %% [markdown] lang="zh" pair="when" of="5fb168a4"
 # ## 8. 什么时候该写 Function，什么时候不该
 #
 # | 适合写 | 原因 |
 # |---|---|
 # | 运算没有可用的导数（取整、阈值） | 梯度取什么由你规定：第 06 课 |
 # | 计算离开了 PyTorch（NumPy、SciPy、自己的 C++） | autograd 在那里什么也看不见：第 11 课 |
-# | 几个运算合在一起，要保存的张量更少，或导数更稳定 | 保存什么由你决定：第 05、08 课 |
+# | 几个运算合在一起，要保存的张量更少，或导数更稳定 | 保存什么由你决定：第 05、14 课 |
 #
 # | 不必写 | 换成 |
 # |---|---|

@@ -379,6 +379,24 @@ class LeakyClamp(Function):
         grad_x[outside] *= ctx.slope
         return grad_x, None, None, None
 
+# %% tags=["wrong"] exercise="leaky_clamp" expects="edge_raised"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad = grad_output.clone()
+        for row in range(x.shape[0]):
+            outside = (x[row] < ctx.lo) | (x[row] > ctx.hi)
+            grad[row] = torch.where(outside, ctx.slope * grad_output[row], grad_output[row])
+        return grad, None, None, None
+
 # %% tags=["wrong"] exercise="leaky_clamp" expects="kink_convention"
 class LeakyClamp(Function):
     @staticmethod
@@ -619,6 +637,17 @@ class RoundSTE(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output.clone(), None
+
+# %% tags=["wrong"] exercise="round_ste" expects="edge_raised"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        ctx.rows, ctx.columns = x.shape
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.reshape(ctx.rows, ctx.columns), None
 
 # %% tags=["wrong"] exercise="round_ste" expects="zero_gradient"
 class RoundSTE(Function):

@@ -614,9 +614,9 @@ class Correlate(Function):
 #
 # ### Exercise `numerical_backward`
 #
-# `box` is a function from a NumPy array to a NumPy array, and nobody knows what is in it. Write `Numerical.apply(box, x)`: forward calls it, backward takes central differences. At most $2n + 1$ calls for forward and backward together, and an error below one in a million.
+# `box` is a function from a NumPy array to a NumPy array, and nobody knows what is in it. Write `Numerical.apply(box, x)`: forward calls it, backward takes central differences. At most $2n + 1$ calls for forward and backward together, and an error below one in a million. The checks also try a matrix, and every second element of something longer.
 
-# %% [markdown] lang="zh" pair="question" of="46d96e8e"
+# %% [markdown] lang="zh" pair="question" of="914e7e9f"
 # ## 3. 那个没有回答的问题
 #
 # 有一篇博客用例子讲解自定义 Function，结尾留下一个问题：*要是我不知道导数，`backward` 能不能改用 `forward` 的差分？*
@@ -631,7 +631,7 @@ class Correlate(Function):
 #
 # ### 练习 `numerical_backward`
 #
-# `box` 是一个从 NumPy 数组到 NumPy 数组的函数，谁也不知道里面是什么。写出 `Numerical.apply(box, x)`：前向调用它，反向用中心差分。前向加反向最多调用 $2n + 1$ 次，误差小于百万分之一。
+# `box` 是一个从 NumPy 数组到 NumPy 数组的函数，谁也不知道里面是什么。写出 `Numerical.apply(box, x)`：前向调用它，反向用中心差分。前向加反向最多调用 $2n + 1$ 次，误差小于百万分之一。检查还会用到一个矩阵，以及从更长的信号里隔一个取一个的输入。
 
 # %% exercise="numerical_backward"
 # %%exercise numerical_backward
@@ -677,6 +677,27 @@ class Numerical(Function):
         columns = [(ctx.box(up) - ctx.box(down)) / (2 * h) for up, down in moved]
         grads = [float((grad_output.numpy() * column).sum()) for column in columns]
         return None, torch.tensor(grads, dtype=x.dtype).reshape(x.shape)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="edge_gradient"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-5
+        for n in range(len(x)):
+            step = np.zeros(x.shape)
+            step[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
 
 # %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):

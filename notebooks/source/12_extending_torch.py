@@ -50,6 +50,7 @@ import importlib.util
 if importlib.util.find_spec("nbautograd") is None:
     get_ipython().run_line_magic("pip", "install -q nbautograd")
 
+import matplotlib.pyplot as plt
 import torch
 
 import nbautograd
@@ -1371,6 +1372,33 @@ class UnitTensor(torch.Tensor):
             for one in found:
                 result.unit = one
         return result
+
+# %% [markdown] lang="en" pair="units-seen"
+# A stone thrown upwards, its height measured with noise, smoothed by a moving mean, every tenth value kept. Nobody writes the unit down a second time.
+#
+# **Predict** what the axis says, and where the word comes from.
+
+# %% [markdown] lang="zh" pair="units-seen" of="fe711838"
+# 向上抛出一块石头，测得的高度带着噪声；先做滑动平均，再每十个取一个。单位没有人再写第二遍。
+#
+# **先猜一猜**：纵轴上写着什么？那个字是从哪里来的？
+
+# %%
+seconds = torch.linspace(0, 4, 200)
+noise = torch.randn(200, generator=torch.Generator().manual_seed(0))
+height = UnitTensor(20 * seconds - 4.9 * seconds**2 + noise, "m")
+smooth = height.unfold(0, 15, 1).mean(1)
+kept = smooth[::10]
+
+plt.figure(figsize=(6, 2.6), layout="constrained")
+plt.plot(seconds, height.as_subclass(torch.Tensor), ".", markersize=3, color="silver", label="measured")
+plt.plot(seconds[7:-7], smooth.as_subclass(torch.Tensor), label="smoothed")
+plt.plot(seconds[7:-7:10], kept.as_subclass(torch.Tensor), "o", label="kept")
+plt.xlabel("time in s")
+plt.ylabel(f"height in {kept.unit}")
+plt.legend()
+plt.show()
+print("units:", height.unit, smooth.unit, kept.unit)
 
 # %% [markdown] lang="en" pair="end"
 # ## 4. Which door?

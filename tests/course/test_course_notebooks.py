@@ -28,11 +28,17 @@ LANGUAGES = ("en", "zh")
 SECONDS = 90
 # What the text beside a cell says of its output: a line of the cell, and what it must print.
 CLAIMS = {
-    "01_first_function": (("class Forgetful", r"\+=  loss 10\.\d+ -> 0\.000\s+=  loss 10\.\d+ -> [1-9]"),),
+    "01_first_function": (
+        ("nbautograd.backward(w5)", r"w1 .* 5\.078"),
+        ("class Forgetful", r"\+=  loss 10\.\d+ -> 0\.000\s+=  loss 10\.\d+ -> [1-9]"),
+    ),
     "02_vector_jacobian_products": (
         ("PrintingLinear.apply(A, B)", r"grad_weight= tensor\(\[\[2., 2., 2.\],\s+\[4., 4., 4.\]\]"),
         ("PrintingLinear.apply(A, B)", r"grad_bias= None"),
         ("class Another", r"g Wᵀ: loss 0\.93\d -> 0\.0\d+\s+g B, random: loss 0\.93\d -> 0\.0"),
+        ("class Deaf", r"\[True, True\]"),
+        ("%gradcheck Deaf", r"✗"),
+        ("class LostTranspose", r"≠"),
         ("(LinearFunction, Another)", r"LinearFunction right\s+Another wrong"),
     ),
     "03_checking_gradients": (
@@ -45,7 +51,10 @@ CLAIMS = {
     "04_ctx_contract": (
         ("TwoCopies.apply(x, fixed", r"is 2 times the right one in every entry|每个元素都是正确值的 2 倍"),
         ("LinearFunction.apply(x, w), linear(x, w)", r"the same without a bias: True"),
+        ("class Square", r"tensor\(8\.,"),
+        ("%autograd_calls Twice", r"grad_double f64 3×4[,，] ?grad_triple f64 3×4"),
         ("descend(KillHead.apply)", r"to the last digit: True"),
+        ("class TwoCopies", r"✗[^\n]*12/144"),
     ),
     "05_reductions_and_normalisation": (
         ("reductions.items()", r"logsumexp \[0\.09, 0\.39, 0\.18, 0\.02, 0\.32\] together 1\.0"),
@@ -53,10 +62,29 @@ CLAIMS = {
         ("def first_path_alone", r"all three paths: loss \S+ -> 0\.00\d+\s+one path: loss \S+ -> 0\.0"),
         ("nbautograd.gradcheck(normalise", r"right\s+wrong"),
     ),
+    "06_kinks_and_surrogates": (
+        ("def four(x)", r"0  0\.0 ≠ 0\.5\s+1 +0\.0\s+2  1\.0 ≠ 0\.5\s+3 +0\.5"),
+        ("%gradcheck torch.relu(origin)", r"∠"),
+        ("class HonestRound", r"✓[^\n]*0/9"),
+    ),
+    "07_in_place_and_saved_tensors": (
+        ("%autograd_graph chain", r"ExpBackward0 .*24 B\nSinBackward0 .*24 B\nMulBackward0 .* 8 B"),
+        ("z = y**2\ny += 1", r"modified by an inplace operation.* is at version 1; expected version 0"),
+        ("UnmarkedExp.apply(h)", r"UnmarkedExpBackward \(y\).*\nMulBackward0 \(h\)"),
+        ("Greedy.apply(w, 3.0)", r"\nw +1 +6\.0"),
+        ("class LeakyTanh", r"✓[^\n]*0/9[\s\S]*`ctx\.y`[\s\S]*`ctx\.save_for_backward`"),
+        ("row.mul_(10)", r"is a view and is being modified inplace.* would override the custom backward"),
+    ),
     "08_double_backward": (
         ("cubes_then_squares(HonestCube.apply)", r"right:  tensor\(\[ 2.4000, -9.6000, 14.4000\]"),
         ("cubes_then_squares(HonestCube.apply)", r"silent: tensor\(\[ 0.6000, -2.4000,  3.6000\]"),
         ("cubes_then_squares(HonestCube.apply)", r"loud:   trying to differentiate twice"),
+    ),
+    "09_forward_mode_vmap_func": (
+        ("class SlippedSquare", r"jvp[\s\S]*33 ?%[\s\S]*✓[^\n]*0/9"),
+        ("grad(lambda weight", r"must override the setup_context staticmethod"),
+        ("class Peek", r"Size\(\[5, 2\]\)[\s\S]*'in_dims': \(None, 1\), 'A': \(2, 3\), 'x': \(3, 5\), 'batch': 5"),
+        ("(x**3).sum()", r"0  1\.8   0\.0 +0\.0\n +1  0\.0  -7\.2 +0\.0"),
     ),
     "10_modules_and_old_code": (
         ("OldTranspose(0, 2)", r"Legacy autograd function with non-static forward method is deprecated\ntoday: True"),
@@ -73,6 +101,7 @@ CLAIMS = {
         ("class Guest", r"0\.4\nTypeError"),
         ("class Eager", r"RecursionError"),
         ("class Forgetful", r"Forgetful no unit\nForgetful no unit\nForgetful no unit"),
+        ("kept = smooth", r"units: m m m"),
     ),
     "16_below_autograd": (
         ("class Peek", r"mul\.Tensor[\s\S]*sum[\s\S]*ones_like[\s\S]*expand[\s\S]*mul\.Tensor[\s\S]*add"),
@@ -216,6 +245,12 @@ def said(cell):
     return text
 
 
+def drawn(cell):
+    """Return True if a cell plots (agg shows nothing), or one of our pictures is among what it put out."""
+    pages = [output.get("data", {}).get("text/html", "") for output in cell.get("outputs", [])]
+    return "plt." in cell.source or any("<svg" in page or "<img" in page for page in pages)
+
+
 def exercise_of(cell):
     return cell.get("metadata", {}).get("nbautograd", {}).get("exercise")
 
@@ -230,9 +265,12 @@ def test_with_the_reference_answers(path, lang):
     assert [errors(cell) for cell in cells if errors(cell) and cell not in meant] == []
     assert {exercise_of(c): said(c).splitlines()[-2:] for c in cells if exercise_of(c) and "✓ `" not in said(c)} == {}
     assert "✓" in said(cells[-1])
+    assert any(map(drawn, cells)), "a notebook has a picture"
     claims = CLAIMS.get(path.stem, ())
     assert [
-        line for line, pattern in claims if not any(re.search(pattern, said(c)) for c in cells if line in c.source)
+        line
+        for line, pattern in claims
+        if not any(re.search(pattern, "\n".join([said(c), *errors(c)])) for c in cells if line in c.source)
     ] == []
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.shapes import elementwise
 
 SHAPE = (3, 4)
 
@@ -254,13 +255,14 @@ EXERCISES = (
         notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
     Exercise(
-        "leaky_clamp", "LeakyClamp", "value gradient linear arity shapes unchanged kinks",
+        "leaky_clamp", "LeakyClamp", "value gradient linear arity shapes unchanged kinks edges",
         formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
+        edges=elementwise(-1.0, 1.0, 0.1),
         notes={"kink_convention": ENDS},
     ),
     Exercise(
-        "round_ste", "RoundSTE", "value unchanged gradient linear arity shapes",
-        formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs,
+        "round_ste", "RoundSTE", "value unchanged gradient linear arity shapes edges",
+        formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs, edges=elementwise(4),
     ),
     Exercise(
         "spike", "Spike", "value unchanged gradient linear arity shapes repeatable dtypes custom",

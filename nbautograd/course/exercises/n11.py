@@ -232,9 +232,10 @@ EXERCISES = (
     Exercise(
         "numerical_backward",
         "Numerical",
-        "value gradient linear cost unchanged own_function",
+        "value gradient linear cost unchanged own_function edges",
         _opened,
         lambda draw: (_BlackBox(), draw.normal(6)),
+        lambda draw: ((_BlackBox(), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
         forward_calls=_calls,
         tolerance=1e-6,
     ),
