@@ -408,3 +408,84 @@ def test_what_a_change_in_place_spoils_gets_no_cause_beside_it() -> None:
     assert [f.message_id for f in bugs] == ["causes.mutates_grad_output", "checking.wrong_unclassified"]
     assert bugs[0].fix is not None
     assert "g.mul(x > 0)" in bugs[0].fix.source
+
+
+class Swish(Function):
+    """A factor is missing inside one of two terms."""
+
+    @staticmethod
+    def forward(ctx, x):
+        s = torch.sigmoid(x)
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * (s + x * s)
+
+
+class Gate(Function):
+    """A factor is missing from what a later value is computed from."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        t = torch.tanh(x)
+        ctx.save_for_backward(x, t, w)
+        return t * w.sigmoid() + x
+
+    @staticmethod
+    def backward(ctx, g):
+        _, t, w = ctx.saved_tensors
+        o = w.sigmoid()
+        do = g * t
+        return g * (1 + o * (1 - t * t)), do * o
+
+
+class Bent(Gate):
+    """A tanh's derivative is missing inside a term."""
+
+    @staticmethod
+    def backward(ctx, g):
+        _, t, w = ctx.saved_tensors
+        o = w.sigmoid()
+        return g + g * o, g * t * o * (1 - o)
+
+
+@pytest.mark.parametrize(
+    ("cls", "inputs", "part"),
+    [
+        (Swish, (draw(6),), "x * s * (1 - s)"),
+        (Gate, (draw(6), draw(6, seed=1)), "* (1 - o)"),
+        (Bent, (draw(6), draw(6, seed=1)), "g * o * (1 - t ** 2)"),
+    ],
+)
+def test_what_is_left_of_a_sigmoid_or_tanh_is_multiplied_in(cls, inputs, part) -> None:
+    fix = fix_of(cls, inputs)
+    assert fix is not None
+    assert part in fix.source
+
+
+def _series(x, cut):
+    return torch.where(x.abs() < cut, -x / 6, (x * x.cos() - x.sin()) / (x * x))
+
+
+class Sinc(Function):
+    """The series near zero is wrong; where it begins is not, and another place there would only hide it."""
+
+    @staticmethod
+    def forward(ctx, x, cut):
+        ctx.save_for_backward(x)
+        ctx.cut = cut
+        return x.sin() / x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * _series(x, ctx.cut), None
+
+
+def test_where_a_branch_begins_is_not_moved_to_leave_it_empty() -> None:
+    x = torch.tensor([0.001, 0.5, -0.0015, 1.0, -2.0], dtype=torch.float64, requires_grad=True)
+    fix = fix_of(Sinc, (x, 2e-3))
+    assert fix is None or "ctx.cut **" not in fix.source

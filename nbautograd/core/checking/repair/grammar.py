@@ -286,19 +286,28 @@ def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield from (
             Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.beside(summand) if n != c.source(summand)
         )
+        yield from (Edit(summand, f"{c.product(summand)} * {left}", 1.9) for left in _complements(c, summand))
         if isinstance(summand, ast.Name):
             yield Edit(summand, "1", 1.3)
+
+
+def _complements(c: Context, node: ast.expr) -> list[str]:
+    """The factors beside a sigmoid in its derivative, where it is in the product, and in that of a tanh."""
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    beside = [name for name in c.beside(node) if name in c.tensors]
+    return [*(f"(1 - {name})" for name in beside if name in read), *(f"(1 - {name} ** 2)" for name in beside)]
 
 
 @kind("factor that is a function of a name", "value")
 def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
+    yield from (Edit(root, f"{left} * {factor}", 2.15) for factor in _complements(c, root))
     for name in (n for n in c.beside(root) if n in c.tensors):
         for constant in c.hints.constants:
             for mask in (f"({name}.abs() < {constant!r})", f"({name} < {constant!r})", f"({name} > {constant!r})"):
                 yield Edit(root, f"{left} * {mask}", 2.7)
         for mask in (f"({name} > 0)", f"({name} < 0)", f"{name}.sign()", f"(1 - {name})", f"(1 + {name})",
-                     f"(1 - {name} * {name})", f"{name} * (1 - {name})", f"{name}.cos()", f"{name}.exp()",
+                     f"{name} * (1 - {name})", f"{name}.cos()", f"{name}.exp()",
                      f"{name} ** 2", f"2 * {name}", f"{name} ** 0.5"):  # fmt: skip
             yield Edit(root, f"{left} * {mask}", 3.0)
 
@@ -349,9 +358,17 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 
 def _thresholds(tree: ast.AST) -> frozenset[int]:
-    """Ids of the numbers that something is compared with."""
-    compared = (n for n in ast.walk(tree) if isinstance(n, ast.Compare))
-    return frozenset(id(inner) for n in compared for side in n.comparators for inner in ast.walk(side))
+    """Ids of what something is compared with, or may be in a function that is called by its name."""
+    compared = (side for n in ast.walk(tree) if isinstance(n, ast.Compare) for side in n.comparators)
+    calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+    handed = (a for call in calls for a in call.args if isinstance(a, ast.Attribute))
+    return frozenset(id(inner) for side in (*compared, *handed) for inner in ast.walk(side))
+
+
+def _bounds(c: Context, node: ast.expr) -> bool:
+    """Return True for a number of which any other between the same values would do as well."""
+    value = c.of.get(id(node))
+    return value is not None and value.number is not None and id(node) in _thresholds(c.script.tree)
 
 
 @kind("subscripts of an einsum", "part")
@@ -646,7 +663,7 @@ def _conjugated(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("square", "part")
 def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
+    if _valued(c, node) and not _bounds(c, node):
         yield Edit(node, f"({c.tight(node)} ** 2)", 2.2)
 
 
@@ -696,7 +713,7 @@ def _centred(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("factor inside", "part")
 def _factor_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
+    if _valued(c, node) and not _bounds(c, node):
         yield from (Edit(node, f"({c.product(node)} * {constant!r})", 2.9) for constant in c.hints.constants)
         yield from (Edit(node, f"({c.product(node)} * {name})", 2.6) for name in c.numbers_on_ctx)
 
