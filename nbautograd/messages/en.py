@@ -80,6 +80,8 @@ SENTENCES: dict[str, str] = {
     "causes.needed_value": "Here `{element}` is {value} and has to be {right}. ",
     "causes.wrong_variable_solved.what": "The gradient of `{input}` goes wrong {begins}.",
     "causes.wrong_variable_solved.advice": "{known}With other values of `{name}`, and nothing else changed, the gradient is right; so it is at other inputs. {flipped}Go over `{statement}` again{back}.",
+    "causes.wrong_variable_whole.what": "The gradient of `{input}` goes wrong {begins}.",
+    "causes.wrong_variable_whole.advice": "{known}Go over `{statement}` again.",
     "causes.wrong_variable_value.what": "The gradient of `{input}` goes wrong {begins}.",
     "causes.wrong_variable_value.advice": "{known}With what `{expression}` is in forward{made_in} in place of `{name}` it is right, at other inputs too: compare `{statement}` with forward{back}.",
     "causes.wrong_saved.what": "The gradient of `{input}` goes wrong with what backward takes from ctx as `{name}`.",

@@ -80,6 +80,8 @@ SENTENCES: dict[str, str] = {
     "causes.needed_value": "这里 `{element}` 是 {value}，应当是 {right}。",
     "causes.wrong_variable_solved.what": "`{input}` 的梯度{begins}出错。",
     "causes.wrong_variable_solved.advice": "{known}只改变 `{name}` 的值，其余不变，梯度就是对的；换别的输入也一样。{flipped}请重新检查 `{statement}`{back}。",
+    "causes.wrong_variable_whole.what": "`{input}` 的梯度{begins}出错。",
+    "causes.wrong_variable_whole.advice": "{known}请重新检查 `{statement}`。",
     "causes.wrong_variable_value.what": "`{input}` 的梯度{begins}出错。",
     "causes.wrong_variable_value.advice": "{known}把 `{name}` 换成 forward 中 `{expression}`{made_in} 的值，结果就是对的，换别的输入也一样：请把 `{statement}`{back}与 forward 对照。",
     "causes.wrong_saved.what": "`{input}` 的梯度错在 backward 从 ctx 取出的 `{name}` 上。",

@@ -414,6 +414,59 @@ def test_names_that_agree_are_named_and_no_others() -> None:
     assert found.right == ("gp", "p")
 
 
+class Scan(Function):
+    """The decay's gradient uses the states after the steps, and is scaled by a number that is as in forward."""
+
+    @staticmethod
+    def forward(ctx, a, b, scale):
+        states = [torch.zeros_like(b[:, 0])]
+        for t in range(a.shape[1]):
+            states.append(a[:, t] * states[-1] + b[:, t])
+        h = torch.stack(states, 1)
+        half = scale / 2
+        ctx.save_for_backward(a, h)
+        ctx.scale = scale
+        return h[:, 1:] * half
+
+    @staticmethod
+    def backward(ctx, g):
+        a, h = ctx.saved_tensors
+        half = ctx.scale / 2
+        carry = torch.zeros_like(h[:, 0])
+        gb = torch.empty_like(a)
+        for t in range(a.shape[1] - 1, -1, -1):
+            carry = carry + g[:, t]
+            gb[:, t] = carry
+            carry = carry * a[:, t]
+        gb = gb * half
+        ga = gb * h[:, 1:]
+        return ga, gb, None
+
+
+def test_a_line_that_uses_nothing_but_what_is_right_is_to_blame_itself() -> None:
+    found, line = first(Scan, draw(2, 4), draw(2, 4, seed=1), 3.0)
+    assert line == "ga = gb * h[:, 1:]"
+    assert found.message_id == "causes.wrong_variable_whole"
+    assert "Go over `ga = gb * h[:, 1:]` again." in found.message
+
+
+def test_a_number_is_right_where_forward_calls_it_so() -> None:
+    class Late(Scan):
+        @staticmethod
+        def backward(ctx, g):
+            gb = Scan.backward(ctx, g)[1]
+            _, h = ctx.saved_tensors
+            half = ctx.scale / 2
+            other = ctx.scale / 4
+            ga = gb * h[:, 1:] * half / other / 2
+            return ga, gb, None
+
+    found = variable(Late, draw(2, 4), draw(2, 4, seed=1), 3.0)
+    assert found is not None
+    assert "half" in found.right
+    assert "other" in (found.unknown or ())
+
+
 class Weighed(Function):
     """One number comes out, and elements of a mask that weigh enough make it up, whatever is wrong."""
 

@@ -135,7 +135,9 @@ class WrongVariable:
     @property
     def message(self) -> str:
         """The sentence that says what belongs in the variable's place."""
-        return "wrong_saved" if self.site.from_ctx or self.kind == "taken" else f"wrong_variable_{self.kind}"
+        if self.site.from_ctx or self.kind == "taken":
+            return "wrong_saved"
+        return "wrong_variable_whole" if self.whole else f"wrong_variable_{self.kind}"
 
     def before(self, line: int) -> Phrase | None:
         """Say what of that which the line uses is as autograd of forward has it."""
@@ -152,7 +154,9 @@ class WrongVariable:
     def params(self, line: int) -> dict[str, Any]:
         """Return what that sentence speaks of."""
         known = self.before(line) or ""
-        begins = Phrase("causes.begins_in" if self.alone else "causes.begins_by", name=self.site.name, at=line)
+        begins = Phrase(
+            "causes.begins_in" if self.alone else "causes.begins_by", name=rules.short(self.site.name), at=line
+        )
         made_in: Phrase | str = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
         said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in, "begins": begins}
         if self.kind == "derivative":
@@ -345,12 +349,15 @@ class _Bench:
                 found = found or (self._number(places, number) if kind == "number" else None)
             if number >= own:
                 right.discard(site.name)
-                agrees = found is None and (named or not site.from_ctx) and self._agrees(places, number, same)
+                agrees = found is None and (named or not site.from_ctx or kind == "number")
+                agrees = agrees and self._agrees(places, number, same)
                 right |= {site.name} if agrees else set()
             if found is not None and number >= own:
                 parts = any(s.name == site.name and not s.assigned for s in self.sites)
                 found = (
-                    replace(found, parts=parts) if site.from_ctx else self._traced(replace(found, parts=parts), right)
+                    replace(found, parts=parts)
+                    if site.from_ctx
+                    else self._traced(places, replace(found, parts=parts), right)
                 )
             called_so = found is not None and found.expression == _without_prefix(site.name)
             if found is not None and (not same or site.from_ctx or not site.assigned or called_so):
@@ -358,17 +365,24 @@ class _Bench:
             earlier = earlier or found  # right as something: what makes another thing of it later may be wrong as well
         return earlier
 
-    def _traced(self, found: WrongVariable, right: set[str]) -> WrongVariable:
+    def _traced(self, places: Sequence[_Place], found: WrongVariable, right: set[str]) -> WrongVariable:
         """Say which names of its statement are as forward has them, and of which that is not known."""
         used = found.site.reads - self._modules() - {HELD}
         seen = used & right - set(self.arguments)
+        on_ctx = {name.removeprefix("ctx."): name for name in re.findall(r"\bctx\.\w+", found.site.text)}
+        kept = {a for a in on_ctx if all(p.named_so(a, getattr(p.node, a, None)) for p in places)}
+        seen |= {on_ctx[a] for a in kept}
+        used -= {"ctx"} if kept == set(on_ctx) else set()
         return replace(found, unknown=tuple(sorted(used - right)), right=tuple(sorted(seen)))
 
     def _agrees(self, places: Sequence[_Place], number: int, same: Sequence[Key]) -> bool:
         """Return True for a variable that is the same value or gradient of forward at each place.
 
-        What comes out as grad_output went in says nothing of what else it is computed from.
+        What comes out as grad_output went in says nothing of what else it is computed from. A number is right where
+        forward calls the same one so.
         """
+        if not isinstance(places[0].seen(number), Tensor):
+            return all(p.named_so(self.sites[number].name, p.seen(number)) for p in places)
         copied = any(places[0].equals(number, v) for v in places[0].v)
         if copied and not self.sites[number].reads <= {*self.arguments, *self._modules(), HELD}:
             return False
@@ -426,7 +440,7 @@ class _Bench:
             was, should_be = numbers_there
             element = f"{site.name}[{index}]" if index else site.name
             example = Phrase("causes.needed_value", element=element, value=was, right=should_be)
-        found = self._traced(WrongVariable(site, "solved", "", None, False, flipped=example), right)
+        found = self._traced(places, WrongVariable(site, "solved", "", None, False, flipped=example), right)
         return replace(found, unknown=tuple(n for n in found.unknown or () if n != site.name))
 
     def _number(self, places: Sequence[_Place], number: int) -> WrongVariable | None:
@@ -506,6 +520,7 @@ class _Place:
         if found is None or self.node is None:
             return
         leaves, outputs = self.forward = found
+        self.known = bench.seen
         known = {k: t for k, t in bench.seen.items() if isinstance(t, Tensor)}
         values = {-1 - i: x for i, x in enumerate(leaves) if isinstance(x, Tensor)} | known
         asked = {k: t for k, t in values.items() if t.requires_grad}
@@ -552,11 +567,23 @@ class _Place:
 
     def equals(self, number: int, other: Tensor | None) -> bool:
         """Return True if a variable has the elements of a tensor."""
-        value = next((value for k, value, _ in self.values if k == number), None)
+        value = self.seen(number)
         if not isinstance(value, Tensor) or other is None:
             return False
         laid = _laid_out(other, value)
         return laid is not None and _equal(value, laid, self.rel)
+
+    def seen(self, number: int) -> Any:
+        """Return a variable, or a condition, as it came."""
+        return next((value for k, value, _ in self.values if k == number), None)
+
+    def named_so(self, name: str, value: Any) -> bool:
+        """Return True for a number that forward calls so, or is given under this name."""
+        own = (x for k, x in self.known.items() if self.bench.labels[k][0] == name)
+        given = (
+            x for label, x in zip(self.bench.problem.input_names, self.outputs.inputs, strict=False) if label == name
+        )
+        return isinstance(value, (int, float)) and any(type(x) is type(value) and x == value for x in (*own, *given))
 
     @cached_property
     def sizes(self) -> dict[tuple[Key, int | None], int]:

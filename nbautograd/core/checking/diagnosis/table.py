@@ -243,6 +243,10 @@ def _finding(
         vague = plain or message in ("small_systematic", "row_factor") or (via.condition and message in ENTRIES)
         if vague and not via.whole:
             message, said = via.message, via.params(via.line(problem))
+        elif (
+            message in ("wrong_derivative", "wrong_unclassified") and via.alone and not via.parts and not via.site.loop
+        ):
+            message, said = via.message, via.params(via.site.line)
     elif via is not None:
         line = via.line or line
     if plain and message == cause.message:
