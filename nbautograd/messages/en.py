@@ -150,7 +150,7 @@ SENTENCES: dict[str, str] = {
     "causes.other_elements.advice": "Check the index, or the dimension of a sum, in {value}.",
     # which entries
     "causes.localized.what": "The gradient of `{input}` is right except in {wrong} of {entries} entries, such as the one for `{input}{where}`.",
-    "causes.localized.advice": "Look for an index or an edge that {value} treats specially.",
+    "causes.localized.advice": "See what is special there, such as an edge, an index or where a branch begins, in {value}.",
     "causes.inverted_mask.what": "The gradient of `{input}` is nonzero exactly where it should be zero, and zero where it should not be: the mask is inverted.",
     "causes.inverted_mask.advice": "Flip the comparison in {value}.",
     "causes.missing_coupling.what": "Elements of `{output}` depend on elements of `{input}` at other positions, but your gradient connects only elements at the same position.",

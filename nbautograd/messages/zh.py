@@ -150,7 +150,7 @@ SENTENCES: dict[str, str] = {
     "causes.other_elements.advice": "请检查{value}里的索引，或求和的维度。",
     # which entries
     "causes.localized.what": "`{input}` 的梯度在 {entries} 个元素中只有 {wrong} 个不对，例如 `{input}{where}` 对应的那个。",
-    "causes.localized.advice": "请检查{value}里对某个下标或边缘的特殊处理。",
+    "causes.localized.advice": "请看{value}里那里有什么特殊：边缘、下标，或某个分支的起点。",
     "causes.inverted_mask.what": "`{input}` 的梯度恰好在该为零的地方不为零，在不该为零的地方为零：掩码反了。",
     "causes.inverted_mask.advice": "请把{value}里的比较反过来。",
     "causes.missing_coupling.what": "`{output}` 的元素依赖 `{input}` 中其他位置的元素，而你的梯度只联系了相同位置的元素。",

@@ -332,6 +332,26 @@ def test_a_variable_of_which_other_values_mend_more_elements_than_it_has() -> No
     assert line == "mean = (g * there).sum(1, keepdim=True) / there.shape[1]"
 
 
+class Weights(Function):
+    """Only the sum of the weights of backward matters, which is wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        weights = torch.ones(2, dtype=g.dtype)
+        weights[1] = 0.5
+        return g * weights.sum()
+
+
+def test_no_value_is_said_to_be_needed_where_others_would_do() -> None:
+    found = variable(Weights, draw(4, 3))
+    assert found is not None
+    assert (found.kind, found.site.name, found.flipped) == ("solved", "weights", "")
+
+
 class Scaled(Function):
     """What backward begins with is right as the gradient of the output, and not as what its name says."""
 

@@ -432,6 +432,7 @@ class _Bench:
         if (
             value is not None
             and needed is not None
+            and solved[0] in first.only
             and any(k == solved[0] and kind == "value" for k, _, kind in first.values)
         ):
             at = int((needed - value).abs().argmax())
@@ -507,11 +508,12 @@ class _Place:
     Attributes:
         wrong: True where autograd of the forward is right, and backward gives something else.
         rel: relative difference up to which two gradients are the same.
+        only: the variables of which no other values than those found mend it.
     """
 
     def __init__(self, bench: _Bench, inputs: tuple[Any, ...]) -> None:
         self.bench, problem = bench, bench.problem
-        self.outputs, self.wrong = problem.call(inputs), False
+        self.outputs, self.wrong, self.only = problem.call(inputs), False, set[int]()
         self.node = own_node(problem, self.outputs)
         self.v = cotangents(problem, self.outputs, problem.seed + 95)
         bench.seen = {}
@@ -661,6 +663,7 @@ class _Place:
         alive = matrix != 0
         if int(alive.any(1).sum()) - int(alive.any(0).sum()) < SPARE or not bool(matrix.isfinite().all()):
             return None  # some values always fit
+        self.only |= {number} if int(torch.linalg.matrix_rank(matrix)) == int(alive.any(0).sum()) else set()
         step = torch.linalg.lstsq(matrix, (self._flat(self.right, wrong) - base)[:, None], driver="gelsd").solution
         needed = value + step[:, 0].reshape(value.shape).to(value.dtype)
         free = any(k == number and kind == "value" for k, _, kind in self.values)  # of what arrives
