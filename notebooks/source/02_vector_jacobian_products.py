@@ -12,7 +12,7 @@
 #     course: "02"
 #     title_en: Vector-Jacobian products and the linear layer
 #     title_zh: 向量-雅可比积与线性层
-#     minutes: 50
+#     minutes: 80
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -29,9 +29,9 @@
 # - name two tests that a wrong backward passes by luck: square matrices, and an upstream gradient of ones;
 # - train a network whose only layers are yours.
 #
-# **You need** notebook 01. **Time**: about 50 minutes. Wherever it says **Predict**, decide before you run the cell.
+# **You need** notebook 01. **Time**: about 80 minutes. Wherever it says **Predict**, decide before you run the cell.
 
-# %% [markdown] lang="zh" pair="intro" of="89d5b8bb"
+# %% [markdown] lang="zh" pair="intro" of="9dbe3795"
 # # 02 · 向量-雅可比积与线性层
 #
 # `backward` 从来见不到雅可比矩阵。到它手里的只有一个张量 `grad_output`；它算出这个张量与雅可比矩阵的乘积，再交给上一级——矩阵本身却不必造出来。这一课讲的就是这个乘积，以及几乎每个网络都离不开的线性层。
@@ -45,7 +45,7 @@
 # - 指出两种会让错误的 backward 侥幸过关的测试：方阵，以及全为 1 的上游梯度；
 # - 训练一个网络，它的层全是你自己写的。
 #
-# **预备知识**：01。**用时**：约 50 分钟。看到**先猜一猜**，请先拿定主意再运行单元格。
+# **预备知识**：01。**用时**：约 80 分钟。看到**先猜一猜**，请先拿定主意再运行单元格。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

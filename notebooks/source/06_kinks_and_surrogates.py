@@ -12,7 +12,7 @@
 #     course: "06"
 #     title_en: Kinks and surrogates
 #     title_zh: 折点与替代梯度
-#     minutes: 45
+#     minutes: 50
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - read the verdict *cannot tell*, and know what it does not say;
 # - find kinks from one-sided differences.
 #
-# **You need** notebooks 01 to 03: a Function, a vector–Jacobian product, a gradient check. **Time**: about 45 minutes.
+# **You need** notebooks 01 to 03: a Function, a vector–Jacobian product, a gradient check. **Time**: about 50 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="86895305"
+# %% [markdown] lang="zh" pair="intro" of="3e574b29"
 # # 06 · 折点与替代梯度
 #
 # 有的函数在某处拐个弯，留下一个折点；有的干脆跳变。训练却照样进行——因为有人规定了 `backward` 在那里该返回什么。这一课，做规定的人就是你。
@@ -43,7 +43,7 @@
 # - 读懂“无法判断”这个结论，知道它没有说什么；
 # - 用单侧差分找出折点。
 #
-# **预备知识**：01 到 03（Function、向量-雅可比积、梯度检查）。**用时**：约 45 分钟。
+# **预备知识**：01 到 03（Function、向量-雅可比积、梯度检查）。**用时**：约 50 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

@@ -12,7 +12,7 @@
 #     course: "07"
 #     title_en: In-place operations and saved tensors
 #     title_zh: 原地操作与保存的张量
-#     minutes: 45
+#     minutes: 60
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - leave `grad_output` alone, and explain whom it hurts if you do not;
 # - spot a Function that never lets go of its memory, and one that returns a view.
 #
-# **You need** notebooks 01 to 04. **Time**: about 45 minutes.
+# **You need** notebooks 01 to 04. **Time**: about 60 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="957b1c37"
+# %% [markdown] lang="zh" pair="intro" of="7e9e848a"
 # # 07 · 原地操作与保存的张量
 #
 # `backward` 在 `forward` 之后很久才运行，用的是中间保存下来的张量。如果这期间有人改写了它们，梯度就错了。PyTorch 靠一个朴素的计数器来防范。这一课就来看：这个计数器看得见什么，又看不见什么。
@@ -43,7 +43,7 @@
 # - 不去动 `grad_output`，并说清动了它会伤到谁；
 # - 认出一直不释放内存的 Function，以及返回视图的 Function。
 #
-# **预备知识**：01 到 04。**用时**：约 45 分钟。
+# **预备知识**：01 到 04。**用时**：约 60 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

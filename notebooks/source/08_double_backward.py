@@ -12,7 +12,7 @@
 #     course: "08"
 #     title_en: Double backward
 #     title_zh: 二次反向传播
-#     minutes: 45
+#     minutes: 55
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - decide when `@once_differentiable` is the honest answer;
 # - differentiate twice through code that PyTorch does not know.
 #
-# **You need** notebooks 01 to 04. **Time**: about 45 minutes.
+# **You need** notebooks 01 to 04. **Time**: about 55 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="ece89d99"
+# %% [markdown] lang="zh" pair="intro" of="e7e21549"
 # # 08 · 二次反向传播
 #
 # 梯度也是输入的函数，和别的函数没有两样，所以梯度也有梯度。黑塞矩阵、梯度惩罚、元学习、物理信息神经网络都要用到它。你的 `backward` 可能一行不多写就能支持它，也可能一声不响地把它毁掉。
@@ -43,7 +43,7 @@
 # - 判断什么时候写 `@once_differentiable` 才是诚实的做法；
 # - 对 PyTorch 不认识的代码求二阶导数。
 #
-# **预备知识**：01 到 04。**用时**：约 45 分钟。
+# **预备知识**：01 到 04。**用时**：约 55 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

@@ -12,7 +12,7 @@
 #     course: "10"
 #     title_en: Modules and old code
 #     title_zh: 模块与旧代码
-#     minutes: 45
+#     minutes: 60
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - find the slips in an old module, some of which never were right;
 # - look at an error and name the API that died.
 #
-# **You need** notebooks 01 and 02. **Time**: about 45 minutes.
+# **You need** notebooks 01 and 02. **Time**: about 60 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="008c87bd"
+# %% [markdown] lang="zh" pair="intro" of="9ab4c267"
 # # 10 · 模块与旧代码
 #
 # Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。两件事归根到底都是：弄清什么东西归谁管。
@@ -43,7 +43,7 @@
 # - 找出旧模块里的毛病，其中有的从来就没对过；
 # - 看到报错，就能说出是哪个 API 不在了。
 #
-# **预备知识**：01、02。**用时**：约 45 分钟。
+# **预备知识**：01、02。**用时**：约 60 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

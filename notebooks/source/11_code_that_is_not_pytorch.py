@@ -12,7 +12,7 @@
 #     course: "11"
 #     title_en: Code that is not PyTorch
 #     title_zh: 不是 PyTorch 的代码
-#     minutes: 75
+#     minutes: 60
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - choose the step for a dtype, and know where the error curve has its bottom;
 # - answer the question that a blog post about custom Functions left open: *can the numerical derivative be the backward?*
 #
-# **You need** notebooks 01 to 03. **Time**: about 75 minutes.
+# **You need** notebooks 01 to 03. **Time**: about 60 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="f09daf33"
+# %% [markdown] lang="zh" pair="intro" of="5f20acad"
 # # 11 · 不是 PyTorch 的代码
 #
 # 你要的前向早就有人写好了：用 NumPy，用 Fortran，或者藏在研究所买来的仿真软件里。自动求导看不进去。但可以用一个 Function 把它包起来，由你说明梯度是什么。怎样才知道梯度是什么？这一课讲三条路：推导、近似，或者不要梯度。
@@ -43,7 +43,7 @@
 # - 为不同的 dtype 选步长，知道误差曲线的最低点在哪里；
 # - 回答一篇讲自定义 Function 的博客留下的问题：*能不能直接拿数值导数当 backward？*
 #
-# **预备知识**：01 到 03。**用时**：约 75 分钟。
+# **预备知识**：01 到 03。**用时**：约 60 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

@@ -12,7 +12,7 @@
 #     course: "12"
 #     title_en: Extending torch
 #     title_zh: 扩展 torch
-#     minutes: 45
+#     minutes: 55
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -27,9 +27,9 @@
 # - write a fallback that does not call itself for ever;
 # - keep information on a subclass of `torch.Tensor` through whatever is computed with it.
 #
-# **You need** Python classes; notebook 01 helps. **Time**: about 45 minutes.
+# **You need** Python classes; notebook 01 helps. **Time**: about 55 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="c0ee42e1"
+# %% [markdown] lang="zh" pair="intro" of="f0ed289b"
 # # 12 · 扩展 torch
 #
 # 自定义 Function 给 PyTorch 增加一种运算。有时你要的却是别的：让 `torch.add`、`torch.mean` 认识一种**新的对象**。PyTorch 在动手计算之前会先礼貌地问一声，这一课就学怎样回答。
@@ -41,7 +41,7 @@
 # - 写一个不会没完没了调用自己的兜底方案；
 # - 在 `torch.Tensor` 的子类上附带信息，无论怎样计算都不丢。
 #
-# **预备知识**：Python 的类；学过 01 更好。**用时**：约 45 分钟。
+# **预备知识**：Python 的类；学过 01 更好。**用时**：约 55 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

@@ -12,7 +12,7 @@
 #     course: "13"
 #     title_en: Implicit differentiation
 #     title_zh: 隐函数求导
-#     minutes: 60
+#     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -27,9 +27,9 @@
 # - keep as many bytes after 1000 iterations as after one;
 # - let gradient descent choose a hyperparameter.
 #
-# **You need** notebooks 01 to 04 and matrices. **Time**: about 60 minutes.
+# **You need** notebooks 01 to 04 and matrices. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="b3e040db"
+# %% [markdown] lang="zh" pair="intro" of="517527bb"
 # # 13 · 隐函数求导
 #
 # 有些结果不是照公式算出来的，而是*找*出来的：迭代到不再变化，解一个方程，或者求一个最小值。自动求导会跟着搜索的每一步走，并且统统留存。其实不必：结果既然满足一个方程，它的导数就由这个方程决定，与你怎样找到它无关。
@@ -41,7 +41,7 @@
 # - 迭代 1000 次所保存的字节数，和迭代一次一样多；
 # - 让梯度下降来挑选超参数。
 #
-# **预备知识**：01 到 04，以及矩阵。**用时**：约 60 分钟。
+# **预备知识**：01 到 04，以及矩阵。**用时**：约 45 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

@@ -12,7 +12,7 @@
 #     course: "14"
 #     title_en: Saving memory
 #     title_zh: 节省内存
-#     minutes: 75
+#     minutes: 70
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - write an activation in place, and take its derivative from the output;
 # - write a checkpoint that stays right when there are random numbers inside.
 #
-# **You need** notebooks 01 to 05 and 07. **Time**: about 75 minutes.
+# **You need** notebooks 01 to 05 and 07. **Time**: about 70 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="124596cb"
+# %% [markdown] lang="zh" pair="intro" of="47531d47"
 # # 14 · 节省内存
 #
 # 训练一个网络比使用它更费内存；多出来的大头既不是权重也不是梯度，而是前向留给反向的东西。前向和反向都由你来写，所以留多少也由你决定。
@@ -43,7 +43,7 @@
 # - 写一个原地的激活函数，从输出求出导数；
 # - 写一个检查点，即使中间有随机数也不出错。
 #
-# **预备知识**：01 到 05，以及 07。**用时**：约 75 分钟。
+# **预备知识**：01 到 05，以及 07。**用时**：约 70 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

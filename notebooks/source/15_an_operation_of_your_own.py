@@ -12,7 +12,7 @@
 #     course: "15"
 #     title_en: An operation of your own
 #     title_zh: 你自己的运算
-#     minutes: 90
+#     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -26,9 +26,9 @@
 # - choose inputs at which mistakes show;
 # - ship an operation with evidence.
 #
-# **You need** notebooks 01 to 05. **Time**: about 90 minutes.
+# **You need** notebooks 01 to 05. **Time**: about 45 minutes with an operation from the list; one from your own work takes what it takes.
 
-# %% [markdown] lang="zh" pair="intro" of="2a28d772"
+# %% [markdown] lang="zh" pair="intro" of="2cc0997e"
 # # 15 · 你自己的运算
 #
 # 最后一册。你来选一个运算，写出来，连同检验一起交付。运算对不对，你现在已经知道怎样查了。那么*检验*好不好呢？这是另一个问题，也有办法来问：把 backward 弄坏一点点，用二十种方式弄坏二十次，再数数这些**变异体**（mutant）有多少逃不过检验。
@@ -39,7 +39,7 @@
 # - 选出能让错误露馅的输入；
 # - 交付一个有凭有据的运算。
 #
-# **预备知识**：01 到 05。**用时**：约 90 分钟。
+# **预备知识**：01 到 05。**用时**：从给出的运算里选一个，约 45 分钟；选自己工作中的运算，就看它有多难了。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

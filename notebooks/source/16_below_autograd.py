@@ -12,7 +12,7 @@
 #     course: "16"
 #     title_en: 'Below autograd: dispatch and modes'
 #     title_zh: 自动求导之下：分派与模式
-#     minutes: 50
+#     minutes: 40
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -26,9 +26,9 @@
 # - log a whole program with a mode;
 # - find the operation that made the first NaN of a training step, forward or backward.
 #
-# **You need** notebooks 01 and 12. **Time**: about 50 minutes.
+# **You need** notebooks 01 and 12. **Time**: about 40 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="dfce2ba3"
+# %% [markdown] lang="zh" pair="intro" of="1059e818"
 # # 16 · 自动求导之下：分派与模式
 #
 # 这一课是补充，写给想到机房里看一看的人。在 12 里，torch 计算之前会先问你的对象。在自动求导的下面，它还会再问一次；程序的**每一个运算**都从那里经过，反向传播自己做的也不例外。
@@ -39,7 +39,7 @@
 # - 用“模式”记录整个程序；
 # - 找出一步训练里第一个 NaN 是哪个运算造成的，不管它出在前向还是反向。
 #
-# **预备知识**：01 和 12。**用时**：约 50 分钟。
+# **预备知识**：01 和 12。**用时**：约 40 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

@@ -161,6 +161,40 @@ def test_a_notebook_has_what_it_should(path):
 
 
 @each_source
+def test_the_time_it_states_is_the_rule_s(path):
+    """Trips when a notebook grows or shrinks by more than its stated minutes allow for: the rule is in the README."""
+    source, page = notebooks.read(path), (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"(?m)^\| {path.stem[:2]} \| \[.* \| (\d+) \| (\d+) \| (\d+) \|$", page)
+    exercises, tries, minutes = map(int, row)
+    assert exercises == len(source.answers)
+    released = json.loads((ROOT / "notebooks" / "en" / f"{path.stem}.ipynb").read_text(encoding="utf-8"))["cells"]
+    shown = {
+        kind: [
+            "".join(cell["source"]) for cell in released if cell["cell_type"] == kind and "setup" not in cell_tags(cell)
+        ]
+        for kind in ("markdown", "code")
+    }
+    words = sum(len(text.split()) for text in shown["markdown"])
+    lines = sum(bool(line.strip()) for text in shown["code"] for line in text.splitlines())
+    written = sum(bool(line.strip()) for cell in source.answers for line in notebooks.solution_lines(cell))
+    rule = words / 180 + lines * 12 / 60 + written * 20 / 60 + 4 * exercises + 2.5 * (tries - exercises)
+    assert abs(rule - minutes) <= 5, f"{rule:.0f} minutes by the rule: {words} words, {lines} lines, {written} written"
+    stated = re.findall(r"\*\*(?:Time|用时)\*\*\D*(\d+)", path.read_text(encoding="utf-8"))
+    assert [int(source.metadata["minutes"]), *map(int, stated)] == [minutes] * 3
+
+
+def cell_tags(cell):
+    return cell["metadata"].get("tags", [])
+
+
+def test_the_readme_adds_up_the_minutes():
+    page = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    minutes = [int(each) for each in re.findall(r"(?m)^\| \d\d \| \[.* \| (\d+) \|$", page)]
+    assert len(minutes) == len(SOURCES)
+    assert f"| {round(sum(minutes) / 60)} hours by the rule above" in page
+
+
+@each_source
 @pytest.mark.slow
 def test_every_answer_comes_out_as_promised(path):
     all_tried = list(rehearse(notebooks.read(path)))
