@@ -33,15 +33,15 @@
 # %% [markdown] lang="zh" pair="intro" of="47531d47"
 # # 14 · 节省内存
 #
-# 训练一个网络比使用它更费内存；多出来的大头既不是权重也不是梯度，而是前向留给反向的东西。前向和反向都由你来写，所以留多少也由你决定。
+# 训练一个网络比使用它更费内存；多出来的部分，大头既不是权重也不是梯度，而是前向为反向保存的张量。前向和反向都由你来写，保存多少也就由你决定。
 #
 # **学完之后，你能够**
 #
-# - 量出有多少字节在等反向传播，并看着它在一步训练里涨起来又落下去；
-# - 一串运算要留三个张量的地方，只留一个；
-# - 算起来便宜、存起来很大的东西，到时重算一遍；
-# - 写一个原地的激活函数，从输出求出导数；
-# - 写一个检查点，即使中间有随机数也不出错。
+# - 测出有多少字节是为反向传播留着的，看它在一步训练里怎样涨上去、又降下来；
+# - 把原本要保存三个张量的一串运算，改成只保存一个；
+# - 算起来快、存起来大的张量，不保存，用时再重算；
+# - 写一个原地的激活函数，由输出求导数；
+# - 写一个检查点，块里用到随机数也不出错。
 #
 # **预备知识**：01 到 05，以及 07。**用时**：约 70 分钟。
 
@@ -69,11 +69,11 @@ import nbautograd
 # **Predict** the curve of one training step of a network of twelve equal layers: where is its highest point, and what does it look like on both sides?
 
 # %% [markdown] lang="zh" pair="mountain" of="9df97c11"
-# ## 1. 什么在等反向传播
+# ## 1. 为反向传播留着的内存
 #
-# 只要你愿意，每当一个张量为反向而保存，torch 就会调用你的一个函数；每当它被取出，再调用另一个（`saved_tensors_hooks`）。`Ledger`（账本）给每个保存的张量发一张小票；自动求导丢掉小票时，那些字节就空出来了。同一块存储保存两次只算一次，参数本来就在那里，不计算在内。
+# torch 允许你提供两个函数：每次为反向保存张量时调用一个，每次取出时调用另一个（`saved_tensors_hooks`）。`Ledger`（账本）给每个保存的张量开一张票据（`Slip`）；自动求导丢掉票据时，对应的字节就释放了。同一块存储保存两次只算一次；参数本来就在内存里，不计入。
 #
-# **先猜一猜**：一个由十二个相同的层组成的网络，训练一步画出的曲线是什么样？最高点在哪里，两侧又是什么形状？
+# **先猜一猜**：一个由十二个相同的层组成的网络，训练一步，这条内存曲线是什么样？最高点在哪里，两侧是什么形状？
 
 # %%
 class Slip:
@@ -150,19 +150,19 @@ print(f"{max(plain) / 1e6:.2f} MB at the top; one activation has {x.numel() * 4 
 # Write `LeanCrossEntropy.apply(logits, target, smoothing)`. What waits for backward may be *one* tensor of the logits' size, and a number or two for each row. Everything in torch is allowed this time, except to ask autograd in backward. Logits of ±1000 are among the inputs.
 
 # %% [markdown] lang="zh" pair="entropy-task" of="e25e1dd4"
-# 是一座山：前向每过一层就往上搬一点，反向每过一层再搬下来。内存必须装得下的是*山顶*；每一层在那里留下两个张量：激活函数的输入，和激活的结果（也就是下一层的输入）。接下来用四种办法把这座山削低。
+# 像一座山：前向每经过一层就堆高一点，反向每经过一层就降低一点。内存必须容得下的是*山顶*；每一层在山顶都占着两个张量：激活函数的输入，以及它的输出（也就是下一层的输入）。接下来用四种办法把这座山削低。
 #
 # ## 2. 只留一个张量
 #
-# 在语言模型里，最大的张量常常是最后一个：logits，文本的每个词一行，词表的每个词一列。把损失写成一串运算，就会留下好几个这么大的张量。带**标签平滑** $s$ 的损失，让正确的类得到 $1 - s$，其余平均分摊：
+# 在语言模型里，最大的张量常常是最后一个：logits，文本的每个词一行，词表的每个词一列。把损失写成一串运算，就要保存好几个这么大的张量。带**标签平滑** $s$ 的损失，先给正确的类别 $1 - s$，再把 $s$ 平均分给所有类别：
 #
 # $$L = -\frac1N \sum_n \sum_c q_{nc} \log p_{nc}, \qquad p = \operatorname{softmax}(x), \qquad q_{nc} = (1 - s)\,[c = t_n] + \frac sC,$$
 #
-# 它的导数和没有平滑时一样短：$\partial L / \partial x = (p - q) / N$。
+# 它的导数和不做平滑时一样简短：$\partial L / \partial x = (p - q) / N$。
 #
 # ### 练习 `lean_cross_entropy`
 #
-# 写出 `LeanCrossEntropy.apply(logits, target, smoothing)`。留给反向的，只能有*一个* logits 大小的张量，外加每行一两个数。这一次 torch 里的东西都可以用，只是不能在 backward 里去问自动求导。输入里会有 ±1000 的 logits。
+# 写出 `LeanCrossEntropy.apply(logits, target, smoothing)`。为反向保存的，只能有*一个* logits 大小的张量，外加每行一两个数。这一次 torch 里的函数都可以用，只是不能在 backward 里调用自动求导。输入里会有 ±1000 的 logits。
 
 # %% exercise="lean_cross_entropy"
 # %%exercise lean_cross_entropy
@@ -459,7 +459,7 @@ class LeanCrossEntropy(Function):
 # Compare with the chain, and with torch's own, which is fused as well, at 2000 words of a vocabulary of 1000:
 
 # %% [markdown] lang="zh" pair="entropy-measured" of="afac40cc"
-# 再和那一串运算比一比，也和 torch 自带的（它同样是融合的）比一比；文本有 2000 个词，词表 1000 个词：
+# 来比一比三种写法：一串运算、torch 自带的（同样是融合实现）、你写的；文本 2000 个词，词表 1000 个词：
 
 # %%
 def chained(logits, target, smoothing):
@@ -499,17 +499,17 @@ for name, loss in losses.items():
 # %% [markdown] tags=["shown"] lang="zh" pair="norm-task" of="b3c55d84"
 # ## 3. 重新算一遍
 #
-# 卷积要留下它的输入。后面的批归一化也要留下*自己的*输入，也就是卷积的输出：又是这么大，往往更大。可是有了输入和权重，那个输出随时可以再得到一次，代价是多做一次卷积。这就是**重算**：用时间换内存。
+# 卷积要保存它的输入。后面的批归一化也要保存*自己的*输入，也就是卷积的输出：同样大，往往还更大。但只要有输入和权重，这个输出随时可以重新算出来，代价是多做一次卷积。这就是**重算**：用时间换内存。
 #
-# 记 $y = \operatorname{conv}(x, w)$；每个通道在整批、整幅图上的均值是 $\mu$，（有偏）方差是 $\sigma^2$；$z = (y - \mu)\,r$，其中 $r = 1/\sqrt{\sigma^2 + 10^{-5}}$：
+# 记 $y = \operatorname{conv}(x, w)$；对每个通道，在整批、整幅图上求均值 $\mu$ 和（有偏）方差 $\sigma^2$；$z = (y - \mu)\,r$，其中 $r = 1/\sqrt{\sigma^2 + 10^{-5}}$：
 #
 # $$\frac{\partial L}{\partial y} = r \left( g - \overline{g} - z\, \overline{g z} \right)$$
 #
-# 上面的横线表示对同样那些元素取均值（05 里沿着行，也是这三条路径）。再往前，卷积的两个梯度 torch 都有：`torch.nn.grad.conv2d_input(x.shape, w, grad_y)` 和 `torch.nn.grad.conv2d_weight(x, w.shape, grad_y)`。
+# 式中的横线表示在同样的元素上取均值（就是 05 里的三条路径，那里是按行取的）。再往回一步，卷积的两个梯度 torch 都有现成的：`torch.nn.grad.conv2d_input(x.shape, w, grad_y)` 和 `torch.nn.grad.conv2d_weight(x, w.shape, grad_y)`。
 #
 # ### 练习 `recomputed_norm`
 #
-# 写出 `ConvNorm.apply(x, weight)`：先 `F.conv2d`，再用这一批的统计量归一化。只留两个输入，外加每个通道至多两个数。
+# 写出 `ConvNorm.apply(x, weight)`：先 `F.conv2d`，再用这一批的统计量归一化。只保存两个输入，外加每个通道至多两个数。
 
 # %% exercise="recomputed_norm"
 # %%exercise recomputed_norm
@@ -862,7 +862,7 @@ class ConvNorm(Function):
 # **Predict**: eight channels in, thirty-two out. By which factor does the memory shrink, and what does it cost?
 
 # %% [markdown] lang="zh" pair="norm-measured" of="5cf00eb6"
-# **先猜一猜**：输入 8 个通道，输出 32 个。内存会缩小到几分之一？代价是什么？
+# **先猜一猜**：输入 8 个通道，输出 32 个。内存会降到几分之一？代价是什么？
 
 # %%
 images, weight = torch.randn(16, 8, 28, 28, requires_grad=True), torch.randn(32, 8, 3, 3, requires_grad=True)
@@ -888,15 +888,15 @@ print("the same gradients:", all(torch.allclose(a, b, rtol=1e-3, atol=1e-3) for 
 # Write `SoftplusInPlace`: it writes its result into the very tensor that it was given, says so to autograd (`ctx.mark_dirty`, notebook 07), returns it, and keeps nothing else. Inputs as large as ±1000 must come out right; near $y = 0$ there is a function in torch that does not lose the digits of $1 - e^{-y}$.
 
 # %% [markdown] lang="zh" pair="inplace-task" of="f68ab90e"
-# ## 4. 原地，从输出反向
+# ## 4. 原地写入，由输出求导
 #
-# 一层的激活函数会留下自己的输入，尽管别人都用不着它。如果激活函数能倒推回去，导数就能从*输出*得到，而输出反正是下一层要留的；那么输入就可以被覆盖。softplus，$y = \log(1 + e^x)$，就是这样一个函数：
+# 激活函数要保存自己的输入，可是除了它，没有谁还用得着这个输入。如果激活函数可逆，导数就能由*输出*算出，而输出反正要为下一层保存；这样，输入就可以覆盖掉。softplus，$y = \log(1 + e^x)$，就是这样的函数：
 #
 # $$\frac{dy}{dx} = \frac{e^x}{1 + e^x} = 1 - e^{-y}$$
 #
 # ### 练习 `softplus_in_place`
 #
-# 写出 `SoftplusInPlace`：把结果写进传入的那个张量本身，告诉自动求导（`ctx.mark_dirty`，见 07），返回它，别的都不留。输入大到 ±1000 也要算对；在 $y = 0$ 附近，torch 里有一个函数不会丢掉 $1 - e^{-y}$ 的有效数字。
+# 写出 `SoftplusInPlace`：把结果直接写进传入的张量，向自动求导声明这一点（`ctx.mark_dirty`，见 07），再返回这个张量，此外什么都不保存。输入大到 ±1000 也要算对；$y$ 接近 0 时，torch 里有一个函数可以算 $1 - e^{-y}$ 而不损失有效数字。
 
 # %% exercise="softplus_in_place"
 # %%exercise softplus_in_place
@@ -1118,15 +1118,15 @@ class SoftplusInPlace(Function):
 # %% [markdown] tags=["shown"] lang="zh" pair="checkpoint-task" of="e0111180"
 # ## 5. 检查点
 #
-# 让自动求导来做，重算就用不着你推公式：只留整个块的*输入*，前向不建图地运行一遍，反向时再运行一遍，这次建图。这就是**检查点**（checkpoint）。
+# 把重算交给自动求导，就用不着你推公式：只保存整个块的*输入*，前向时运行一遍，不建图；反向时再运行一遍，这次建图。这就是**检查点**（checkpoint）。
 #
-# 有三件事，不留心就会出错。第二遍运行要打开梯度，还要有自己的叶子：图必须在块的输入处截止。另外，如果块里取了**随机数**（例如 dropout），第二遍丢掉的元素就和第一遍不同，得到的是另一个函数的梯度。`torch.get_rng_state()` 与 `torch.set_rng_state(state)` 能让 torch 回到某个时刻；`with torch.random.fork_rng(devices=[])` 结束后会恢复原状。
+# 有三处容易出错。第二遍运行时要开启梯度；要用新的叶子张量，让图到块的输入为止。另外，如果块里用到**随机数**（例如 dropout），第二遍丢弃的元素就和第一遍不同，得到的是另一个函数的梯度。`torch.get_rng_state()` 与 `torch.set_rng_state(state)` 能让 torch 回到某个时刻；`with torch.random.fork_rng(devices=[])` 在结束时把随机数的状态恢复原样。
 #
-# **先猜一猜**：不带 dropout 来比较梯度，测得出这个错误吗？
+# **先猜一猜**：只在没有 dropout 时比较梯度的测试，能发现这个错误吗？
 #
 # ### 练习 `checkpoint`
 #
-# 写出 `Checkpoint.apply(function, *inputs)`，`function` 返回一个张量。它在前向里运行一次，反向里运行一次；有的输入不要梯度，可能是整数。反向之后，随机数要像什么都没运行过一样继续下去。这里允许用 `torch.autograd.grad`。
+# 写出 `Checkpoint.apply(function, *inputs)`，`function` 返回一个张量。它在前向里运行一次，反向里运行一次；有的输入不需要梯度，其中可能有整数张量。反向之后再取随机数，结果要和反向什么都没运行过一样。这里允许用 `torch.autograd.grad`。
 
 # %% exercise="checkpoint"
 # %%exercise checkpoint
@@ -1421,9 +1421,9 @@ class Checkpoint(Function):
 # %% [markdown] lang="zh" pair="range" of="7b4c57df"
 # ## 6. 再看那座山
 #
-# 还是那十二层，四种做法：原样；用你的原地 softplus；每两层放进一个检查点；两样都用。（检查点里，参数也是输入：只有作为输入传进去的才会得到梯度。）
+# 还是那十二层，四种做法：原样；用你的原地 softplus；每两层放进一个检查点；两种都用。（检查点里，参数也是输入：只有作为输入传进去的才会得到梯度。）
 #
-# **先猜一猜**：用检查点时，下山的那一侧是什么样子？
+# **先猜一猜**：用检查点时，曲线下降的那一侧是什么样子？
 
 # %%
 class InPlace(torch.nn.Module):
@@ -1478,11 +1478,11 @@ plt.show()
 # %% [markdown] lang="zh" pair="end" of="74654914"
 # **记住这些**
 #
-# - 要紧的是山顶：前向结束时等着的那些，加上下山途中重算一个块时多出来的。
-# - 融合：一个 Function 代替一串运算，留下的只是它自己的导数所需，而不是每一步所需。
-# - 大而便宜的，重算。网络的其他部分反正要留的东西，你留着不花代价：优先保存输入和输出。
-# - 导数能从输出读出来时，原地写入才划算；`mark_dirty` 保证它不说谎。
-# - 谁要把一件事做两遍，就用同样的随机数做，并让别的随机数保持原样。这些 torch 都有现成的：`torch.utils.checkpoint`。
+# - 决定内存的是山顶：前向结束时保存着的，加上反向途中重算一个块时多出来的。
+# - 融合：用一个 Function 代替一串运算，只需保存它自己的导数要用的，而不是每一步要用的。
+# - 占内存大、算起来快的，就重算。网络的其他部分反正要保存的张量，你再保存也不多占内存：所以优先保存输入和输出。
+# - 导数能由输出算出时，原地写入才划算；别忘了用 `mark_dirty` 如实告诉自动求导。
+# - 同一段计算要运行两遍，就得用同样的随机数，而且不影响之后的随机数。这些 torch 都有现成的：`torch.utils.checkpoint`。
 
 # %%
 # %exercises

@@ -31,13 +31,13 @@
 # %% [markdown] lang="zh" pair="intro" of="2cc0997e"
 # # 15 · 你自己的运算
 #
-# 最后一册。你来选一个运算，写出来，连同检验一起交付。运算对不对，你现在已经知道怎样查了。那么*检验*好不好呢？这是另一个问题，也有办法来问：把 backward 弄坏一点点，用二十种方式弄坏二十次，再数数这些**变异体**（mutant）有多少逃不过检验。
+# 最后一课。你来选一个运算，写出来，连同测试一起交付。运算对不对，你已经知道怎样检查。那么*测试*好不好呢？这是另一个问题，也有办法回答：把 backward 稍稍改坏，改出二十个各不相同的版本，再数一数这些**变异体**（mutant）有多少逃不过测试。
 #
 # **学完之后，你能够**
 #
-# - 用一个数说明一个检验有多好；
-# - 选出能让错误露馅的输入；
-# - 交付一个有凭有据的运算。
+# - 用一个数衡量测试有多好；
+# - 选出能暴露错误的输入；
+# - 交付一个有测试作保证的运算。
 #
 # **预备知识**：01 到 05。**用时**：从给出的运算里选一个，约 45 分钟；选自己工作中的运算，就看它有多难了。
 
@@ -67,7 +67,7 @@ from nbautograd.course.mutants import kills, mutants
 # %% [markdown] lang="zh" pair="mutants" of="16d09bbc"
 # ## 1. 二十种错法
 #
-# `Pool` 是一组值的加权平均，权重是分数的 softmax：就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处，用的就是 nbautograd 提出修改建议的那套语法，只不过方向相反：多转置一次、沿另一个轴求和、改个正负号、多乘一个因子、对调两个名字。每一份都能运行，返回的东西自动求导一声不响地收下，但都是错的。
+# `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处，改法就来自 nbautograd 提出修改建议时用的那套语法，只是方向相反：多一次转置、沿另一个轴求和、变个正负号、多乘一个因子、对调两个名字。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
 #
 # **先猜一猜**：哪些最难察觉？
 
@@ -105,9 +105,9 @@ for number, mutant in enumerate(spoiled, 1):
 # **Predict** the six numbers before you run it.
 
 # %% [markdown] lang="zh" pair="tests" of="54d056bb"
-# ## 2. 六个检验，一个比一个好
+# ## 2. 六个测试，一个比一个好
 #
-# 检验拿到一个 Function，要么用 `assert` 提出异议，要么不提。它提出异议时，`kills(test, function)` 为 True。下面是六个检验，从形同虚设到像样的。正确的梯度来自对同一个公式（用普通的 torch 写）求自动求导。
+# 测试接收一个 Function，发现不对就用 `assert` 报错，否则什么也不做。只要它报错，`kills(test, function)` 就是 True。下面是六个测试，从形同虚设的到真正管用的。正确的梯度这样得到：用普通的 torch 运算写出同一个公式，再交给自动求导。
 #
 # 运行之前，**先猜一猜**那六个数。
 
@@ -161,18 +161,18 @@ plt.show()
 print({test.__name__: sum(row) for test, row in zip(tests, table, strict=True)})
 
 # %% [markdown] lang="en" pair="telling-task"
-# Green grows downwards. Tests that only run the code, or look at values, see nothing of a backward. Ones are the worst numbers to test with: whatever is multiplied by them, summed or averaged over them, exchanged among them, stays the same.
+# Green grows downwards. Tests that only run the code, or look at values, see nothing of a backward. Ones are the worst numbers to test with: whatever is multiplied by them, averaged over them, exchanged among them, stays the same.
 #
 # ### Exercise `telling_inputs`
 #
 # Find one point that tells: three float64 tensors `telling = (scores, values, grad_output)`, with numbers that *you write down*, as small as you can, at which the comparison alone kills all twenty. How few numbers are enough?
 
-# %% [markdown] lang="zh" pair="telling-task" of="f5e7a473"
-# 绿色往下越来越多。只把代码跑一遍的检验、只看数值的检验，对 backward 一无所知。拿 1 来检验最糟：乘上它、对它求和或求平均、把它们互换，结果都不变。
+# %% [markdown] lang="zh" pair="telling-task" of="e8dba64b"
+# 越往下，绿色越多。只把代码跑一遍、或者只看前向数值的测试，对 backward 一无所知。最糟的是全用 1 来测：乘以 1、对一排 1 求平均、把它们互换，结果都不变。
 #
 # ### 练习 `telling_inputs`
 #
-# 找出一个能说明问题的点：三个 float64 张量 `telling = (scores, values, grad_output)`，里面的数由*你自己写下*，张量尽量小；只在这一点上比较，就能杀死全部二十个。最少要几个数？
+# 找出一组能揭穿它们的输入：三个 float64 张量 `telling = (scores, values, grad_output)`，里面的数由*你自己写下*，张量尽量小；只在这一点上比较，就能杀死全部二十个变异体。最少要几个数？
 
 # %% exercise="telling_inputs"
 # %%exercise telling_inputs
@@ -227,11 +227,11 @@ telling = ([[0.3, -1.2]], [[2.0, -0.7]], [1.3])
 # %% [markdown] lang="zh" pair="own-task" of="313e3734"
 # ## 3. 你的运算
 #
-# 现在来选。下面几个值得一写，也够长：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；取平均的 Huber 损失；用秦九韶算法求多项式；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是你自己工作里用得到的，那更好。
+# 现在选一个运算。下面这些值得写，长度也够：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；取平均的 Huber 损失；用秦九韶算法求多项式；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是选你自己工作中用得到的，那就更好。
 #
 # ### 练习 `own_operation`
 #
-# 写出 `Own`。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写同一件事，求短不求快；`example(seed)`，返回一个输入元组，种子不同，数也不同，浮点张量用 float64。有了这份声明，你的运算就能像本课程的每道练习一样接受检查；此外，还要能做出二十个变异体。
+# 写出 `Own`。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写出同一个函数，求短不求快；`example(seed)`，返回由输入组成的元组，种子不同，数就不同，浮点张量一律用 float64。你的运算就按这份声明来评判，和本课程的每道练习一样；此外，它还必须能生成二十个变异体。
 
 # %% exercise="own_operation"
 # %%exercise own_operation
@@ -738,13 +738,13 @@ class Own(Function):
 # Write `test(function)`: it objects, with `assert`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on your operation, which it must accept whatever the random numbers are, and on twenty mutants of it; eighteen must die.
 
 # %% [markdown] lang="zh" pair="test-task" of="9d04cf86"
-# ## 4. 你的检验
+# ## 4. 你的测试
 #
-# 交付的是一对：运算本身，还有检验，供日后改动它的人来运行。
+# 要交付的是一对：一个运算，一个测试；日后谁改动了运算，就要运行这个测试。
 #
 # ### 练习 `own_test`
 #
-# 写出 `test(function)`：一个 Function 自称是你的运算，梯度却不对时，它要用 `assert` 提出异议。可以用 `plain`，用差分，用 `torch.autograd.gradcheck`，用你学到的任何信得过的办法。它会在你的运算上运行（无论随机数是多少，都必须接受），还会在二十个变异体上运行，至少要杀死十八个。
+# 写出 `test(function)`：如果传进来的 Function 自称是你的运算，梯度却不对，就用 `assert` 报错。可以用 `plain`、差分、`torch.autograd.gradcheck`，或者你学到的任何信得过的办法。它会在你的运算上运行，不论随机数是多少都必须通过；也会在二十个变异体上运行，至少要杀死十八个。
 
 # %% exercise="own_test"
 # %%exercise own_test
@@ -984,7 +984,7 @@ shipped = Pool, test
 # Your score, mutant by mutant. If one gets through, its edit stands beneath: is it a mistake that somebody could make?
 
 # %% [markdown] lang="zh" pair="score" of="78b30f2f"
-# 你的成绩，逐个变异体列出。有漏网的，下面就写着它改了什么：这样的错误，真有人会犯吗？
+# 下面逐个变异体列出你的成绩。有漏网的，就会写出它改了什么：这样的错误，真会有人犯吗？
 
 # %%
 own, own_tests = shipped
@@ -1014,10 +1014,10 @@ for number, (mutant, found) in enumerate(zip(made, killed, strict=True), 1):
 # %% [markdown] lang="zh" pair="end" of="30ab658e"
 # **记住这些**
 #
-# - 检验值多少，看它能发现多少；变异体把这个数了出来。
-# - 有正有负的随机数、不是方阵的形状、不止一行、随机的 `grad_output`：四个不花代价的好习惯。
-# - 朴素的公式就是规格说明，请和运算一起交付。
-# - 数值并非一切：dtype、原地写入、二阶导数、vmap 都各有检查（03、04、07、08、09），`nbautograd.gradcheck` 会一并过问。
+# - 测试好不好，看它能发现多少错误；变异体把这变成了一个数。
+# - 有正有负的随机数、不是方阵的形状、不止一行、随机的 `grad_output`：四个不费事的好习惯。
+# - 直接写出的公式就是规格说明，请和运算一起交付。
+# - 数值不是全部：dtype、原地写入、二阶导数、vmap 都各有检查（03、04、07、08、09），`nbautograd.gradcheck` 会一并过问。
 #
 # 课程到这里就结束了。`%exercises` 会告诉你还剩下什么。
 

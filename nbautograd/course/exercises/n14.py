@@ -55,12 +55,12 @@ ROWS, COLUMNS, HIDDEN = 20, 8, 100
 BESIDES = 8192  # bytes: of the state of torch's random numbers, and a little more
 VALUE = {
     "en": "With the same seed before it, `Checkpoint.apply(function, ...)` gives other numbers than `function(...)`.",
-    "zh": "先设同一个种子，`Checkpoint.apply(function, ...)` 得到的数与 `function(...)` 不同。",
+    "zh": "种子相同时，`Checkpoint.apply(function, ...)` 的结果与 `function(...)` 不同。",
 }
 BYTES = {
     "en": "{got} bytes wait for backward; the inputs alone have {least}. What `function` computes on its way is not to"
     " be kept.",
-    "zh": "有 {got} 字节在等反向传播，而输入只有 {least} 字节。`function` 中途算出的东西不要保存。",
+    "zh": "为反向传播留了 {got} 字节，而输入只有 {least} 字节。`function` 的中间结果不要保存。",
 }
 RAISES = {
     "en": "backward raises {error}: {said}",
@@ -68,7 +68,7 @@ RAISES = {
 }
 NONE = {
     "en": "Input {number} of `function` wants a gradient, and none arrives.",
-    "zh": "`function` 的第 {number} 个输入要梯度，却没有得到。",
+    "zh": "`function` 的第 {number} 个输入需要梯度，却没有得到。",
 }
 GRADIENT = {
     "en": "For a `function` without random numbers, too, the gradient of its input {number} is not the right one.",
@@ -77,13 +77,13 @@ GRADIENT = {
 OTHER_NUMBERS = {
     "en": "Right for a `function` without random numbers, wrong for one with dropout, when random numbers were drawn"
     " between forward and backward. Which elements does your second run drop?",
-    "zh": "`function` 里没有随机数时是对的；带 dropout、而且前向与反向之间又取过随机数时就错了。"
-    "第二次运行丢掉的是哪些元素？",
+    "zh": "`function` 里没有随机数时是对的；`function` 里有 dropout，而且前向与反向之间又取过随机数，就错了。"
+    "第二遍运行丢弃的是哪些元素？",
 }
 MOVED = {
     "en": "backward leaves torch's random numbers in another state than it found them: whatever is drawn after it"
     " depends on whether somebody used a checkpoint.",
-    "zh": "backward 之后，torch 随机数的状态和之前不一样了：此后取到的随机数，竟取决于有没有用过检查点。",
+    "zh": "backward 之后，torch 随机数的状态和之前不一样了：这样一来，用不用检查点，之后取到的随机数就不一样了。",
 }
 CALLS = {
     "en": "`function` runs {forward} times in forward and {backward} times in backward; once each is enough.",
@@ -91,7 +91,7 @@ CALLS = {
 }
 WITHOUT = {
     "en": "An input that wants no gradient, a tensor of whole numbers, is too much for it: {error}: {said}",
-    "zh": "遇到不要梯度的输入（整数张量）就出错了：{error}：{said}",
+    "zh": "遇到不需要梯度的输入（整数张量）就报错了：{error}：{said}",
 }
 
 

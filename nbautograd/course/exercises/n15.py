@@ -47,13 +47,13 @@ class Pool(Function):
 NOT_THREE = {
     "en": "Three float64 tensors are wanted, `(scores, values, grad_output)`: two of the same shape, rows times"
     " columns, and one number for each row.",
-    "zh": "需要三个 float64 张量 `(scores, values, grad_output)`：前两个形状相同，行乘列；第三个每行一个数。",
+    "zh": "需要三个 float64 张量 `(scores, values, grad_output)`：前两个形状相同，都是二维的；第三个是每行一个数。",
 }
 ONES = {
     "en": "{count} of {whole} mutants survive. All numbers of your grad_output are the same: who forgets one of them,"
     " or takes another row's, is not found out.",
-    "zh": "{whole} 个变异体里有 {count} 个活了下来。你的 grad_output 各个数都一样："
-    "漏乘了它，或者拿错了行，都看不出来。",
+    "zh": "{whole} 个变异体里有 {count} 个活了下来。你的 grad_output 里各个数都一样："
+    "漏用其中一个，或者弄错了行，都看不出来。",
 }
 CONSTANT = {
     "en": "{count} of {whole} mutants survive. In a row of `{name}` all numbers are the same; what of the gradient"
@@ -62,7 +62,7 @@ CONSTANT = {
 }
 ONE_ROW = {
     "en": "{count} of {whole} mutants survive. With a single row nobody can mistake rows for columns.",
-    "zh": "{whole} 个变异体里有 {count} 个活了下来。只有一行，就没人会把行和列弄混。",
+    "zh": "{whole} 个变异体里有 {count} 个活了下来。只有一行，行和列弄混了也看不出来。",
 }
 SURVIVORS = {
     "en": "{count} of {whole} mutants survive. One of them:\n{mutant}",
@@ -128,24 +128,24 @@ EXAMPLE = {
 }
 SAME = {
     "en": "`example` gives the same numbers for every seed. A check at one point is one check.",
-    "zh": "不论种子是几，`example` 给的数都一样。只在一个点上检查，就只检查了一次。",
+    "zh": "不论种子是多少，`example` 给的数都一样。那么不管检查多少次，都只检查了这一个点。",
 }
 PLAIN_IS_OWN = {
     "en": "`plain` goes through a Function of yours: then it says what your backward says, right or wrong. Write it"
     " with torch's own operations alone.",
-    "zh": "`plain` 里用了你自己的 Function：那么你的 backward 对也好错也好，它都照说一遍。"
+    "zh": "`plain` 里用了你自己的 Function：这样一来，不论你的 backward 是对是错，它的结果都跟着一样。"
     "请只用 torch 自带的运算来写。",
 }
 TOO_SHORT = {
     "en": "Right. But of this backward {count} mutants can be made, and {whole} are wanted. Write it as a `def` with"
     " its lines in it, and choose an operation with enough to it.",
-    "zh": "是对的。可是这个 backward 只能做出 {count} 个变异体，而这里要 {whole} 个。请用 `def` 写，把每一步写在里面，"
-    "并选一个内容够多的运算。",
+    "zh": "运算是对的。可是从这个 backward 只能生成 {count} 个变异体，而这里要 {whole} 个。请用 `def` 写 backward，"
+    "把每一步都写在里面，并选一个更复杂些的运算。",
 }
 LINEAR = {
     "en": "Right, but too plain: its gradient is the same whatever the inputs are. Choose an operation that has to save"
     " something.",
-    "zh": "是对的，但太简单：不论输入是什么，梯度都一样。请选一个需要保存点东西的运算。",
+    "zh": "运算是对的，但太简单：不论输入是什么，梯度都一样。请选一个 backward 要用到保存的张量的运算。",
 }
 
 
@@ -217,7 +217,7 @@ def _of_own(answer: Any) -> tuple[Mutant, ...]:
 
 NOT_A_PAIR = {
     "en": "`shipped` should be the pair `(Own, test)`: your Function, and a function of one argument that tests it.",
-    "zh": "`shipped` 应当是一对 `(Own, test)`：你的 Function，以及一个只有一个参数、用来检验它的函数。",
+    "zh": "`shipped` 应当是一对 `(Own, test)`：你的 Function，以及一个只有一个参数、用来测试它的函数。",
 }
 NOT_READY = {
     "en": "`Own` itself does not pass the exercise above yet. Begin there.",
@@ -225,7 +225,7 @@ NOT_READY = {
 }
 REFUSED = {
     "en": "Your test objects to your own operation, in a class of another identity: {error}",
-    "zh": "你的检验把你自己的运算（换了一个类）判成了错的：{error}",
+    "zh": "你的测试把你自己的运算（放在另一个类里）判成了错的：{error}",
 }
 FEW = {
     "en": "{killed} of {whole} mutants are killed; {needed} are wanted. This one survives:\n{mutant}",
@@ -233,7 +233,7 @@ FEW = {
 }
 NONE_KILLED = {
     "en": "Not one of {whole} mutants is killed. Does your test look at a gradient at all?",
-    "zh": "{whole} 个变异体一个都没有杀死。你的检验看过梯度吗？",
+    "zh": "{whole} 个变异体一个都没有杀死。你的测试看过梯度吗？",
 }
 
 
