@@ -963,6 +963,8 @@ SENTENCES: dict[str, str] = {
     "explain.unused.advice_new_leaf_unnamed": "Compute with that result itself: whatever becomes a parameter or a leaf anew, has no way back to what it was made of.",
     "explain.unused.advice": "Use `{name}` itself in what is differentiated, or leave it as it is if None is the right answer (`torch.autograd.grad` takes `allow_unused=True`).",
     "explain.unused.known": "One of the inputs is not a part of the graph.",
+    "explain.grad_none.unnamed": "What line {line}, `{text}`, made was computed from other tensors, and `.grad` is kept only for leaves. Call `retain_grad()` on it before backward.",
+    "explain.grad_none.advice_leaf": "If it was meant to be a leaf itself, call `.detach().requires_grad_()` on it as the last step of making it.",
     # the line that raises
     "explain.leaf.what": "Line {line}, `{text}`, changes `{name}` in place, a leaf that requires grad: its value from before would be lost to backward.",
     "explain.leaf.unnamed": "Line {line}, `{text}`, changes a leaf that requires grad in place.",

@@ -963,6 +963,8 @@ SENTENCES: dict[str, str] = {
     "explain.unused.advice_new_leaf_unnamed": "请直接用那个结果来计算：凡是重新做成参数或叶子的张量，都没有路通回它的来源。",
     "explain.unused.advice": "在被求导的计算中使用 `{name}` 本身；如果 None 就是正确结果，则不必修改（`torch.autograd.grad` 可传入 `allow_unused=True`）。",
     "explain.unused.known": "有一个输入不在计算图里。",
+    "explain.grad_none.unnamed": "第 {line} 行 `{text}` 得到的张量是由别的张量算出来的，而 `.grad` 只为叶子保留。请在 backward 之前对它调用 `retain_grad()`。",
+    "explain.grad_none.advice_leaf": "如果本来就想让它成为叶子，请在生成它的最后一步调用 `.detach().requires_grad_()`。",
     # the line that raises
     "explain.leaf.what": "第 {line} 行 `{text}` 原地修改了 `{name}`，它是需要梯度的叶子：backward 将得不到它原来的值。",
     "explain.leaf.unnamed": "第 {line} 行 `{text}` 原地修改了一个需要梯度的叶子。",

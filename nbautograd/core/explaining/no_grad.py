@@ -140,8 +140,11 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     if not inside or tensor.retains_grad:
         return None
     made = made_at(node_of(tensor))
-    finding = reason_finding("not_a_leaf", None if made is None else made.line, name=name or "?")
-    return ErrorCause("grad_none_not_a_leaf", (finding,), name, made)
+    if not name and made is not None:
+        what = said("grad_none.unnamed", made, line=made.line, text=made.text)
+    else:
+        what = reason_finding("not_a_leaf", None if made is None else made.line, name=name or "?")
+    return ErrorCause("grad_none_not_a_leaf", (what, said("grad_none.advice_leaf")), name, made)
 
 
 def _last_root(watch: Any) -> dict[str, torch.Tensor]:

@@ -425,6 +425,7 @@ def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 MOST_OBJECTS = 3  # the user's own, one in the other, whose tensors are named
+_MODULES_OWN = frozenset(vars(nn.Module()))  # what torch keeps in every module
 _CONTAINERS = (list, tuple, dict, deque)
 
 
@@ -438,14 +439,15 @@ def _tensors_of(name: str, value: Any, around: tuple[int, ...] = ()) -> Iterator
     elif isinstance(value, nn.Module):
         for path, module in value.named_modules():
             prefix = f"{name}.{path}" if path else name
-            own = {key: part for key, part in vars(module).items() if not key.startswith("_")}
+            private = _MODULES_OWN if _of_user(type(module)) else {key for key in vars(module) if key.startswith("_")}
+            own = {key: part for key, part in vars(module).items() if key not in private}
             for key, part in {**own, **module._parameters, **module._buffers}.items():
                 if isinstance(part, (torch.Tensor, *_CONTAINERS)):
                     yield from _tensors_of(f"{prefix}.{key}", part, around)
     elif isinstance(value, _CONTAINERS):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for _, (key, part) in zip(range(64), items, strict=False):
-            if isinstance(part, (torch.Tensor, list, tuple)):
+            if isinstance(part, (torch.Tensor, nn.Module, list, tuple)):
                 yield from _tensors_of(f"{name}[{key!r}]", part, around)
     elif not isinstance(value, type) and _of_user(type(value)):
         for key, part in getattr(value, "__dict__", {}).items():
@@ -462,9 +464,19 @@ def _of_user(kind: type) -> bool:
 
 def _stores(statement: ast.Assign | ast.AugAssign | ast.AnnAssign, path: str) -> bool:
     """Return True for a statement that puts more than a constant or an empty container into an attribute."""
-    if statement.value is None or not any(isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(statement.value)):
-        return False
-    return any(target == path or target.startswith(f"{path}[") for target in targets(statement))
+    pairs: list[tuple[ast.expr, ast.expr | None]] = []
+    for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+        value = statement.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs += zip(target.elts, value.elts, strict=True)
+        else:
+            pairs += [(part, value) for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    filled = [target for target, value in pairs if value is not None and any(map(_is_computed, ast.walk(value)))]
+    return any(re.match(re.escape(path) + r"(\[|$)", ast.unparse(target)) for target in filled)
+
+
+def _is_computed(part: ast.AST) -> bool:
+    return isinstance(part, (ast.Name, ast.Call))
 
 
 def _body(tree: ast.Module, code: CodeType) -> list[ast.stmt]:

@@ -1149,3 +1149,66 @@ class Job:
 def test_a_tensor_of_an_object_in_an_object_has_its_name_rather_than_that_of_a_loop():
     job = Job()
     assert explain(job.step).tensor in ("job.teacher.net.weight", "self.teacher.net.weight")
+
+
+def positions():
+    return torch.tensor([1.0, 2.0], requires_grad=True) * 3
+
+
+def test_a_tensor_without_a_name_that_is_no_leaf_is_told_by_its_line():
+    def program():
+        held = [positions()]
+        held[0].pow(2).sum().backward()
+        return held[0] if held else None
+
+    found = explain(program)
+    words = " ".join(f.message for f in found.findings)
+    assert found.code == "grad_none_not_a_leaf"
+    assert "?" not in words
+    assert "detach().requires_grad_()" in words
+
+
+class Embedder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self._cache = torch.nn.Linear(2, 2), {}
+
+    def forward(self, key):
+        if key not in self._cache:
+            self._cache[key] = self._computed(key)
+        return self._cache[key]
+
+    def _computed(self, key):
+        return self.inner(torch.ones(2) * key)
+
+
+def test_a_cache_that_keeps_graphs_is_named_with_the_line_that_stores():
+    def program():
+        embedder, head = Embedder(), torch.nn.Linear(2, 1)
+        for _ in range(2):
+            loss = head(embedder(1)).pow(2).sum()
+            loss.backward()
+
+    found = explain(program)
+    assert found.tensor == "embedder._cache[1]"
+    stored = [f.params["text"] for f in found.findings if f.code == "explain_freed_stored"]
+    assert stored == ["self._cache[key] = self._computed(key)"]
+
+
+class Pair:
+    def __init__(self):
+        self.students = [torch.nn.Linear(2, 2) for _ in range(2)]
+        self.optimizer = torch.optim.SGD(self.students[0].parameters(), lr=0.1)
+
+    def step(self):
+        a, b = self.students
+        hidden = a(torch.ones(3, 2, requires_grad=True))
+        first, second = hidden.pow(2).sum(), b(hidden).pow(2).sum()
+        del a, b
+        first.backward(retain_graph=True)
+        self.optimizer.step()
+        second.backward()
+
+
+def test_a_parameter_of_a_module_in_a_list_has_a_name():
+    assert explain(Pair().step).tensor == "self.students[0].weight"
