@@ -15,8 +15,8 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
-from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check, coarsest
-from nbautograd.core.kernel.golden import Pair, run
+from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
+from nbautograd.core.kernel.golden import Pair, coarsest, run
 from nbautograd.core.kernel.sweep import (
     LAYOUTS,
     Case,

@@ -13,13 +13,17 @@ from torch import Tensor
 from nbautograd.core.checking.diagnosis.masks import slice_of
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
-from nbautograd.core.kernel.golden import Draw, Pair, copied, in_float64, like, run
+from nbautograd.core.kernel.golden import Draw, Pair, in_float64, like, run
 from nbautograd.core.kernel.trial import FEW, Region, Track, Trial
 from nbautograd.core.kernel.yardstick import NOISE, Deviation, System, blocks, rms
 from nbautograd.core.torch_private.precision import InFloat64
 
 DRAWS = 3
 FRESH = 1_000_003  # added to the seed for draws at which nothing was looked for yet
+# Of what is significant beside the yardstick alone, from which on rounding is sampled as well. With a sample the spread
+# of a sum is at least 0.65 of that without, whatever the sample is: (s + 2 p) / 6 beside (s + 4 p) / 5, with s the
+# square of the yardstick's own sum and p that of all groups; so what would be significant then is not lost.
+LESS = 0.5
 AGAIN = 0.7  # of what is significant, that the same sum must reach at fresh draws
 CONDITIONED = 100.0  # amplification of relative errors from which on it is named
 EXPLAINED = 0.9  # share of the squared error along a tensor from which on a term with it is named
@@ -47,12 +51,6 @@ class Outcome:
     draws: int = 0
 
 
-def coarsest(tensors: Sequence[Any]) -> torch.dtype | None:
-    """Return the floating dtype with the fewest digits among these; None where there is none."""
-    dtypes = [t.dtype for t in tensors if isinstance(t, Tensor) and t.is_floating_point()]
-    return max(dtypes, key=lambda dtype: float(torch.finfo(dtype).eps), default=None)
-
-
 def check(
     candidate: Problem,
     reference: Problem,
@@ -77,7 +75,8 @@ def check(
         seed: of the draws.
         draws: how many; more where a tensor has few elements.
         samples: of random rounding for each.
-        power: True tries wrong gradients as well.
+        power: True tries wrong gradients as well, and samples rounding where nothing seems wrong, too: for what the
+            comparison could have seen.
         arrange: lays out the grad_outputs in memory.
         dtype: what both compute in; None takes the coarsest among inputs and outputs.
         again: how many fresh draws confirm what is wrong; None takes as many.
@@ -87,10 +86,15 @@ def check(
     """
     given = candidate.inputs if inputs is None else inputs
     draws, again = (_enough(count, given, candidate.differentiable) for count in (draws, again or draws))
-    outputs = reference.call(copied(given), seed)
-    dtype = dtype or coarsest([*(given[i] for i in candidate.differentiable), *outputs])
-    pair = Pair(candidate, reference, dtype or torch.float32, arrange)
-    trial = Trial(pair, power, terms=terms).run(pair.draws(draws, seed, given, fresh), samples, done)
+    pair = Pair(candidate, reference, dtype, arrange)
+    at = pair.draws(draws, seed, given, fresh)
+    if power:
+        trial = Trial(pair, power, terms=terms).run(at, samples, done)
+    else:
+        measured = [pair.measure(draw, 0) for draw in at]
+        trial = Trial(pair, terms=terms).of(measured, done)
+        if any(track.broken or track.exceeded(LESS / track.deviation.noisier) for track in trial.tracks):
+            trial = Trial(pair, terms=terms).of(pair.sampled(one, samples) for one in measured)
     suspects = [k for k, track in enumerate(trial.tracks) if track.broken or track.exceeded()]
     conditions = _conditions(pair, trial, given, seed) if power else {}
     if not suspects:

@@ -14,8 +14,8 @@ from nbautograd.core.checking.prepared_inputs import callable_of
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.findings import Finding
-from nbautograd.core.kernel.check import FRESH, candidate_regions, coarsest, confirmed, finding
-from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, copied
+from nbautograd.core.kernel.check import FRESH, candidate_regions, confirmed, finding
+from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, coarsest, copied
 from nbautograd.core.kernel.trial import Region, Track, Trial
 from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -80,6 +80,7 @@ class Measured:
         yardstick: of the reference in the dtype itself.
         samples: of the reference with random rounding.
         candidate: of the Function.
+        numbers: random ones that the reference drew; None where it draws none.
     """
 
     draw: Draw
@@ -87,6 +88,13 @@ class Measured:
     yardstick: Values
     samples: tuple[Values, ...]
     candidate: Values
+    numbers: RandomNumbers | None = None
+
+
+def coarsest(tensors: Sequence[Any]) -> torch.dtype | None:
+    """Return the floating dtype with the fewest digits among these; None where there is none."""
+    dtypes = [t.dtype for t in tensors if isinstance(t, Tensor) and t.is_floating_point()]
+    return max(dtypes, key=lambda dtype: float(torch.finfo(dtype).eps), default=None)
 
 
 class Pair:
@@ -95,7 +103,7 @@ class Pair:
     Args:
         candidate: the Function that is checked.
         reference: what it should compute.
-        dtype: what random rounding rounds to: the coarsest dtype among inputs and outputs.
+        dtype: what random rounding rounds to; None takes the coarsest among inputs and outputs of the first draw.
         arrange: lays out the grad_outputs in memory; None leaves them contiguous.
     """
 
@@ -103,10 +111,15 @@ class Pair:
         self,
         candidate: Problem,
         reference: Problem,
-        dtype: torch.dtype,
+        dtype: torch.dtype | None = None,
         arrange: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        self.candidate, self.reference, self.dtype, self.arrange = candidate, reference, dtype, arrange
+        self.candidate, self.reference, self._dtype, self.arrange = candidate, reference, dtype, arrange
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What random rounding rounds to."""
+        return self._dtype or torch.float32
 
     def draws(
         self,
@@ -126,6 +139,7 @@ class Pair:
         seed_all(seed)
         before = random_states()
         outputs = self.reference.call(copied(inputs), seed)
+        self._dtype = self._dtype or coarsest([*(inputs[i] for i in self.candidate.differentiable), *outputs])
         random = any(not torch.equal(a, b) for a, b in zip(before, random_states(), strict=True))
         generator = torch.Generator().manual_seed(seed + 7919)
         grads = tuple(
@@ -139,16 +153,22 @@ class Pair:
 
     def measure(self, draw: Draw, samples: int) -> Measured:
         """Run the Function and its reference at a draw."""
-        wide = in_float64(draw)
         numbers = RandomNumbers() if draw.random else None  # in float64 it would draw others
         yardstick = run(self.reference, draw, numbers)
         with sdpa_kernel(SDPBackend.MATH):  # a fused attention of float64 would round in between as its author wrote it
-            golden = run(self.reference, wide, InFloat64(numbers))
+            golden = run(self.reference, in_float64(draw), InFloat64(numbers))
+        return self.sampled(Measured(draw, golden, yardstick, (), self.compute(draw), numbers), samples)
+
+    def sampled(self, measured: Measured, samples: int) -> Measured:
+        """Run the reference with random rounding at a draw that was measured."""
+        draw, numbers = measured.draw, measured.numbers
+        wide = in_float64(draw)
+        with sdpa_kernel(SDPBackend.MATH):
             rounded = tuple(
                 run(self.reference, wide, RandomRounding(self.dtype, draw.seed + 101 * k, numbers))
                 for k in range(samples)
             )
-        return Measured(draw, golden, yardstick, rounded, self.compute(draw))
+        return replace(measured, samples=rounded)
 
     def compute(self, draw: Draw) -> Values:
         """Run the Function at a draw."""

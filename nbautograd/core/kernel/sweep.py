@@ -236,15 +236,15 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
     """Compare at a case; what is wrong is confirmed at fresh draws."""
     with case.mode():
         try:
-            candidate.call(copied(case.inputs), seed)
-        except Exception as error:
-            return Result(case, refused=one_line(error))
-        try:
             options: dict[str, Any] = {"arrange": case.arrange, "dtype": case.dtype, "draws": draws, "again": 2}
             options["fresh"] = case.fresh
             options["terms"] = False  # that the formula lacks a term shows at the given inputs
             outcome = check(candidate, reference, case.inputs, seed=seed, samples=1, **options)
         except Exception as error:
+            try:
+                candidate.call(copied(case.inputs), seed)
+            except Exception as refused:
+                return Result(case, refused=one_line(refused))
             finding = Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)})
             # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice
             if not case.asked and not case.change.startswith("grad_"):

@@ -55,7 +55,7 @@ class Track:
         deviation: of the Function.
         mutants: deviations of wrong gradients made of the Function's, by code.
         elsewhere: deviations of the error outside each region that is asked about.
-        golden, candidate, yardstick: sums of squares of the golden values and of the two errors, over all draws.
+        golden, yardstick: sums of squares of the golden values and of the yardstick's error, over all draws.
         allowed: median of what one entry may be off by, relative to the typical entry.
         entries: how many there are.
         level: typical error of correct implementations, root mean square.
@@ -75,7 +75,6 @@ class Track:
     mutants: dict[str, Deviation] = field(default_factory=dict)
     elsewhere: list[Deviation] = field(default_factory=list)
     golden: float = 0.0
-    candidate: float = 0.0
     yardstick: float = 0.0
     level: float = 0.0
     allowed: float = math.inf
@@ -90,7 +89,7 @@ class Track:
     @property
     def error(self) -> float:
         """Root mean square error of the Function, relative to that of the golden values."""
-        return _relative(self.candidate, self.golden)
+        return _relative(self.deviation.squares, self.golden)
 
     @property
     def yardstick_error(self) -> float:
@@ -100,7 +99,7 @@ class Track:
     @property
     def ratio(self) -> float:
         """The error in units of the yardstick's."""
-        return _relative(self.candidate, self.yardstick)
+        return _relative(self.deviation.squares, self.yardstick)
 
     @property
     def whole(self) -> Sums | None:
@@ -166,8 +165,12 @@ class Trial:
 
     def run(self, draws: Iterable[Draw], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
         """Measure at draws and close the sums."""
-        for draw in draws:
-            self.add(self.pair.measure(draw, samples))
+        return self.of((self.pair.measure(draw, samples) for draw in draws), done)
+
+    def of(self, measured: Iterable[Measured], done: Callable[[], None] | None = None) -> Trial:
+        """Take in draws and close the sums."""
+        for one in measured:
+            self.add(one)
             if done is not None:
                 done()
         return self.close()
@@ -227,7 +230,7 @@ class Trial:
         return {
             name: t.detach().to(torch.float64)
             for name, t in named
-            if t.is_floating_point() and t.shape == golden.shape and bool(torch.isfinite(t).all())
+            if t.is_floating_point() and t.shape == golden.shape and _finite(t.detach())
         }
 
 
@@ -277,6 +280,23 @@ def _taken(
         return None
     got = candidate.to(torch.float64)
     rounded = [torch.zeros_like(golden) if s is None else s for s in samples]
+    if not all(map(_finite, (golden, yardstick, got, *rounded))):
+        golden, yardstick, got, *rounded = _masked(track, golden, yardstick, got, rounded)
+    tiny = float(torch.finfo(trial.pair.dtype).smallest_normal) * float(torch.finfo(trial.pair.dtype).eps)
+    if track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing:
+        tiny += DIFFERENCE * track.unit * trial.flowing
+    return Taken(golden, yardstick, got, rounded, directions, tiny)
+
+
+def _finite(tensor: Tensor) -> bool:
+    """Return True where all entries are numbers: else their sum is none either."""
+    return math.isfinite(float(tensor.sum(dtype=torch.float64)))
+
+
+def _masked(
+    track: Track, golden: Tensor, yardstick: Tensor, got: Tensor, rounded: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """Count what is no number, and return the values with zero in its place."""
     known, expected = torch.isfinite(golden), torch.isfinite(yardstick)
     same = (got == golden) | (got.isnan() & golden.isnan())
     track.unknown |= not bool((known | same).all())
@@ -287,13 +307,7 @@ def _taken(
         valid &= torch.isfinite(sample)
     looked_at = known & expected & torch.isfinite(got)
     track.unsampled |= 2 * int(valid.sum()) < int(looked_at.sum())
-    if not bool(valid.all()):
-        golden, yardstick, got = (torch.where(valid, t, 0.0) for t in (golden, yardstick, got))
-        rounded = [torch.where(valid, s, 0.0) for s in rounded]
-    tiny = float(torch.finfo(trial.pair.dtype).smallest_normal) * float(torch.finfo(trial.pair.dtype).eps)
-    if track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing:
-        tiny += DIFFERENCE * track.unit * trial.flowing
-    return Taken(golden, yardstick, got, rounded, directions, tiny)
+    return tuple(torch.where(valid, t, 0.0) for t in (golden, yardstick, got, *rounded))
 
 
 def _stacked(draws: Sequence[Taken]) -> Taken:
@@ -317,9 +331,8 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
     track.elsewhere = track.elsewhere or [Deviation() for _ in regions]
     for region, one in zip(regions, track.elsewhere, strict=True):
         one.add(yard, torch.where(region.mask.to(error.device), 0.0, error))
-    track.golden += float(golden.square().sum())
-    track.candidate += float(error.square().sum())
-    track.yardstick += float(yard.error.square().sum())
+    track.golden += yard.size**2 * golden.numel()
+    track.yardstick += yard.own**2 * golden.numel()
     track.level = max(track.level, yard.level)
     if yard.size > 0 and trial.power:
         track.allowed = min(track.allowed, float(yard.allowed(error.reshape(yard.golden.shape)).median()) / yard.size)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -161,14 +161,14 @@ class Yardstick:
         self.golden = golden if golden.dim() else golden.reshape(1)
         self.unit, self.tiny = unit, tiny
         self.error = yardstick.reshape(self.golden.shape)
-        self.size = rms(self.golden)
-        self.noise = max(rms(self.error), 0.3 * unit * self.size)
+        self.size, self.own = rms(self.golden), rms(self.error)
+        self.noise = max(self.own, 0.3 * unit * self.size)
         self.correct = [self.error, *(self._limited(s.reshape(self.golden.shape)) for s in samples)]
         self.known = len(self.correct) * self.golden.numel()
-        self.level = max(map(rms, self.correct))
-        ones = torch.ones((), dtype=torch.float64, device=golden.device).expand(self.golden.shape)
-        self.directions = {"golden": self.golden, "ones": ones, **(directions or {})}
-        self._known: dict[System, tuple[Tensor, Tensor, Tensor, Tensor]] = {}
+        self.level = max(self.own, *map(rms, self.correct[1:])) if samples else self.own
+        self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
+        self._known: dict[tuple[tuple[int, ...], str], tuple[Tensor, Tensor, Tensor, Tensor]] = {}
+        self._systems = list(_systems(tuple(self.golden.shape)))
         self._entries: tuple[Tensor, Tensor] | None = None
         self._some: tuple[Tensor, float] | None = None
 
@@ -179,18 +179,20 @@ class Yardstick:
     def _entry_bounds(self) -> tuple[Tensor, Tensor]:
         """Return what each entry may be off by with one sign, and the spread of its noise."""
         if self._entries is None:
-            squares = sum((r.square() for r in self.correct), torch.zeros_like(self.golden))
+            squares = self.error.square()
+            for sample in self.correct[1:]:
+                squares.addcmul_(sample, sample)
             dim = -1 if self.golden.shape[-1] >= 8 else tuple(range(self.golden.dim()))
             pooled = squares.mean(dim, keepdim=True) / len(self.correct)
             pooled = torch.where(pooled > 0, pooled, (UNKNOWN * self.unit * self.size) ** 2)
-            variance = (squares + PRIOR * pooled) / (len(self.correct) + PRIOR)
-            self._entries = ENTRY * self.unit * self.golden.abs() + self.tiny, variance.sqrt()
+            spread = squares.add_(PRIOR * pooled).div_(len(self.correct) + PRIOR).sqrt_()
+            self._entries = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny), spread
         return self._entries
 
     def allowed(self, error: Tensor) -> Tensor:
         """Return the largest error that each entry may have, of a Function as noisy as the middle of its errors is."""
         floor, spread = self._entry_bounds()
-        return floor + self._noisier(error) * spreads(self.golden.numel(), self.known) * spread
+        return torch.add(floor, spread, alpha=self._noisier(error) * spreads(self.golden.numel(), self.known))
 
     def _noisier(self, error: Tensor, direction: str = "") -> float:
         """Return how many times the noise of correct implementations an error has, by the median of both.
@@ -201,9 +203,12 @@ class Yardstick:
         """
         spread, middle = self._middle()
         some = _some(error)
-        if direction:
-            v = _some(self.directions[direction])
+        along = self.directions[direction] if direction else None
+        if along is not None:
+            v = _some(along)
             some = some - v * _quotient((some * v).sum(), (v * v).sum())
+        elif direction:
+            some = some - some.mean()
         ratio = float(_quotient(some.abs(), spread).median()) / middle if middle > 0 else 1.0
         return min(max(ratio, 1.0), NOISE)
 
@@ -215,67 +220,62 @@ class Yardstick:
             self._some = spread, float(_quotient(correct.abs(), spread).median())
         return self._some
 
-    def systems(self) -> Iterator[System]:
-        """Yield the families of groups."""
-        dims = self.golden.dim()
-        for direction in self.directions:
-            yield System(direction, (), "whole")
-            for k in range(dims):
-                if self.golden.shape[k] > 1:
-                    yield System(direction, (k,), "blocks")
-            for k in range(dims) if dims > 2 else ():
-                if self.golden.shape[k] > 1:
-                    yield System(direction, tuple(d for d in range(dims) if d != k), "lines")
-
     def sums(self, error: Tensor) -> dict[System, Sums]:
         """Return the sums of an error over all groups."""
-        error = error.reshape(self.golden.shape)
-        found = {}
-        for direction, v in self.directions.items():
-            product = error if direction == "ones" else error * v
-            self._measure(direction)
-            noisier = self._noisier(error, direction)
-            for system in self.systems():
-                if system.direction == direction:
-                    found[system] = Sums(_summed(product, system), *self._known[system], self.known, noisier)
+        error, first = error.reshape(self.golden.shape), not self._known
+        rows = [row for v in self.directions.values() for row in self._rows(v, error, first)]
+        noisier = [self._noisier(error, direction) for direction in self.directions]
+        found: dict[System, Sums] = {}
+        for kept, level in self._systems:
+            stack = torch.stack([row[kept] for row in rows])
+            stack = _runs(stack) if level == "blocks" else stack
+            each = stack.reshape(len(self.directions), -1, stack.shape[1])
+            if first:
+                self._known[kept, level] = self._measured(each[:, 1:-2], each[:, -2], each[:, -1], level)
+            for k, direction in enumerate(self.directions):
+                norm, variance, floor, golden = (one[k] for one in self._known[kept, level])
+                sums = Sums(each[k, 0], norm, variance, floor, golden, self.known, noisier[k])
+                found[System(direction, kept, level)] = sums
         return found
 
-    def _measure(self, direction: str) -> None:
-        """Compute norm, variance, floor and golden sums of the systems of a direction, once."""
-        if System(direction, (), "whole") in self._known:
-            return
-        v = self.directions[direction]
-        square = v if direction == "ones" else v * v
-        correct = self.correct if direction == "ones" else [r * v for r in self.correct]
-        along = self.golden if direction == "ones" else square if direction == "golden" else self.golden * v
-        count = len(correct)
-        for system in self.systems():
-            if system.direction != direction:
-                continue
-            norm = _summed(square, system)
-            squares = torch.stack([_summed(one, system).square() for one in correct]).mean(0)
-            pooled = _quotient(squares, norm).mean() * norm
-            variance = (count * squares + PRIOR * pooled) / (count + PRIOR)
-            golden = norm if direction == "golden" else _summed(along, system)
-            coherent = COHERENT if system.level == "whole" else COHERENT_LINE
-            # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance
-            typical = (_quotient(golden.square(), norm).mean() * norm).sqrt()
-            size = golden if direction == "golden" else torch.maximum(golden.abs(), typical)
-            self._known[system] = norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt(), golden
+    def _rows(self, v: Tensor | None, error: Tensor, first: bool) -> Iterator[dict[tuple[int, ...], Tensor]]:
+        """Yield the sums along a direction of an error, and the first time those of correct ones and its own norm."""
+        for t in (error, *self.correct, self.golden) if first else (error,):
+            sums = _reduced(t if v is None else t * v, self._systems)
+            yield sums
+        if v is None and first:
+            yield {kept: torch.full_like(t, self.golden.numel() / len(t)) for kept, t in sums.items()}
+        elif v is not None and first:
+            yield sums if v is self.golden else _reduced(v.square(), self._systems)
 
-    def excesses(self, error: Tensor, ratio: Tensor, sums: Mapping[System, Sums]) -> Iterator[Excess]:
+    def _measured(
+        self, correct: Tensor, golden: Tensor, norm: Tensor, level: str
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return norm, variance, floor and golden sums of groups, each along all directions."""
+        squares, count = correct.square().mean(1), correct.shape[1]
+        pooled = _quotient(squares, norm).mean(1, keepdim=True) * norm
+        variance = (count * squares + PRIOR * pooled) / (count + PRIOR)
+        # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance
+        typical = (_quotient(golden.square(), norm).mean(1, keepdim=True) * norm).sqrt()
+        size = torch.maximum(golden.abs(), typical)
+        size[0] = golden[0]  # along themselves they are never zero by chance
+        coherent = COHERENT if level == "whole" else COHERENT_LINE
+        return norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt(), golden
+
+    def excesses(self, error: Tensor, ratio: Tensor, size: float, sums: Mapping[System, Sums]) -> Iterator[Excess]:
         """Yield what a single draw shows: entries, their noise, groups, and the size of their sums.
 
         Args:
             error: of the shape of the golden values.
             ratio: of its size to what is allowed.
+            size: of it, root mean square.
             sums: of it.
         """
         worst = int(ratio.argmax())
         value, wrong = float(self.golden.reshape(-1)[worst]), float(error.reshape(-1)[worst])
         relative = wrong / value if value else math.inf
         yield Excess(System("ones", (), "entries"), float(ratio.reshape(-1)[worst]), worst, relative)
-        yield self._energy(System("ones", (), "noise"), rms(error), self.level, self.unit * self.size, error.numel())
+        yield self._energy(System("ones", (), "noise"), size, self.level, self.unit * self.size, error.numel())
         for system, one in sums.items():
             yield one.excess(system)
             if system.level != "whole" and system.direction != "golden":
@@ -303,6 +303,7 @@ class Deviation:
         wrong: entries that are beyond what rounding explains at some draw; None where there are none.
         total: the sums over all draws.
         squares: sum of the squared error over all draws.
+        draws: how many.
         along: by direction, how much of it lies along that direction in each line of the last dimension.
     """
 
@@ -310,18 +311,20 @@ class Deviation:
     wrong: Tensor | None = None
     total: dict[System, Sums] = field(default_factory=dict)
     squares: float = 0.0
+    draws: int = 0
     along: dict[str, float] = field(default_factory=dict)
 
     def add(self, yardstick: Yardstick, error: Tensor) -> None:
         """Take in the error at one draw."""
         error = error.reshape(yardstick.golden.shape)
         sums = yardstick.sums(error)
-        ratio = error.abs() / yardstick.allowed(error)
-        for excess in yardstick.excesses(error, ratio, sums):
+        ratio, size = error.abs().div_(yardstick.allowed(error)), rms(error)
+        for excess in yardstick.excesses(error, ratio, size, sums):
             self._note(excess)
         beyond = ratio > 1
         self.wrong = beyond if self.wrong is None else self.wrong | beyond
-        self.squares += float(error.square().sum())
+        self.squares += size**2 * error.numel()
+        self.draws += 1
         lines = tuple(range(yardstick.golden.dim() - 1))
         for system, one in sums.items():
             if system.kept == lines:
@@ -338,7 +341,13 @@ class Deviation:
     def close(self) -> None:
         """Compare the sums over all draws."""
         for system, one in self.total.items():
-            self._note(one.excess(System(system.direction, system.kept, system.level, draws=True)))
+            known = self.excesses[system] if self.draws == 1 else one.excess(system)  # of one draw they are its own
+            self._note(replace(known, system=replace(system, draws=True)))
+
+    @property
+    def noisier(self) -> float:
+        """How many times the noise of correct implementations the Function was taken to have, at most."""
+        return max((one.noisier for one in self.total.values()), default=1.0)
 
     def share(self, direction: str) -> float:
         """Return how much of the squared error lies along a direction in each line of the last dimension."""
@@ -352,7 +361,7 @@ class Deviation:
 
 def rms(tensor: Tensor) -> float:
     """Return the root of the mean square."""
-    return math.sqrt(float(tensor.square().mean())) if tensor.numel() else 0.0
+    return float(torch.linalg.vector_norm(tensor)) / math.sqrt(tensor.numel()) if tensor.numel() else 0.0
 
 
 def _some(tensor: Tensor) -> Tensor:
@@ -377,23 +386,43 @@ def blocks(size: int) -> list[tuple[int, int]]:
     return runs
 
 
-def _summed(product: Tensor, system: System) -> Tensor:
-    """Sum over the dimensions that are not kept; along a single one that is, over runs as well."""
-    others = tuple(d for d in range(product.dim()) if d not in system.kept)
-    kept = product.sum(others) if others else product
-    return _runs(kept) if system.level == "blocks" else kept.reshape(-1) if system.kept else kept.reshape(1)
+def _systems(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield the dimensions kept and the level of the families of groups."""
+    dims = range(len(shape))
+    yield (), "whole"
+    for k in dims:
+        if shape[k] > 1:
+            yield (k,), "blocks"
+    for k in dims if len(shape) > 2 else ():
+        if shape[k] > 1:
+            yield tuple(d for d in dims if d != k), "lines"
 
 
-def _runs(vector: Tensor) -> Tensor:
-    size, runs, width, last = len(vector), [vector], 2, vector
+def _reduced(tensor: Tensor, systems: Sequence[tuple[tuple[int, ...], str]]) -> dict[tuple[int, ...], Tensor]:
+    """Return the sums of a tensor over the dimensions that are not kept, each from the smallest that holds them."""
+    found = {tuple(range(tensor.dim())): tensor}
+    for kept, _ in sorted(systems, key=lambda system: -len(system[0])):
+        have = min((one for one in found if set(kept) <= set(one)), key=lambda one: found[one].numel())
+        others = tuple(k for k, d in enumerate(have) if d not in kept)
+        found[kept] = found[have].sum(others) if others else found[have]
+    return {kept: found[kept].reshape(-1) for kept, _ in systems}
+
+
+def _runs(vectors: Tensor) -> Tensor:
+    """Return vectors with the sums of their runs behind them."""
+    size, runs, width, last = vectors.shape[1], [vectors], 2, vectors
     while width < size:
-        if len(last) % 2:
-            last = torch.cat((last, last.new_zeros(1)))
-        last = last.reshape(-1, 2).sum(1)
+        even, odd = last[:, ::2], last[:, 1::2]
+        if even.shape[1] == odd.shape[1]:
+            last = even + odd
+        else:
+            last = even.clone()
+            last[:, :-1] += odd
         runs.append(last)
         width *= 2
-    return torch.cat(runs)
+    return torch.cat(runs, 1)
 
 
 def _quotient(a: Tensor, b: Tensor) -> Tensor:
-    return torch.where(b > 0, a / torch.where(b > 0, b, torch.ones_like(b)), torch.where(a > 0, math.inf, 0.0))
+    """Return a / b, where 0 / 0 is 0; b is not negative, and where it is 0 neither is a."""
+    return (a / b).nan_to_num_(0.0, math.inf, -math.inf)
