@@ -359,7 +359,9 @@ def _refusal(result: Result, change: str) -> Finding:
 
 def _case(result: Result) -> KernelCase:
     dtype = coarsest(result.case.inputs)
-    verdict: Verdict = "wrong" if result.wrong else "cannot tell" if result.outcome is None else "right"
+    verdict: Verdict = (
+        "wrong" if result.wrong else "cannot tell" if result.outcome is None or result.excused else "right"
+    )
     return KernelCase(
         shapes_of(result.case.inputs),
         str(dtype).removeprefix("torch."),

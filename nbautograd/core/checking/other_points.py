@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -362,6 +363,8 @@ def refilled(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> 
         count *= n
     if _permutation(pool):
         return torch.randperm(count, generator=generator).to(pool).reshape(shape)  # as the user's, each number once
+    if _whole(item) and item.dim() == len(shape) > 1:
+        return _slices(item, shape, generator)
     picked = pool[torch.randint(len(pool), (count,), generator=generator)].reshape(shape)
     if item.is_floating_point() and item.requires_grad:
         factor = torch.rand(shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
@@ -385,6 +388,45 @@ def _permutation(values: Tensor) -> bool:
     """Return True for whole numbers from 0, each once."""
     whole = values.dtype in (torch.int64, torch.int32) and len(values) > 1
     return whole and torch.equal(values.sort()[0], torch.arange(len(values)).to(values))
+
+
+def _whole(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+def _slices(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> Tensor:
+    """Return slices of whole numbers, each as it is given: what stands in one row may belong together."""
+    for dim, size in enumerate(shape):
+        there = item.shape[dim]
+        if size < there:
+            item = item.index_select(dim, torch.randperm(there, generator=generator)[:size].to(item.device))
+        elif size > there:
+            item = item.index_select(dim, torch.randint(there, (size,), generator=generator).to(item.device))
+    return item.clone()
+
+
+def as_distinct(given: Sequence[Any], made: Sequence[Any]) -> bool:
+    """Return True where whole numbers that differ along a dimension, as the indices that one row picks, still do."""
+    return all(
+        _distinct(b, dim)
+        for a, b in zip(given, made, strict=True)
+        if _whole(a) and a.dim() > 1 and a.shape != b.shape
+        for dim in range(a.dim())
+        if _distinct(a, dim) and not _by_chance(a, dim)
+    )
+
+
+def _distinct(item: Tensor, dim: int) -> bool:
+    ordered = item.sort(dim)[0]
+    return not bool((ordered.diff(dim=dim) == 0).any())
+
+
+def _by_chance(item: Tensor, dim: int) -> bool:
+    """Return True where numbers drawn from the same ones would be distinct, too, once in a thousand times or more."""
+    n, pool = item.shape[dim], len(item.unique())
+    if pool == item.numel():
+        return True  # each is there once: of how many they were drawn is not known
+    return item.numel() / n * sum(-math.log1p(-k / pool) for k in range(n)) < math.log(1000)
 
 
 def expanded(v: Tensor) -> Tensor:

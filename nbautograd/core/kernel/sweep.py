@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.other_points import Slot, alike, expanded, refilled, strided, works
+from nbautograd.core.checking.other_points import Slot, alike, as_distinct, expanded, refilled, strided, works
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
@@ -71,6 +71,7 @@ class Result:
         quantity: where that was.
         wrong: True where something is, confirmed at fresh draws.
         findings: what.
+        excused: why it cannot be told there, where something is wrong that is no mistake for certain.
         refused: what forward raised, where the reference does not; or backward, at a case that nobody asked for.
     """
 
@@ -80,6 +81,7 @@ class Result:
     quantity: str = ""
     wrong: bool = False
     findings: tuple[Finding, ...] = field(default=())
+    excused: Phrase | str = ""
     refused: str = ""
 
 
@@ -116,7 +118,7 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
     for _, group, n in sorted(tries, key=lambda one: one[0])[:MOST]:
         fresh = functools.partial(with_size, reference.inputs, group, n)
         inputs = fresh(seed)
-        if works(reference, inputs):
+        if as_distinct(reference.inputs, inputs) and works(reference, inputs):
             yield Case(inputs, fresh=fresh)
 
 
@@ -256,11 +258,27 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
     name = tracks[most].quantity.name if tracks else ""
     # one of so many cases may exceed what rounding explains by chance: then it is no further off than the reference is
     findings = tuple(f for k, f in zip(outcome.wrong, outcome.findings, strict=True) if _further_off(tracks[k]))
-    if case.change == "large":  # so far out many a formula is all cancellation: what counts is an overflow
-        findings = tuple(finding for finding in findings if finding.code == "kernel_nonfinite")
+    certain, excused = _certain(findings, tracks, case)
+    if len(certain) == len(findings):
+        excused = ""
+    findings = certain
     if findings and case.change in LAYOUTS and compared(candidate, reference, laid_in_order(case), seed, draws).wrong:
         findings = ()  # the same values laid out in order give it as well: it is not the layout that is wrong
-    return Result(case, outcome, max(worst, default=0.0), name, bool(findings), findings)
+    return Result(case, outcome, max(worst, default=0.0), name, bool(findings), findings, "" if findings else excused)
+
+
+def _certain(
+    findings: tuple[Finding, ...], tracks: Sequence[Track], case: Case
+) -> tuple[tuple[Finding, ...], Phrase | str]:
+    """Return what is a mistake for certain at a case, and why the rest is none."""
+    undefined = [t.quantity.name for t in tracks if t.undefined and t.quantity.kind == "output"]
+    if undefined:  # nobody knows the gradient of what is NaN
+        certain = tuple(finding for finding in findings if finding.code != "kernel_nonfinite")
+        return certain, Phrase("kernel.golden_not_finite", names=", ".join(undefined))
+    if case.change == "large":  # so far out many a formula is all cancellation: an overflow counts, which 1 / inf hides
+        certain = tuple(finding for finding in findings if finding.code in ("kernel_nonfinite", "kernel_zero"))
+        return certain, Phrase("kernel.far_out")
+    return findings, ""
 
 
 def _further_off(track: Track) -> bool:
@@ -303,7 +321,7 @@ def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> C
         position, dim = group[0]
         for size in [n for n in SMALLER if n < best.inputs[position].shape[dim]]:
             inputs = with_size(best.inputs, group, size, seed)
-            if not works(reference, inputs):
+            if not as_distinct(best.inputs, inputs) or not works(reference, inputs):
                 continue
             left -= 1
             if left < 0:
@@ -316,10 +334,10 @@ def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> C
 
 
 def refusal(result: Result) -> Phrase | str:
-    """Return why a case could not be compared."""
+    """Return why a case could not be compared, or not be judged."""
     if result.findings:
         return result.findings[0].phrase("what") or ""
-    return Phrase("kernel.refused", error=result.refused) if result.refused else ""
+    return Phrase("kernel.refused", error=result.refused) if result.refused else result.excused
 
 
 def one_line(error: Exception) -> str:

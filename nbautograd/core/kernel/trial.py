@@ -62,6 +62,7 @@ class Track:
         nonfinite: entries that are no numbers where golden values and yardstick are.
         overflown: entries that are no numbers in the yardstick either.
         unknown: True where golden values are no numbers.
+        undefined: True where some are NaN, as 0 / 0 is.
         unsampled: True where most samples of random rounding are no numbers.
         missing: True where no gradient came and one should.
         other_shape: the shape of the Function's where it is another.
@@ -82,6 +83,7 @@ class Track:
     nonfinite: int = 0
     overflown: int = 0
     unknown: bool = False
+    undefined: bool = False
     unsampled: bool = False
     missing: bool = False
     other_shape: tuple[int, ...] | None = None
@@ -299,6 +301,7 @@ def _masked(
     """Count what is no number, and return the values with zero in its place."""
     known, expected = torch.isfinite(golden), torch.isfinite(yardstick)
     same = (got == golden) | (got.isnan() & golden.isnan())
+    track.undefined |= bool(golden.isnan().any())
     track.unknown |= not bool((known | same).all())
     track.overflown += int((known & ~expected).sum())
     track.nonfinite += int((known & expected & ~torch.isfinite(got)).sum())

@@ -27,7 +27,8 @@ def kernel_document(report: KernelReport) -> Document:
     reason = sentences([report.reason] if report.reason else [])
     small = [*_seen(report), *_power(report), *_conditions(report), *map(str, report.notes)]
     if report.draws:
-        small.append(messages.text("views.kernel.draws", draws=report.draws))
+        told = "views.kernel.draws_swept" if report.cases else "views.kernel.draws"
+        small.append(messages.text(told, draws=report.draws))
     return (Card(tone, (head, *causes, *reason)), *_table(report), *_cases(report), *sentences(small, "small"))
 
 

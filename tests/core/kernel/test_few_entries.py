@@ -10,7 +10,7 @@ from kernels import ATTENTION, function
 from torch import Tensor
 
 from nbautograd import gradcheck
-from nbautograd.core.kernel.yardstick import SPREADS, Yardstick, spreads
+from nbautograd.core.kernel.yardstick import SPREADS, Yardstick, blocks, spreads
 
 
 def other_tanh(x: Tensor) -> Tensor:
@@ -93,3 +93,17 @@ def test_a_factor_is_no_noise() -> None:
     sums = yard.sums(1e-3 * error + 0.02 * golden)
     noisier = {system.direction: one.noisier for system, one in sums.items()}
     assert noisier == {"golden": pytest.approx(1.0, abs=0.05), "ones": 3.0}
+
+
+@pytest.mark.parametrize("shape", [(37,), (1, 33), (5, 18), (3, 6, 7), (2, 3, 4, 5)])
+def test_sums_over_groups_are_those_of_their_entries(shape: tuple[int, ...]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    golden, yardstick, error, other = torch.randn(4, *shape, dtype=torch.float64, generator=generator)
+    yard = Yardstick(golden, 1e-3 * yardstick, [], 2**-9, 0.0, {"other": other})
+    for (direction, kept, level), one in (((s.direction, s.kept, s.level), o) for s, o in yard.sums(error).items()):
+        v = {"golden": golden, "ones": torch.ones_like(golden), "other": other}[direction]
+        others = [d for d in range(golden.dim()) if d not in kept]
+        for got, product in ((one.error, error * v), (one.norm, v * v), (one.golden, golden * v)):
+            lines = product.permute(*kept, *others).reshape(*(shape[d] for d in kept), -1).sum(-1).reshape(-1)
+            runs = blocks(len(lines)) if level == "blocks" else [(k, k + 1) for k in range(len(lines))]
+            assert torch.allclose(got, torch.stack([lines[start:stop].sum() for start, stop in runs]))

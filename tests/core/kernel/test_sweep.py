@@ -10,13 +10,15 @@ import pytest
 import torch
 from kernels import ATTENTION, RMS, function
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import cross_entropy, softplus
 
 from nbautograd import KernelReport, gradcheck
+from nbautograd.core.checking.other_points import as_distinct
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel import sweep
 from nbautograd.core.kernel.check import Outcome
+from nbautograd.core.kernel.golden import Measured, Pair
 from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, transposed
 from nbautograd.errors import CallError
 
@@ -224,3 +226,106 @@ def test_what_is_closer_than_the_reference_itself_is_not_called_wrong_for_one_ca
     candidate, reference = Problem(fused, x, 0), Problem(eager, x, 0)
     with candidate.session(), reference.session():
         assert compared(candidate, reference, Case(x), 0).wrong is wrong
+
+
+def routed(x: Tensor, idx: Tensor) -> Tensor:
+    return torch.tanh(x)[idx.flatten()].reshape(*idx.shape, -1).sum(1)
+
+
+class Routed(torch.autograd.Function):
+    """Rows picked by indices, which differ in each line: each is written once, so that none adds up."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, idx: Tensor) -> Tensor:
+        ctx.save_for_backward(x, idx)
+        return routed(x, idx)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        x, idx = ctx.saved_tensors
+        flowing = torch.zeros(x.shape)
+        for line, row in zip(idx, g.float(), strict=True):
+            flowing[line] = flowing[line] + row  # as a launch for each line does: what is there twice is lost
+        return (flowing * (1 - torch.tanh(x.float()) ** 2)).to(x.dtype), None
+
+
+def picks(lines: int, first: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(first)
+    return torch.stack([torch.randperm(6, generator=generator)[:2] for _ in range(lines)])
+
+
+@pytest.mark.slow
+def test_indices_that_differ_in_each_line_do_so_at_other_sizes() -> None:
+    report = gradcheck(Routed, (*inputs(6, 16), picks(40)), reference=routed)
+    assert report.verdict == "right", report
+    assert {case.shapes[1][1] for case in report.cases} == {1, 2}
+    assert {33, 63, 64} <= {case.shapes[1][0] for case in report.cases}
+    twice = picks(40)
+    twice[:, 1] = twice[:, 0]  # the fault is there as soon as they do not
+    assert gradcheck(Routed, (*inputs(6, 16), twice), reference=routed, shapes=()).verdict == "wrong"
+
+
+def test_numbers_that_differ_by_chance_may_be_alike() -> None:
+    few, spread = torch.tensor([[0, 1], [2, 3], [1, 0]]), torch.arange(60).reshape(30, 2)
+    for given in (few, spread):
+        assert as_distinct((given,), (torch.zeros(2, 2, dtype=torch.int64),))
+    assert not as_distinct((picks(40),), (torch.zeros(2, 2, dtype=torch.int64),))
+    assert as_distinct((picks(40),), (picks(7, 1),))
+
+
+class MeanOfSome(torch.autograd.Function):
+    """Cross-entropy over the targets that are not ignored, divided by their count in backward."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, target: Tensor) -> Tensor:
+        ctx.save_for_backward(x, target)
+        return cross_entropy(x, target)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        x, target = ctx.saved_tensors
+        wanted = (target >= 0)[:, None]
+        picked = torch.nn.functional.one_hot(target.clamp_min(0), x.shape[1])
+        gradient = g.float() / wanted.sum() * (torch.softmax(x.float(), -1) - picked)
+        return (gradient * wanted).to(x.dtype), None
+
+
+def test_the_gradient_of_what_is_nan_cannot_be_told() -> None:
+    given = (*inputs(4, 40), torch.tensor([-100, 3, -100, -100]))
+    report = gradcheck(MeanOfSome, given, reference=cross_entropy, shapes=[((1, 40), (1,)), ((64, 40), (64,))])
+    told = {case.shapes[0][0]: case for case in report.cases}
+    assert (report.verdict, told[64].verdict, told[1].verdict) == ("right", "right", "cannot tell")
+    assert "not finite in float64" in str(told[1].reason)
+
+
+@pytest.mark.slow
+def test_an_overflow_that_a_division_hides_is_told() -> None:
+    def eager(x: Tensor) -> Tensor:
+        return (x.float() / x.float().norm(dim=-1, keepdim=True)).to(x.dtype)
+
+    def kernel(x: Tensor) -> Tensor:
+        return (x.float() / x.square().sum(-1, keepdim=True).float().sqrt()).to(x.dtype)
+
+    given = (torch.randn(8, 256, generator=torch.Generator().manual_seed(1)).half().requires_grad_(),)
+    report = gradcheck(kernel, given, reference=eager)
+    (large,) = (case for case in report.cases if case.change == "large")
+    assert (report.verdict, large.verdict) == ("right", "wrong")
+    assert "kernel_large" in {finding.code for finding in report.findings}
+
+
+@pytest.mark.slow
+def test_rounding_is_sampled_where_the_yardstick_alone_does_not_explain_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sampled = []
+    original = Pair.sampled
+
+    def counted(self: Pair, measured: Measured, samples: int) -> Measured:
+        if samples:
+            sampled.append(tuple(measured.draw.inputs[0].shape))
+        return original(self, measured, samples)
+
+    monkeypatch.setattr(Pair, "sampled", counted)
+    assert check(without_tail, 4, 64, shapes=[(4, 32), (5, 33)]).verdict == "wrong"
+    assert (4, 32) not in sampled
+    assert sampled.count((5, 33)) >= 2  # where it was seen, and where it was confirmed
