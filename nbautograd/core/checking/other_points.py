@@ -367,9 +367,9 @@ def refilled(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> 
         return _slices(item, shape, generator)
     picked = pool[torch.randint(len(pool), (count,), generator=generator)].reshape(shape)
     if item.is_floating_point() and item.requires_grad:
-        factor = torch.rand(shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
+        factor = torch.rand(shape, generator=generator, dtype=torch.float64).mul_(0.4).add_(0.8)
         picked = picked * factor.to(item.dtype)
-    return _of_its_kind(picked.clone(), item).requires_grad_(item.requires_grad)
+    return _of_its_kind(picked, item).requires_grad_(item.requires_grad)
 
 
 def _of_its_kind(values: Tensor, given: Tensor) -> Tensor:
