@@ -118,7 +118,7 @@ class Pair:
 
     @property
     def dtype(self) -> torch.dtype:
-        """What random rounding rounds to."""
+        """The dtype that random rounding rounds to."""
         return self._dtype or torch.float32
 
     def draws(

@@ -346,7 +346,7 @@ class Deviation:
 
     @property
     def noisier(self) -> float:
-        """How many times the noise of correct implementations the Function was taken to have, at most."""
+        """The most times the noise of correct implementations that the Function was taken to have."""
         return max((one.noisier for one in self.total.values()), default=1.0)
 
     def share(self, direction: str) -> float:
