@@ -20,11 +20,16 @@ def places(template: str) -> set[str]:
     return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(template) if name}
 
 
+SPEAKING = {"text", "say", "Phrase", "speaking", "Finding", "broken"}
+CALLED = re.compile(rf"\b({'|'.join(SPEAKING)})\(")
+
+
 @cache
 def calls() -> list[tuple[Path, str, ast.Call]]:
-    """Every call in the package's code: its file, what is called, and the call."""
+    """The calls in each file that asks for a sentence anywhere: the file, what is called, and the call."""
     files = [file for file in (ROOT / "nbautograd").rglob("*.py") if file.parent != MESSAGES]
-    nodes = ((file, node) for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    sources = ((file, file.read_text(encoding="utf-8")) for file in files)
+    nodes = ((file, node) for file, source in sources if CALLED.search(source) for node in ast.walk(ast.parse(source)))
     return [(file, dotted(node.func), node) for file, node in nodes if isinstance(node, ast.Call)]
 
 

@@ -14,6 +14,8 @@ from nbautograd.core.checking.diagnosis.intermediates import _Bench, _Place, wro
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 
 @pytest.fixture(autouse=True)
 def english():
@@ -641,6 +643,7 @@ def test_the_condition_under_which_nothing_comes() -> None:
     assert (found.code, line) == ("none_gradient", "if ctx.needs_input_grad[0]:")
 
 
+@pytest.mark.usefixtures("fixes")
 def test_the_index_of_the_condition_is_that_of_the_input() -> None:
     report = nbautograd.gradcheck(Guarded, (draw(3, 4).detach(), draw(4, seed=1)), order=1)
     assert report.findings[0].fix.source.strip() == "if ctx.needs_input_grad[1]:"
@@ -673,6 +676,7 @@ def test_nothing_is_said_of_a_variable_before_a_wrong_return() -> None:
     assert not found.message_id.startswith("causes.wrong_variable")
 
 
+@pytest.mark.usefixtures("fixes")
 def test_the_class_stays_as_it_is_while_it_is_checked() -> None:
     met = set()
 

@@ -19,6 +19,8 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.steps import kinks
 from nbautograd.core.checking.steps.refine import refine
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 # closed forms: name -> (function of a tensor, derivative as a plain function, range of inputs)
 CLOSED = {
     "exp": (torch.exp, math.exp, (-3, 3)),

@@ -12,6 +12,8 @@ from nbautograd.core.checking import backward_call, directional, other_points
 from nbautograd.core.checking.diagnosis.evidence import kept_indices
 from nbautograd.core.checking.problem import Problem
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 
 class Scaled(Function):
     @staticmethod

@@ -9,6 +9,8 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.core.display import render
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 
 def doubles(*shape):
     torch.manual_seed(5)
@@ -191,6 +193,7 @@ class SumRows(Function):
         return grad_output * torch.ones_like(x)
 
 
+@pytest.mark.usefixtures("fixes")
 def test_shapes_that_do_not_fit_are_named():
     found = first(Linear, doubles(4, 5), doubles(3, 5))
     assert "`grad_output` [4, 3], `weight` [3, 5]" in found.message

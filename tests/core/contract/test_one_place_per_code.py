@@ -18,11 +18,14 @@ SOURCES = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for 
 
 # functions that make a finding of the code they are given, whatever it is: its callers name the code
 MAKERS = {"Finding", "broken", "about", "Cause"}
+CALLED = re.compile(rf"\b({'|'.join(MAKERS)})\(")
 
 
 @cache
 def calls(source: str) -> tuple[ast.Call, ...]:
     """Return the calls in a source of functions that make findings."""
+    if not CALLED.search(source):
+        return ()  # most files: not worth a second to parse
     found = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     return tuple(call for call in found if getattr(call.func, "attr", getattr(call.func, "id", "")) in MAKERS)
 
@@ -132,13 +135,15 @@ def detectors(sources: dict[str, str]) -> dict[str, dict[str, set[str]]]:
     found: dict[str, dict[str, set[str]]] = {code: {} for code in SEVERITY}
     for file, text in sources.items():
         kind = next((kind for room, kind in ROOMS.items() if file.startswith(room)), None)
-        for function in ast.walk(ast.parse(text)) if kind is not None else ():
+        if kind is None or not (CALLED.search(text) or "rules." in text):
+            continue
+        for function in ast.walk(ast.parse(text)):
             if not isinstance(function, ast.FunctionDef):
                 continue
             inside = ast.unparse(function)
             named = [code for maker in re.findall(r"\brules\.(\w+)\(", inside) for code in codes.get(maker, ())]
             for code in (*named, *made(inside)):
-                found[code].setdefault(str(kind), set()).add(function.name)
+                found[code].setdefault(kind, set()).add(function.name)
     return found
 
 

@@ -384,6 +384,7 @@ def test_the_ring_stays_inside_its_budget(monkeypatch):
     assert [c.index for c in calls] == sorted(c.index for c in calls)
 
 
+@pytest.mark.slow
 def test_calls_that_somebody_looked_at_stay_inside_the_budget(monkeypatch):
     import tracemalloc
 
