@@ -19,6 +19,7 @@ import re
 import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from nbautograd.course.source import Cell, Source, solution_lines, solved, stripped, without_magics
@@ -167,9 +168,17 @@ def _tokens(text: str) -> list[str]:
 def _stands_in(secret: Secret, tokens: list[str]) -> bool:
     """Return True if these tokens contain the secret's, with one name for each of its variables."""
     wanted = secret.tokens
-    anchor = max((k for k, token in enumerate(wanted) if isinstance(token, str)), key=lambda k: len(str(wanted[k])))
+    anchor = _longest(wanted)
+    if wanted[anchor] not in tokens:
+        return False
     starts = range(len(tokens) - len(wanted) + 1)
     return any(tokens[k + anchor] == wanted[anchor] and _reads(wanted, tokens, k) for k in starts)
+
+
+@cache
+def _longest(wanted: tuple[str | int, ...]) -> int:
+    """The place of the longest token, which the fewest other texts have."""
+    return max((k for k, token in enumerate(wanted) if isinstance(token, str)), key=lambda k: len(str(wanted[k])))
 
 
 def _reads(wanted: tuple[str | int, ...], tokens: list[str], start: int) -> bool:

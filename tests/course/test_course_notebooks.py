@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -23,6 +24,7 @@ from nbautograd.views.bundle import html, text
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py"))
 NAMES = [source.stem for source in SOURCES]
+source_at = functools.cache(notebooks.read)
 each_source = pytest.mark.parametrize("path", SOURCES, ids=NAMES)
 LANGUAGES = ("en", "zh")
 SECONDS = 90
@@ -145,7 +147,7 @@ def test_the_readme_and_the_changelog_count_them():
 
 @each_source
 def test_a_notebook_has_what_it_should(path):
-    source = notebooks.read(path)
+    source = source_at(path)
     assert 3 <= len(source.answers) <= 6
     for cell in source.answers:
         assert len(source.tagged("wrong", cell.exercise)) >= 8, cell.exercise
@@ -197,7 +199,7 @@ def test_the_readme_adds_up_the_minutes():
 @each_source
 @pytest.mark.slow
 def test_every_answer_comes_out_as_promised(path):
-    all_tried = list(rehearse(notebooks.read(path)))
+    all_tried = list(rehearse(source_at(path)))
     assert [str(tried) for tried in all_tried if not tried.holds] == []
     for tried in all_tried:
         assert_drawn(tried.result)
@@ -205,7 +207,7 @@ def test_every_answer_comes_out_as_promised(path):
 
 @each_source
 def test_nothing_that_is_handed_out_is_an_answer(path):
-    assert list(given_away(notebooks.read(path))) == []
+    assert list(given_away(source_at(path))) == []
 
 
 def assert_drawn(result):
@@ -222,7 +224,7 @@ def assert_drawn(result):
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_hand_out_is_a_fresh_release(path, lang):
     """Trips when a source, an exercise's points or the release changes: run `nbautograd release notebooks/source`."""
-    made = make(notebooks.read(path), lang, rehearsed=True)
+    made = make(source_at(path), lang, rehearsed=True)
     committed = ROOT / "notebooks" / lang / f"{path.stem}.ipynb"
     assert committed.read_text(encoding="utf-8") == made.notebook
 
@@ -254,7 +256,7 @@ def untouched_language(path):
 
 def answered(path, lang):
     """The hand-out with the solutions filled in."""
-    answers = {cell.exercise: notebooks.solved(cell) for cell in notebooks.read(path).answers}
+    answers = {cell.exercise: notebooks.solved(cell) for cell in source_at(path).answers}
     content = content_of(path, lang)
     for cell in content["cells"]:
         if exercise_of(cell):
