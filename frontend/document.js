@@ -295,7 +295,7 @@ function changeView(page, { before, after, note, tried }) {
     el(
       "div",
       "bar",
-      el("span", "faint", note),
+      el("span", "faint", prose(note)),
       tried &&
         copyButton(page, page.t(copied.includes("\n") ? "copy_lines" : "copy_line"), () => copied),
     ),

@@ -35,7 +35,7 @@ BUILDERS = (
     report,
     summary,
 )  # imported, they register so
-LOOK = "line-height:1.45;margin:2px 0;max-width:100%"
+LOOK = "line-height:1.45;margin:2px 0;max-width:100%;overflow-wrap:break-word"  # a name may be longer than a line
 
 
 def text(value: Any) -> str:

@@ -300,7 +300,7 @@ def _change(block: Change) -> Markup:
     )
     look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;border-radius:4px;{WRAPPED}"
     change = tag("pre", {"style": look}, *spans)
-    return join((change, tag("div", {"style": f"font-size:0.9em;{FAINT}"}, block.note) if block.note else None))
+    return join((change, tag("div", {"style": f"font-size:0.9em;{FAINT}"}, prose(block.note)) if block.note else None))
 
 
 def _thumbnail(value: Value) -> Markup:

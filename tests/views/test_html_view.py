@@ -18,7 +18,7 @@ from nbautograd.core.recording.call import CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views import to_html
 from nbautograd.views.bundle import html, mimebundle
-from nbautograd.views.document import Code, Table, paragraph
+from nbautograd.views.document import Change, Code, Table, paragraph
 from nbautograd.views.markup import escape
 
 EVIL = "<img src=x onerror=alert(1)>\"'&{0}"
@@ -91,6 +91,17 @@ def test_the_answer_comes_first_and_the_fix_is_shown():
     assert words.index("- grad_weight = input.mm(grad_output)") < words.index("+ grad_weight = input.t()")
     assert words.index("6 of 36 entries differ") < words.index("Gradcheck")
     assert "2.0 ≠ 1.0" in words
+
+
+def test_a_name_in_the_note_of_a_change_is_code_and_a_long_one_is_broken():
+    page = to_html.to_html((Change("a", "b", note="tried: right for `x`"),))
+    assert "right for <code>x</code>" in page
+    assert html(samples.report()).partition(">")[0].endswith('overflow-wrap:break-word"')  # inherited by all inside
+
+
+def test_the_verdicts_of_blocks_are_counted_wrong_first():
+    words = Page(html(samples.report(wrong=True))).text
+    assert "Gradcheck differs: 1, agrees: 1" in words
 
 
 def test_right_unchecked_and_cannot_tell_say_so_first():

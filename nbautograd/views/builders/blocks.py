@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -52,6 +53,7 @@ Blocks = Mapping[tuple[int, int], Block]
 Row = Callable[[Block], tuple[Cell, ...]]
 
 Array = np.ndarray[Any, Any]
+WRONG_FIRST = ("mismatch", "undecided", "flat", "subgradient", "match")
 TONE: dict[str, Tone] = {
     "match": "right",
     "mismatch": "wrong",
@@ -145,9 +147,9 @@ def _rows(blocks: Sequence[Block], columns: Sequence[str], row: Row, most: int |
 
 
 def blocks_in_short(blocks: Sequence[Block]) -> str:
-    """Return ``1 agrees, 1 differs``: the verdicts counted."""
-    verdicts = [b.verdict for b in blocks]
-    words = [f"{verdicts.count(v)} {say('block', v)}" for v in dict.fromkeys(verdicts)]
+    """Return ``differs: 1, agrees: 3``: the verdicts counted, wrong first."""
+    colon, counts = messages.text("views.colon"), Counter(block.verdict for block in blocks)
+    words = [f"{say('block', v)}{colon}{formats.count(counts[v])}" for v in WRONG_FIRST if v in counts]
     return messages.text("views.comma").join(words)
 
 
