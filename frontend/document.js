@@ -281,7 +281,7 @@ function placeLink(words, place) {
  * @param {Page} page
  * @param {import("./tree").Change} change
  */
-function changeView(page, { before, after, note, tried }) {
+function changeView(page, { before, after, note = "", tried }) {
   const [gone, come] = outdent(
     [before, after].map((text) => (text ? text.replace(/\n$/, "").split("\n") : [])),
   );

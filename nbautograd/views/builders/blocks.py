@@ -148,7 +148,7 @@ def _rows(blocks: Sequence[Block], columns: Sequence[str], row: Row, most: int |
 
 def blocks_in_short(blocks: Sequence[Block]) -> str:
     """Return ``differs: 1, agrees: 3``: the verdicts counted, wrong first."""
-    colon, counts = messages.text("views.colon"), Counter(block.verdict for block in blocks)
+    colon, counts = messages.text("views.colon"), Counter[str](block.verdict for block in blocks)
     words = [f"{say('block', v)}{colon}{formats.count(counts[v])}" for v in WRONG_FIRST if v in counts]
     return messages.text("views.comma").join(words)
 
