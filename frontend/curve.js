@@ -41,6 +41,10 @@ export function pointsOf({ curve: kept, worst }) {
  * @param {number} [at]
  */
 export function curve(page, points, title, at) {
+  if (points.every(([, error]) => error === 0)) {
+    const exact = el("p", null, page.t("curve_exact"));
+    return el("figure", "curve", el("figcaption", null, title), exact);
+  }
   const floor = Math.max(1e-18, Math.min(...points.map(([, e]) => (e > 0 ? e : Infinity)), 1));
   const xs = points.map(([s]) => Math.log10(s)),
     ys = points.map(([, e]) => Math.log10(Math.max(e, floor)));

@@ -108,7 +108,7 @@ function lens(page, entry, { steps, curves, claimed, found }) {
     el(
       "div",
       "bar",
-      el("h5", null, page.t("microscope"), ": ", el("code", null, entry)),
+      el("h5", null, page.t("microscope"), page.t("colon"), el("code", null, entry)),
       slider(page.t("step"), ascending, step, (to) => ((step = to), paint())),
       choice,
     ),

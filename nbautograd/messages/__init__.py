@@ -21,6 +21,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {"en": en.SENTENCES, "zh": zh.SENTENC
 
 _CODE = re.compile(r"`[^`\n]+`")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
+_APART = re.compile("(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 _chosen: str | None = None
 
 
@@ -91,17 +92,17 @@ def text(message_id: str, /, **params: Any) -> str:
     if template is None:
         template = catalogue("en")[message_id]
     words = template.format(**{name: _shape(value) if _is_shape(value) else value for name, value in params.items()})
-    return _spaced(words) if language() == "zh" and "`" in words else words
+    return _spaced(words) if language() == "zh" else words
 
 
 def _spaced(words: str) -> str:
-    """Put a space between Chinese and code beside it, which a sentence cannot know of what is filled in."""
+    """Put a space between Chinese and code, and none between Chinese and Chinese: no template knows what fills it."""
 
     def apart(code: re.Match[str]) -> str:
         before, after = words[: code.start()][-1:], words[code.end() :][:1]
         return f"{' ' if _CHINESE.match(before) else ''}{code[0]}{' ' if _CHINESE.match(after) else ''}"
 
-    return _CODE.sub(apart, words)
+    return _CODE.sub(apart, _APART.sub("", words))
 
 
 def _is_shape(value: Any) -> bool:

@@ -1767,6 +1767,7 @@ SENTENCES: dict[str, str] = {
     # Gradcheck
     "widgets.curve": "Error of finite differences at the worst entry",
     "widgets.curve_alt": "Error of finite differences against their step, both logarithmic; smallest error {error} at step {best}.",
+    "widgets.curve_exact": "None at any step: finite differences are exact here.",
     "widgets.step": "step",
     "widgets.second_order": "Second derivatives",
     # the microscope, sliders, another point, the last run

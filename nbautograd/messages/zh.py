@@ -1767,6 +1767,7 @@ SENTENCES: dict[str, str] = {
     # Gradcheck
     "widgets.curve": "差得最多的元素处有限差分的误差",
     "widgets.curve_alt": "有限差分的误差随步长的变化，两轴都是对数；步长 {best} 时误差最小，为 {error}。",
+    "widgets.curve_exact": "任何步长都没有误差：有限差分在这里是精确的。",
     "widgets.step": "步长",
     "widgets.second_order": "二阶导数",
     # the microscope, sliders, another point, the last run

@@ -117,6 +117,14 @@ def test_a_slider_stands_on_the_step_that_the_sentence_names(show: Any, samples:
     assert seen == ["3e-9", "6.6e-7", "0.0002", "0.13", "0.13"]
 
 
+def test_where_no_step_has_an_error_a_sentence_stands_for_the_curve(show: Any, samples: Any) -> None:
+    report = samples.gradcheck(wrong=True)
+    block = replace(report.blocks[0, 1], steps=np.array([1e-6, 1e-3]), errors=np.zeros(2))
+    page = show(replace(report, blocks={**report.blocks, (0, 1): block}))
+    expect(page.locator(".curve")).to_contain_text("None at any step")
+    expect(page.locator(".curve svg")).to_have_count(0)
+
+
 def test_another_random_point_is_asked_for(show: Any, cubed: Any) -> None:
     page = show(cubed)
     page.get_by_role("button", name="Another random point").click()

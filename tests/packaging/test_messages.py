@@ -160,6 +160,8 @@ def test_code_that_is_filled_into_chinese_stands_apart_from_it():
         value = "`grad_weight`（第 2 个返回值）"
         said = text("causes.constant_factor_named.advice", ratio="2", name="n", value=value)
     assert "请在 `grad_weight`（第 2 个" in said
+    with messages.speaking("zh"):
+        assert text("views.and", first="丢掉最后一行", last="全零") == "丢掉最后一行和全零"
     assert "这里 `n` 正好" in said
 
 
