@@ -23,6 +23,8 @@ from nbautograd.inspection import audit as auditing
 from nbautograd.inspection.audit_report import joined
 from nbautograd.views import formats
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 
 class Right(torch.autograd.Function):
     @staticmethod
@@ -194,6 +196,7 @@ def test_each_function_has_a_verdict_and_the_worst_stands_first():
     assert [f.name for f in report.wrong] == ["Wrong"]
 
 
+@pytest.mark.usefixtures("fixes")
 def test_the_cause_and_the_tried_fix_are_those_of_a_whole_check():
     report = audited((Wrong, leaf(3)))
     situation = report.functions[0].situations[0]
@@ -401,6 +404,7 @@ def test_progress_rises_to_its_end_and_can_stop_the_checks():
     assert not audit.report(progress=stop).complete
 
 
+@pytest.mark.usefixtures("fixes")
 def test_the_json_has_the_form_that_is_promised():
     report = audited((Wrong, leaf(3)), (Wrong, leaf(4, 2)))
     data = json.loads(json.dumps(report.to_dict()))
@@ -577,6 +581,7 @@ def test_lists_and_keyword_only_arguments_of_an_operation_are_checked_as_they_ar
     assert function.verdict in ("right", "cannot tell")
 
 
+@pytest.mark.usefixtures("fixes")
 def test_checking_leaves_the_program_as_it_is():
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
     with nbautograd.audit(**LONG) as audit:
