@@ -1,14 +1,15 @@
-"""Two notebooks of the course as a student does them: a wrong answer, its sentence, the answer mended, the table."""
+"""Notebooks of the course as a student does them: a wrong answer, its sentence, the answer mended, the table."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from jupyter_app import App, cell_with, choose_theme, ours, put, visit
+from jupyter_app import App, cell_with, choose_theme, ours, put, run_all, visit
 from playwright.sync_api import Page, expect
 
 from nbautograd.command.places import notebook
+from nbautograd.course import source as notebooks
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -97,4 +98,59 @@ def test_the_chinese_notebook_speaks_chinese(page: Page, lab: App, artifacts: Pa
     run(page, "%exercises")
     expect(cell_with(page, "%exercises")).to_contain_text("中有 1 个正确", timeout=60_000)
     picture(page, "%exercises", artifacts / "course-zh-progress.png")
+    assert ours(page.errors) == []
+
+
+ROOT = Path(__file__).resolve().parents[2]
+FILL = """answers => {
+  for (const widget of window.jupyterapp.shell.currentWidget.content.widgets) {
+    const source = widget.model.sharedModel.source;
+    const name = /^%%exercise (\\w+)/.exec(source)?.[1];
+    if (name) widget.model.sharedModel.setSource(answers[name]);
+  }
+}"""
+WORDS = {"en": ("✗ not yet", "{n} of {n} right"), "zh": ("✗ 还不对", "{n} 个中有 {n} 个正确")}
+ABOUT_A_PAGE = ("region", "landmark-one-main", "page-has-heading-one", "heading-order")
+
+
+def violations(page: Page, artifacts: Path, name: str) -> list[tuple[str, str, str]]:
+    """Look at what the cells put out, in both themes, and return what axe has against it."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = []
+    # a picture of matplotlib has no words that JupyterLab could give it
+    where = {"include": [".jp-Cell-outputArea"], "exclude": [".jp-RenderedImage"]}
+    options = {"rules": {rule: {"enabled": False} for rule in ABOUT_A_PAGE}}
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        choose_theme(page, theme)
+        page.screenshot(path=artifacts / f"course-{name}-{theme[-5:].strip().lower()}.png")
+        response = Axe().run(page, context=where, options=options).response
+        assert response["passes"], "axe looked at nothing"
+        found += [(theme, v["id"], v["nodes"][0]["html"][:200]) for v in response["violations"]]
+    return found
+
+
+@pytest.mark.parametrize("name", ["zh/14_saving_memory", "en/15_an_operation_of_your_own"])
+def test_from_the_first_cell_to_the_last(page: Page, lab: App, artifacts: Path, name: str) -> None:
+    """Every exercise first as one may get it wrong, then as it should be; axe looks at what is shown of both."""
+    lang, stem = name.split("/")
+    written = notebooks.read(ROOT / "notebooks" / "source" / f"{stem}.py")
+    wrong = {cell.exercise: written.tagged("wrong", cell.exercise)[0] for cell in written.answers}
+    visit(page, lab, put(lab, notebook(f"{name}.ipynb")))
+    page.set_viewport_size({"width": 1100, "height": 900})
+    setup = next(cell.text for cell in written.cells if "setup" in cell.tags).replace("# %load_ext", "%load_ext")
+    run(page, "# In Colab", f"{setup}\nnbautograd.set_language({lang!r})\n%matplotlib inline")  # the tests' own is agg
+    for exercise, answer in wrong.items():
+        run(page, f"%%exercise {exercise}", f"%%exercise {exercise}\n{answer.text}")
+        shown = cell_with(page, f"%%exercise {exercise}").locator(".jp-OutputArea")
+        expect(shown).to_contain_text(WORDS[lang][0], timeout=90_000)
+    assert violations(page, artifacts, f"{lang}-{stem[:2]}-wrong") == []
+
+    page.evaluate(FILL, {cell.exercise: notebooks.solved(cell) for cell in written.answers})
+    run_all(page)
+    table = cell_with(page, "%exercises").locator(".jp-OutputArea")
+    expect(table).to_contain_text(WORDS[lang][1].format(n=len(wrong)), timeout=120_000)
+    assert page.locator('[data-mime-type="application/vnd.jupyter.stderr"]').all_inner_texts() == []
+    assert page.locator(".jp-RenderedImage img").count() >= 2
+    assert violations(page, artifacts, f"{lang}-{stem[:2]}-right") == []
     assert ours(page.errors) == []
