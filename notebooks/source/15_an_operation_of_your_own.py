@@ -806,7 +806,7 @@ def test(function):
 
 shipped = Own, test
 
-# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+# %% tags=["wrong"] exercise="own_test" expects="survivors"
 def test(function):
     a, b = (x.clone().requires_grad_() for x in Own.example(0))
     function.apply(a, b).sum().backward()
@@ -845,7 +845,7 @@ def test(function):
 
 shipped = Own, test
 
-# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+# %% tags=["wrong"] exercise="own_test" expects="survivors"
 def test(function):
     for seed in range(3):
         leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
@@ -875,7 +875,7 @@ def test(function):
 
 shipped = Own, test
 
-# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+# %% tags=["wrong"] exercise="own_test" expects="survivors"
 def test(function):
     for seed in range(3):
         leaves = [x.clone().requires_grad_() for x in Own.example(seed)]

@@ -28,6 +28,9 @@ source_at = functools.cache(notebooks.read)
 each_source = pytest.mark.parametrize("path", SOURCES, ids=NAMES)
 LANGUAGES = ("en", "zh")
 SECONDS = 90
+# The grammar of repair makes the mutants, so their numbers change with it. That each test finds more than the one
+# before does not.
+EACH_BETTER = r"'it_runs': 0, 'right_values': 0, 'at_ones': (\d|1[0-3]), 'one_row': 1[4-7], 'upstream_ones': 1[89]"
 # What the text beside a cell says of its output: a line of the cell, and what it must print.
 CLAIMS = {
     "01_first_function": (
@@ -121,7 +124,7 @@ CLAIMS = {
         ("def held_out", r"strength 0\.018 -> 11\.\d+, best on the grid 11\."),
     ),
     "15_an_operation_of_your_own": (
-        ("tests = [it_runs", r"'it_runs': 0, 'right_values': 0, 'at_ones': 8, 'one_row': 16, 'upstream_ones': 18"),
+        ("tests = [it_runs", EACH_BETTER),
         ("tests = [it_runs", r"'all_random': 20"),
         ("own_tests = shipped", r"score: 20 of 20"),
     ),
