@@ -48,6 +48,9 @@ def freed(program: Program) -> ErrorCause | None:
     tie = next(tie for tie in _TIES if tie.holds(case))
     made = line_that_made(program, name, program.tensors.get(name))
     op = node_name(gone[0])
+    kept = program.tensors.get(name)
+    if tie.kind == "freed_carried" and kept is not None and (node := node_of(kept)) is not None and freed_by(node):
+        tie = tie._replace(what="kept", advice="kept")  # the earlier backward went through it, not only behind it
     what, shown = tie.what, {"name": name or written, "root": written, "op": op, "line": did.line if did else 0}
     about = made
     if what == "carried_unnamed" and (older := _made_before(program, set(gone))) is not None:

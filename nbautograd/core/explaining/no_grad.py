@@ -108,7 +108,7 @@ def _by_numbers(program: Program, tensor: torch.Tensor, name: str, root: str) ->
     new, did = next(iter(made.values())), places[max(places)]
     facts = [said("unused.of_numbers", new, name=name, root=root, line=new.line, text=new.text)]
     facts += [said("no_grad.left", place, line=line, text=place.text) for line, place in [*places.items()][-3:]]
-    return ErrorCause("unused_new_leaf", (*facts, said("no_grad.advice_python")), name, new, did)
+    return ErrorCause("unused_new_leaf", (*facts, said("no_grad.advice_python")), name, None, did)
 
 
 def _cuts(program: Program) -> Iterator[WatchedCut]:

@@ -270,6 +270,7 @@ class GradientWatch(Watch):
     Attributes:
         backward: the first NaN or infinity of the backwards that ran.
         roots: what was differentiated last.
+        reached: identities of the parameters that each backward reached, in order.
         values: of all that was differentiated, in order, as arrays; not kept where NaN is looked for.
         steps: the steps of optimizers, where it is entered beside this watch.
     """
@@ -280,6 +281,7 @@ class GradientWatch(Watch):
         self.backward = BackwardWatch()
         self.values: list[Any] = []
         self.roots: tuple[torch.Tensor, ...] = ()
+        self.reached: list[set[int]] = []
         self._leaves: dict[int, torch.Tensor] = {}
         self.steps = StepWatch(self._leaves)
         self._returned: list[torch.Tensor | None] = []
@@ -294,9 +296,10 @@ class GradientWatch(Watch):
         nodes = Program(roots=self.roots).nodes()
         if not self.finite:
             self.values += map(_array, self.roots)
-        for node in nodes:
-            if (leaf := leaf_tensor(node)) is not None:
-                self._leaves.setdefault(id(leaf), leaf)
+        leaves = [leaf for node in nodes if (leaf := leaf_tensor(node)) is not None]
+        self.reached.append({id(leaf) for leaf in leaves if isinstance(leaf, torch.nn.Parameter)})
+        for leaf in leaves:
+            self._leaves.setdefault(id(leaf), leaf)
         if self.together and name == "backward":
             gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
             self._waiting.append((self.roots, gradient))
@@ -385,13 +388,14 @@ def reaches(run: Run, edit: Edit, further: bool = False) -> bool:
         return False
     values, changed = before[0][: before[2]] if further else before[0], after[0]
     same = 0 < len(values) <= len(changed) and all(map(_agree, values, changed))
-    return same and after[1] > (before[1] if further else 0)
+    return same and after[1] > (before[1] if further else 0) and (further or after[3])
 
 
-def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None]:
+def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, bool]:
     """Return the values of what a program differentiates, and how many gradients arrive; 0 if one is not finite.
 
-    The last number says how many of the values come before the first step of an optimizer, None where there is none.
+    The third says how many of the values come before the first step of an optimizer, None where there is none; the
+    last is True where the last backward reached every parameter that the first one did.
     """
     watch, stepped = GradientWatch(), list[int]()
     handle = register_optimizer_step_pre_hook(lambda *_: stepped.append(len(watch.values)))
@@ -401,11 +405,12 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None]:
             for root in [] if watch.passes else roots[:1]:  # its backward is left to its caller
                 root.sum().backward()
     except Exception:
-        return watch.values, 0, next(iter(stepped), None)
+        return watch.values, 0, next(iter(stepped), None), False
     finally:
         handle.remove()
     gradients = [gradient for gradient in watch.arrived() if gradient is not None]
-    return watch.values, len(gradients) if all(map(all_finite, gradients)) else 0, next(iter(stepped), None)
+    count = len(gradients) if all(map(all_finite, gradients)) else 0
+    return watch.values, count, next(iter(stepped), None), not watch.reached or watch.reached[0] <= watch.reached[-1]
 
 
 def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:

@@ -1212,3 +1212,31 @@ class Pair:
 
 def test_a_parameter_of_a_module_in_a_list_has_a_name():
     assert explain(Pair().step).tensor == "self.students[0].weight"
+
+
+class Schedule(torch.nn.Module):
+    """Computes a learned table once."""
+
+    def __init__(self):
+        super().__init__()
+        self.raw = torch.nn.Parameter(torch.zeros(4))
+        self.table = torch.cumprod(self.raw.sigmoid(), 0)
+
+
+def test_what_is_computed_once_is_not_said_to_be_carried_and_no_change_stops_it_from_learning():
+    def program():
+        schedule, head = Schedule(), torch.nn.Linear(4, 1)
+        for _ in range(3):
+            loss = head(schedule.table).pow(2).sum()
+            loss.backward()
+
+    found = explain(program)
+    codes = {f.code for f in found.findings}
+    assert found.tensor == "schedule.table"
+    assert "explain_freed_kept" in codes
+    assert "explain_freed_carried" not in codes
+    assert found.fix is None
+
+
+def test_a_leaf_made_of_numbers_is_not_said_to_have_made_the_parameter():
+    assert explain(numbers).made is None
