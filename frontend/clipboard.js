@@ -8,17 +8,29 @@ import { button, el } from "./dom.js";
  * @param {string} words
  * @param {() => string | Promise<string>} text
  */
-export function copyButton(page, words, text) {
+export const copyButton = (page, words, text) =>
+  sayingButton(words, async () => copy(await text()), {
+    done: page.t("copied"),
+    failed: (reason) => page.t("not_copied", { reason }),
+  });
+
+/**
+ * A button that says beside itself how it went.
+ * @param {string} words
+ * @param {() => void | Promise<void>} act
+ * @param {{done: string, failed: (reason: string) => string}} says
+ */
+export function sayingButton(words, act, { done, failed }) {
   const said = el("span", { class: "faint", "aria-live": "polite" });
-  async function act() {
+  async function press() {
     try {
-      await copy(await text());
-      said.textContent = page.t("copied");
+      await act();
+      said.textContent = done;
     } catch (problem) {
-      said.textContent = page.t("not_copied", { reason: /** @type {Error} */ (problem).message });
+      said.textContent = failed(/** @type {Error} */ (problem).message);
     }
   }
-  return el("span", "copy", button(words, act), " ", said);
+  return el("span", "copy", button(words, press), " ", said);
 }
 
 /** @param {string} text */

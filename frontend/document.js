@@ -1,8 +1,9 @@
 // A document as Python built it, drawn in a live view: the same tree as that of the stored report, views/document.py.
 
 import { beyondView, blockNameView } from "./blocks.js";
-import { copyButton } from "./clipboard.js";
+import { copyButton, sayingButton } from "./clipboard.js";
 import { button, el, prose, svg } from "./dom.js";
+import { cellBelow } from "./notebook.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
 import { smallMap } from "./values.js";
 import { TONES } from "./verdicts.js";
@@ -277,11 +278,13 @@ function placeLink(words, place) {
 }
 
 /**
- * What goes and what comes instead; what was tried can be copied.
+ * What goes and what comes instead; what was tried can be copied, and put into a cell below.
  * @param {Page} page
  * @param {import("./tree").Change} change
  */
-function changeView(page, { before, after, note = "", tried }) {
+function changeView(page, change) {
+  const { before, after, note = "", tried } = change,
+    below = tried && cellBelow(page, change);
   const [gone, come] = outdent(
     [before, after].map((text) => (text ? text.replace(/\n$/, "").split("\n") : [])),
   );
@@ -298,6 +301,11 @@ function changeView(page, { before, after, note = "", tried }) {
       el("span", "faint", prose(note)),
       tried &&
         copyButton(page, page.t(copied.includes("\n") ? "copy_lines" : "copy_line"), () => copied),
+      below &&
+        sayingButton(page.t("cell_below"), below, {
+          done: page.t("cell_is_below"),
+          failed: (reason) => reason,
+        }),
     ),
     el(
       "pre",

@@ -102,6 +102,7 @@ export interface Change {
   after: string;
   note?: string;
   tried?: boolean;
+  line?: number | null;
 }
 
 /** Text as it was printed, or written. */

@@ -28,8 +28,16 @@ export interface Model {
   send(content: Question & { id: number }): void;
   on(event: string, listener: Listener): void;
   off(event: string, listener: Listener): void;
+  /** Of the front end that shows the model; JupyterLab's and Notebook 7's has the notebook around it. */
+  widget_manager?: { context?: { model?: { sharedModel?: Notebook } } };
   /** Only where no kernel is: whether the answer to a question was kept. */
   knows?(question: Question): boolean;
+}
+
+/** A notebook as its front end shares it between those who edit it. */
+export interface Notebook {
+  cells: { cell_type: string; getSource(): string }[];
+  insertCell(at: number, cell: { cell_type: "code"; source: string }): unknown;
 }
 
 /** What may be asked of Python: the kind says which answer comes. */

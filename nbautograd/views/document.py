@@ -197,12 +197,14 @@ class Change:
         before, after: source text.
         note: where, and whether it was tried.
         tried: True where it was, so that the lines may be copied.
+        line: the first of them in its cell or file, from 1.
     """
 
     before: str
     after: str
     note: str = ""
     tried: bool = False
+    line: int | None = None
 
 
 @dataclass(frozen=True)

@@ -142,3 +142,35 @@ def expect_selection(page: Any) -> None:
         if "'entry': [299, 299]" in printed.inner_text():
             return
     expect(printed).to_contain_text("'entry': [299, 299]")
+
+
+WRONG = """%%autograd_function
+class Cubed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, = ctx.saved_tensors
+        return 2 * x ** 2 * grad_output"""
+CHECK = """%gradcheck Cubed.apply(torch.linspace(1, 2, 3, dtype=torch.float64, requires_grad=True))"""
+
+
+@pytest.mark.parametrize("served", ["lab", "notebook7"])
+def test_the_class_with_the_tried_change_comes_in_a_cell_below_and_runs(served, page, request):
+    app = request.getfixturevalue(served)
+    visit(page, app, write(app, "below.ipynb", "%load_ext nbautograd\nimport torch", WRONG, CHECK, "print('last')"))
+    run_all(page)
+    expect(views(page, 3)).to_have_count(1, timeout=60_000)
+    below = cell(page, 3).get_by_role("button", name="New cell below")
+    expect(below).to_be_visible(timeout=60_000)
+    below.click()
+    expect(cell(page, 4)).to_contain_text("class Cubed")
+    expect(cell(page, 4)).to_contain_text("3 * x ** 2 * grad_output")
+    expect(cell(page, 5)).to_contain_text("last")
+    run_cell(page, 4)
+    run_cell(page, 3)
+    expect(cell(page, 3)).to_contain_text("right", timeout=60_000)
+    assert ours(page.errors) == []

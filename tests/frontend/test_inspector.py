@@ -261,3 +261,68 @@ def test_every_way_to_a_line_leads_to_the_one_of_the_headline(show: Any, samples
     page.get_by_role("button", name="Worst entry").click()
     ways = page.locator("[role=tabpanel]:visible").get_by_role("button", name=re.compile(r"line \d+")).all_inner_texts()
     assert [re.findall(r"\d+", words) for words in ways] == [[said]]
+
+
+NOTEBOOK = """(cells) => {
+  const notebook = { inserted: [], cells: cells.map(([cell_type, source]) => ({ cell_type, getSource: () => source })),
+                     insertCell(at, cell) { this.inserted.push([at, cell]); } };
+  nb.notebook = notebook;
+  nb.model.widget_manager = { context: { model: { sharedModel: notebook } } };
+}"""
+ERRORS = "            grad_weight = input.t().mm(grad_output)"
+
+
+@pytest.fixture
+def in_notebook(load: Any, wrong: Any) -> Any:
+    """Draw the wrong report in a front end that shares these cells, as an output of the one at a place."""
+
+    def draw(cells: list[tuple[str, str]], at: int | None) -> Page:
+        page: Page = load(wrong)
+        page.evaluate(NOTEBOOK, cells)
+        page.evaluate(
+            """async (at) => {
+              const cell = document.createElement("div"), el = document.createElement("div");
+              cell.className = "jp-Cell";
+              if (at !== null) cell.dataset.windowedListIndex = String(at);
+              cell.append(el); document.body.append(cell);
+              await nb.widget.render({ model: nb.model, el });
+            }""",
+            at,
+        )
+        return page
+
+    return draw
+
+
+def gone(page: Page) -> str:
+    """The line that the fix takes away, as it stands in the source."""
+    return page.locator(".fix .before").first.inner_text().removeprefix("-").strip()
+
+
+def test_the_cell_with_the_change_is_put_below_the_output_with_the_rest_of_its_class(in_notebook: Any) -> None:
+    first = in_notebook([("code", "")], 0)
+    line = gone(first)
+    first.evaluate("() => document.querySelectorAll('.jp-Cell').forEach((cell) => cell.remove())")
+    cell = f"%%autograd_function\nclass Linear:\n    def backward():\n        {line}\n        return 1"
+    page = in_notebook([("markdown", line), ("code", cell), ("code", "%gradcheck f(x)"), ("code", cell)], 2)
+    page.get_by_role("button", name="New cell below").last.click()
+    expect(page.locator(".fix .copy").last).to_contain_text("stands below")
+    [[at, inserted]] = page.evaluate("nb.notebook.inserted")
+    assert at == 3
+    assert inserted["cell_type"] == "code"
+    rows = inserted["source"].split("\n")
+    assert (rows[:3], rows[4:]) == (cell.split("\n")[:3], cell.split("\n")[4:])
+    assert rows[3] == "        " + ERRORS.strip()
+
+
+def test_where_no_cell_holds_the_line_any_more_it_is_said_and_nothing_is_put_in(in_notebook: Any) -> None:
+    page = in_notebook([("code", "x = 1")], None)
+    page.get_by_role("button", name="New cell below").click()
+    expect(page.locator(".fix .copy").last).to_contain_text("No cell holds the lines")
+    assert page.evaluate("nb.notebook.inserted") == []
+
+
+def test_a_front_end_that_shares_no_notebook_has_no_button_for_a_cell(show: Any, wrong: Any) -> None:
+    page = show(wrong)
+    expect(page.get_by_role("button", name="Copy line")).to_have_count(1)
+    expect(page.get_by_role("button", name="New cell below")).to_have_count(0)

@@ -39,11 +39,8 @@ def explanation_document(explanation: Explanation) -> Document:
         kinds = {"not_finite": "_finite", "no_grad": "_further", "freed_carried": "_reaches"}
         tried = "explain.tried" + next((kinds[k] for k in kinds if explanation.code.startswith(k)), "")
         where = messages.text("views.fix.at", line=fix.line)
-        body.append(
-            Change(
-                fix.before, fix.source, messages.text("views.semicolon").join((where, messages.text(tried))), tried=True
-            )
-        )
+        note = messages.text("views.semicolon").join((where, messages.text(tried)))
+        body.append(Change(fix.before, fix.source, note, tried=True, line=fix.line))
     rows = _rows(explanation)
     table: tuple[Block, ...] = (Table((), rows, messages.text("explain.caption"), cut=False),) if rows else ()
     tone = "bug" if explanation else "note"

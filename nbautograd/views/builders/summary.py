@@ -54,7 +54,8 @@ def finding_document(finding: Finding, words: str = "", kind: bool = True) -> Do
 def change_document(fix: Fix) -> Document:
     """Return the lines that go and come, where they are, and whether that was tried."""
     where = messages.text("views.fix.change" if fix.line is None else "views.fix.at", line=fix.line)
-    return (Change(fix.before, fix.source, messages.text("views.semicolon").join((where, tried(fix))), fix.verified),)
+    note = messages.text("views.semicolon").join((where, tried(fix)))
+    return (Change(fix.before, fix.source, note, fix.verified, fix.line),)
 
 
 def _links(finding: Finding) -> Block | None:
