@@ -474,6 +474,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_jump": "`{output}` jumps at this value of `{input}`, or changes too steeply beside it, so differences give no derivative there; try inputs slightly away from it.",
     "checking.because_staircase": "`{output}` is flat in `{input}` wherever finite differences look, so they cannot confirm the slope that backward returns. For a surrogate gradient (straight-through, spiking) this is as intended.",
     "checking.because_float32": "The inputs are {dtype}, and rounding obscures the differences of `{output}` in `{input}`; try `{input}.double()`.",
+    "checking.because_half": "The inputs are {dtype}, and rounding obscures the differences of `{output}` in `{input}`; try `{input}.double()` for the formula. What only {dtype} gets wrong does not show there: for that, compare with a reference (`reference=`).",
     "checking.because_rounds_inside": "forward rounds to {dtype} inside, and small steps in `{input}` leave `{output}` as it was or move it by jumps, so differences cannot tell; cast to float64 there to check the formula.",
     "checking.resolution": "Computed in {dtype}: an error below about {percent} % of an entry could not have been seen.",
     "checking.because_noise": "The values of `{output}` are too uncertain for finite differences in `{input}` (rounding, randomness, or an ill-conditioned step such as a nearly singular solve); try float64, a fixed seed, or better conditioned inputs.",

@@ -474,6 +474,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_jump": "`{output}` 在 `{input}` 的这个取值处发生跳变，或在其旁边变化过陡，差分给不出那里的导数；换一个稍微偏离的输入再试。",
     "checking.because_staircase": "有限差分所到之处，`{output}` 关于 `{input}` 都是平的，因此无法证实 backward 返回的斜率。如果这是有意的替代梯度（直通估计、脉冲神经元），那就没有问题。",
     "checking.because_float32": "输入是 {dtype}，舍入误差掩盖了 `{output}` 关于 `{input}` 的差分；请试试 `{input}.double()`。",
+    "checking.because_half": "输入是 {dtype}，舍入误差掩盖了 `{output}` 关于 `{input}` 的差分；公式是否正确请试试 `{input}.double()`。只有 {dtype} 才会出的错在那里看不到：请与参考实现比较（`reference=`）。",
     "checking.because_rounds_inside": "forward 内部舍入到 {dtype}，`{input}` 移动一小步时 `{output}` 要么不变，要么跳变，因此差分无法判断；请把那里改成 float64 来检查公式。",
     "checking.resolution": "在 {dtype} 下计算：小于某个元素约 {percent}% 的误差是看不出来的。",
     "checking.because_noise": "`{output}` 的值不够确定（forward 中的舍入、随机性，或接近奇异的求解之类的病态步骤），无法对 `{input}` 求差分；请试试 float64、固定随机种子或条件更好的输入。",

@@ -693,3 +693,79 @@ def test_the_class_stays_as_it_is_while_it_is_checked() -> None:
     inputs = draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)
     assert nbautograd.gradcheck(Watched, inputs, order=1).verdict == "wrong"
     assert met == {own}
+
+
+class OneNumber(Function):
+    """The gradient of ``k`` is one number, so that a multiple of anything makes it up."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.save_for_backward(x, k)
+        return torch.lgamma(k / 2) - k / 2 * torch.log1p(x * x / k)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, k = ctx.saved_tensors
+        q = x * x / k
+        dx = -k * x / (k + x * x)
+        dk = torch.digamma(k / 2) - 0.5 * torch.log1p(q) + k / 2 * q / (k + x * x)
+        return grad_output * dx, (grad_output * dk).sum().reshape(k.shape)
+
+
+def test_a_gradient_of_one_number_does_not_say_that_a_multiple_of_another_derivative_belongs_there():
+    x = torch.linspace(-2, 2, 9, dtype=torch.float64).requires_grad_()
+    report = nbautograd.gradcheck(OneNumber, (x, torch.tensor([3.5], dtype=torch.float64, requires_grad=True)))
+    words = " ".join(finding.message for finding in report.findings)
+    assert "`k`" in words
+    assert "times a constant" not in words
+
+
+class Gated(Function):
+    """``g`` is written twice; the second time from the first."""
+
+    @staticmethod
+    def forward(ctx, gates, c):
+        f, g = gates.chunk(2, 1)
+        f, g = f.sigmoid(), g.tanh()
+        ctx.save_for_backward(f, g, c)
+        return f * c + g
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        f, g, c = ctx.saved_tensors
+        df = grad_output * c * f * (1 - f)
+        dg = grad_output * g * (1 - g)
+        return torch.cat([df, dg], 1), grad_output * f
+
+
+def test_a_name_that_forward_writes_twice_is_told_by_the_line_of_the_value_that_is_meant():
+    gates = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    found, _ = first(Gated, gates, torch.ones(3, 2, dtype=torch.float64).requires_grad_())
+    chunk = Gated.forward.__code__.co_firstlineno + 2  # below the decorator
+    assert f"gradient of `g` (line {chunk})" in found.message
+
+
+class LogDensity(Function):
+    """Forgets a term that only the diagonal has, which is larger than 0.5 here, and the rest is not."""
+
+    @staticmethod
+    def forward(ctx, x, L):
+        z = torch.linalg.solve_triangular(L, x.T, upper=False)
+        ctx.save_for_backward(z, L)
+        return -0.5 * (z**2).sum(0) - L.diagonal().log().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        z, L = ctx.saved_tensors
+        s = torch.linalg.solve_triangular(L.T, z, upper=True)
+        return -(s * grad_output).T, ((s * grad_output) @ z.T).tril()
+
+
+def test_entries_that_are_places_are_not_told_by_values_that_lie_so():
+    numbers = torch.Generator().manual_seed(1)
+    x = torch.randn(4, 5, dtype=torch.float64, generator=numbers).requires_grad_()
+    below = 0.3 * torch.randn(5, 5, dtype=torch.float64, generator=numbers).clamp(-1, 1).tril(-1)
+    L = (below + torch.linspace(0.9, 1.6, 5, dtype=torch.float64).diag()).requires_grad_()
+    found, _ = first(LogDensity, x, L)
+    assert "|L|" not in found.message
+    assert "i == j" in found.message

@@ -733,7 +733,8 @@ class _Place:
             c = _ratio(self.right[self.bench.which], self.run((number, tensor))[self.bench.which])
         except Exception:
             return False
-        return bool(c) and self.mended(number, c * tensor)
+        # a gradient of one number is some multiple of any other; what belongs there serves whatever arrives
+        return bool(c) and self.mended(number, c * tensor) and self.holds(number, c * tensor)
 
     def borne_out(self, number: int, key: Key, scaled: bool = False) -> bool:
         """Return True if what mends the gradient elsewhere does so here."""
@@ -785,13 +786,21 @@ def _equal(a: Tensor, b: Tensor, rel: float) -> bool:
 
 
 def _labels(tree: ast.FunctionDef, nodes: Sequence[ast.expr]) -> dict[int, tuple[str, int]]:
-    """The text and line of each expression: the variable's name where it is assigned to one."""
+    """The text and line of each expression: the variable it is assigned to; of a name where that is assigned."""
+    own = list(user_source.own_nodes(tree))
     named = {
         id(n.value): n.targets[0].id
-        for n in user_source.own_nodes(tree)
+        for n in own
         if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)
     }
-    return {k: (named.get(id(n)) or rules.short(ast.unparse(n)), n.lineno) for k, n in enumerate(nodes)}
+    written = [(name, target.lineno) for target, _ in assigned(own) for name in names_written(target)]
+
+    def line(node: ast.expr) -> int:
+        if not isinstance(node, ast.Name):
+            return node.lineno
+        return max((at for name, at in written if name == node.id and at < node.lineno), default=node.lineno)
+
+    return {k: (named.get(id(n)) or rules.short(ast.unparse(n)), line(n)) for k, n in enumerate(nodes)}
 
 
 def _from_ctx(value: ast.expr) -> str:

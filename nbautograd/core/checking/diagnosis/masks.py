@@ -295,6 +295,8 @@ def conditions(e: Evidence, elements: Array, of_output: bool = False) -> list[Wh
 
 def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: bool) -> Iterator[Where]:
     few = min(int(elements.sum()), int((~elements).sum())) < e.fewest
+    # what follows places at fresh inputs too is no matter of values, which may lie so there
+    yield from _triangles(e.block.output_name if of_output else e.block.input_name, elements, shape)
     for tensor in _ordered(e):
         if tensor.values.shape != shape or tensor.values.dtype.kind not in "fib" or tensor.role == "count":
             continue
@@ -313,7 +315,6 @@ def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: b
         if not few:
             yield from map(Where, _thresholds(e, name, x, elements))
     yield from map(Where, _pairs(e, elements, shape))
-    yield from _triangles(e.block.output_name if of_output else e.block.input_name, elements, shape)
 
 
 def _triangles(name: str, elements: Array, shape: tuple[int, ...]) -> Iterator[Where]:
