@@ -74,7 +74,7 @@ def test_a_cell_that_is_run_again_changes_nothing_here(notebook):
     found = notebook["explained"]
     assert (found.code, found.tensor, found.did.line, found.made.line, found.run) == (
         "in_place",
-        "outs[0]",
+        "y",
         7,
         4,
         "copy",
