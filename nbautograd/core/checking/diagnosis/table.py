@@ -25,10 +25,11 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Fresh,
     Hypothesis,
 )
-from nbautograd.core.checking.diagnosis.intermediates import WrongVariable, wrong_variable
+from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
 from nbautograd.core.checking.diagnosis.patterns import number
 from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
 from nbautograd.core.checking.diagnosis.shared_variable import SharedVariable, shared_variable
+from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import Returned

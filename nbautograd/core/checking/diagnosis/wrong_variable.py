@@ -1,0 +1,119 @@
+"""The variable of backward that goes wrong, and the statement that made it, as plain data for sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nbautograd.core.checking import backward_lines
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.contract import rules
+from nbautograd.core.findings import Phrase
+
+
+@dataclass(frozen=True)
+class Site:
+    """A variable of backward after a statement that wrote it.
+
+    Attributes:
+        name: of the variable.
+        line: of the statement, in the cell or file.
+        text: of the value that is assigned to the variable, else of the statement; of a loop its head.
+        from_ctx: the attribute of ctx where it is only taken from there, else empty.
+        reads: the names that the statement computes it from.
+        made: True where it is only allocated, to be filled.
+        assigned: True where the statement is an assignment to this variable alone.
+        condition: True for a comparison, or what an ``if`` tests, in place of a variable.
+        loop: True where a loop wrote it, whose head is the line.
+    """
+
+    name: str
+    line: int
+    text: str
+    from_ctx: str
+    reads: frozenset[str]
+    made: bool
+    assigned: bool
+    condition: bool = False
+    loop: bool = False
+
+    @property
+    def statement(self) -> str:
+        """The statement as text; of a loop its head."""
+        return f"{self.name} = {self.text}" if self.assigned else self.text
+
+
+@dataclass(frozen=True)
+class WrongVariable:
+    """The first variable of backward that goes wrong.
+
+    Attributes:
+        site: the variable, and the statement that made it.
+        kind: ``"gradient"``, ``"value"`` or ``"derivative"`` of what belongs in its place; ``"taken"`` for a value that
+            is saved, while another is taken from ctx; ``"condition"`` for one that is turned over,
+            ``"solved"`` where other values mend the gradient.
+        expression: of forward, whose gradient or value that is.
+        made_in: the expression's line; None for an argument.
+        whole: True when it is the gradient of the input itself.
+        unknown: names among those that the statement computes it from of which it is not known whether they are right;
+            None where nothing is known of any.
+        right: those that are as forward has them.
+        flipped: where a condition is to be turned over, or another value is needed.
+        parts: True when the variable is written in parts.
+        scaled: True where it is a derivative times a constant that belongs in its place.
+    """
+
+    site: Site
+    kind: str
+    expression: str
+    made_in: int | None
+    whole: bool
+    unknown: tuple[str, ...] | None = None
+    right: tuple[str, ...] = ()
+    flipped: Phrase | str = ""
+    parts: bool = False
+    scaled: bool = False
+
+    def line(self, problem: Problem) -> int:
+        """Return the line that goes wrong: the one that saves it, for what is only taken from ctx."""
+        saved = backward_lines.saving_line(problem, self.site.from_ctx) if self.site.from_ctx else None
+        return saved or self.site.line
+
+    @property
+    def condition(self) -> bool:
+        """Return True where a condition is wrong."""
+        return self.site.condition or self.kind == "condition"
+
+    @property
+    def message(self) -> str:
+        """The sentence that says what belongs in the variable's place."""
+        if self.site.from_ctx or self.kind == "taken":
+            return "wrong_saved"
+        return "wrong_variable_whole" if self.whole else f"wrong_variable_{self.kind}"
+
+    def before(self, line: int) -> Phrase | None:
+        """Say what of that which the line uses is as autograd of forward has it."""
+        if self.alone:
+            return Phrase("causes.all_right_before", line=line, name=self.site.name)
+        names = ", ".join(f"`{n}`" for n in self.right)
+        return Phrase("causes.some_right_before", line=line, names=names) if names else None
+
+    @property
+    def alone(self) -> bool:
+        """Return True where all that the statement uses is right, so that no line before it can be to blame."""
+        return self.unknown == ()
+
+    def params(self, line: int) -> dict[str, Any]:
+        """Return what that sentence speaks of."""
+        known = self.before(line) or ""
+        begins = Phrase(
+            "causes.begins_in" if self.alone else "causes.begins_by", name=rules.short(self.site.name), at=line
+        )
+        made_in: Phrase | str = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
+        said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in, "begins": begins}
+        if self.kind == "derivative":
+            said["times"] = Phrase("causes.times_a_constant") if self.scaled else ""
+        back = "" if self.alone else Phrase("causes.and_before")
+        return {**said, "statement": rules.short(self.site.statement), "known": known, "back": back} | {
+            "flipped": self.flipped
+        }
