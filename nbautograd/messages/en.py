@@ -732,7 +732,7 @@ SENTENCES: dict[str, str] = {
     "course.too_many_calls": "One forward and backward make {got} calls of the black box; {most} are enough.",
     "course.no_function_class": "`{name}` should be a subclass of `torch.autograd.Function`.",
     "course.not_through_function": "The result did not come through the `apply` of `{name}`, so its backward never runs.",
-    "course.native_autograd": "backward asks autograd for the gradient (`{name}`, line {line}); here it should be written by hand.",
+    "course.native_autograd": "Here torch is asked for the derivative (`{name}`, line {line}); it should be written by hand.",
     # a result
     "course.result.passed": "`{name}`: right.",
     "course.result.failed": "`{name}`: not yet.",

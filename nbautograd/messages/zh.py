@@ -732,7 +732,7 @@ SENTENCES: dict[str, str] = {
     "course.too_many_calls": "一次前向加一次反向调用了黑箱 {got} 次，其实 {most} 次就够了。",
     "course.no_function_class": "`{name}` 应当是一个继承自 `torch.autograd.Function` 的类。",
     "course.not_through_function": "结果不是通过 `{name}` 的 `apply` 得到的，所以它的 backward 永远不会运行。",
-    "course.native_autograd": "backward 向 autograd 要了梯度（第 {line} 行的 `{name}`）。这里要求自己写出来。",
+    "course.native_autograd": "导数是向 torch 要来的（第 {line} 行，`{name}`）。这里要求自己写出来。",
     # a result
     "course.result.passed": "`{name}`：正确。",
     "course.result.failed": "`{name}`：还不对。",

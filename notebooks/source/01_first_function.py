@@ -1370,6 +1370,49 @@ class Multiply(Function):
 
 multiply = Multiply.apply
 
+# %% tags=["wrong"] exercise="multiply" expects="native_autograd"
+from torch.autograd import grad as ask
+
+
+class M(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        on = torch.set_grad_enabled
+        with on(True):
+            a, b = a.clone().detach(), b.clone().detach()
+            a.requires_grad = True
+            b.requires_grad = True
+            return ask(a * b, (a, b), g)
+
+
+def multiply(a, b):
+    return M.apply(a, b)
+
+# %% tags=["wrong"] exercise="multiply" expects="native_autograd"
+def helper(a, b, g):
+    return torch.func.vjp(torch.mul, a, b)[1](g)
+
+
+class M(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        return helper(*ctx.saved_tensors, g)
+
+
+def multiply(a, b):
+    return M.apply(a, b)
+
 # %% [markdown] lang="en" pair="compare"
 # ## 6. Beside the native product
 #
@@ -1685,6 +1728,24 @@ class Exp(Function):
     def backward(ctx, grad_output):
         (y,) = ctx.saved_tensors
         return grad_output * y
+
+# %% tags=["wrong"] exercise="exp" expects="native_autograd"
+def h(x, g):
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(x.exp(), x, g)[0]
+
+
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return h(ctx.saved_tensors[0].log(), g)
 
 # %% [markdown] lang="en" pair="when"
 # ## 8. When to write a Function, and when not

@@ -903,6 +903,25 @@ class LinearT(Function):
         grad_weight = grad_output.reshape(-1, weight.shape[0]).t() @ rows
         return grad_input, grad_weight
 
+# %% tags=["wrong"] exercise="linear_xwt" expects="native_autograd"
+def ask(*a):
+    return torch.func.vjp(torch.nn.functional.linear, *a[:2])[1](a[2])
+
+
+class LinearT(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input @ weight.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        return ask(*ctx.saved_tensors, g)
+
+# %% tags=["wrong"] exercise="linear_xwt" expects="not_through_function"
+def LinearT(x, w):
+    return x @ w.t()
+
 # %% [markdown] lang="en" pair="squeeze"
 # ## 7. Two tests that lie
 #
@@ -1420,6 +1439,22 @@ class Add(Function):
             if size == 1:
                 grad_b = grad_b.sum(k, keepdim=True)
         return grad_output, grad_b
+
+# %% tags=["wrong"] exercise="broadcast_add" expects="native_autograd"
+def ask(g, s):
+    z = torch.zeros(s, dtype=g.dtype)
+    return torch.func.vjp(lambda t: t.expand(g.shape), z)[1](g)[0]
+
+
+class Add(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.shapes = a.shape, b.shape
+        return a + b
+
+    @staticmethod
+    def backward(ctx, g):
+        return tuple(ask(g, s) for s in ctx.shapes)
 
 # %% [markdown] lang="en" pair="layers-learn"
 # ## 9. Your layers learn

@@ -432,6 +432,19 @@ class MulConstant(Function):
     def backward(ctx, grad_output):
         return torch.full_like(grad_output, ctx.constant), None
 
+# %% tags=["wrong"] exercise="mul_constant" expects="native_autograd"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, t, c):
+        ctx.c = c
+        return t * c
+
+    @staticmethod
+    def backward(ctx, g):
+        with torch.enable_grad():
+            z = torch.zeros_like(g).requires_grad_()
+            return torch.autograd.grad(z * ctx.c, z, g)[0], None
+
 # %% [markdown] lang="en" pair="unused"
 # ## 3. Outputs that nobody uses
 #
@@ -680,6 +693,22 @@ class MulConstant(Function):
         if not grad_output.any():
             return None, None
         return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="native_autograd"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, t, c):
+        ctx.set_materialize_grads(False)
+        ctx.c = c
+        return t * c
+
+    @staticmethod
+    def backward(ctx, g):
+        if g is None:
+            return None, None
+        with torch.enable_grad():
+            z = torch.zeros_like(g).requires_grad_()
+            return torch.autograd.grad(z * ctx.c, z, g)[0], None
 
 # %% [markdown] lang="en" pair="sin-cos-task"
 # ### Exercise `sin_cos`
@@ -964,6 +993,22 @@ class SinCos(Function):
             return grad_sin * cos
         return grad_sin - grad_cos * sin
 
+# %% tags=["wrong"] exercise="sin_cos" expects="native_autograd"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, a, b):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            p = [(y, g) for y, g in ((x.sin(), a), (x.cos(), b)) if g is not None]
+            return torch.autograd.grad([y for y, _ in p], x, [g for _, g in p])[0] if p else None
+
 # %% [markdown] lang="en" pair="kill"
 # ## 4. A Function that stops gradients
 #
@@ -1229,6 +1274,24 @@ class KillHead(Function):
         grad_input = grad_output.clone()
         grad_input[:, : KillHead.n] = 0
         return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="native_autograd"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.n = n
+        y = x.clone()
+        y[:, :n] = 0
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        def f(z):
+            m = torch.ones_like(z)
+            m[:, : ctx.n] = 0
+            return z * m
+
+        return torch.func.vjp(f, g)[1](g)[0], None
 
 # %% [markdown] lang="en" pair="kill-see"
 # Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal bit for bit. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
@@ -1553,6 +1616,23 @@ class TopK(Function):
         (indices,) = ctx.saved_tensors
         grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
         return grad_x.scatter(-1, indices, grad_values), grad_mask
+
+# %% tags=["wrong"] exercise="top_k" expects="native_autograd"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        v, i = x.topk(k, dim=-1)
+        m = torch.zeros_like(x).scatter(-1, i, 1.0)
+        ctx.save_for_backward(x)
+        ctx.k = k
+        ctx.mark_non_differentiable(m)
+        return v, m
+
+    @staticmethod
+    def backward(ctx, g, _):
+        with torch.enable_grad():
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            return torch.autograd.grad(x.topk(ctx.k, dim=-1).values, x, g)[0], None
 
 # %% [markdown] lang="en" pair="raise-task"
 # ## 6. Six return statements

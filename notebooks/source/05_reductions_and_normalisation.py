@@ -287,6 +287,21 @@ class Mean(Function):
             grad_output = grad_output.unsqueeze(ctx.dim)
         return -grad_output.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
 
+# %% tags=["wrong"] exercise="mean_over" expects="native_autograd"
+def ask(f, x, g):
+    return torch.func.vjp(f, x)[1](g)[0]
+
+
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, g):
+        return ask(lambda x: x.mean(ctx.dim, keepdim=ctx.keepdim), g.new_zeros(ctx.shape), g), None, None
+
 # %% [markdown] lang="en" pair="max-task"
 # For a square input they fit: the gradient is spread along the wrong dimension, with the right shape, the right size and no error. That is why the first check takes a square one.
 #
@@ -1486,6 +1501,34 @@ class LayerNorm(Function):
         grad_bias = grad_output.sum(rows) if rows else grad_output
         return grad_x, grad_weight, grad_bias
 
+# %% tags=["wrong"] exercise="layer_norm" expects="native_autograd"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        y, m, r = torch.ops.aten.native_layer_norm(x, w.shape, w, b, 1e-5)
+        ctx.save_for_backward(x, w, b, m, r)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b, m, r = ctx.saved_tensors
+        return torch.ops.aten.native_layer_norm_backward(
+            g.contiguous(), x.contiguous(), w.shape, m, r, w, b, [True] * 3
+        )
+
+# %% tags=["wrong"] exercise="layer_norm" expects="native_autograd"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        with torch.enable_grad():
+            ctx.leaves = [t.detach().requires_grad_() for t in (x, w, b)]
+            ctx.y = torch.nn.functional.layer_norm(ctx.leaves[0], w.shape, *ctx.leaves[1:])
+        return ctx.y.detach().clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return tuple(getattr(torch.autograd, "gr" + "ad")(ctx.y, ctx.leaves, g, retain_graph=True))
+
 # %% [markdown] lang="en" pair="gather-task"
 # Zero: a gradient that pushed the whole row up would have no effect, so there is none.
 #
@@ -1708,6 +1751,35 @@ class TakeRows(Function):
         grad_table = grad_output.new_zeros(ctx.shape)
         grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
         return grad_table / (1 + torch.bincount(index.flatten(), minlength=len(grad_table)))[:, None], None
+
+# %% tags=["wrong"] exercise="take_rows" expects="native_autograd"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, t, i):
+        ctx.save_for_backward(i)
+        ctx.n = len(t)
+        return t[i]
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.ops.aten.embedding_dense_backward(g, ctx.saved_tensors[0], ctx.n, -1, False), None
+
+# %% tags=["wrong"] exercise="take_rows" expects="native_autograd"
+def ask(f, t, g):
+    return torch.func.vjp(f, t)[1](g)[0]
+
+
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, t, i):
+        ctx.save_for_backward(i)
+        ctx.s = t.shape
+        return t[i]
+
+    @staticmethod
+    def backward(ctx, g):
+        i = ctx.saved_tensors[0]
+        return ask(lambda t: t[i], g.new_zeros(ctx.s), g), None
 
 # %% [markdown] lang="en" pair="train"
 # Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only the last of three, and `grad[index] += g` does no better: it reads, adds and writes each row once. In torch, `index_add_` adds at every mention, and so does `index_put_(..., accumulate=True)`.

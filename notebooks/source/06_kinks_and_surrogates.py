@@ -264,6 +264,23 @@ class AbsUV(Function):
         sign = (u * v).sign()
         return grad_output * sign * v
 
+# %% tags=["wrong"] exercise="abs_uv" expects="not_through_function"
+def AbsUV(u, v):
+    return (u * v).abs()
+
+# %% tags=["wrong"] exercise="abs_uv" expects="native_autograd"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, g):
+        with torch.enable_grad():
+            u, v = (t.detach().requires_grad_() for t in ctx.saved_tensors)
+            return torch.autograd.grad((u * v).abs(), (u, v), g)
+
 # %% [markdown] lang="en" pair="at-the-kink"
 # ## 2. At the kink itself
 #
@@ -557,6 +574,13 @@ class LeakyClamp(Function):
         grad_output[~inside] *= ctx.slope
         return grad_output, None, None, None
 
+# %% tags=["wrong"] exercise="leaky_clamp" expects="not_through_function"
+def LeakyClamp(x, lo, hi, slope):
+    inside = (x >= lo) & (x <= hi)
+    y = x * torch.where(inside, 1.0, slope)
+    c = x.clamp(lo, hi)
+    return y + (c + slope * (x - c) - y).detach()
+
 # %% [markdown] lang="en" pair="staircase"
 # ## 4. A staircase has no slope
 #
@@ -749,6 +773,10 @@ class RoundSTE(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output, None
+
+# %% tags=["wrong"] exercise="round_ste" expects="not_through_function"
+def RoundSTE(x, levels):
+    return x + ((x * levels).round() / levels - x).detach()
 
 # %% [markdown] lang="en" pair="spike"
 # ## 5. A neuron that fires or does not

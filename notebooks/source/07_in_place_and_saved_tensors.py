@@ -476,6 +476,26 @@ class ExpInPlace(Function):
         y = ctx.saved_tensors
         return grad_output * y
 
+# %% tags=["wrong"] exercise="exp_in_place" expects="no_function_class"
+class ExpInPlace:
+    @staticmethod
+    def apply(x):
+        return x.exp_()
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="native_autograd"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.clone())
+        ctx.mark_dirty(x)
+        return x.exp_()
+
+    @staticmethod
+    def backward(ctx, g):
+        with torch.enable_grad():
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            return torch.autograd.grad(x.exp(), x, g)[0]
+
 # %% [markdown] lang="en" pair="grad-output"
 # ## 3. `grad_output` is not yours
 #
@@ -688,6 +708,10 @@ class ScaleBy(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output * ctx.s, None
+
+# %% tags=["wrong"] exercise="scale_by" expects="not_through_function"
+def ScaleBy(x, s):
+    return x * s
 
 # %% [markdown] lang="en" pair="leak"
 # ## 4. A Function that never lets go
@@ -905,6 +929,35 @@ class Tanh(Function):
     def backward(ctx, grad_output):
         y = ctx.saved_tensors
         return grad_output * (1 - y**2)
+
+# %% tags=["wrong"] exercise="tanh" expects="not_through_function"
+Tanh = torch.tanh
+
+# %% tags=["wrong"] exercise="tanh" expects="native_autograd"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.tanh()
+
+    @staticmethod
+    def backward(ctx, g):
+        with torch.enable_grad():
+            x = ctx.saved_tensors[0]
+            x = x if x.requires_grad else x.detach().requires_grad_()
+            return torch.autograd.grad(x.tanh(), x, g, create_graph=True)[0]
+
+# %% tags=["wrong"] exercise="tanh" expects="native_autograd"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.ops.aten.tanh_backward(g, ctx.saved_tensors[0])
 
 # %% [markdown] lang="en" pair="view"
 # ## 5. A view in, a view out
@@ -1151,6 +1204,28 @@ class Head(Function):
         grad_x = grad_output.new_zeros(ctx.shape)
         grad_x[: ctx.n] = grad_output
         return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="native_autograd"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.s, ctx.n = x.shape, n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.func.vjp(lambda t: t[: ctx.n], g.new_zeros(ctx.s))[1](g)[0], None
+
+# %% tags=["wrong"] exercise="head" expects="native_autograd"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.s, ctx.n = x.shape, n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.ops.aten.slice_backward(g, ctx.s, 0, 0, ctx.n, 1), None
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

@@ -446,6 +446,24 @@ class MyCube(Function):
         with torch.no_grad():
             return grad_output * dx + grad_dx * 6 * x
 
+# %% tags=["wrong"] exercise="my_cube" expects="no_function_class"
+class MyCube:
+    @staticmethod
+    def apply(x):
+        return x**3, 3 * x**2
+
+# %% tags=["wrong"] exercise="my_cube" expects="native_autograd"
+class MyCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def backward(ctx, g, h):
+        (x,) = ctx.saved_tensors
+        return torch.func.vjp(lambda t: (t**3, 3 * t**2), x)[1]((g, h))[0]
+
 # %% [markdown] lang="en" pair="sinh"
 # ## 3. More than one intermediate
 #
@@ -644,6 +662,12 @@ class Sinh(Function):
         grown, shrunk = ctx.saved_tensors
         cosh = (grown + shrunk) / 2
         return grad_sinh * cosh + grad_grown * grown - grad_shrunk * shrunk
+
+# %% tags=["wrong"] exercise="sinh" expects="no_function_class"
+class Sinh:
+    @staticmethod
+    def apply(x):
+        return x.sinh(), x.exp(), (-x).exp()
 
 # %% [markdown] lang="en" pair="cut"
 # ## 4. Scissors in `backward`
@@ -866,6 +890,20 @@ class Silu(Function):
         (x,) = ctx.saved_tensors
         s = x.sigmoid()
         return grad_output * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="not_through_function"
+Silu = torch.nn.functional.silu
+
+# %% tags=["wrong"] exercise="silu" expects="native_autograd"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.func.vjp(torch.nn.functional.silu, ctx.saved_tensors[0])[1](g)[0]
 
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest

@@ -253,19 +253,21 @@ def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 EXERCISES = (
     Exercise(
-        "mul_constant", "MulConstant", "value gradient linear arity unchanged repeatable custom context edges",
+        "mul_constant", "MulConstant",
+        "value own_function gradient linear arity unchanged repeatable custom context edges",
         formula=lambda tensor, constant: tensor * constant,
         inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_constants,
         edges=elementwise(2.5),
     ),
     Exercise(
-        "mul_constant_none", "MulConstant", "value gradient linear arity unchanged repeatable custom context edges",
+        "mul_constant_none", "MulConstant",
+        "value own_function gradient linear arity unchanged repeatable custom context edges",
         formula=lambda tensor, constant: tensor * constant,
         inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_passes_none_on,
         edges=elementwise(2.5),
     ),
     Exercise(
-        "sin_cos", "SinCos", "value gradient arity custom unchanged context edges",
+        "sin_cos", "SinCos", "value own_function gradient arity custom unchanged context edges",
         formula=lambda x: (x.sin(), x.cos()), inputs=lambda draw: (draw.normal(*SHAPE),), own=_one_output_only,
         edges=elementwise(),
         notes={
@@ -277,7 +279,7 @@ EXERCISES = (
         },
     ),
     Exercise(
-        "kill_head", "KillHead", "value unchanged gradient linear arity custom edges",
+        "kill_head", "KillHead", "value own_function unchanged gradient linear arity custom edges",
         formula=_kill_head, inputs=lambda draw: (draw.normal(6, 8), draw.choice((2, 3, 5))), own=_follows,
         edges=lambda draw: (
             (draw.normal(1, 8), 2), (draw.normal(0, 8), 2),
@@ -285,7 +287,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "top_k", "TopK", "value custom gradient linear arity unchanged edges",
+        "top_k", "TopK", "value own_function custom gradient linear arity unchanged edges",
         formula=_top_k, inputs=lambda draw: (draw.normal(3, 6), draw.choice((2, 3))), own=_marked,
         edges=lambda draw: (
             (draw.normal(3, 6), 1), (draw.normal(3, 6), 6),

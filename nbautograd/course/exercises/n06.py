@@ -244,7 +244,8 @@ def _sign_lost(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 EXERCISES = (
     Exercise(
-        "abs_uv", "AbsUV", "value custom gradient linear arity shapes unchanged kinks edges", own=_sign_lost,
+        "abs_uv", "AbsUV",
+        "value own_function custom gradient linear arity shapes unchanged kinks edges", own=_sign_lost,
         formula=lambda u, v: (u * v).abs(),
         inputs=lambda draw: (
             draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
@@ -255,17 +256,17 @@ EXERCISES = (
         notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
     Exercise(
-        "leaky_clamp", "LeakyClamp", "value gradient linear arity shapes unchanged kinks edges",
+        "leaky_clamp", "LeakyClamp", "value own_function gradient linear arity shapes unchanged kinks edges",
         formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
         edges=elementwise(-1.0, 1.0, 0.1),
         notes={"kink_convention": ENDS},
     ),
     Exercise(
-        "round_ste", "RoundSTE", "value unchanged gradient linear arity shapes edges",
+        "round_ste", "RoundSTE", "value own_function unchanged gradient linear arity shapes edges",
         formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs, edges=elementwise(4),
     ),
     Exercise(
-        "spike", "Spike", "value unchanged gradient linear arity shapes repeatable dtypes custom",
+        "spike", "Spike", "value own_function unchanged gradient linear arity shapes repeatable dtypes custom",
         formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns, notes=SPIKE,
     ),
     Exercise("find_kinks", "find_kinks", "custom", own=_finds_kinks),

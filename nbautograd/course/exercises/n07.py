@@ -144,19 +144,19 @@ def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
 EXERCISES = (
     Exercise("survivors", "survivors", "custom", own=_predicted),
     Exercise(
-        "exp_in_place", "ExpInPlace", "value gradient linear custom edges",
+        "exp_in_place", "ExpInPlace", "value own_function gradient linear custom edges",
         formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=on_a_copy, own=in_place,
         edges=elementwise(),
     ),
     Exercise(
-        "scale_by", "ScaleBy", "value gradient linear arity unchanged edges",
+        "scale_by", "ScaleBy", "value own_function gradient linear arity unchanged edges",
         formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), 2.5), edges=elementwise(2.5),
     ),
-    Exercise("tanh", "Tanh", "value gradient linear unchanged double_backward context edges",
+    Exercise("tanh", "Tanh", "value own_function gradient linear unchanged double_backward context edges",
         formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),),
              edges=elementwise()),
     Exercise(
-        "head", "Head", "value gradient linear arity unchanged repeatable custom edges",
+        "head", "Head", "value own_function gradient linear arity unchanged repeatable custom edges",
         formula=lambda x, n: x[:n].clone(), inputs=lambda draw: (draw.normal(4, 3), 2), own=_own_memory,
         edges=lambda draw: (
             (draw.normal(4, 3), 4), (draw.normal(4, 3), 0),

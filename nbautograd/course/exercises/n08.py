@@ -153,17 +153,17 @@ def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 EXERCISES = (
     Exercise(
-        "my_cube", "MyCube", "value gradient linear arity double_backward custom edges",
+        "my_cube", "MyCube", "value own_function gradient linear arity double_backward custom edges",
         formula=lambda x: x**3, inputs=_some, edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
     ),
     Exercise(
-        "sinh", "Sinh", "value gradient linear arity double_backward edges",
+        "sinh", "Sinh", "value own_function gradient linear arity double_backward edges",
         formula=torch.sinh, inputs=_some, edges=elementwise(), apply=_first_output,
         notes={"double_backward_wrong": THROUGH_BOTH},
     ),
-    Exercise("silu", "Silu", "value gradient linear unchanged double_backward edges",
+    Exercise("silu", "Silu", "value own_function gradient linear unchanged double_backward edges",
         formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
-    Exercise("numpy_sin", "NumpySin", "value gradient linear dtypes double_backward custom edges",
+    Exercise("numpy_sin", "NumpySin", "value own_function gradient linear dtypes double_backward custom edges",
         formula=torch.sin, inputs=_some, edges=_with_dimensions, own=_by_numpy),
     Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
 )  # fmt: skip
