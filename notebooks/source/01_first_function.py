@@ -307,6 +307,25 @@ def bars(w1, w2):
     bar1 = bar3 * w2 + bar4 * math.cos(w1)
     return bar5, bar4, bar3, bar2, bar1
 
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="native_autograd"
+def bars(w1, w2):
+    w1, w2 = (torch.tensor(w, requires_grad=True) for w in (w1, w2))
+    w3 = w1 * w2
+    w4 = w1.sin()
+    w5 = w3 + w4
+    return [float(g) for g in torch.autograd.grad(w5, (w1, w2, w3, w4, w5))]
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="native_autograd"
+def bars(w1, w2):
+    w1, w2 = (torch.tensor(w, requires_grad=True) for w in (w1, w2))
+    (w1 * w2 + w1.sin()).backward()
+    return w1.grad.item(), w2.grad.item(), 1.0, 1.0, 1.0
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="native_autograd"
+def bars(w1, w2):
+    g = torch.func.grad(lambda a, b: a * b + a.sin(), argnums=(0, 1))(torch.tensor(w1), torch.tensor(w2))
+    return g[0].item(), g[1].item(), 1.0, 1.0, 1.0
+
 # %% [markdown] lang="en" pair="see-bars"
 # The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow how large the gradient is that travelled along it. Your own tensors are left as they were.
 #
@@ -858,6 +877,98 @@ def backward(value):
 
 
 Value = backward
+
+# %% tags=["wrong"] exercise="engine" expects="other_value"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        bar = {v: 0.0 for v in order}
+        bar[self] = 1.0
+        for value in reversed(order):
+            for parent, local in value.parents:
+                bar[parent] += bar[value] * local
+        for v in order:
+            if not v.parents or v is self:
+                v.grad = bar[v]
+
+# %% tags=["wrong"] exercise="engine" expects="native_autograd"
+class Value:
+    def __init__(self, data, t=None):
+        self.t = torch.tensor(float(data), dtype=torch.float64, requires_grad=True) if t is None else t
+        self.t.retain_grad()
+
+    data = property(lambda self: self.t.item())
+    grad = property(lambda self: 0.0 if self.t.grad is None else self.t.grad.item())
+
+    def __add__(self, o):
+        return Value(0, self.t + o.t)
+
+    def __mul__(self, o):
+        return Value(0, self.t * o.t)
+
+    def sin(self):
+        return Value(0, self.t.sin())
+
+    def backward(self):
+        self.t.backward()
+
+# %% tags=["wrong"] exercise="engine" expects="other_value"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in reversed(order):
+            for k, (parent, local) in enumerate(value.parents):
+                if k == 0 or parent is value.parents[0][0] or parent.parents:
+                    parent.grad += value.grad * local
 
 # %% [markdown] lang="en" pair="engine-learns"
 # That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and goes through nodes in several threads; the two rules are the same.

@@ -445,6 +445,17 @@ class MulConstant(Function):
             z = torch.zeros_like(g).requires_grad_()
             return torch.autograd.grad(z * ctx.c, z, g)[0], None
 
+# %% tags=["wrong"] exercise="mul_constant" expects="sign"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, t, c):
+        ctx.c = c
+        return t * c
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * abs(ctx.c), None
+
 # %% [markdown] lang="en" pair="unused"
 # ## 3. Outputs that nobody uses
 #
@@ -709,6 +720,18 @@ class MulConstant(Function):
         with torch.enable_grad():
             z = torch.zeros_like(g).requires_grad_()
             return torch.autograd.grad(z * ctx.c, z, g)[0], None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="sign"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, t, c):
+        ctx.set_materialize_grads(False)
+        ctx.c = c
+        return t * c
+
+    @staticmethod
+    def backward(ctx, g):
+        return (None if g is None else g * abs(ctx.c)), None
 
 # %% [markdown] lang="en" pair="sin-cos-task"
 # ### Exercise `sin_cos`
@@ -1009,6 +1032,23 @@ class SinCos(Function):
             p = [(y, g) for y, g in ((x.sin(), a), (x.cos(), b)) if g is not None]
             return torch.autograd.grad([y for y, _ in p], x, [g for _, g in p])[0] if p else None
 
+# %% tags=["wrong"] exercise="sin_cos" expects="none_raises"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, a, b):
+        (x,) = ctx.saved_tensors
+        if b is None:
+            return a * x.cos()
+        if a is None:
+            return -b * x.sin()
+        return a * x.cos() - b * x.sin()
+
 # %% [markdown] lang="en" pair="kill"
 # ## 4. A Function that stops gradients
 #
@@ -1292,6 +1332,19 @@ class KillHead(Function):
             return z * m
 
         return torch.func.vjp(f, g)[1](g)[0], None
+
+# %% tags=["wrong"] exercise="kill_head" expects="edge_gradient"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        y = x.clone()
+        y[:, :n] = 0
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (ctx.saved_tensors[0] != 0), None
 
 # %% [markdown] lang="en" pair="kill-see"
 # Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal bit for bit. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)

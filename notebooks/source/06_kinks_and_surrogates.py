@@ -581,6 +581,34 @@ def LeakyClamp(x, lo, hi, slope):
     c = x.clamp(lo, hi)
     return y + (c + slope * (x - c) - y).detach()
 
+# %% tags=["wrong"] exercise="leaky_clamp" expects="edge_gradient"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.where((x >= ctx.lo) & (x <= ctx.hi), 1.0, 0.1), None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="edge_gradient"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.where(x.abs() <= 1, 1.0, ctx.slope), None, None, None
+
 # %% [markdown] lang="en" pair="staircase"
 # ## 4. A staircase has no slope
 #
@@ -1004,6 +1032,31 @@ class Spike(Function):
     def backward(ctx, grad_output):
         v, k = ctx.saved_tensors
         return grad_output / (1 + k * v.abs()) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="wrong_unclassified"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        (v,) = ctx.saved_tensors
+        return g / (1 + 2 * v.abs()) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="edge_value"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v >= 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        (v,) = ctx.saved_tensors
+        return g / (1 + ctx.k * v.abs()) ** 2, None
 
 # %% [markdown] lang="en" pair="spike-after"
 # Look at the loss on its way, and at the graph of one step: your Function is one node between the loss and the weights. What travels through that node is your surrogate. (Dashed: `origin` and `steps`, left over from above, take no part.)

@@ -713,6 +713,28 @@ class ScaleBy(Function):
 def ScaleBy(x, s):
     return x * s
 
+# %% tags=["wrong"] exercise="scale_by" expects="constant_factor"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2.5, None
+
+# %% tags=["wrong"] exercise="scale_by" expects="sign"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * abs(ctx.s), None
+
 # %% [markdown] lang="en" pair="leak"
 # ## 4. A Function that never lets go
 #

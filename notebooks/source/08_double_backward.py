@@ -464,6 +464,18 @@ class MyCube(Function):
         (x,) = ctx.saved_tensors
         return torch.func.vjp(lambda t: (t**3, 3 * t**2), x)[1]((g, h))[0]
 
+# %% tags=["wrong"] exercise="my_cube" expects="grad_dx_ignored"
+class MyCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def backward(ctx, g, h):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x**2 + h.abs() * 6 * x.abs()
+
 # %% [markdown] lang="en" pair="sinh"
 # ## 3. More than one intermediate
 #
@@ -1436,6 +1448,11 @@ def gradient_penalty(f, x):
 def gradient_penalty(f, x):
     (grad,) = torch.autograd.grad(f(x), x, create_graph=True)
     return ((grad.norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    w = f(torch.eye(x.shape[1], dtype=x.dtype))
+    return (((3 * x**2 * w).norm(dim=1) - 1) ** 2).mean()
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

@@ -76,7 +76,11 @@ class DerivativeCalls(TorchFunctionMode):
         """Note one call and make it."""
         name = getattr(func, "__name__", "").partition(".")[0]
         ready_made = name.endswith("_backward") and name != "convolution_backward"
-        if name in ("grad", "_make_dual") or ready_made or (name == "_set_grad_enabled" and args == (True,)):
+        if (
+            name in ("grad", "backward", "_make_dual")
+            or ready_made
+            or (name == "_set_grad_enabled" and args == (True,))
+        ):
             frame = sys._getframe(1)
             while frame.f_back is not None and frame.f_code.co_filename not in self.files:
                 frame = frame.f_back

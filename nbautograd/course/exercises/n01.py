@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.course.checks.uses_function import DerivativeCalls
 from nbautograd.course.choices import digest
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
@@ -47,7 +48,11 @@ BAR = {
 def _reversed(answer: Any, draw: Draw) -> Iterator[Failure]:
     for _ in range(3):
         w1, w2 = (float(x) for x in draw.uniform(0.5, 2.0, 2))
-        found = answer(w1, w2)
+        with DerivativeCalls({answer.__code__.co_filename}) as calls:
+            found = answer(w1, w2)
+        for name, line in calls.made[:1]:
+            yield Failure("native_autograd", "course.native_autograd", {"name": name, "line": line})
+            return
         if not isinstance(found, (tuple, list)) or len(found) != 5 or any(x is None for x in found):
             got = f"{type(found).__name__}" + (f" ({len(found)})" if isinstance(found, (tuple, list)) else "")
             yield Failure("not_five", FIVE, {"got": got})
@@ -113,6 +118,12 @@ TOO_EARLY = {
     "zh": "对 {program}，x.grad 是 {got:.4g}。`u` 用了两次，一次靠近末端，一次隔得更远：它往回传的时候，"
     "该到的都到齐了吗？",
 }
+OTHER_VALUE = {
+    "en": "For {program}, x.grad is right, but {value}.grad is {got:.4g}. Afterwards every value that the result was"
+    " computed from holds its bar, not x alone.",
+    "zh": "对 {program}，x.grad 是对的，{value}.grad 却是 {got:.4g}。之后，算出结果所用到的每个值都应当带着自己的 w̄，"
+    "不只是 x。",
+}
 EVERY_PATH = {
     "en": "A number squared {depth} times in a row took {got} multiplications in backward; two a node are enough."
     " You walk every path: how often should a node send its bar on?",
@@ -123,12 +134,18 @@ DEPTH = 14  # squarings in a row: 2 * 14 contributions, 2^14 paths
 
 
 def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not (isinstance(answer, type) and callable(getattr(answer, "backward", None))):
+    backward: Any = getattr(answer, "backward", None)
+    if not (isinstance(answer, type) and hasattr(backward, "__code__")):
         yield Failure("no_class", NO_CLASS)
         return
     x = float(draw.uniform(0.5, 1.5))
-    result = answer(x) * answer(3.0)
-    result.backward()
+    factor = answer(3.0)
+    result = answer(x) * factor
+    with DerivativeCalls({backward.__code__.co_filename}) as calls:
+        result.backward()
+    for name, line in calls.made[:1]:
+        yield Failure("native_autograd", "course.native_autograd", {"name": name, "line": line})
+        return
     if not math.isclose(result.grad, 1.0):
         yield Failure("no_seed", NO_SEED, {"got": float(result.grad)})
         return
@@ -147,6 +164,16 @@ def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
         run(leaf).backward()
         if not math.isclose(leaf.grad, _slope(run, x), rel_tol=1e-9):
             yield Failure(code, sentence, {"program": program, "x": x, "got": float(leaf.grad)})
+            return
+    leaf = answer(x)
+    between = leaf * leaf
+    (between.sin() + between).backward()
+    for value, program, got, right in (
+        ("c", "y = x * c", factor.grad, x),
+        ("u", "u = x * x; y = u.sin() + u", between.grad, math.cos(x * x) + 1),
+    ):
+        if not math.isclose(got, right, rel_tol=1e-9):
+            yield Failure("other_value", OTHER_VALUE, {"value": value, "program": program, "got": float(got)})
             return
     multiplications = _multiplications(answer)
     if multiplications > 100 * DEPTH:

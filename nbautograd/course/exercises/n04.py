@@ -32,7 +32,7 @@ def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterat
 
 def _constants(answer: Any, draw: Draw) -> Iterator[Failure]:
     yield from _calls_mixed(answer, draw.normal(*SHAPE), 2.0, 5.0)
-    yield from _takes_none(answer, draw, [])
+    yield from _takes_none(answer, draw, [], 2.0)
 
 
 NONE_RAISES = {
@@ -63,13 +63,14 @@ class _Stop(torch.autograd.Function):
         return None
 
 
-def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]]) -> Iterator[Failure]:
+def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]], *rest: Any) -> Iterator[Failure]:
     """Call it where no gradient flows back; notes what backward got and returned."""
     x = draw.normal(*SHAPE).requires_grad_()
     watched = with_backward_watched(answer, lambda got, returned, _: calls.append((got, returned)))
     try:
-        stopped = _Stop.apply(watched.apply(x, 2.0))  # type: ignore[no-untyped-call]
-        torch.autograd.grad(stopped.sum(), x, allow_unused=True)
+        outputs = _tuple(watched.apply(x, *rest))
+        stopped = [_Stop.apply(y).sum() for y in outputs]  # type: ignore[no-untyped-call]
+        torch.autograd.grad(stopped, x, allow_unused=True)
     except Exception as error:
         said = str(error).split("\n")[0][:120]
         yield Failure("none_raises", NONE_RAISES, {"error": type(error).__name__, "said": said})
@@ -77,7 +78,7 @@ def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]]) -> Iterat
 
 def _passes_none_on(answer: Any, draw: Draw) -> Iterator[Failure]:
     calls: list[tuple[Any, Any]] = []
-    failures = [*_calls_mixed(answer, draw.normal(*SHAPE), 2.0, 5.0), *_takes_none(answer, draw, calls)]
+    failures = [*_calls_mixed(answer, draw.normal(*SHAPE), 2.0, 5.0), *_takes_none(answer, draw, calls, 2.0)]
     yield from failures
     if not failures and any(got != (None,) for got, _ in calls):
         yield Failure("materialized", ZEROS_ARRIVE)
@@ -126,6 +127,7 @@ def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
         if arrived and all(item is not None for item in arrived):
             yield Failure("materialized", MATERIALIZED)
             return
+    yield from _takes_none(answer, draw, [])
 
 
 # kill_head
@@ -256,15 +258,17 @@ EXERCISES = (
         "mul_constant", "MulConstant",
         "value own_function gradient linear arity unchanged repeatable custom context edges",
         formula=lambda tensor, constant: tensor * constant,
-        inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_constants,
-        edges=elementwise(2.5),
+        inputs=lambda draw: (draw.normal(*SHAPE), draw.choice((-1.0, 1.0)) * float(draw.uniform(2.0, 3.0))),
+        own=_constants,
+        edges=elementwise(-2.5),
     ),
     Exercise(
         "mul_constant_none", "MulConstant",
         "value own_function gradient linear arity unchanged repeatable custom context edges",
         formula=lambda tensor, constant: tensor * constant,
-        inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_passes_none_on,
-        edges=elementwise(2.5),
+        inputs=lambda draw: (draw.normal(*SHAPE), draw.choice((-1.0, 1.0)) * float(draw.uniform(2.0, 3.0))),
+        own=_passes_none_on,
+        edges=elementwise(-2.5),
     ),
     Exercise(
         "sin_cos", "SinCos", "value own_function gradient arity custom unchanged context edges",
@@ -282,7 +286,7 @@ EXERCISES = (
         "kill_head", "KillHead", "value own_function unchanged gradient linear arity custom edges",
         formula=_kill_head, inputs=lambda draw: (draw.normal(6, 8), draw.choice((2, 3, 5))), own=_follows,
         edges=lambda draw: (
-            (draw.normal(1, 8), 2), (draw.normal(0, 8), 2),
+            (draw.normal(1, 8), 2), (draw.normal(0, 8), 2), (torch.zeros(2, 4, dtype=torch.float64), 1),
             (draw.normal(3, 4), 4), (draw.normal(3, 4), 0),
         ),
     ),

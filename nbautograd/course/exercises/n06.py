@@ -104,7 +104,13 @@ def _spike_vjp(v: Tensor, k: float, g: Tensor) -> Tensor:
 
 
 def _spike_inputs(draw: Draw) -> tuple[Any, ...]:
-    return draw.away_from(draw.normal(*SHAPE), 0.0, 0.1), 2.0
+    return draw.away_from(draw.normal(*SHAPE), 0.0, 0.1), float(draw.uniform(1.0, 6.0))
+
+
+def _spike_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """Odd shapes, and exactly at the threshold."""
+    yield from elementwise(3.0)(draw)
+    yield torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64), 2.0
 
 
 def _train(spike: Callable[..., Tensor], rounds: int = 200) -> float:
@@ -258,7 +264,7 @@ EXERCISES = (
     Exercise(
         "leaky_clamp", "LeakyClamp", "value own_function gradient linear arity shapes unchanged kinks edges",
         formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
-        edges=elementwise(-1.0, 1.0, 0.1),
+        edges=elementwise(-0.75, 0.5, 0.2),
         notes={"kink_convention": ENDS},
     ),
     Exercise(
@@ -266,8 +272,8 @@ EXERCISES = (
         formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs, edges=elementwise(4),
     ),
     Exercise(
-        "spike", "Spike", "value own_function unchanged gradient linear arity shapes repeatable dtypes custom",
-        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns, notes=SPIKE,
+        "spike", "Spike", "value own_function unchanged gradient linear arity shapes repeatable dtypes edges custom",
+        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, edges=_spike_edges, own=_learns, notes=SPIKE,
     ),
     Exercise("find_kinks", "find_kinks", "custom", own=_finds_kinks),
 )  # fmt: skip

@@ -150,7 +150,8 @@ EXERCISES = (
     ),
     Exercise(
         "scale_by", "ScaleBy", "value own_function gradient linear arity unchanged edges",
-        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), 2.5), edges=elementwise(2.5),
+        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), float(draw.normal())),
+        edges=elementwise(-2.5),
     ),
     Exercise("tanh", "Tanh", "value own_function gradient linear unchanged double_backward context edges",
         formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),),

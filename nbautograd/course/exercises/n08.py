@@ -53,7 +53,7 @@ DX_LOST = {
 
 def _uses_grad_dx(answer: Any, draw: Draw) -> Iterator[Failure]:
     """Differentiate the second output too, which a backward without grad_dx gets wrong."""
-    x, g = draw.uniform(0.5, 1.5, 4).requires_grad_(), draw.uniform(0.5, 1.5, 4)
+    x, g = draw.normal(4).requires_grad_(), draw.normal(4)
     outputs = answer.apply(x)
     if not isinstance(outputs, tuple) or len(outputs) != 2:
         yield Failure("one_output", ONE_OUTPUT, {"got": type(outputs).__name__})
@@ -109,12 +109,15 @@ LEAVES = {
 
 
 def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """The critic is f(x) = x³ · w, whose gradient is 3 x² w."""
-    for n, d in ((4, 3), (2, 5)):
-        x, w = draw.uniform(0.3, 1.2, n, d).requires_grad_(), draw.uniform(0.5, 1.5, d).requires_grad_()
-        weight = w
-        penalty = answer(lambda rows, weight=weight: rows**3 @ weight, x)
-        right = (((3 * x**2 * w).norm(dim=1) - 1) ** 2).mean()
+    """The critics are x³ · w and tanh(x) · w, whose gradients are 3 x² w and (1 - tanh² x) w."""
+    critics: tuple[tuple[int, int, Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]], ...] = (
+        (4, 3, lambda x: x**3, lambda x: 3 * x**2),
+        (2, 5, torch.tanh, lambda x: 1 - x.tanh() ** 2),
+    )
+    for n, d, bent, slope in critics:
+        x, w = draw.away_from(draw.normal(n, d), 0.0, 0.3).requires_grad_(), draw.normal(d).requires_grad_()
+        penalty = answer(lambda rows, bent=bent, weight=w: bent(rows) @ weight, x)
+        right = (((slope(x) * w).norm(dim=1) - 1) ** 2).mean()
         failure = _not_the_penalty(penalty, right, (n, d)) or _not_differentiable(penalty, right, x, w)
         if failure is not None:
             yield failure
