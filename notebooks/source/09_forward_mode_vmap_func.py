@@ -424,6 +424,24 @@ class ForwardCube(Function):
         (x,) = ctx.saved_tensors
         return t * 3 * x**2
 
+# %% tags=["wrong"] exercise="forward_cube" expects="not_through_function"
+ForwardCube = lambda x: x**3
+
+# %% tags=["wrong"] exercise="forward_cube" expects="native_autograd"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        with torch.enable_grad():
+            own = [t.detach().requires_grad_() for t in (x,)]
+            x, = own
+            out = x**3
+        ctx.pull = lambda g: torch.autograd.grad(out, own, g, retain_graph=True)
+        return out.detach()
+    @staticmethod
+    def backward(ctx, g):
+        found = ctx.pull(g)
+        return found[0] if len(found) == 1 else found
+
 # %% [markdown] lang="en" pair="port"
 # ## 2. The old way to write `forward`
 #
@@ -851,6 +869,9 @@ class LinearPorted(Function):
             grad_bias = grad_output.mean(0)
         return grad_input, grad_weight, grad_bias
 
+# %% tags=["wrong"] exercise="linear_ported" expects="not_through_function"
+LinearPorted = torch.nn.functional.linear
+
 # %% [markdown] lang="en" pair="vmap"
 # ## 3. A vmap rule by hand
 #
@@ -1248,6 +1269,9 @@ class MatVec(Function):
         
         
         
+
+# %% tags=["wrong"] exercise="mat_vec" expects="not_through_function"
+MatVec = torch.mv
 
 # %% [markdown] lang="en" pair="per-sample"
 # ## 4. A gradient for each sample

@@ -895,6 +895,18 @@ class LinearFunction(Function):
             grad_bias = grad_output.sum(0)
         return grad_input, grad_weight, grad_bias
 
+# %% tags=["wrong"] exercise="migrate_linear" expects="native_autograd"
+def _h(x, w, b, g):
+    return torch.func.vjp(torch.nn.functional.linear, x, w, b)[1](g) if b is not None else (*torch.func.vjp(lambda x, w: x @ w.t(), x, w)[1](g), None)
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, x, w, b=None):
+        ctx.save_for_backward(x, w, b)
+        return torch.nn.functional.linear(x, w, b)
+    @staticmethod
+    def backward(ctx, g):
+        return _h(*ctx.saved_tensors, g)
+
 # %% [markdown] lang="en" pair="old-module" tags=["shown"]
 # ## 3. A module that never worked
 #

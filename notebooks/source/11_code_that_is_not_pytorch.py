@@ -599,6 +599,25 @@ class Correlate(Function):
         grad_kernel = np.correlate(signal, g, "valid")
         return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel) / len(g)
 
+# %% tags=["wrong"] exercise="numpy_correlate" expects="native_autograd"
+def _plain(s, k):
+    return torch.nn.functional.conv1d(s[None, None], k[None, None])[0, 0]
+
+def _helper(ctx, g):
+    with torch.enable_grad():
+        own = [t.detach().requires_grad_() for t in ctx.saved_tensors]
+        out = _plain(*own)
+    found = torch.autograd.grad(out, own, g, create_graph=True)
+    return found[0] if len(found) == 1 else found
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, s, k):
+        ctx.save_for_backward(s, k)
+        return _plain(s, k).detach()
+    @staticmethod
+    def backward(ctx, g):
+        return _helper(ctx, g)
+
 # %% [markdown] lang="en" pair="question"
 # ## 3. The open question
 #

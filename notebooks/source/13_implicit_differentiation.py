@@ -354,6 +354,23 @@ class Root(Function):
             root = (y.detach() + a / y.detach()) / 2
         return torch.autograd.grad(root, a, grad_output)[0]
 
+# %% tags=["wrong"] exercise="newton_root" expects="native_autograd"
+def _plain(a):
+    return a.sqrt()
+
+def _helper(ctx, g):
+    out, pull = torch.func.vjp(_plain, *[t.detach() for t in ctx.saved_tensors])
+    found = pull(g)
+    return found[0] if len(found) == 1 else found
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return _plain(a).detach()
+    @staticmethod
+    def backward(ctx, g):
+        return _helper(ctx, g)
+
 # %% [markdown] tags=["shown"] lang="en" pair="fixed-task"
 # ## 3. A fixed point
 #
@@ -644,6 +661,47 @@ class FixedPoint(Function):
     @staticmethod
     def backward(ctx, grad_output):
         W, *_, y = ctx.saved_tensors
+        slope = 1 - y * y
+        A = torch.eye(len(y), dtype=y.dtype) - slope[:, None] * W
+        u = torch.linalg.solve(A.T, grad_output)
+        return torch.outer(slope * u, y), slope * u
+
+# %% tags=["wrong"] exercise="fixed_point" expects="native_autograd"
+def _plain(W, x):
+    y = torch.zeros_like(x)
+    for _ in range(150):
+        y = torch.tanh(W @ y + x)
+    return y
+
+def _helper(ctx, g):
+    with torch.enable_grad():
+        own = [t.detach().requires_grad_() for t in ctx.saved_tensors]
+        out = _plain(*own)
+    found = torch.autograd.grad(out, own, g, create_graph=True)
+    return found[0] if len(found) == 1 else found
+class FixedPoint(Function):
+    @staticmethod
+    def forward(ctx, W, x):
+        ctx.save_for_backward(W, x)
+        return _plain(W, x).detach()
+    @staticmethod
+    def backward(ctx, g):
+        return _helper(ctx, g)
+
+# %% tags=["wrong"] exercise="fixed_point" expects="saved_too_much"
+class FixedPoint(Function):
+    @staticmethod
+    def forward(ctx, W, x):
+        y = torch.zeros_like(x)
+        for _ in range(100):
+            y = torch.tanh(W @ y + x)
+        ctx.steps = [[torch.tanh(W @ y + x) for _ in range(100)]]
+        ctx.save_for_backward(W, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        W, y = ctx.saved_tensors
         slope = 1 - y * y
         A = torch.eye(len(y), dtype=y.dtype) - slope[:, None] * W
         u = torch.linalg.solve(A.T, grad_output)
@@ -1002,6 +1060,21 @@ class Ridge(Function):
         rest = t - X @ w
         grad_X = torch.outer(rest, u) - torch.outer(X @ u, w)
         return grad_X, X @ u, -(u * w)
+
+# %% tags=["wrong"] exercise="ridge" expects="native_autograd"
+class Ridge(Function):
+    @staticmethod
+    def forward(ctx, X, t, strength):
+        with torch.enable_grad():
+            own = [t.detach().requires_grad_() for t in (X, t, strength,)]
+            X, t, strength = own
+            out = torch.linalg.solve(X.T @ X + strength * torch.eye(X.shape[1], dtype=X.dtype), X.T @ t)
+        ctx.pull = lambda g: torch.autograd.grad(out, own, g, retain_graph=True)
+        return out.detach()
+    @staticmethod
+    def backward(ctx, g):
+        found = ctx.pull(g)
+        return found[0] if len(found) == 1 else found
 
 # %% [markdown] lang="en" pair="tune"
 # ## 5. Learn the hyperparameter

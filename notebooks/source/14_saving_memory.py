@@ -147,9 +147,9 @@ print(f"{max(plain) / 1e6:.2f} MB at the top; one activation has {x.numel() * 4 
 #
 # ### Exercise `lean_cross_entropy`
 #
-# Write `LeanCrossEntropy.apply(logits, target, smoothing)`. What waits for backward may be *one* tensor of the logits' size, and a number or two for each row. Everything in torch is allowed this time, except to ask autograd in backward. Logits of ±1000 are among the inputs.
+# Write `LeanCrossEntropy.apply(logits, target, smoothing)`. What waits for backward may be *one* tensor of the logits' size, and a number or two for each row. Everything in torch is allowed this time, except to ask autograd, in either method. Logits of ±1000 are among the inputs.
 
-# %% [markdown] lang="zh" pair="entropy-task" of="e25e1dd4"
+# %% [markdown] lang="zh" pair="entropy-task" of="caa5b4e7"
 # 像一座山：前向每经过一层就堆高一点，反向每经过一层就降低一点。内存必须容得下的是*山顶*；每一层在山顶都占着两个张量：激活函数的输入，以及它的输出（也就是下一层的输入）。接下来用四种办法把这座山削低。
 #
 # ## 2. 只留一个张量
@@ -162,7 +162,7 @@ print(f"{max(plain) / 1e6:.2f} MB at the top; one activation has {x.numel() * 4 
 #
 # ### 练习 `lean_cross_entropy`
 #
-# 写出 `LeanCrossEntropy.apply(logits, target, smoothing)`。为反向保存的，只能有*一个* logits 大小的张量，外加每行一两个数。这一次 torch 里的函数都可以用，只是不能在 backward 里调用自动求导。输入里会有 ±1000 的 logits。
+# 写出 `LeanCrossEntropy.apply(logits, target, smoothing)`。为反向保存的，只能有*一个* logits 大小的张量，外加每行一两个数。这一次 torch 里的函数都可以用，只是两个方法里都不能调用自动求导。输入里会有 ±1000 的 logits。
 
 # %% exercise="lean_cross_entropy"
 # %%exercise lean_cross_entropy
@@ -454,6 +454,47 @@ class LeanCrossEntropy(Function):
             again = log_p.detach().requires_grad_()
             loss = F.cross_entropy(again, target, label_smoothing=ctx.smoothing)
         return torch.autograd.grad(loss, again, grad_output)[0], None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="native_autograd"
+def _h(logits, target, s, g):
+    with torch.enable_grad():
+        own = logits.detach().requires_grad_()
+        loss = F.cross_entropy(own, target, label_smoothing=s)
+    return torch.autograd.grad(loss, own, g)[0]
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, s):
+        ctx.s = s
+        ctx.save_for_backward(logits, target)
+        return F.cross_entropy(logits, target, label_smoothing=s)
+    @staticmethod
+    def backward(ctx, g):
+        return _h(*ctx.saved_tensors, ctx.s, g), None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="saved_too_much"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, s):
+        p = logits.softmax(1)
+        q = torch.nn.functional.one_hot(target, logits.shape[1]) * (1 - s) + s / logits.shape[1]
+        ctx.hidden = [p, q, logits.log_softmax(1)]
+        return F.cross_entropy(logits, target, label_smoothing=s)
+    @staticmethod
+    def backward(ctx, g):
+        p, q, _ = ctx.hidden
+        return g * (p - q) / len(p), None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="saved_too_much"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, s):
+        p = logits.softmax(1)
+        q = torch.nn.functional.one_hot(target, logits.shape[1]) * (1 - s) + s / logits.shape[1]
+        ctx.back = lambda g: g * (p - q) / len(p)
+        return F.cross_entropy(logits, target, label_smoothing=s)
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.back(g), None, None
 
 # %% [markdown] lang="en" pair="entropy-measured"
 # Compare with the chain, and with torch's own, which is fused as well, at 2000 words of a vocabulary of 1000:
@@ -858,6 +899,28 @@ class ConvNorm(Function):
             y = F.conv2d(x, weight)
         return torch.autograd.grad(y, (x, weight), grad_y)
 
+# %% tags=["wrong"] exercise="recomputed_norm" expects="saved_too_much"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.more = (F.conv2d(x, weight)).numpy()
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
 # %% [markdown] lang="en" pair="norm-measured"
 # **Predict**: eight channels in, thirty-two out. By which factor does the memory shrink, and what does it cost?
 
@@ -1101,6 +1164,18 @@ class SoftplusInPlace(Function):
     def backward(ctx, grad_output):
         (y,) = ctx.saved_tensors
         return grad_output * ctx.slope
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="saved_too_much"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.old = [x.clone(), x.clone()]
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        return x
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.old[0].sigmoid()
 
 # %% [markdown] tags=["shown"] lang="en" pair="checkpoint-task"
 # ## 5. A checkpoint
@@ -1408,6 +1483,26 @@ class Checkpoint(Function):
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.set_rng_state(ctx.state)
             y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="keeps_too_much"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.more = [x @ x.T for x in inputs if x.dim() == 2 and x.is_floating_point()]
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.more = [x @ x.T for x in inputs if x.dim() == 2 and x.is_floating_point()]
+        ctx.function(*copies)
         found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
         return None, *(next(found) if w else None for w in wanted)
 

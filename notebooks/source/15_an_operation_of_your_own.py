@@ -728,6 +728,31 @@ class Own(Function):
     def example(seed):
         return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
 
+# %% tags=["wrong"] exercise="own_operation" expects="native_autograd"
+def _p(a, b):
+    return (a * b.exp()).sum(1) * a.sin().sum(1)
+def _h(saved, g):
+    with torch.enable_grad():
+        own = [t.detach().requires_grad_() for t in saved]
+        return torch.autograd.grad(_p(*own), own, g)
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return _p(a, b)
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        one, two = _h((a, b), g)
+        one = 1.0 * one * 2 / 2 + 3 * two - 3 * two
+        two = 1.0 * two * 4 / 4 + 5 * one - 5 * one
+        return one, two
+    plain = staticmethod(_p)
+    @staticmethod
+    def example(seed):
+        torch.manual_seed(seed)
+        return torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
+
 # %% [markdown] lang="en" pair="test-task"
 # ## 4. Your test
 #

@@ -324,3 +324,25 @@ def test_every_failure_has_a_last_hint():
     told = check(exercise, define(ROUND.format(returned="-g"), "Round")).outcomes[1].sentences(3)
     assert "line 7: `-g`" in told[1]
     assert told[2] == "Check the sign of the declared gradient."
+
+
+IN_FORWARD = """class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        with torch.enable_grad():
+            leaves = [x.detach().requires_grad_() for x in (a, b)]
+            y = leaves[0] * leaves[1]
+        ctx.pull = y.grad_fn
+        return y.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.pull(g)
+"""
+
+
+def test_autograd_is_seen_wherever_it_is_asked():
+    result = check(asked("value own_function"), define(IN_FORWARD, "Multiply"))
+    assert result.codes == ("native_autograd",)
+    (failure,) = result.outcomes[1].failures
+    assert failure.params["line"] == 4

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -78,10 +81,35 @@ def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...]) -> int:
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         run = forward(call, copies(inputs))
-    for node in nodes(run.outputs):
-        held += [value for value in vars(node).values() if isinstance(value, Tensor)]
+    arrays: dict[int, int] = {}
+    for value in _within_reach([vars(node) for node in nodes(run.outputs)]):
+        if isinstance(value, Tensor):
+            held.append(value)
+        else:
+            arrays[value.__array_interface__["data"][0]] = value.nbytes
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in held}
-    return sum(storages.values())
+    return sum((arrays | storages).values())
+
+
+def _within_reach(values: Iterable[Any]) -> Iterator[Tensor | np.ndarray[Any, Any]]:
+    """Tensors and arrays in these values: in containers, closures and attributes too."""
+    waiting = list(values)
+    seen: dict[int, Any] = {}  # the values themselves are kept, so that no address is used twice
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, (type, ModuleType)):
+            continue
+        seen[id(value)] = value
+        if isinstance(value, (Tensor, np.ndarray)):
+            yield value
+        elif isinstance(value, Mapping):
+            waiting += value.values()
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            waiting += value
+        elif isinstance(value, FunctionType):
+            waiting += inspect.getclosurevars(value).nonlocals.values()
+        else:
+            waiting += getattr(value, "__dict__", {}).values()
 
 
 def cost(attempt: Attempt) -> Iterator[Failure]:

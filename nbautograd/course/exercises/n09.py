@@ -207,16 +207,16 @@ def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
 
 EXERCISES = (
     Exercise(
-        "forward_cube", "ForwardCube", "value gradient linear forward_mode double_backward edges",
+        "forward_cube", "ForwardCube", "own_function value gradient linear forward_mode double_backward edges",
         formula=lambda x: x**3, inputs=lambda draw: (draw.normal(2, 3),), edges=elementwise(),
         notes={"jvp_raised": JVP_RAISED},
     ),
     Exercise(
-        "linear_ported", "LinearPorted", "value gradient linear shapes subsets optional vmap edges",
+        "linear_ported", "LinearPorted", "own_function value gradient linear shapes subsets optional vmap edges",
         formula=_linear, inputs=_linear_inputs, edges=_linear_edges, notes={"vmap_raised": IN_PLACE},
     ),
     Exercise(
-        "mat_vec", "MatVec", "value gradient vmap edges",
+        "mat_vec", "MatVec", "own_function value gradient vmap edges",
         formula=lambda A, x: A @ x, inputs=lambda draw: (draw.normal(2, 3), draw.normal(3)),
         edges=_mat_vec_edges,
         notes={"vmap_wrong": WHERE},
