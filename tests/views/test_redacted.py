@@ -14,6 +14,9 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.views.bundle import html
 
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = pytest.mark.slow
+
 F64 = torch.float64
 
 

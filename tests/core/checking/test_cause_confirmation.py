@@ -13,7 +13,8 @@ from nbautograd.core.checking import other_points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 
-pytestmark = pytest.mark.usefixtures("without_fixes")
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_fixes")]
 
 MASK = torch.tensor([[1.0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 1, 1]], dtype=torch.float64)
 

@@ -14,7 +14,8 @@ import nbautograd
 from nbautograd.core.checking import functions_inside, other_points
 from nbautograd.core.checking.jacobian import forward_values
 
-pytestmark = pytest.mark.usefixtures("without_fixes")
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_fixes")]
 
 F64 = torch.float64
 

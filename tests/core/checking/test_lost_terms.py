@@ -8,6 +8,9 @@ from torch.autograd import Function
 
 from nbautograd import gradcheck
 
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = pytest.mark.slow
+
 INDEX = torch.tensor([0, 2, 2, 5])
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.autograd import Function
 
 from nbautograd import gradcheck
+
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = pytest.mark.slow
 
 
 def doubles(*shape, seed=0):

@@ -17,6 +17,9 @@ from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import Hints, strangeness, zero_by_itself
 from nbautograd.core.findings import Fix
 
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = pytest.mark.slow
+
 
 def fixes_of(fn, inputs) -> list[Fix]:
     findings = nbautograd.gradcheck(fn, inputs, order=1).findings

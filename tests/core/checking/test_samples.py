@@ -15,7 +15,8 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.steps.refine import DRAWN, WORST
 from nbautograd.core.display import render
 
-pytestmark = pytest.mark.usefixtures("without_fixes")
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_fixes")]
 
 COUNT = 3000
 

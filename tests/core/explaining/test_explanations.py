@@ -933,6 +933,7 @@ def steps_of(read_again):
     return program
 
 
+@pytest.mark.slow
 def test_what_is_carried_is_detached_where_it_is_stored_unless_the_iteration_reads_it_from_there():
     kept, read = explain(steps_of(False)), explain(steps_of(True))
     first = Memory.forward.__code__.co_firstlineno
@@ -956,6 +957,7 @@ class Table:
         return self.held
 
 
+@pytest.mark.slow
 def test_the_line_that_an_earlier_backward_shares_is_named_though_its_operations_save_nothing():
     def program():
         table, scale = Table(), torch.ones(3, 3, requires_grad=True)
@@ -1007,6 +1009,7 @@ def taken_over():
     return weight
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "code", "text"),
     [
@@ -1023,10 +1026,12 @@ def test_a_leaf_that_no_gradient_reaches_is_followed_to_where_its_values_leave_t
         assert found.findings[0].params["name"] == "layer.weight"
 
 
+@pytest.mark.slow
 def test_a_sample_that_gradients_are_to_pass_through_is_drawn_by_reparametrisation_where_that_works():
     assert explain(drawn).fix.source == "action = distribution.rsample()"
 
 
+@pytest.mark.slow
 def test_a_tensor_without_a_name_is_not_called_by_that_of_the_loss():
     def program():
         weight = torch.ones(3, requires_grad=True)
@@ -1047,6 +1052,7 @@ def slope_in_the_loss():
     loss.backward()
 
 
+@pytest.mark.slow
 def test_a_gradient_that_goes_into_the_loss_without_a_graph_asks_for_one_rather_than_to_keep_the_freed_one():
     found = explain(slope_in_the_loss)
     assert (found.code, found.did.text) == (
@@ -1066,6 +1072,7 @@ class Queue(torch.nn.Module):
         return scores
 
 
+@pytest.mark.slow
 def test_what_is_to_stay_changed_is_not_advised_to_be_left_as_it_is():
     queue = Queue()
 
@@ -1090,10 +1097,12 @@ def rolled_out():
     out.sum().backward()
 
 
+@pytest.mark.slow
 def test_a_tensor_is_called_what_the_line_that_writes_into_it_calls_it():
     assert explain(rolled_out).tensor == "kept"
 
 
+@pytest.mark.slow
 def test_what_is_differentiated_without_a_name_is_quoted():
     def program():
         weight = torch.ones(3, requires_grad=True)
@@ -1116,6 +1125,7 @@ def adapted():
     outer.backward()
 
 
+@pytest.mark.slow
 def test_of_several_broken_nodes_it_is_the_one_that_torch_refused():
     error = caught(adapted)
     shape = str(error).partition("FloatTensor [")[2].partition("]")[0]
@@ -1146,6 +1156,7 @@ class Job:
         loss.backward()
 
 
+@pytest.mark.slow
 def test_a_tensor_of_an_object_in_an_object_has_its_name_rather_than_that_of_a_loop():
     job = Job()
     assert explain(job.step).tensor in ("job.teacher.net.weight", "self.teacher.net.weight")
@@ -1155,6 +1166,7 @@ def positions():
     return torch.tensor([1.0, 2.0], requires_grad=True) * 3
 
 
+@pytest.mark.slow
 def test_a_tensor_without_a_name_that_is_no_leaf_is_told_by_its_line():
     def program():
         held = [positions()]
@@ -1182,6 +1194,7 @@ class Embedder(torch.nn.Module):
         return self.inner(torch.ones(2) * key)
 
 
+@pytest.mark.slow
 def test_a_cache_that_keeps_graphs_is_named_with_the_line_that_stores():
     def program():
         embedder, head = Embedder(), torch.nn.Linear(2, 1)
@@ -1210,6 +1223,7 @@ class Pair:
         second.backward()
 
 
+@pytest.mark.slow
 def test_a_parameter_of_a_module_in_a_list_has_a_name():
     assert explain(Pair().step).tensor == "self.students[0].weight"
 
@@ -1223,6 +1237,7 @@ class Schedule(torch.nn.Module):
         self.table = torch.cumprod(self.raw.sigmoid(), 0)
 
 
+@pytest.mark.slow
 def test_what_is_computed_once_is_not_said_to_be_carried_and_no_change_stops_it_from_learning():
     def program():
         schedule, head = Schedule(), torch.nn.Linear(4, 1)
@@ -1238,5 +1253,6 @@ def test_what_is_computed_once_is_not_said_to_be_carried_and_no_change_stops_it_
     assert found.fix is None
 
 
+@pytest.mark.slow
 def test_a_leaf_made_of_numbers_is_not_said_to_have_made_the_parameter():
     assert explain(numbers).made is None

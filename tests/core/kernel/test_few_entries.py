@@ -12,6 +12,9 @@ from torch import Tensor
 from nbautograd import gradcheck
 from nbautograd.core.kernel.yardstick import SPREADS, Yardstick, blocks, spreads
 
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = pytest.mark.slow
+
 
 def other_tanh(x: Tensor) -> Tensor:
     """The same function, with a cancellation that tanh does not have."""

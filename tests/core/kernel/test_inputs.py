@@ -15,6 +15,9 @@ from torch import Tensor
 from nbautograd import KernelReport, gradcheck
 from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
 
+# whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
+pytestmark = pytest.mark.slow
+
 KEPT = 0.75
 
 
