@@ -21,7 +21,7 @@ function ownCell({ root }) {
 }
 
 /**
- * A text with a change, at the place nearest to a line; null where it does not hold the lines that change.
+ * A text with a change, at the place nearest to its line, and how far off that is; null where it does not hold the lines.
  * @param {string} text
  * @param {import("./tree").Change} change
  */
@@ -37,7 +37,8 @@ function mended(text, { before, after, line }) {
   const near = starts.reduce((a, b) => (Math.abs(b + 1 - told) < Math.abs(a + 1 - told) ? b : a));
   const [there, here] = [gone[0], rows[near]].map((row) => row.match(/^\s*/)?.[0] ?? "");
   const moved = come.map((row) => (row.startsWith(there) ? here + row.slice(there.length) : row));
-  return [...rows.slice(0, near), ...moved, ...rows.slice(near + gone.length)].join("\n");
+  const source = [...rows.slice(0, near), ...moved, ...rows.slice(near + gone.length)].join("\n");
+  return { source, off: Math.abs(near + 1 - told) };
 }
 
 /**
@@ -50,16 +51,16 @@ export function cellBelow(page, change) {
   const notebook = notebookAround(page);
   if (!notebook || !change.before.trim()) return null;
   return () => {
-    const own = ownCell(page),
-      found = notebook.cells
-        .map((cell, at) => ({
-          at,
-          source: cell.cell_type === "code" ? mended(cell.getSource(), change) : null,
-        }))
-        .filter(({ source }) => source !== null);
-    const last = found.filter(({ at }) => own < 0 || at <= own).at(-1) ?? found.at(-1);
+    const own = ownCell(page);
+    const found = notebook.cells.flatMap((cell, at) => {
+      const done = cell.cell_type === "code" ? mended(cell.getSource(), change) : null;
+      return done ? [{ at, ...done }] : [];
+    });
+    // another class may have the same line somewhere else; of two definitions the later one counts
+    const least = Math.min(...found.map(({ off }) => off)),
+      nearest = found.filter(({ off }) => off === least);
+    const last = nearest.filter(({ at }) => own < 0 || at <= own).at(-1) ?? nearest.at(-1);
     if (!last) throw new Error(page.t("no_such_cell"));
-    const below = (own < 0 ? last.at : own) + 1;
-    notebook.insertCell(below, { cell_type: "code", source: last.source ?? "" });
+    notebook.insertCell((own < 0 ? last.at : own) + 1, { cell_type: "code", source: last.source });
   };
 }

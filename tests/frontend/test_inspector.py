@@ -315,6 +315,19 @@ def test_the_cell_with_the_change_is_put_below_the_output_with_the_rest_of_its_c
     assert rows[3] == "        " + ERRORS.strip()
 
 
+def test_the_line_of_another_class_at_another_place_is_left_alone(in_notebook: Any) -> None:
+    page = in_notebook([("code", "")], 0)
+    line, told = gone(page), int(re.findall(r"line (\d+)", page.locator(".fix .bar").first.inner_text())[0])
+    page.evaluate("() => document.querySelectorAll('.jp-Cell').forEach((cell) => cell.remove())")
+    mine, other = "\n" * (told - 1) + line, f"class Other:\n{line}"
+    page = in_notebook([("code", mine), ("code", other), ("code", "%gradcheck f(x)")], 2)
+    page.get_by_role("button", name="New cell below").last.click()
+    expect(page.locator(".fix .copy").last).to_contain_text("stands below")
+    [[at, inserted]] = page.evaluate("nb.notebook.inserted")
+    assert at == 3
+    assert "class Other" not in inserted["source"]
+
+
 def test_where_no_cell_holds_the_line_any_more_it_is_said_and_nothing_is_put_in(in_notebook: Any) -> None:
     page = in_notebook([("code", "x = 1")], None)
     page.get_by_role("button", name="New cell below").click()
