@@ -272,8 +272,8 @@ def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
         return False  # the iteration itself needs a gradient of what is stored
     if code.startswith("not_finite"):
         return ends_finite(run, edit)
-    if code.startswith(("no_grad", "freed_carried")):
-        return reaches(run, edit, further=code.startswith("no_grad"))
+    if code.startswith(("no_grad", "freed_carried", "freed_create_graph")):
+        return reaches(run, edit, further=code != "freed_carried")
     return mends(run, edit, "in_place" if code.startswith("in_place") else "freed")
 
 

@@ -36,7 +36,12 @@ def explanation_document(explanation: Explanation) -> Document:
     body: list[Block] = [head, *facts]
     if explanation.fix is not None:
         fix = explanation.fix
-        kinds = {"not_finite": "_finite", "no_grad": "_further", "freed_carried": "_reaches"}
+        kinds = {
+            "not_finite": "_finite",
+            "no_grad": "_further",
+            "freed_carried": "_reaches",
+            "freed_create_graph": "_further",
+        }
         tried = "explain.tried" + next((kinds[k] for k in kinds if explanation.code.startswith(k)), "")
         where = messages.text("views.fix.at", line=fix.line)
         note = messages.text("views.semicolon").join((where, messages.text(tried)))

@@ -1059,6 +1059,7 @@ def test_a_gradient_that_goes_into_the_loss_without_a_graph_asks_for_one_rather_
         "freed_create_graph", "slope = torch.autograd.grad(y, x, torch.ones_like(y))[0]"
     )  # fmt: skip
     assert "create_graph=True" in found.findings[-2].message
+    assert found.fix.source == "slope = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)[0]"
 
 
 class Queue(torch.nn.Module):
