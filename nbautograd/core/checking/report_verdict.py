@@ -29,29 +29,10 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
         mend: adds fixes to findings; None spends no time on looking for one.
         known: called with a verdict of "wrong" as soon as nothing can change it any more.
     """
-    if run.error is not None and run.problem.read_outside:
-        return tuple(inputs_outside(run.problem))  # the copies that the check handed on may be what it raised for
     if run.error is not None:
-        explained = (explain(run.error, run.problem),)
-        try:
-            known("wrong")
-            return explained if mend is None else mend(run.problem, explained)
-        except KeyboardInterrupt:
-            run.interrupted()
-            return explained
-    found = _diagnosed(run, known, mend)
-    located = {f.where for f in found if f.kind == "bug"}
-    inputs = {w[1] for w in located if w is not None}
-    wrong = {w: b for w, b in run.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
-    if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
-        return found  # what changes from call to call proves nothing
-    plain = [_unclassified(b) for b in wrong.values()]
-    return ranked((*found, *plain, *_jvp_findings(run), *_inside_findings(run), *_symmetric_findings(run)))
-
-
-def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Finding, ...]:
-    """Run probes and hypotheses, mend where that is wanted; return what there is by an interrupt."""
-    found: list[Finding] = []
+        return _findings_on_error(run, mend, known)
+    causes: list[Finding] = []
+    found: tuple[Finding, ...] = ()
     differs = any(b.verdict == "mismatch" for b in run.blocks.values())
 
     def between() -> None:
@@ -63,13 +44,32 @@ def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Find
         if run.complete:
             run.start_diagnosis(PROBES)
             with run.problem.session():
-                found.extend(diagnose(run.problem, run.blocks, between))  # what came stays
-                if any(f.kind == "bug" for f in found):
+                causes.extend(diagnose(run.problem, run.blocks, between))  # what came stays
+                if any(f.kind == "bug" for f in causes):
                     known("wrong")
-                return ranked(found) if mend is None else mend(run.problem, ranked(found))
+                found = ranked(causes) if mend is None else mend(run.problem, ranked(causes))
     except KeyboardInterrupt:
         run.interrupted()
-    return ranked(found)
+        found = ranked(causes)
+    if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
+        return found  # what changes from call to call proves nothing
+    inputs = {f.where[1] for f in found if f.kind == "bug" and f.where is not None}
+    plain = [_unclassified(b) for w, b in run.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs]
+    return ranked((*found, *plain, *_jvp_findings(run), *_inside_findings(run), *_symmetric_findings(run)))
+
+
+def _findings_on_error(run: GradcheckRun, mend: Mend | None, known: Known) -> tuple[Finding, ...]:
+    """Explain what backward raised, or torch on account of the Function, and mend it where that is wanted."""
+    assert run.error is not None
+    if run.problem.read_outside:
+        return tuple(inputs_outside(run.problem))  # the copies that the check handed on may be what it raised for
+    explained = (explain(run.error, run.problem),)
+    try:
+        known("wrong")
+        return explained if mend is None else mend(run.problem, explained)
+    except KeyboardInterrupt:
+        run.interrupted()
+        return explained
 
 
 def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:

@@ -88,10 +88,22 @@ class GradcheckRun:
     def find_blocks(self) -> None:
         """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
         try:
-            self._run()
+            if not self._call_forward():
+                return
+            assert self.outputs is not None
+            self.assembly = assembly = Assembly(self.problem, self.outputs, self.eps, self.progress)
+            forward = assembly.forward
+            self.progress.plan([math.prod(shape) for shape in forward.shapes], [point.size for point in forward.points])
+            for (i, j), raw in assembly.blocks():
+                where = (assembly.wanted[i], self.problem.differentiable[j])
+                self.blocks[where] = self._block((i, j), where, raw)
+                self.raws[where] = raw
         except KeyboardInterrupt:
             self.complete = False
             self._keep_partial()
+        except Exception as error:
+            if self.outputs is None or not self._ended_by(error):
+                raise
 
     def report_done(self) -> None:
         """Say that everything is done, unless it was interrupted."""
@@ -138,40 +150,32 @@ class GradcheckRun:
                 about = self._described((i, j), where, matrices)
                 self.blocks[where] = Block(*about, matrices, "undecided", "interrupted", **self._pairs(where))
 
-    def _run(self) -> None:
+    def _call_forward(self) -> bool:
+        """Call the function at the inputs; return False where torch refuses what it does, or memory would not do."""
         try:
             self.outputs = self.problem.call()
         except Exception as error:
             if from_forward(error, self.problem.cls) or not contract_broken(error):
                 raise
             self.error = error
-            return
+            return False
         if self.judge:
             ends = (*self.outputs, *(self.problem.inputs[i] for i in self.problem.differentiable))
             self.lacking = budget.bytes_lacking(sum(map(real_size, ends)))
             self.complete = self.lacking is None
-            if not self.complete:
-                return
-        try:
-            self.assembly = assembly = Assembly(self.problem, self.outputs, self.eps, self.progress)
-            forward = assembly.forward
-            self.progress.plan([math.prod(shape) for shape in forward.shapes], [point.size for point in forward.points])
-            for (i, j), raw in assembly.blocks():
-                where = (assembly.wanted[i], self.problem.differentiable[j])
-                self.blocks[where] = self._block((i, j), where, raw)
-                self.raws[where] = raw
-        except Exception as error:
-            if REENTRANT in str(error):
-                self.lacking = Finding("reentrant_checkpoint", "note", "checking.reentrant_checkpoint")
-                self.complete = False
-                return
-            if refuses_grad(error):
-                self.lacking = Finding("reentrant_checkpoint", "note", "checking.only_backward")
-                self.complete = False
-                return
-            if self.assembly is None or all(rows.error is not error for rows in self.assembly.rows):
-                raise  # not backward's doing
-            self.error = error
+        return self.complete
+
+    def _ended_by(self, error: Exception) -> bool:
+        """Keep what ended the check after forward; return False for what is not backward's doing."""
+        if REENTRANT in str(error) or refuses_grad(error):
+            sentence = "reentrant_checkpoint" if REENTRANT in str(error) else "only_backward"
+            self.lacking = Finding("reentrant_checkpoint", "note", f"checking.{sentence}")
+            self.complete = False
+            return True
+        if self.assembly is None or all(rows.error is not error for rows in self.assembly.rows):
+            return False
+        self.error = error
+        return True
 
     def _block(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Block:
         assert self.assembly is not None

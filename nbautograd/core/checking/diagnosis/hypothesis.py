@@ -155,9 +155,12 @@ def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: Case) -> C
 def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
     """Return what all fresh inputs bear out: the cause or one of its alternatives, else what is left of it."""
     candidates = (found, *found.alternatives)
-    tries = ((one, again) for again in (False, True) for one in candidates if again or len(candidates) > 1)
-    confirmed = (_borne_out(hypothesis, one, case, again) for one, again in tries)
-    known = [one for one in confirmed if one is not None]
+    known = []
+    for twice in (False, True) if len(candidates) > 1 else (True,):
+        for candidate in candidates:
+            cause = _borne_out(hypothesis, candidate, case, twice)
+            if cause is not None:
+                known.append(cause)
     return next((one for one in known if one.message == found.message), known[0] if known else None)
 
 

@@ -41,8 +41,12 @@ def ratios_at(problem: Problem, where: tuple[int, int], places: Iterable[tuple[A
     """Return the ratios at these inputs for one output and input, as far as they are clear."""
     output, position = where
     which = problem.differentiable.index(position)
-    found = (gradient_ratio(problem, which, output, inputs) for inputs in places)
-    return [r for r in found if r is not None]
+    clear = []
+    for inputs in places:
+        ratio = gradient_ratio(problem, which, output, inputs)
+        if ratio is not None:
+            clear.append(ratio)
+    return clear
 
 
 def varies(c: float, found: Sequence[RatioAt]) -> bool:
@@ -55,7 +59,8 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     problem, e = case.problem, case.evidence
     where, c = (e.block.output, e.block.input), patterns.factor(e.A, e.N, e) or 1.0
     numbers = {key: found.params[key] for key in ("ratio", "inverse")}
-    fresh = [place for place in case.fresh() if not place.spread]
+    fresh = list(case.fresh())
+    fresh = [place for place in fresh if not place.spread]
     here = [patterns.factor(place.evidence.A, place.evidence.N, place.evidence) for place in fresh]
     near = ratios_at(problem, where, (nearby_inputs(problem, problem.seed + k) for k in (64, 65)))
     if not here or None in here or not near:

@@ -188,7 +188,11 @@ def first_confirmed(case: Case) -> Cause:
 
     Of a term that is missing somewhere it says which expression of forward it comes through, where there is one.
     """
-    cause = next(cause for row in HYPOTHESES if (cause := row.cause(case)) is not None)
+    for row in HYPOTHESES:
+        cause = row.cause(case)
+        if cause is not None:
+            break
+    assert cause is not None
     known = shares.share(case) if cause.message in TERMS else None
     return cause if known is None else Cause(cause.code, known[0], {**cause.params, **known[1]})
 
@@ -200,8 +204,10 @@ def _single(problem: Problem) -> bool:
 
 def _fresh(problem: Problem, elsewhere: Elsewhere, where: tuple[int, int]) -> Iterator[Fresh]:
     """Yield the evidence for the same block at fresh inputs, where it is wrong as well."""
-    found = (_fresh_at(problem, place, where) for place in elsewhere())
-    yield from (fresh for fresh in found if fresh is not None)
+    for place in elsewhere():
+        fresh = _fresh_at(problem, place, where)
+        if fresh is not None:
+            yield fresh
 
 
 def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> Fresh | None:

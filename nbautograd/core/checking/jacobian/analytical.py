@@ -55,53 +55,48 @@ class Rows:
         self.error: Exception | None = None
 
     def one(self, cotangent: Array) -> list[Array]:
-        """Gradients (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
-        return self._plain(from_array(cotangent, self.output))
-
-    def many(self, cotangents: Array) -> list[Array]:
-        """Gradients of all leaves, each shaped (number of cotangents, *real_shape)."""
-        each = real_size(self.output) + sum(map(real_size, self.leaves))
-        step = max(1, allowed_elements(BATCH_ELEMENTS) // max(1, each))
-        batches = map(self._batch, (cotangents[i : i + step] for i in range(0, len(cotangents), step)))
-        return [np.concatenate(column) for column in zip(*batches, strict=True)]
-
-    def _batch(self, cotangents: Array) -> list[Array]:
-        tensors = from_array(cotangents, self.output, batched=True)
-        if self.batched and len(cotangents) > FEW:
-            try:
-                answers = self._vmapped(tensors)
-                self.progress.tick(len(cotangents))
-                return answers
-            except Exception:
-                # no batching rule, random numbers, numpy, writes into plain buffers, ...: ask one by one
-                self.batched = False
-        each = []
-        for tensor in tensors:
-            each.append(self._plain(tensor.reshape(self.output.shape)))
-            self.progress.tick()
-        return [np.stack(column) for column in zip(*each, strict=True)]
-
-    def _plain(self, cotangent: Tensor) -> list[Array]:
+        """Return the vjps (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
         seed_all(self.seed)
         self.meter.count()
         try:
-            found = gradients([self.output], self.leaves, [cotangent])
+            vjps = gradients([self.output], self.leaves, [from_array(cotangent, self.output)])
         except Exception as error:
             self.error = error
             raise
-        return [_array(g, leaf) for g, leaf in zip(found, self.leaves, strict=True)]
+        return [_array(g, leaf) for g, leaf in zip(vjps, self.leaves, strict=True)]
 
-    def _vmapped(self, cotangents: Tensor) -> list[Array]:
+    def many(self, cotangents: Array) -> list[Array]:
+        """Return the vjps of all leaves, each shaped (number of cotangents, *real_shape)."""
+        each = real_size(self.output) + sum(map(real_size, self.leaves))
+        step = max(1, allowed_elements(BATCH_ELEMENTS) // max(1, each))
+        batches: list[list[Array]] = []
+        for start in range(0, len(cotangents), step):
+            batch = cotangents[start : start + step]
+            if self.batched and len(batch) > FEW:
+                try:
+                    batches.append(self._vmapped(batch))
+                    self.progress.tick(len(batch))
+                    continue
+                except Exception:
+                    # no batching rule, random numbers, numpy, writes into plain buffers, ...: ask one by one
+                    self.batched = False
+            for cotangent in batch:
+                batches.append([vjp[None] for vjp in self.one(cotangent)])
+                self.progress.tick()
+        return [np.concatenate(column) for column in zip(*batches, strict=True)]
+
+    def _vmapped(self, cotangents: Array) -> list[Array]:
         used: list[bool] = []
 
         def backward(cotangent: Tensor) -> tuple[Tensor, ...]:
-            found = gradients([self.output], self.leaves, [cotangent])
-            used[:] = [g is not None for g in found]
-            return tuple(g for g in found if g is not None)
+            vjps = gradients([self.output], self.leaves, [cotangent])
+            used[:] = [g is not None for g in vjps]
+            return tuple(g for g in vjps if g is not None)
 
         seed_all(self.seed)
         self.meter.count()
-        results = iter(torch.func.vmap(backward)(cotangents.reshape(-1, *self.output.shape)))
+        tensors = from_array(cotangents, self.output, batched=True)
+        results = iter(torch.func.vmap(backward)(tensors.reshape(-1, *self.output.shape)))
         count = len(cotangents)
         return [
             as_array(to_real(next(results))) if there else np.zeros((count, *real_shape(leaf)))
