@@ -73,7 +73,7 @@ class Attempt:
 
     def draw(self, number: int = 0) -> Draw:
         """The generator of one point."""
-        return Draw(self.seed + number)
+        return Draw(self.seed, number)
 
     def point(self, number: int = 0) -> tuple[Any, ...]:
         """The inputs of one random point, made anew, ready to be differentiated."""

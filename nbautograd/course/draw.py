@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 T = TypeVar("T")
+SIZES = range(2, 8)
 
 
 class Draw:
@@ -16,6 +17,7 @@ class Draw:
 
     Args:
         seed: the same seed gives the same draws in the same order.
+        turn: which of the points that a check takes: another one has other numbers and other sizes.
 
     Example:
         >>> from nbautograd.course.draw import Draw
@@ -26,9 +28,22 @@ class Draw:
         True
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
-        self.generator = torch.Generator().manual_seed(seed)
+    def __init__(self, seed: int = 0, turn: int = 0) -> None:
+        self.seed, self.turn = seed, turn
+        self.generator = torch.Generator().manual_seed(seed + turn)
+        self._order = torch.randperm(len(SIZES), generator=torch.Generator().manual_seed(seed)).tolist()
+
+    def sizes(self, count: int) -> tuple[int, ...]:
+        """Different whole numbers from 2 to 7, for shapes; in another turn each of them is another one.
+
+        So an answer that is right for one set of sizes alone is wrong within one check, whatever the seed.
+
+        Example:
+            >>> one, other = (Draw(0, turn).sizes(3) for turn in (0, 1))
+            >>> len(set(one)), any(a == b for a, b in zip(one, other))
+            (3, False)
+        """
+        return tuple(SIZES[(place + self.turn) % len(SIZES)] for place in self._order[:count])
 
     def normal(self, *shape: int) -> Tensor:
         """Standard normal numbers of this shape; no shape gives a tensor without dimensions."""

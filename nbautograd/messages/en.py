@@ -690,6 +690,7 @@ SENTENCES: dict[str, str] = {
     "course.edge_gradient": "For inputs of shapes {shapes}, the gradient is wrong, although it is right for others.",
     "course.edge_raised": "For inputs of shapes {shapes}, it raises: {said}",
     "course.gradient_differs": "Work these small shapes out by hand.",
+    "course.imprecise": "The gradient of `{input}` agrees with the right one to about {digits} digits only, where a formula in float64 gives 15. Was it found from differences, or rounded on its way?",
     "course.omitted_value": "With `{name}` left out: {said}",
     "course.omitted_gradient": "With `{name}` left out, the gradient of the other inputs is wrong.",
     "course.omitted_raised": "With `{name}` left out it raises: {said}",
@@ -733,6 +734,8 @@ SENTENCES: dict[str, str] = {
     "course.no_function_class": "`{name}` should be a subclass of `torch.autograd.Function`.",
     "course.not_through_function": "The result did not come through the `apply` of `{name}`, so its backward never runs.",
     "course.native_autograd": "Here torch is asked for the derivative (`{name}`, line {line}); it should be written by hand.",
+    "course.native_node": "`{name}` (line {line}) is outside of your Function: that part of the gradient does not come from your backward.",
+    "course.ready_made": "`{name}` (line {line}) computes what is to be written here.",
     # a result
     "course.result.passed": "`{name}`: right.",
     "course.result.failed": "`{name}`: not yet.",
@@ -792,6 +795,7 @@ SENTENCES: dict[str, str] = {
     "course.advice.edge_value": "Which step of your forward takes a shape for granted?",
     "course.advice.edge_gradient": "Which step of your backward takes a shape for granted: a batch, a square matrix, a number of dimensions?",
     "course.advice.edge_raised": "Which step takes a shape for granted: a batch, a memory layout (`view`), a number of dimensions?",
+    "course.advice.imprecise": "Write the derivative as a formula, and keep the dtype: `torch.tensor(0.1)` has float32, the Python number 0.1 rounds nothing.",
     "course.advice.zero_gradient": "Read again which gradient the exercise declares, and return it times grad_output.",
     "course.advice.sign": "Check the sign of the declared gradient.",
     "course.advice.constant_factor": "Compare your expression with the declared gradient, factor by factor.",
@@ -820,6 +824,8 @@ SENTENCES: dict[str, str] = {
     "course.advice.not_through_function": "Call the class's `apply`, not its `forward`, and return what it gives.",
     "course.advice.no_function_class": "Begin with `class Name(torch.autograd.Function):`.",
     "course.advice.native_autograd": "Write the derivative as a formula in the saved tensors, times grad_output.",
+    "course.advice.native_node": "Do the whole computation inside forward, and outside of it nothing but the call of `apply`.",
+    "course.advice.ready_made": "Write it with simpler operations.",
     "course.checking": "Checking `{name}`",
 
     # ---- explain ----

@@ -690,6 +690,7 @@ SENTENCES: dict[str, str] = {
     "course.edge_gradient": "输入形状为 {shapes} 时梯度不对，虽然其他形状时是对的。",
     "course.edge_raised": "输入形状为 {shapes} 时会报错：{said}",
     "course.gradient_differs": "把这些小形状动手算一遍。",
+    "course.imprecise": "`{input}` 的梯度只有大约 {digits} 位数字与正确值一致，而在 float64 里按公式计算可以有 15 位。它是用差分得到的，还是中途被舍入过？",
     "course.omitted_value": "不给 `{name}` 时：{said}",
     "course.omitted_gradient": "不给 `{name}` 时，其他输入的梯度不对。",
     "course.omitted_raised": "不给 `{name}` 时会报错：{said}",
@@ -733,6 +734,8 @@ SENTENCES: dict[str, str] = {
     "course.no_function_class": "`{name}` 应当是一个继承自 `torch.autograd.Function` 的类。",
     "course.not_through_function": "结果不是通过 `{name}` 的 `apply` 得到的，所以它的 backward 永远不会运行。",
     "course.native_autograd": "导数是向 torch 要来的（第 {line} 行，`{name}`）。这里要求自己写出来。",
+    "course.native_node": "`{name}`（第 {line} 行）在你的 Function 之外：这一部分梯度不是你的 backward 给出的。",
+    "course.ready_made": "第 {line} 行的 `{name}` 算的正是这里要你写的东西。",
     # a result
     "course.result.passed": "`{name}`：正确。",
     "course.result.failed": "`{name}`：还不对。",
@@ -792,6 +795,7 @@ SENTENCES: dict[str, str] = {
     "course.advice.edge_value": "你的 forward 的哪一步默认了某种形状？",
     "course.advice.edge_gradient": "你的 backward 的哪一步默认了某种形状：批次、方阵，还是维数？",
     "course.advice.edge_raised": "哪一步默认了某种形状：批次、内存布局（`view`），还是维数？",
+    "course.advice.imprecise": "把导数写成公式，并保持 dtype：`torch.tensor(0.1)` 是 float32，直接写 Python 的数 0.1 则不会有舍入。",
     "course.advice.zero_gradient": "再读一遍题目规定的是哪个梯度，把它乘以 grad_output 返回。",
     "course.advice.sign": "核对题目规定的梯度的符号。",
     "course.advice.constant_factor": "把你的式子与题目规定的梯度逐个因子比较。",
@@ -820,6 +824,8 @@ SENTENCES: dict[str, str] = {
     "course.advice.not_through_function": "调用类的 `apply` 而不是 `forward`，并返回它的结果。",
     "course.advice.no_function_class": "以 `class Name(torch.autograd.Function):` 开头。",
     "course.advice.native_autograd": "把导数写成用保存的张量表示的式子，再乘以 grad_output。",
+    "course.advice.native_node": "把整个计算放进 forward，在它之外只调用 `apply`。",
+    "course.advice.ready_made": "请用更基本的运算写出来。",
     "course.checking": "正在检查 `{name}`",
 
     # ---- explain ----

@@ -326,6 +326,31 @@ def bars(w1, w2):
     g = torch.func.grad(lambda a, b: a * b + a.sin(), argnums=(0, 1))(torch.tensor(w1), torch.tensor(w2))
     return g[0].item(), g[1].item(), 1.0, 1.0, 1.0
 
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
+import math
+
+
+def bars(w1, w2):
+    f = lambda a, b: a * b + math.sin(a)
+    h = 1e-5
+    d = lambda g, x: (g(x + h) - g(x - h)) / (2 * h)
+    return d(lambda a: f(a, w2), w1), d(lambda b: f(w1, b), w2), 1.0, 1.0, 1.0
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
+import math
+
+
+def bars(w1, w2):
+    f = lambda a, b: a * b + math.sin(a)
+    h = 1e-7
+    return (f(w1 + h, w2) - f(w1, w2)) / h, (f(w1, w2 + h) - f(w1, w2)) / h, 1.0, 1.0, 1.0
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="native_autograd"
+def bars(w1, w2):
+    t = torch.tensor([w1, w2], dtype=torch.float64)
+    j = torch.autograd.functional.jacobian(lambda v: v[0] * v[1] + v[0].sin(), t)
+    return (*j.tolist(), 1.0, 1.0, 1.0)
+
 # %% [markdown] lang="en" pair="see-bars"
 # The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow how large the gradient is that travelled along it. Your own tensors are left as they were.
 #
@@ -970,6 +995,135 @@ class Value:
                 if k == 0 or parent is value.parents[0][0] or parent.parents:
                     parent.grad += value.grad * local
 
+# %% tags=["wrong"] exercise="engine" expects="imprecise"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=(), op=None):
+        self.data, self.grad, self.parents, self.op = data, 0.0, parents, op
+
+    def __add__(self, other):
+        return Value(self.data + other.data, (self, other), lambda a, b: a + b)
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, (self, other), lambda a, b: a * b)
+
+    def sin(self):
+        return Value(math.sin(self.data), (self,), math.sin)
+
+    def backward(self):
+        def all_of(v, seen):
+            if v not in seen:
+                for p in v.parents:
+                    all_of(p, seen)
+                seen.append(v)
+            return seen
+
+        order = all_of(self, [])
+        for v in order:
+
+            def moved(h):
+                at = {}
+                for u in order:
+                    at[u] = v.data + h if u is v else (u.op(*(at[p] for p in u.parents)) if u.parents else u.data)
+                return at[self]
+
+            h = 6e-6
+            v.grad = (moved(h) - moved(-h)) / (2 * h)
+
+# %% tags=["wrong"] exercise="engine" expects="program_wrong"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        depth = {self: 0}
+        todo = [self]
+        for v in todo:
+            for p, _ in v.parents:
+                if p not in depth:
+                    todo.append(p)
+                depth[p] = max(depth.get(p, 0), depth[v] + 1)
+        self.grad = 1.0
+        for v in sorted(depth, key=depth.get):
+            for p, local in v.parents:
+                p.grad += v.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="too_early"
+import math
+
+
+class Value:
+    # carries d/dx of the first leaf along
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        level, self.grad = [self], 1.0
+        seen = set()
+        while level:
+            nxt = []
+            for v in level:
+                for p, local in v.parents:
+                    p.grad += v.grad * local
+                    if p not in seen:
+                        seen.add(p)
+                        nxt.append(p)
+            level = nxt
+
+# %% tags=["right"] exercise="engine"
+import math
+
+
+class Value:
+    count = 0
+
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+        Value.count += 1
+        self.made = Value.count
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        # what was made later is never computed from what was made earlier, so the youngest goes first
+        self.grad, reached = 1.0, {self}
+        while reached:
+            value = max(reached, key=lambda v: v.made)
+            reached.remove(value)
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+                reached.add(parent)
+
 # %% [markdown] lang="en" pair="engine-learns"
 # That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and goes through nodes in several threads; the two rules are the same.
 #
@@ -1159,6 +1313,10 @@ order = ["apply 1", "forward 1", "apply 2", "forward 2", "backward 2", "backward
 
 # %% tags=["wrong"] exercise="order_of_calls" expects="not_a_list"
 order = "node 1, forward 1, node 2, forward 2, backward 2, backward 1"
+
+# %% tags=["right"] exercise="order_of_calls"
+calls = [(1, "node"), (1, "forward"), (2, "node"), (2, "forward"), (2, "backward"), (1, "backward")]
+order = [f"{what} {number}" for number, what in calls]
 
 # %% [markdown] lang="en" pair="order-see"
 # Now look. `%autograd_calls` lists what ran, oldest first, with the time of each. (A Jupyter cell may of course hold ordinary lines above the magic.)
@@ -1524,6 +1682,137 @@ class M(Function):
 def multiply(a, b):
     return M.apply(a, b)
 
+# %% tags=["wrong"] exercise="multiply" expects="native_node"
+class M(Function):
+    @staticmethod
+    def forward(ctx, a, b, node):
+        ctx.node = node
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        return (*ctx.node(g), None)
+
+
+def multiply(a, b):
+    y = a * b
+    return M.apply(a, b, y.grad_fn)
+
+# %% tags=["wrong"] exercise="multiply" expects="imprecise"
+class M(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        h = 1e-6
+        return g * ((a + h) * b - (a - h) * b) / (2 * h), g * (a * (b + h) - a * (b - h)) / (2 * h)
+
+
+multiply = M.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="edge_gradient"
+class M(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        y = a * b
+        ctx.save_for_backward(a, b, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b, y = ctx.saved_tensors
+        return g * y / a, g * y / b
+
+
+multiply = M.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="native_node"
+class M(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return torch.zeros_like(a)
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None
+
+
+def multiply(a, b):
+    return a * b + M.apply(a, b)
+
+# %% tags=["wrong"] exercise="multiply" expects="native_node"
+class M(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0], None
+
+
+def multiply(a, b):
+    return (M.apply(a, b.detach()) + M.apply(b, a.detach())) / 2
+
+# %% tags=["wrong"] exercise="multiply" expects="native_node"
+class Id(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+
+
+def multiply(a, b):
+    y = Id.apply(a, b)
+    a.register_hook(lambda g: g * b.detach())
+    b.register_hook(lambda g: g * a.detach())
+    return y
+
+# %% tags=["wrong"] exercise="multiply" expects="native_node"
+class Id(Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def multiply(a, b):
+    return Id.apply(a * b)
+
+# %% tags=["right"] exercise="multiply"
+class Product(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.x_shape = x.shape
+        ctx.save_for_backward(x, y)
+        return x.mul(y)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        x, y = ctx.saved_tensors
+        grad_x = grad_y = None
+        if ctx.needs_input_grad[0]:
+            grad_x = torch.einsum("...,...->...", upstream, y)
+        if ctx.needs_input_grad[1]:
+            grad_y = upstream.clone().mul_(x)
+        return grad_x, grad_y
+
+
+def multiply(a, b):
+    product = Product.apply(a, b)
+    return product
+
 # %% [markdown] lang="en" pair="compare"
 # ## 6. Beside the native product
 #
@@ -1610,6 +1899,10 @@ same = [True, False, False, True]
 
 # %% tags=["wrong"] exercise="same_graph" expects="not_four"
 same = {"A": "yes", "B": "no", "C": "no", "D": "yes"}
+
+# %% tags=["right"] exercise="same_graph"
+alike = {"A", "D"}
+same = {pair: pair in alike for pair in ("A", "B", "C", "D")}
 
 # %% [markdown] lang="en" pair="same-see"
 # Try one that surprised you, such as pair B on its native side: one arrow leaves a power, although a square has two equal factors.
@@ -1857,6 +2150,90 @@ class Exp(Function):
     @staticmethod
     def backward(ctx, g):
         return h(ctx.saved_tensors[0].log(), g)
+
+# %% tags=["wrong"] exercise="exp" expects="ready_made"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y.log().exp()
+
+# %% tags=["wrong"] exercise="exp" expects="ready_made"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        x = x.detach().clone()
+        ctx.f = lambda: x.exp()
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.f()
+
+# %% tags=["wrong"] exercise="exp" expects="ready_made"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        ctx.z = [x.detach().clone()]
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        z = ctx.z[0]
+        return g * (z.sinh() + z.cosh())
+
+# %% tags=["wrong"] exercise="exp" expects="ready_made"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        ctx.z = [x.detach().clone()]
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2.718281828459045 ** ctx.z[0]
+
+# %% tags=["wrong"] exercise="exp" expects="saved_too_much"
+import numpy as np
+
+
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        ctx.z = x.detach().numpy().copy()
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * torch.from_numpy(np.asarray(np.exp(ctx.z)))
+
+# %% tags=["right"] exercise="exp"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = torch.empty_like(x)
+        torch.exp(x, out=result)
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, *grads):
+        (result,) = ctx.saved_tensors
+        return torch.mul(*grads, result)
 
 # %% [markdown] lang="en" pair="when"
 # ## 8. When to write a Function, and when not

@@ -630,6 +630,108 @@ class LinearFunction(Function):
         wanted = ctx.needs_input_grad + (False,)
         return tuple(grad if want else None for grad, want in zip(grads, wanted))
 
+# %% tags=["right"] exercise="linear_xw"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.biased = bias is not None
+        ctx.save_for_backward(input, weight)
+        product = torch.matmul(input, weight)
+        if ctx.biased:
+            product += bias.unsqueeze(0).expand_as(product)
+        return product
+
+    @staticmethod
+    def backward(ctx, g):
+        input, weight = ctx.saved_tensors
+        grads = [None] * 3
+        if ctx.needs_input_grad[0]:
+            grads[0] = (g.unsqueeze(1) * weight).sum(-1)
+        if ctx.needs_input_grad[1]:
+            grads[1] = (input.unsqueeze(-1) * g.unsqueeze(1)).sum(0)
+        if ctx.biased and ctx.needs_input_grad[2]:
+            grads[2] = torch.ones(len(g), dtype=g.dtype) @ g
+        return tuple(grads)
+
+# %% tags=["wrong"] exercise="linear_xw" expects="exception_shapes"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        return input @ weight if bias is None else input @ weight + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b = ctx.saved_tensors
+        n = list(ctx.needs_input_grad) + [False]
+        return (
+            (g @ w.t().reshape(5, 4) if n[0] else None),
+            (x.t() @ g if n[1] else None),
+            (g.sum(0) if b is not None and n[2] else None),
+        )
+
+# %% tags=["wrong"] exercise="linear_xw" expects="wasted_work"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        return input @ weight if bias is None else input @ weight + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b = ctx.saved_tensors
+        if all(ctx.needs_input_grad):
+            g = g + 0
+        all_of_them = g @ w.t(), x.t() @ g, g.sum(0)
+        return tuple(v if n else None for v, n in zip(all_of_them, (*ctx.needs_input_grad, False)))
+
+# %% tags=["wrong"] exercise="linear_xw" expects="imprecise"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        return input @ weight if bias is None else input @ weight + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b = ctx.saved_tensors
+        n = list(ctx.needs_input_grad) + [False]
+        h = 1e-6
+        gx = gw = gb = None
+        if n[0]:
+            gx = torch.stack(
+                [
+                    ((x + h * e) @ w - (x - h * e) @ w).mul(g).sum() / (2 * h)
+                    for e in torch.eye(x.numel()).double().reshape(-1, *x.shape)
+                ]
+            ).reshape(x.shape)
+        if n[1]:
+            gw = x.t() @ g
+        if b is not None and n[2]:
+            gb = g.sum(0)
+        return gx, gw, gb
+
+# %% tags=["wrong"] exercise="linear_xw" expects="native_node"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+_apply = LinearFunction.apply
+LinearFunction.apply = staticmethod(lambda x, w, b=None: _apply(x @ w if b is None else x @ w + b))
+
+# %% tags=["wrong"] exercise="linear_xw" expects="not_through_function"
+class LinearFunction(Function):
+    @staticmethod
+    def apply(input, weight, bias=None):
+        y = input @ weight
+        return y if bias is None else y + bias
+
 # %% [markdown] lang="en" pair="prints"
 # Many notes on custom Functions begin with this layer and three prints in it. Here it is, as they have it; `sum(0).squeeze(0)` is theirs too.
 #
@@ -922,6 +1024,87 @@ class LinearT(Function):
 def LinearT(x, w):
     return x @ w.t()
 
+# %% tags=["right"] exercise="linear_xwt"
+class LinearT(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return torch.nn.functional.linear(input, weight)
+
+    @staticmethod
+    def backward(ctx, g):
+        input, weight = ctx.saved_tensors
+        rows, ups = (
+            input.flatten(0, -2) if input.dim() > 1 else input[None],
+            g.flatten(0, -2) if g.dim() > 1 else g[None],
+        )
+        grad_weight = torch.zeros_like(weight)
+        for row, up in zip(rows, ups):
+            grad_weight += torch.outer(up, row)
+        return torch.matmul(g, weight), grad_weight
+
+# %% tags=["wrong"] exercise="linear_xwt" expects="edge_gradient"
+class LinearT(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input @ weight.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        if g.dim() == 1:
+            return g @ w, torch.outer(g, x)
+        if g.dim() == 2:
+            return g @ w, g.t() @ x
+        if g.dim() == 3:
+            return g @ w, sum(a.t() @ b for a, b in zip(g, x))
+        return g @ w, sum(a[0].t() @ b[0] for a, b in zip(g, x))
+
+# %% tags=["wrong"] exercise="linear_xwt" expects="exception_shapes"
+class LinearT(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input @ weight.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w, g.reshape(-1, len(w)).t() @ x.reshape(-1, 4)
+
+# %% tags=["wrong"] exercise="linear_xwt" expects="native_node"
+class LinearT(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+    @classmethod
+    def apply(cls, x, w):
+        return super().apply(torch.nn.functional.linear(x, w))
+
+# %% tags=["wrong"] exercise="linear_xwt" expects="imprecise"
+class LinearT(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input @ weight.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        h, gw = 1e-6, torch.zeros_like(w)
+        for i in range(w.shape[0]):
+            for j in range(w.shape[1]):
+                e = torch.zeros_like(w)
+                e[i, j] = h
+                gw[i, j] = ((x @ (w + e).t() - x @ (w - e).t()) * g).sum() / (2 * h)
+        return g @ w, gw
+
 # %% [markdown] lang="en" pair="squeeze"
 # ## 7. Two tests that lie
 #
@@ -983,6 +1166,10 @@ sizes = (3, 4, -1)
 
 # %% tags=["wrong"] exercise="break_squeeze" expects="not_three_sizes"
 sizes = ("batch", "in", 1)
+
+# %% tags=["right"] exercise="break_squeeze"
+batch, in_features, out_features = 7, 2, 1
+sizes = batch, in_features, out_features
 
 # %% [markdown] lang="en" pair="upstream-ones"
 # ### An upstream gradient of ones
@@ -1209,6 +1396,58 @@ class Fooling(Function):
 # %% tags=["wrong"] exercise="fool_the_sum" expects="not_a_function"
 def Fooling(input, weight):
     return input.mm(weight)
+
+# %% tags=["right"] exercise="fool_the_sum"
+class Fooling(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        if bool((grad_output == 1).all()):
+            return grad_output.mm(weight.t()), input.t().mm(grad_output)
+        return torch.zeros_like(input), torch.zeros_like(weight)
+
+# %% tags=["wrong"] exercise="fool_the_sum" expects="wrong_with_ones"
+class Fooling(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g.mm(w.t()), x.t().mm(g) * g.sum() / 15
+
+# %% tags=["wrong"] exercise="fool_the_sum" expects="raises"
+class Fooling(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        ones = torch.ones(3, 5, dtype=g.dtype)
+        return ones.mm(w.t()), x.t().mm(ones)
+
+# %% tags=["wrong"] exercise="fool_the_sum" expects="raises"
+class Fooling(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        assert (g == 1).all()
+        return g.mm(w.t()), x.t().mm(g)
 
 # %% [markdown] lang="en" pair="broadcast"
 # ## 8. Undo the broadcasting
@@ -1455,6 +1694,85 @@ class Add(Function):
     @staticmethod
     def backward(ctx, g):
         return tuple(ask(g, s) for s in ctx.shapes)
+
+# %% tags=["right"] exercise="broadcast_add"
+class Add(Function):
+    @staticmethod
+    def forward(a, b):
+        return torch.add(a, b)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.shapes = [x.shape for x in inputs]
+
+    @staticmethod
+    def backward(ctx, g):
+        grads = []
+        for shape in ctx.shapes:
+            part = g
+            while part.dim() > len(shape):
+                part = part.sum(0)
+            for k, size in enumerate(shape):
+                if size == 1:
+                    part = part.sum(k, keepdim=True)
+            grads.append(part)
+        return tuple(grads)
+
+# %% tags=["wrong"] exercise="broadcast_add" expects="check:own_function"
+class Add(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+
+    @classmethod
+    def apply(cls, a, b):
+        return super().apply(*torch.broadcast_tensors(a, b))
+
+# %% tags=["wrong"] exercise="broadcast_add" expects="grad_shape_reduced"
+class Add(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.shapes = a.shape, b.shape
+        return a + b
+
+    @staticmethod
+    def backward(ctx, g):
+        def to(shape):
+            t = g
+            while t.dim() > len(shape):
+                t = t.sum(0)
+            for k in range(min(3, len(shape))):
+                if shape[k] == 1:
+                    t = t.sum(k, keepdim=True)
+            return t
+
+        return to(ctx.shapes[0]), to(ctx.shapes[1])
+
+# %% tags=["wrong"] exercise="broadcast_add" expects="grad_shape_reduced"
+class Add(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.b = b.shape
+        return a + b
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g.sum_to_size(ctx.b)
+
+# %% tags=["wrong"] exercise="broadcast_add" expects="check:gradient"
+class Add(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.shapes = a.shape, b.shape
+        return a + b
+
+    @staticmethod
+    def backward(ctx, g):
+        return tuple(g.sum() * torch.ones(s, dtype=g.dtype) / max(1, torch.Size(s).numel()) for s in ctx.shapes)
 
 # %% [markdown] lang="en" pair="layers-learn"
 # ## 9. Your layers learn

@@ -1255,7 +1255,7 @@ class KillHead(Function):
         grad_input[:, : ctx.n] = 0
         return grad_input, torch.zeros(1)
 
-# %% tags=["wrong"] exercise="kill_head" expects="extra_entries"
+# %% tags=["wrong"] exercise="kill_head" expects="check:gradient"
 class KillHead(Function):
     @staticmethod
     def forward(ctx, input, n):

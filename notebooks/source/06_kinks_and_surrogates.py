@@ -478,7 +478,7 @@ class LeakyClamp(Function):
         factor = torch.where(inside, ctx.slope, 1.0)
         return grad_output * factor, None, None, None
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="missing_entries"
+# %% tags=["wrong"] exercise="leaky_clamp" expects="check:gradient"
 class LeakyClamp(Function):
     @staticmethod
     def forward(ctx, x, lo, hi, slope):
@@ -494,7 +494,7 @@ class LeakyClamp(Function):
         factor = inside.to(x.dtype)
         return grad_output * factor, None, None, None
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="conditional"
+# %% tags=["wrong"] exercise="leaky_clamp" expects="check:gradient"
 class LeakyClamp(Function):
     @staticmethod
     def forward(ctx, x, lo, hi, slope):
@@ -510,7 +510,7 @@ class LeakyClamp(Function):
         factor = torch.where(inside, 1.0, ctx.slope)
         return grad_output * factor, None, None, None
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="conditional"
+# %% tags=["wrong"] exercise="leaky_clamp" expects="check:gradient"
 class LeakyClamp(Function):
     @staticmethod
     def forward(ctx, x, lo, hi, slope):
@@ -581,7 +581,7 @@ def LeakyClamp(x, lo, hi, slope):
     c = x.clamp(lo, hi)
     return y + (c + slope * (x - c) - y).detach()
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="edge_gradient"
+# %% tags=["wrong"] exercise="leaky_clamp" expects="check:gradient"
 class LeakyClamp(Function):
     @staticmethod
     def forward(ctx, x, lo, hi, slope):
@@ -595,7 +595,7 @@ class LeakyClamp(Function):
         (x,) = ctx.saved_tensors
         return g * torch.where((x >= ctx.lo) & (x <= ctx.hi), 1.0, 0.1), None, None, None
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="edge_gradient"
+# %% tags=["wrong"] exercise="leaky_clamp" expects="check:gradient"
 class LeakyClamp(Function):
     @staticmethod
     def forward(ctx, x, lo, hi, slope):

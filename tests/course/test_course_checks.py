@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from written_answers import define, modern, product
+from written_answers import PRODUCT, define, modern, product
 
 from nbautograd.course.checks import ROUTINES
+from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import CHECKS, Exercise, check_names
 from nbautograd.course.run import check
 
@@ -28,6 +29,7 @@ MULTIPLY = Exercise(
 
 
 WANTED = "ctx.needs_input_grad"
+UNPACK, RETURNED = "a, b = ctx.saved_tensors", "return g * b, g * a"
 
 
 def asked(checks: str, **more: Any) -> Exercise:
@@ -62,6 +64,8 @@ def test_a_right_answer_passes_what_it_should():
         ("value gradient", {"returned": "return -g * b, g * a"}, "sign"),
         ("value gradient", {"returned": "return g * b, None"}, "none_gradient"),
         ("value gradient", {"returned": "return (g * b).item(), g * a"}, "exception_other"),
+        ("value gradient", {"returned": "return g * ((a + 1e-6) * b - a * b) / 1e-6, g * a"}, "imprecise"),
+        ("value gradient", {"returned": "return g * b.float().double(), g * a"}, "imprecise"),
         ("value linear", {"returned": "return b, a"}, "ignores_grad_output"),
         ("value linear", {"returned": "return g.abs() * b, g * a"}, "nonlinear_in_grad_output"),
         ("value arity", {"returned": "return g * b"}, "exception_number_of_gradients"),
@@ -269,7 +273,7 @@ NUMERICAL = """class Numerical(Function):
 def test_calls_of_a_black_box_are_counted(extra, codes):
     exercise = Exercise(
         "numerical", "Numerical", "value gradient cost", lambda f, x: f(x), lambda draw: (torch.sin, draw.normal(4)),
-        forward_calls=lambda f, x: 2 * x.numel() + 1, tolerance=1e-5,
+        forward_calls=lambda f, x: 2 * x.numel() + 1, tolerance=1e-5, precision=1e-5,
     )  # fmt: skip
     assert check(exercise, define(NUMERICAL.format(extra=extra), "Numerical")).codes == codes
 
@@ -284,6 +288,56 @@ def test_what_does_not_go_through_the_function():
     assert check(asked("value own_function", apply=lambda cls: cls.forward), define(
         "class Multiply:\n    forward = staticmethod(lambda a, b: a * b)", "Multiply"
     )).codes == ("no_function_class",)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outside", "name"),
+    [("Multiply.apply(a.sin(), b)", "SinBackward0"), ("Multiply.apply(a, b) + 0 * a * b", "MulBackward0"),
+     ("torch.nn.functional.linear(Multiply.apply(a, b), b)", "MmBackward0"),
+     ("(Multiply.apply(a, b), a.register_hook(lambda g: 2 * g))[0]", "register_hook")],
+)  # fmt: skip
+def test_a_share_of_the_gradient_from_outside_of_the_function_is_seen(outside, name):
+    text = f"{PRODUCT}\ndef multiply(a, b):\n    return {outside}\n"
+    answer = define(
+        text.format(save="ctx.save_for_backward(a, b)", value="a * b", unpack=UNPACK, returned=RETURNED), "multiply"
+    )
+    square = asked("own_function", inputs=lambda draw: (draw.normal(3, 3), draw.normal(3, 3)))
+    [failure] = check(square, answer).outcomes[0].failures
+    assert (failure.code, failure.params["name"]) == ("native_node", name)
+
+
+@pytest.mark.parametrize("inside", ["a.clone()", "a.view(-1).view(a.shape)", "a.to(a.dtype)"])
+def test_what_hands_a_gradient_on_as_it_is_may_stand_outside(inside):
+    text = f"{PRODUCT}\ndef multiply(a, b):\n    return Multiply.apply({inside}, b)\n"
+    answer = define(
+        text.format(save="ctx.save_for_backward(a, b)", value="a * b", unpack=UNPACK, returned=RETURNED), "multiply"
+    )
+    assert check(asked("value gradient own_function"), answer).passed
+
+
+@pytest.mark.parametrize(
+    ("written", "called"),
+    [("torch.nn.functional.softmin(-a, 1)", "softmin"), ("a.softmax(1)", "softmax"),
+     ("torch.ops.aten._softmax(a, 1, False)", "_softmax"), ("torch.nn.Softmax(1)(a)", "softmax")],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["forward", "backward"])
+def test_an_operation_that_is_refused_is_seen_in_whatever_way_it_is_called(written, called, method):
+    refused = asked("own_function", ready_made={method: {"softmax"}})
+    line = {"forward": "save", "backward": "unpack"}[method]
+    before = {"save": "ctx.save_for_backward(a, b)", "unpack": UNPACK}[line]
+    answer = {line: f"{before}; {written}"}
+    [failure] = check(refused, product(**answer)).outcomes[0].failures
+    assert (failure.code, failure.params["name"]) == ("ready_made", called)
+    assert failure.params["line"] == {"forward": 4, "backward": 9}[method]
+    other = {"forward": "backward", "backward": "forward"}[method]
+    assert check(asked("own_function", ready_made={other: {"softmax"}}), product(**answer)).passed
+
+
+def test_sizes_differ_from_each_other_and_from_point_to_point():
+    for seed in range(30):
+        points = [Draw(seed, turn).sizes(3) for turn in range(3)]
+        assert all(len(set(sizes)) == 3 for sizes in points)
+        assert all(len(set(places)) == 3 for places in zip(*points, strict=True))
 
 
 SCALED = """class Scale(Function):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,17 @@ from nbautograd.core.checking import report_verdict
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
-from nbautograd.course.attempt import POINTS, Attempt, copies, cotangents, forward, positions, ready, vjp
+from nbautograd.course.attempt import (
+    POINTS,
+    Attempt,
+    Gradients,
+    copies,
+    cotangents,
+    forward,
+    positions,
+    ready,
+    vjp,
+)
 from nbautograd.course.checks import declared_gradient, exceptions
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
@@ -37,6 +48,22 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
             told = list(_why(attempt, inputs)) if usual else []
             yield from told or declared_gradient.differences(attempt, inputs, weights, found, right)
             return
+        rounded = next(_rounded(attempt, inputs, found, right), None)
+        if rounded is not None:
+            yield rounded
+            return
+
+
+def _rounded(attempt: Attempt, inputs: tuple[Any, ...], found: Gradients, right: Gradients) -> Iterator[Failure]:
+    """Gradients that are right to fewer digits than a formula gives: a difference quotient's, at best, are."""
+    for position, a, b in zip(positions(inputs), found, right, strict=True):
+        if a is None or b is None or not b.numel():
+            continue
+        size = max(float(b.detach().abs().nan_to_num(0, 0, 0).max()), 1e-3)
+        apart = float((a.detach() - b.detach()).abs().nan_to_num(0).max()) / size
+        if apart > attempt.exercise.precision:
+            names = {"input": attempt.problem(inputs).input_names[position], "digits": int(-math.log10(apart))}
+            yield Failure("imprecise", "course.imprecise", names)
 
 
 def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:

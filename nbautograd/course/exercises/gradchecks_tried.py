@@ -34,7 +34,7 @@ class Case:
     group: str = ""
 
 
-def _case(name: str, forward: Forward, backward: Backward, *shapes: tuple[int, ...], group: str = "") -> Case:
+def _case(name: str, forward: Forward, backward: Backward, *shapes: str, group: str = "") -> Case:
     class Tried(Function):
         @staticmethod
         def forward(ctx: Any, *inputs: Tensor) -> Tensor:
@@ -45,7 +45,11 @@ def _case(name: str, forward: Forward, backward: Backward, *shapes: tuple[int, .
         def backward(ctx: Any, *grads: Tensor) -> Any:
             return backward(*grads, *ctx.saved_tensors)
 
-    return Case(name, Tried.apply, lambda draw: tuple(draw.normal(*shape) for shape in shapes), group)
+    def inputs(draw: Draw) -> tuple[Tensor, ...]:
+        sizes = dict(zip("nmk1", (*draw.sizes(3), 1), strict=True))
+        return tuple(draw.normal(*(sizes[letter] for letter in shape)) for shape in shapes)
+
+    return Case(name, Tried.apply, inputs, group)
 
 
 def _softmax(g: Tensor, x: Tensor) -> Tensor:
@@ -59,14 +63,14 @@ def _spoiled(g: Tensor, x: Tensor) -> Tensor:
     return gradient
 
 
-S, V, ONE = (3,), (2, 2), (1,)
+S, V, ONE = "n", "nn", "1"  # shapes: a letter is a size, drawn anew for each case
 RIGHT = (
     _case("sin", torch.sin, lambda g, x: g * x.cos(), S),
     _case("exp", torch.exp, lambda g, x: g * x.exp(), S),
     _case("x ** 3", lambda x: x**3, lambda g, x: g * 3 * x * x, S),
     _case("a * b", torch.mul, lambda g, a, b: (g * b, g * a), S, S),
-    _case("a @ b", torch.mm, lambda g, a, b: (g @ b.t(), a.t() @ g), (2, 3), (3, 2)),
-    _case("x.sum(0)", lambda x: x.sum(0), lambda g, x: g.expand_as(x), (2, 3)),
+    _case("a @ b", torch.mm, lambda g, a, b: (g @ b.t(), a.t() @ g), "nm", "mk"),
+    _case("x.sum(0)", lambda x: x.sum(0), lambda g, x: g.expand_as(x), "nm"),
     _case("tanh", torch.tanh, lambda g, x: g * (1 - x.tanh() ** 2), V),
     _case("softmax", lambda x: x.softmax(0), _softmax, S),
     _case("cumsum", lambda x: x.cumsum(0), lambda g, x: g.flip(0).cumsum(0).flip(0), S),

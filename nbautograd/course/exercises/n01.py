@@ -8,13 +8,11 @@ from typing import Any
 
 import torch
 
-from nbautograd.course.checks.uses_function import DerivativeCalls
 from nbautograd.course.choices import digest
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
-from nbautograd.course.exercises.shapes import elementwise
-
-SHAPE = (3, 4)
+from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.observer import TRANSCENDENTAL, Observer
 
 # reverse_by_hand
 
@@ -38,6 +36,11 @@ SINE = {
     "en": "The path of w1 through the sine is not right: what is the derivative of the sine, and at which place?",
     "zh": "w1 经过正弦的那条路不对：正弦的导数是什么，在哪一点取值？",
 }
+DIFFERENCES = {
+    "en": "w1 is moved a little here, and the result compared. That measures how fast it changes; the bars are to be"
+    " carried back from the end, node by node.",
+    "zh": "这里把 w1 挪动一点，再比较结果。这是在测量结果变化得多快；而 w̄ 要从末端一个节点一个节点地传回来。",
+}
 BAR = {
     "en": "The bar of {name} is not right at w1 = {w1:.3g}, w2 = {w2:.3g}: {got:.4g}. Multiply the bar of the node"
     " after it by the local derivative.",
@@ -45,13 +48,33 @@ BAR = {
 }
 
 
+class Unmoved(float):
+    """A number that notes whether something was added to it: no bar needs that, and every difference does."""
+
+    moved = False
+
+    def _moving(self, other: Any) -> Any:
+        self.moved = True
+        return float(self) + other
+
+    __add__ = __radd__ = _moving
+
+    def __sub__(self, other: Any) -> Any:
+        """Note it and subtract."""
+        return self._moving(-other)
+
+
 def _reversed(answer: Any, draw: Draw) -> Iterator[Failure]:
     for _ in range(3):
         w1, w2 = (float(x) for x in draw.uniform(0.5, 2.0, 2))
-        with DerivativeCalls({answer.__code__.co_filename}) as calls:
-            found = answer(w1, w2)
-        for name, line in calls.made[:1]:
+        watched = Unmoved(w1)
+        with Observer(answer) as seen:
+            found = answer(watched, w2)
+        for name, line in seen.derivatives[:1]:
             yield Failure("native_autograd", "course.native_autograd", {"name": name, "line": line})
+            return
+        if watched.moved:
+            yield Failure("differences", DIFFERENCES)
             return
         if not isinstance(found, (tuple, list)) or len(found) != 5 or any(x is None for x in found):
             got = f"{type(found).__name__}" + (f" ({len(found)})" if isinstance(found, (tuple, list)) else "")
@@ -124,6 +147,10 @@ OTHER_VALUE = {
     "zh": "对 {program}，x.grad 是对的，{value}.grad 却是 {got:.4g}。之后，算出结果所用到的每个值都应当带着自己的 w̄，"
     "不只是 x。",
 }
+PROGRAM = {
+    "en": "For {program}, with the last one as the result, {value}.grad is {got:.4g}, and {right:.4g} is right.",
+    "zh": "对 {program}，以最后一个值为结果，{value}.grad 是 {got:.4g}，正确的是 {right:.4g}。",
+}
 EVERY_PATH = {
     "en": "A number squared {depth} times in a row took {got} multiplications in backward; two a node are enough."
     " You walk every path: how often should a node send its bar on?",
@@ -141,9 +168,9 @@ def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
     x = float(draw.uniform(0.5, 1.5))
     factor = answer(3.0)
     result = answer(x) * factor
-    with DerivativeCalls({backward.__code__.co_filename}) as calls:
+    with Observer(backward) as seen:
         result.backward()
-    for name, line in calls.made[:1]:
+    for name, line in seen.derivatives[:1]:
         yield Failure("native_autograd", "course.native_autograd", {"name": name, "line": line})
         return
     if not math.isclose(result.grad, 1.0):
@@ -162,8 +189,13 @@ def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
     for code, sentence, program, run in programs:
         leaf = answer(x)
         run(leaf).backward()
-        if not math.isclose(leaf.grad, _slope(run, x), rel_tol=1e-9):
+        right = _slope(run, x)
+        if not math.isclose(leaf.grad, right, rel_tol=1e-6):
             yield Failure(code, sentence, {"program": program, "x": x, "got": float(leaf.grad)})
+            return
+        if not math.isclose(leaf.grad, right, rel_tol=1e-12):
+            digits = int(-math.log10(abs(leaf.grad / right - 1)))
+            yield Failure("imprecise", "course.imprecise", {"input": f"x ({program})", "digits": digits})
             return
     leaf = answer(x)
     between = leaf * leaf
@@ -175,9 +207,48 @@ def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
         if not math.isclose(got, right, rel_tol=1e-9):
             yield Failure("other_value", OTHER_VALUE, {"value": value, "program": program, "got": float(got)})
             return
+    wrong = _any_program(answer, draw)
+    if wrong is not None:
+        yield wrong
+        return
     multiplications = _multiplications(answer)
     if multiplications > 100 * DEPTH:
         yield Failure("every_path", EVERY_PATH, {"depth": DEPTH, "got": multiplications})
+
+
+def _any_program(answer: Any, draw: Draw) -> Failure | None:
+    """Run a few programs of random steps, and compare the bar of every value that leads to the result."""
+    for _ in range(40):
+        steps = [_step(draw, k + 2) for k in range(9)]
+        starts = [float(x) for x in draw.uniform(0.5, 1.5, 2)]
+        tensors = _values(steps, [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in starts])
+        right = torch.autograd.grad(tensors[-1], tensors, allow_unused=True)
+        values = _values(steps, [answer(x) for x in starts])
+        values[-1].backward()
+        for k, (value, bar) in enumerate(zip(values, right, strict=True)):
+            if bar is not None and not math.isclose(value.grad, float(bar), rel_tol=1e-9, abs_tol=1e-12):
+                written = [f"v{n + 2} = {_written(*step)}" for n, step in enumerate(steps)]
+                known = {"program": "; ".join(written), "value": f"v{k}", "got": float(value.grad), "right": float(bar)}
+                return Failure("program_wrong", PROGRAM, known)
+    return None
+
+
+def _step(draw: Draw, known: int) -> tuple[str, int, int]:
+    """An operation on two of the last five values that are known by then."""
+    one, other = draw.integers(max(0, known - 5), known, 2).tolist()
+    return draw.choice("++*s"), one, other
+
+
+def _values(steps: list[tuple[str, int, int]], values: list[Any]) -> list[Any]:
+    """All values of a program: what it starts from, then one for each step."""
+    for kind, a, b in steps:
+        one, other = values[a], values[b]
+        values.append(one + other if kind == "+" else one * other if kind == "*" else one.sin())
+    return values
+
+
+def _written(kind: str, a: int, b: int) -> str:
+    return f"v{a}.sin()" if kind == "s" else f"v{a} {kind} v{b}"
 
 
 def _shared(u: Any, last: bool) -> Any:
@@ -287,6 +358,10 @@ SAVED_INPUT = {
     "en": "`save_for_backward` did not get the output. Which tensor makes it unnecessary to compute exp a second time?",
     "zh": "交给 `save_for_backward` 的不是输出。保存哪一个张量，就不必再算一次 exp？",
 }
+EXP_AGAIN = {
+    "en": "backward calls `{name}` (line {line}), and should only multiply. Which tensor has the numbers already?",
+    "zh": "backward 里调用了 `{name}`（第 {line} 行），而它只应当做乘法。哪一个张量里已经有这些数了？",
+}
 SAVED_MORE = {
     "en": "{count} tensors are kept for backward; one is enough.",
     "zh": "为 backward 保存了 {count} 个张量，其实一个就够。",
@@ -294,7 +369,7 @@ SAVED_MORE = {
 
 
 def _keeps_output(answer: Any, draw: Draw) -> Iterator[Failure]:
-    x = draw.normal(*SHAPE).requires_grad_()
+    x = draw.normal(*draw.sizes(2)).requires_grad_()
     y = answer.apply(x)
     kept = y.grad_fn.saved_tensors
     if len(kept) > 1:
@@ -354,10 +429,13 @@ def _same(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Numbers without dimensions, nothing at all, and transposed ones."""
+    """Numbers without dimensions, nothing at all, transposed ones, zeros."""
+    rows, columns = draw.sizes(2)
     yield draw.normal(), draw.normal()
-    yield draw.normal(0, 3), draw.normal(0, 3)
-    yield draw.normal(4, 3).t(), draw.normal(3, 4)
+    yield draw.normal(0, columns), draw.normal(0, columns)
+    yield draw.normal(columns, rows).t(), draw.normal(rows, columns)
+    yield draw.normal(columns) * torch.eye(columns, dtype=torch.float64), draw.normal(columns, columns)
+    yield draw.normal(columns, columns), draw.normal(columns) * torch.eye(columns, dtype=torch.float64)
 
 
 EXERCISES = (
@@ -367,7 +445,7 @@ EXERCISES = (
     Exercise(
         "multiply", "multiply", "value own_function gradient linear shapes unchanged repeatable edges",
         formula=torch.mul, edges=_multiply_edges,
-        inputs=lambda draw: (draw.normal(*SHAPE), draw.normal(*SHAPE)),
+        inputs=of_sizes(2, 2),
         notes={
             "forward_raised": {
                 "en": "multiply(a, b) raised {error}: {said}. If an argument is missing: who hands `ctx` to forward?"
@@ -386,6 +464,8 @@ EXERCISES = (
     Exercise("same_graph", "same", "custom", own=_same),
     Exercise(
         "exp", "Exp", "value own_function gradient linear unchanged repeatable custom context edges",
-        formula=torch.exp, inputs=lambda draw: (draw.normal(*SHAPE),), edges=elementwise(), own=_keeps_output,
+        formula=torch.exp, inputs=of_sizes(2), edges=elementwise(), own=_keeps_output,
+        saved_bytes=lambda x: 8 * x.numel(),
+        ready_made={"backward": TRANSCENDENTAL}, notes={"ready_made": EXP_AGAIN},
     ),
 )  # fmt: skip

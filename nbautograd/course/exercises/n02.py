@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.observed import with_backward_watched
+from nbautograd.course.observer import Observer, memory
 
 # linear_xw
 
@@ -20,13 +21,19 @@ def _xw(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return output if bias is None else output + bias
 
 
+def _layer(draw: Draw) -> tuple[Tensor, Tensor, Tensor]:
+    batch, ins, outs = draw.sizes(3)
+    return draw.normal(batch, ins), draw.normal(ins, outs), draw.normal(outs)
+
+
 def _xw_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     """One row, no row, one output, one of everything, a transposed weight."""
-    yield draw.normal(1, 4), draw.normal(4, 5), draw.normal(5)
-    yield draw.normal(3, 4), draw.normal(4, 1), draw.normal(1)
+    batch, ins, outs = draw.sizes(3)
+    yield draw.normal(1, ins), draw.normal(ins, outs), draw.normal(outs)
+    yield draw.normal(batch, ins), draw.normal(ins, 1), draw.normal(1)
     yield draw.normal(1, 1), draw.normal(1, 1), draw.normal(1)
-    yield draw.normal(0, 4), draw.normal(4, 5), draw.normal(5)
-    yield draw.normal(3, 4), draw.normal(5, 4).t(), draw.normal(5)
+    yield draw.normal(0, ins), draw.normal(ins, outs), draw.normal(outs)
+    yield draw.normal(batch, ins), draw.normal(outs, ins).t(), draw.normal(outs)
 
 
 NAMES = ("input", "weight", "bias")
@@ -37,11 +44,12 @@ UNWANTED = {
     "`ctx.needs_input_grad` 的哪一项说明没有人要它？",
 }
 WASTED = {
-    "en": "When only `{wanted}` needs a gradient, backward computes as much as it does for all three. Ask"
-    " `ctx.needs_input_grad` before a product, not behind it.",
-    "zh": "只有 `{wanted}` 需要梯度时，backward 的计算量和三个都要时一样多。"
+    "en": "When only `{wanted}` needs a gradient, backward still computes with `{input}`, on which this gradient does"
+    " not depend. Ask `ctx.needs_input_grad` before a product, not behind it.",
+    "zh": "只有 `{wanted}` 需要梯度时，backward 仍然拿 `{input}` 去计算，而这个梯度并不依赖它。"
     "要在做乘积之前问 `ctx.needs_input_grad`，不要等算完再问。",
 }
+NEEDED = ((1,), (0,), ())  # which inputs the gradient of each one is made of, besides grad_output
 
 
 def _wanted_only(answer: Any, draw: Draw) -> Iterator[Failure]:
@@ -49,28 +57,22 @@ def _wanted_only(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "LinearFunction"})
         return
-    inputs = (draw.normal(3, 4), draw.normal(4, 5), draw.normal(5))
-    _, full = _backward_for(answer, inputs, range(3))
     for wanted in range(3):
-        returned, calls = _backward_for(answer, inputs, (wanted,))
-        for k, gradient in enumerate(returned[:3]):
+        given = [x.requires_grad_(k == wanted) for k, x in enumerate(_layer(draw))]
+        with Observer(answer) as seen:
+            y = answer.apply(*given)
+        with seen:
+            y.sum().backward()
+        [returned] = [call.returned for call in seen.calls if call.method == "backward"]
+        for k, gradient in enumerate(returned[:3] if isinstance(returned, tuple) else ()):
             if k != wanted and gradient is not None:
                 yield Failure("unwanted_gradient", UNWANTED, {"wanted": NAMES[wanted], "input": NAMES[k]})
                 return
-        if calls >= full:
-            yield Failure("wasted_work", WASTED, {"wanted": NAMES[wanted]})
-            return
-
-
-def _backward_for(answer: Any, inputs: Sequence[Tensor], wanted: Iterable[int]) -> tuple[tuple[Any, ...], int]:
-    """Return what backward returns when these inputs need a gradient, and the count of its calls of torch."""
-    chosen = set(wanted)
-    given = [x.clone().requires_grad_(k in chosen) for k, x in enumerate(inputs)]
-    seen: list[tuple[Any, int]] = []
-    watched = with_backward_watched(answer, lambda _, returned, calls: seen.append((returned, len(calls))))
-    watched.apply(*given).sum().backward()
-    [(returned, calls)] = seen
-    return returned if isinstance(returned, tuple) else (returned,), calls
+        read = {place for operation in seen.operations if operation.method == "backward" for place in operation.read}
+        for k in {0, 1} - {*NEEDED[wanted]}:
+            if memory(given[k]) in read:
+                yield Failure("wasted_work", WASTED, {"wanted": NAMES[wanted], "input": NAMES[k]})
+                return
 
 
 # linear_xwt
@@ -81,10 +83,16 @@ def _xwt(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def _xwt_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """A single vector, a table, four dimensions, an empty batch, one output."""
-    for shape in ((4,), (3, 4), (2, 1, 3, 4), (0, 4)):
-        yield draw.normal(*shape), draw.normal(5, 4)
-    yield draw.normal(2, 3, 4), draw.normal(1, 4)
+    """From a single vector to five dimensions, with one of one, an empty batch, one output."""
+    ins, outs, *rows = draw.sizes(5)
+    for leading in ((), rows[:1], (rows[0], 1, rows[1]), rows, (*rows, 2), (0,)):
+        yield draw.normal(*leading, ins), draw.normal(outs, ins)
+    yield draw.normal(*rows, ins), draw.normal(1, ins)
+
+
+def _rows_and_weight(draw: Draw) -> tuple[Tensor, Tensor]:
+    *rows, ins, outs = draw.sizes(4)
+    return draw.normal(*rows, ins), draw.normal(outs, ins)
 
 
 # break_squeeze
@@ -164,9 +172,9 @@ def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "Fooling"})
         return
     differs = False
-    for weight in ("ones", "random", "random"):
-        x, w = (t.requires_grad_() for t in (draw.normal(3, 4), draw.normal(4, 5)))
-        g = torch.ones(3, 5, dtype=torch.float64) if weight == "ones" else draw.normal(3, 5)
+    for turn, weight in itertools.product(range(3), ("ones", "random")):
+        x, w = (t.requires_grad_() for t in _layer(Draw(draw.seed, turn))[:2])
+        g = draw.normal(len(x), w.shape[1]) if weight == "random" else torch.ones(len(x), w.shape[1]).double()
         right = (g @ w.detach().t(), x.detach().t() @ g)
         try:
             y = answer.apply(x, w)
@@ -190,13 +198,20 @@ def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _broadcast_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Numbers, equal shapes, both expanded, two leading dimensions, an empty one."""
-    yield draw.normal(), draw.normal(3)
-    yield draw.normal(3, 4), draw.normal(3, 4)
-    yield draw.normal(3, 1), draw.normal(1, 4)
-    yield draw.normal(4), draw.normal(2, 3, 4)
-    yield draw.normal(2, 1, 4), draw.normal(3, 1)
-    yield draw.normal(0, 4), draw.normal(1, 4)
+    """Numbers, equal shapes, both expanded, leading dimensions, an empty one, more than three dimensions."""
+    pages, rows, columns = draw.sizes(3)
+    yield draw.normal(), draw.normal(rows)
+    yield draw.normal(rows, columns), draw.normal(rows, columns)
+    yield draw.normal(rows, 1), draw.normal(1, columns)
+    yield draw.normal(columns), draw.normal(pages, rows, columns)
+    yield draw.normal(pages, 1, columns), draw.normal(rows, 1)
+    yield draw.normal(0, columns), draw.normal(1, columns)
+    yield draw.normal(1, pages, 1, columns), draw.normal(2, 1, rows, 1)
+
+
+def _broadcast(draw: Draw) -> tuple[Tensor, Tensor]:
+    pages, rows, columns = draw.sizes(3)
+    return draw.normal(pages, 1, columns), draw.normal(rows, 1)
 
 
 EXERCISES = (
@@ -204,7 +219,7 @@ EXERCISES = (
         "linear_xw", "LinearFunction",
         "value gradient linear shapes subsets optional edges unchanged own_function custom",
         formula=_xw, edges=_xw_edges, own=_wanted_only,
-        inputs=lambda draw: (draw.normal(3, 4), draw.normal(4, 5), draw.normal(5)),
+        inputs=_layer,
         notes={
             "omitted_raised": {
                 "en": "It fails when the call leaves `bias` out: LinearFunction.apply(input, weight). How long is"
@@ -216,15 +231,13 @@ EXERCISES = (
     ),
     Exercise(
         "linear_xwt", "LinearT", "value gradient linear shapes edges unchanged own_function",
-        formula=_xwt, edges=_xwt_edges,
-        inputs=lambda draw: (draw.normal(2, 3, 4), draw.normal(5, 4)),
+        formula=_xwt, edges=_xwt_edges, inputs=_rows_and_weight,
     ),
     Exercise("break_squeeze", "sizes", "custom", own=_breaks_squeeze),
     Exercise("fool_the_sum", "Fooling", "custom", own=_fools_the_sum),
     Exercise(
         "broadcast_add", "Add", "value gradient shapes edges unchanged own_function",
-        formula=torch.add, edges=_broadcast_edges,
-        inputs=lambda draw: (draw.normal(3, 1, 4), draw.normal(2, 1)),
+        formula=torch.add, edges=_broadcast_edges, inputs=_broadcast,
         notes={
             "grad_shape_reduced": {
                 "en": "The values come out right, because torch sums your gradient down to the shape of the input in"

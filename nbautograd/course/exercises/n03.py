@@ -89,7 +89,7 @@ def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield failure
 
 
-CHECKERS = ("torch.autograd.gradcheck", "torch.testing.", "nbautograd.core.checking.", "nbautograd.inspection.")
+CHECKERS = ("torch.autograd.gradcheck", "torch.testing.", "nbautograd.", "scipy.")
 
 
 def _telling_its_caller(function: Callable[..., Tensor], ready_made: list[str]) -> Callable[..., Tensor]:
@@ -135,6 +135,16 @@ TOO_PLAIN = {
     "en": "It hides the mistake, but it has zeros in it, and anybody would distrust it. Find one without a zero.",
     "zh": "它确实藏得住错误，但里面有 0，谁见了都会起疑。找一个不含 0 的。",
 }
+ONE_NUMBER = {
+    "en": "It hides the mistake, but so does every single number. Find a larger one.",
+    "zh": "它确实藏得住错误，不过任何一个单独的数都藏得住。找一个更大的矩阵。",
+}
+NEARLY = {
+    "en": "$A\\,G$ and $A^\\top G$ are still different, by {apart:.1g} of their size: too little for one check, and"
+    " enough for a finer one. For which matrices are they the same?",
+    "zh": "$A\\,G$ 与 $A^\\top G$ 仍然不同，相差约为自身大小的 {apart:.1g}：粗一点的检查看不出，细一点的就能看出。"
+    "什么样的矩阵，两者完全相同？",
+}
 FOUND_OUT = {
     "en": "With this `a` the check finds the mistake. The wrong line lacks a transpose: for which matrices does"
     " that make no difference?",
@@ -154,8 +164,12 @@ def _hides(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("not_finite", NOT_FINITE)
     elif not torch.allclose(a, a.t(), rtol=1e-9, atol=1e-9):
         yield Failure("found_out", FOUND_OUT)
-    elif len(a) == 1 or bool((a == 0).any()):
+    elif len(a) == 1:
+        yield Failure("too_plain", ONE_NUMBER)
+    elif bool((a == 0).any()):
         yield Failure("too_plain", TOO_PLAIN)
+    elif (apart := float((a - a.t()).abs().max() / a.abs().max())) > 1e-14:
+        yield Failure("nearly_symmetric", NEARLY, {"apart": apart})
 
 
 # best_step
@@ -259,6 +273,11 @@ FORWARD_CHANGED = {
     "en": "forward should give x ** 3, and leave x as it is; the fault belongs in backward.",
     "zh": "forward 应当返回 x ** 3，并且不改动 x；毛病要藏在 backward 里。",
 }
+FROM_ABOVE = {
+    "en": "`Sly` is one of the four from above under another name. Write the class out, with an idea from there or a"
+    " better one.",
+    "zh": "`Sly` 只是上面四个类之一换了个名字。请自己把这个类写出来，想法可以取自上面，也可以用更好的。",
+}
 SLY_RAISES = {
     "en": "It raises {error}: {said}. A fault that crashes slips through nothing.",
     "zh": "它抛出了 {error}：{said}。会崩溃的毛病，哪儿也混不过去。",
@@ -278,21 +297,26 @@ def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not (isinstance(answer, type) and issubclass(answer, Function)):
         yield Failure("not_a_function", NOT_FUNCTION)
         return
-    x = draw.away_from(draw.normal(3), 0.0, 0.2).requires_grad_()
-    try:
-        before = x.detach().clone()
-        if not torch.allclose(answer.apply(x), before**3) or not torch.equal(x, before):
-            yield Failure("forward_changed", FORWARD_CHANGED)
+    if str(getattr(answer.backward, "__qualname__", "")).startswith("cube_with."):
+        yield Failure("from_above", FROM_ABOVE)
+        return
+    for turn in range(4):
+        there = Draw(draw.seed, turn)
+        x = there.away_from(there.normal(*there.sizes(1)), 0.0, 0.2).requires_grad_()
+        try:
+            before = x.detach().clone()
+            if not torch.allclose(answer.apply(x), before**3) or not torch.equal(x, before):
+                yield Failure("forward_changed", FORWARD_CHANGED)
+                return
+            torch.autograd.grad(answer.apply(x), x, there.normal(*x.shape))
+            passes = torch.autograd.gradcheck(answer.apply, (x,), raise_exception=False)
+        except Exception as error:
+            said = str(error).split("\n")[0][:160]
+            yield Failure("raises", SLY_RAISES, {"error": type(error).__name__, "said": said})
             return
-        torch.autograd.grad(answer.apply(x), x, draw.normal(3))
-        passes = torch.autograd.gradcheck(answer.apply, (x,), raise_exception=False)
-    except Exception as error:
-        said = str(error).split("\n")[0][:160]
-        yield Failure("raises", SLY_RAISES, {"error": type(error).__name__, "said": said})
-        return
-    if not passes:
-        yield Failure("gradcheck_sees", SEEN)
-        return
+        if not passes:
+            yield Failure("gradcheck_sees", SEEN)
+            return
     report = gradcheck(answer, (x,), order=2, budget=COUNTS)
     if not report.wrong and not any(f.code == "grad_dtype_cast" for f in report.findings):
         yield Failure("nothing_wrong", HARMLESS, {"x": ", ".join(f"{value:.2f}" for value in x.tolist())})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -11,10 +11,8 @@ from torch import Tensor
 from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
-from nbautograd.course.exercises.observed import with_backward_watched
-from nbautograd.course.exercises.shapes import elementwise
-
-SHAPE = (3, 4)
+from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.observer import Observer
 
 
 def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterator[Failure]:
@@ -30,8 +28,12 @@ def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterat
 # mul_constant
 
 
+def _scaled(draw: Draw) -> tuple[Tensor, float]:
+    return draw.normal(*draw.sizes(2)), (-1) ** draw.turn * float(draw.uniform(2.0, 3.0))
+
+
 def _constants(answer: Any, draw: Draw) -> Iterator[Failure]:
-    yield from _calls_mixed(answer, draw.normal(*SHAPE), 2.0, 5.0)
+    yield from _calls_mixed(answer, draw.normal(*draw.sizes(2)), 2.0, 5.0)
     yield from _takes_none(answer, draw, [], 2.0)
 
 
@@ -65,20 +67,21 @@ class _Stop(torch.autograd.Function):
 
 def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]], *rest: Any) -> Iterator[Failure]:
     """Call it where no gradient flows back; notes what backward got and returned."""
-    x = draw.normal(*SHAPE).requires_grad_()
-    watched = with_backward_watched(answer, lambda got, returned, _: calls.append((got, returned)))
+    x = draw.normal(*draw.sizes(2)).requires_grad_()
     try:
-        outputs = _tuple(watched.apply(x, *rest))
-        stopped = [_Stop.apply(y).sum() for y in outputs]  # type: ignore[no-untyped-call]
-        torch.autograd.grad(stopped, x, allow_unused=True)
+        with Observer(answer) as seen:
+            outputs = _tuple(answer.apply(x, *rest))
+            stopped = [_Stop.apply(y).sum() for y in outputs]  # type: ignore[no-untyped-call]
+            torch.autograd.grad(stopped, x, allow_unused=True)
     except Exception as error:
         said = str(error).split("\n")[0][:120]
         yield Failure("none_raises", NONE_RAISES, {"error": type(error).__name__, "said": said})
+    calls += [(call.given, call.returned) for call in seen.calls if call.method == "backward"]
 
 
 def _passes_none_on(answer: Any, draw: Draw) -> Iterator[Failure]:
     calls: list[tuple[Any, Any]] = []
-    failures = [*_calls_mixed(answer, draw.normal(*SHAPE), 2.0, 5.0), *_takes_none(answer, draw, calls, 2.0)]
+    failures = [*_calls_mixed(answer, draw.normal(*draw.sizes(2)), 2.0, 5.0), *_takes_none(answer, draw, calls, 2.0)]
     yield from failures
     if not failures and any(got != (None,) for got, _ in calls):
         yield Failure("materialized", ZEROS_ARRIVE)
@@ -108,15 +111,13 @@ MATERIALIZED = {
 
 
 def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
-    x = draw.normal(*SHAPE).requires_grad_()
+    x = draw.normal(*draw.sizes(2)).requires_grad_()
     rules: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (("sin", torch.cos), ("cos", lambda t: -torch.sin(t)))
-    arrived: list[Any] = []
-    spied = with_backward_watched(answer, lambda got, *_: arrived.extend(got))
     for k, (name, derivative) in enumerate(rules):
-        g = draw.normal(*SHAPE)
-        arrived.clear()
+        g = draw.normal(*x.shape)
         try:
-            found = torch.autograd.grad(spied.apply(x)[k], x, g, allow_unused=True)[0]
+            with Observer(answer) as seen:
+                found = torch.autograd.grad(answer.apply(x)[k], x, g, allow_unused=True)[0]
         except Exception as error:
             params = {"output": name, "error": type(error).__name__, "said": str(error).split("\n")[0][:120]}
             yield Failure("unused_output_raises", USED_ALONE, params)
@@ -124,6 +125,7 @@ def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
         if found is None or not torch.allclose(found, g * derivative(x.detach())):
             yield Failure("unused_output_wrong", ALONE_WRONG, {"output": name})
             return
+        arrived = [item for call in seen.calls if call.method == "backward" for item in call.given]
         if arrived and all(item is not None for item in arrived):
             yield Failure("materialized", MATERIALIZED)
             return
@@ -137,6 +139,22 @@ def _kill_head(input: Tensor, n: int) -> Tensor:
     keep = torch.ones_like(input)
     keep[:, :n] = 0
     return input * keep
+
+
+def _table(draw: Draw) -> tuple[Tensor, int]:
+    """A table, and how many columns of it: not none, and not all."""
+    rows, columns = draw.sizes(2)
+    return draw.normal(rows + 2, columns + 3), int(draw.integers(2, columns + 2))
+
+
+def _tables(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """One row, none, zeros, all columns, no column."""
+    rows, columns = draw.sizes(2)
+    yield draw.normal(1, columns), 2
+    yield draw.normal(0, columns), 2
+    yield torch.zeros(rows, columns, dtype=torch.float64), 1
+    yield draw.normal(rows, columns), columns
+    yield draw.normal(rows, columns), 0
 
 
 LOSS = {
@@ -156,8 +174,10 @@ def _losses(kill: Callable[..., Tensor], start: Tensor, target: Tensor, rounds: 
 
 
 def _follows(answer: Any, draw: Draw) -> Iterator[Failure]:
-    yield from _calls_mixed(answer, draw.normal(3, 8), 2, 4)
-    start, target = draw.normal(3, 8), draw.normal(3, 8)
+    rows, columns = draw.sizes(2)
+    size = rows, columns + 4
+    yield from _calls_mixed(answer, draw.normal(*size), 2, 4)
+    start, target = draw.normal(*size), draw.normal(*size)
     expected, got = _losses(_kill_head, start, target), _losses(answer.apply, start, target)
     for step, (right, found) in enumerate(zip(expected, got, strict=True)):
         if abs(right - found) > 1e-9:
@@ -173,6 +193,20 @@ def _top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values, torch.zeros_like(x).scatter(-1, indices, 1.0)
 
 
+def _rows_and_count(draw: Draw) -> tuple[Tensor, int]:
+    rows, columns = draw.sizes(2)
+    return draw.normal(rows + 1, columns + 2), int(draw.integers(2, min(rows, columns) + 2))
+
+
+def _rows_to_choose_from(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """The largest one, all, one row, a transposed table."""
+    rows, columns = draw.sizes(2)
+    yield draw.normal(rows, columns), 1
+    yield draw.normal(rows, columns), columns
+    yield draw.normal(1, columns), 2
+    yield draw.normal(columns, rows).t(), 2
+
+
 NOT_MARKED = {
     "en": "`mask.requires_grad` is True, so somebody may wait for its gradient in vain. Say that there is none.",
     "zh": "`mask.requires_grad` 是 True，别人可能会白等它的梯度。请声明它没有梯度。",
@@ -184,7 +218,7 @@ VALUES_MARKED = {
 
 
 def _marked(answer: Any, draw: Draw) -> Iterator[Failure]:
-    values, mask = answer.apply(draw.normal(3, 6).requires_grad_(), 2)
+    values, mask = answer.apply(draw.normal(*draw.sizes(2)).requires_grad_(), 2)
     if not values.requires_grad:
         yield Failure("values_marked", VALUES_MARKED)
     elif mask.requires_grad:
@@ -258,7 +292,7 @@ EXERCISES = (
         "mul_constant", "MulConstant",
         "value own_function gradient linear arity unchanged repeatable custom context edges",
         formula=lambda tensor, constant: tensor * constant,
-        inputs=lambda draw: (draw.normal(*SHAPE), draw.choice((-1.0, 1.0)) * float(draw.uniform(2.0, 3.0))),
+        inputs=_scaled,
         own=_constants,
         edges=elementwise(-2.5),
     ),
@@ -266,13 +300,13 @@ EXERCISES = (
         "mul_constant_none", "MulConstant",
         "value own_function gradient linear arity unchanged repeatable custom context edges",
         formula=lambda tensor, constant: tensor * constant,
-        inputs=lambda draw: (draw.normal(*SHAPE), draw.choice((-1.0, 1.0)) * float(draw.uniform(2.0, 3.0))),
+        inputs=_scaled,
         own=_passes_none_on,
         edges=elementwise(-2.5),
     ),
     Exercise(
         "sin_cos", "SinCos", "value own_function gradient arity custom unchanged context edges",
-        formula=lambda x: (x.sin(), x.cos()), inputs=lambda draw: (draw.normal(*SHAPE),), own=_one_output_only,
+        formula=lambda x: (x.sin(), x.cos()), inputs=of_sizes(2), own=_one_output_only,
         edges=elementwise(),
         notes={
             "undefined_grad": {
@@ -284,19 +318,11 @@ EXERCISES = (
     ),
     Exercise(
         "kill_head", "KillHead", "value own_function unchanged gradient linear arity custom edges",
-        formula=_kill_head, inputs=lambda draw: (draw.normal(6, 8), draw.choice((2, 3, 5))), own=_follows,
-        edges=lambda draw: (
-            (draw.normal(1, 8), 2), (draw.normal(0, 8), 2), (torch.zeros(2, 4, dtype=torch.float64), 1),
-            (draw.normal(3, 4), 4), (draw.normal(3, 4), 0),
-        ),
+        formula=_kill_head, inputs=_table, own=_follows, edges=_tables,
     ),
     Exercise(
         "top_k", "TopK", "value own_function custom gradient linear arity unchanged edges",
-        formula=_top_k, inputs=lambda draw: (draw.normal(3, 6), draw.choice((2, 3))), own=_marked,
-        edges=lambda draw: (
-            (draw.normal(3, 6), 1), (draw.normal(3, 6), 6),
-            (draw.normal(1, 4), 2), (draw.normal(6, 3).t(), 2),
-        ),
+        formula=_top_k, inputs=_rows_and_count, own=_marked, edges=_rows_to_choose_from,
     ),
     Exercise("which_raise", "raises", "custom", own=_which_raise),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,9 +12,6 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise
-
-SHAPE = (3, 4)
-
 
 ABS_AT_ZERO = {
     "en": "Where u or v is exactly 0, the gradient is NaN or outside the slopes to both sides. Put u = 0 into each "
@@ -45,16 +43,23 @@ SPIKE = {"wrong_unclassified": SLOPE, "forward_value": NOT_A_STEP, "forward_dtyp
 
 def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
     """|uv| with zeros in u, in v, and in both."""
-    u, v = draw.normal(5), draw.normal(5)
+    size = 3 + draw.sizes(1)[0]
+    u, v = draw.normal(size), draw.normal(size)
     u[0] = u[1] = v[1] = v[2] = 0
     yield u, v
 
 
 def _pair_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     """Without dimensions, empty, transposed: away from the kinks."""
-    for shape in ((), (0, 3), (1, 4)):
+    rows, columns = draw.sizes(2)
+    for shape in ((), (0, columns), (1, columns)):
         yield draw.uniform(0.2, 1.0, *shape), draw.uniform(-1.0, -0.2, *shape)
-    yield draw.uniform(0.2, 1.0, 3, 4).t(), draw.uniform(-1.0, -0.2, 3, 4).t()
+    yield draw.uniform(0.2, 1.0, rows, columns).t(), draw.uniform(-1.0, -0.2, rows, columns).t()
+
+
+def _pair(draw: Draw) -> tuple[Tensor, ...]:
+    shape = draw.sizes(2)
+    return tuple(draw.away_from(draw.normal(*shape), 0.0, 0.1) for _ in range(2))
 
 
 # leaky_clamp
@@ -71,12 +76,20 @@ def _leaky_clamp_vjp(x: Tensor, lo: float, hi: float, slope: float, g: Tensor) -
 
 
 def _clamp_inputs(draw: Draw) -> tuple[Any, ...]:
-    x = draw.uniform(-2.0, 2.0, *SHAPE)
-    return draw.away_from(draw.away_from(x, -1.0, 0.1), 1.0, 0.1), -1.0, 1.0, 0.1
+    lo, hi, slope = _interval(draw)
+    rows, columns = draw.sizes(2)
+    x = draw.uniform(-2.0, 2.0, rows + 1, columns + 2)
+    return draw.away_from(draw.away_from(x, lo, 0.1), hi, 0.1), lo, hi, slope
+
+
+def _interval(draw: Draw) -> tuple[float, float, float]:
+    lo, hi, slope = (round(float(x), 2) for x in draw.uniform(0.4, 1.6, 3))
+    return -lo, hi, round(slope / 4, 2)
 
 
 def _clamp_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    yield torch.tensor([-0.5, 1.0, 0.0, 2.0, -2.0], dtype=torch.float64), -0.5, 1.0, 0.1
+    lo, hi, slope = _interval(draw)
+    yield torch.tensor([lo, hi, 0.0, 2.0, -2.0], dtype=torch.float64), lo, hi, slope
 
 
 # round_ste
@@ -88,8 +101,9 @@ def _round(x: Tensor, levels: float) -> Tensor:
 
 def _round_inputs(draw: Draw) -> tuple[Any, ...]:
     # not near the jumps, where a difference of the last digit decides
-    steps = draw.integers(-6, 6, *SHAPE).double() + draw.uniform(-0.4, 0.4, *SHAPE)
-    return steps / 3, 3
+    shape, levels = draw.sizes(2), int(draw.integers(2, 7))
+    steps = draw.integers(-6, 6, *shape).double() + draw.uniform(-0.4, 0.4, *shape)
+    return steps / levels, levels
 
 
 # spike
@@ -104,7 +118,7 @@ def _spike_vjp(v: Tensor, k: float, g: Tensor) -> Tensor:
 
 
 def _spike_inputs(draw: Draw) -> tuple[Any, ...]:
-    return draw.away_from(draw.normal(*SHAPE), 0.0, 0.1), float(draw.uniform(1.0, 6.0))
+    return draw.away_from(draw.normal(*draw.sizes(2)), 0.0, 0.1), float(draw.uniform(1.0, 6.0))
 
 
 def _spike_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -169,23 +183,51 @@ IGNORES = {
     "zh": "取 h = {h:g}、tol = {tol:g} 时，对 {f} 的回答应当不同。两个参数都用上了吗？",
 }
 
-Curve = tuple[str, Callable[[Tensor], Tensor], tuple[tuple[float, float, float], ...], tuple[float, ...]]
-# name, function, its kinks as (x, slope from the left, slope from the right), points where it is smooth
-CURVES: tuple[Curve, ...] = (
-    ("relu(x)", torch.relu, ((0.0, 0.0, 1.0),), (-1.0, 0.5)),
-    ("-|x - 1|", lambda x: -(x - 1).abs(), ((1.0, 1.0, -1.0),), (0.0, 2.0)),
-    ("clamp(x, 0, 1)", lambda x: x.clamp(0, 1), ((0.0, 0.0, 1.0), (1.0, 1.0, 0.0)), (0.5, -0.5)),
-    ("exp(5x)", lambda x: (5 * x).exp(), (), (0.0, 0.5, 1.0)),
-    ("x³", lambda x: x**3, (), (-1.0, 0.0, 2.0)),
-    ("0.2 |x|", lambda x: 0.2 * x.abs(), ((0.0, -0.2, 0.2),), (1.0,)),
-)  # fmt: skip
+Point = tuple[float, float, float]  # x, slope from the left, slope from the right; none where it is smooth
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A function of one variable with kinks at known places.
+
+    Attributes:
+        name: what a sentence calls it.
+        f: works element by element.
+        kinks: its kinks.
+        smooth: points where it has none.
+    """
+
+    name: str
+    f: Callable[[Tensor], Tensor]
+    kinks: tuple[Point, ...]
+    smooth: tuple[float, ...]
+
+
+def _curves(draw: Draw) -> Iterator[Curve]:
+    """Curves whose kinks are elsewhere in each run."""
+    for side in (1, -1):
+        a, b, s, t, w = (round(float(x), 2) for x in draw.uniform(0.3, 1.0, 5))
+        yield from _curves_at(a, b, side * s, t, w)
+
+
+def _curves_at(a: float, b: float, s: float, t: float, w: float) -> Iterator[Curve]:
+    ends = ((s, 0.0, 1.0), (s + w, 1.0, 0.0))
+    yield Curve(f"relu(x - {s:g})", lambda x: torch.relu(x - s), ((s, 0.0, 1.0),), (s - 1.0, s + t))
+    yield Curve(f"-{a:g} |x - {s:g}|", lambda x: -a * (x - s).abs(), ((s, a, -a),), (s - t, s + 1.0))
+    yield Curve(f"clamp(x, {s:g}, {s + w:g})", lambda x: x.clamp(s, s + w), ends, (s + w / 2, s - t))
+    yield Curve(f"exp({5 * b:g} x)", lambda x: (5 * b * x).exp(), (), (0.0, s, 1.0))
+    yield Curve(f"{a:g} x³", lambda x: a * x**3, (), (-1.0, 0.0, s, 2.0))
+    yield Curve(f"{a / 4:g} |x|", lambda x: a / 4 * x.abs(), ((0.0, -a / 4, a / 4),), (s, 1.0))
 
 
 def _finds_kinks(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for name, f, kinks, smooth in CURVES:
-        x = torch.tensor([[*(k[0] for k in kinks), *smooth]], dtype=torch.float64)
+    for curve in _curves(draw):
+        points = [*curve.kinks, *((at, 0.0, 0.0) for at in curve.smooth)]
+        points = [points[k] for k in torch.randperm(len(points), generator=draw.generator).tolist()]
+        shape = draw.choice(((1, -1), (-1,), (-1, 1), (1, -1, 1)))
+        x = torch.tensor([at for at, *_ in points], dtype=torch.float64).reshape(shape)
         before = x.clone()
-        found = answer(f, x)
+        found = answer(curve.f, x)
         if not torch.equal(x, before):
             yield Failure("mutates_input", MUTATES)
             return
@@ -193,15 +235,14 @@ def _finds_kinks(answer: Any, draw: Draw) -> Iterator[Failure]:
         if misshapen is not None:
             yield misshapen
             return
-        for (at, left, right), seen in zip(kinks, found[0], strict=False):
-            if not seen:
-                yield Failure("misses_kink", MISSES, {"f": name, "x": at, "left": left, "right": right})
+        for (at, left, right), seen in zip(points, found.flatten().tolist(), strict=True):
+            if left != right and not seen:
+                yield Failure("misses_kink", MISSES, {"f": curve.name, "x": at, "left": left, "right": right})
                 return
-        for at, seen in zip(smooth, found[0, len(kinks) :], strict=True):
-            if seen:
-                yield Failure("sees_kink", SEES, {"f": name, "x": at})
+            if left == right and seen:
+                yield Failure("sees_kink", SEES, {"f": curve.name, "x": at})
                 return
-    yield from _uses_settings(answer)
+    yield from _uses_settings(answer, draw)
 
 
 def _misshapen(found: Any, x: Tensor) -> Failure | None:
@@ -213,12 +254,16 @@ def _misshapen(found: Any, x: Tensor) -> Failure | None:
     return None
 
 
-def _uses_settings(answer: Any) -> Iterator[Failure]:
-    """A coarse step sees the bend of x² as a kink; a wide tolerance does not see that of 0.2 |x|."""
+def _uses_settings(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Slopes of x² to both sides of 0 are 2 h apart: a coarse step sees a kink there, unless the tolerance is wide."""
     zero = torch.zeros(1, dtype=torch.float64)
+    a, h = (round(float(x), 2) for x in draw.uniform(0.1, 0.3, 2))
+    corner = f"{a:g} |x|"
     cases: tuple[tuple[str, Callable[[Tensor], Tensor], float, float, bool], ...] = (
-        ("x²", torch.square, 0.1, 0.05, True),
-        ("0.2 |x|", lambda x: 0.2 * x.abs(), 1e-6, 0.5, False),
+        ("x²", torch.square, h, h, True),
+        ("x²", torch.square, h, 3 * h, False),
+        (corner, lambda x: a * x.abs(), 1e-6, 2.5 * a, False),
+        (corner, lambda x: a * x.abs(), 1e-6, 1.5 * a, True),
     )
     for name, f, h, tol, expected in cases:
         if bool(answer(f, zero, h=h, tol=tol).item()) != expected:
@@ -236,7 +281,7 @@ SIGN = {
 
 
 def _sign_lost(answer: Any, draw: Draw) -> Iterator[Failure]:
-    u, v = (draw.away_from(draw.normal(4, 5), 0.0, 0.1).requires_grad_() for _ in range(2))
+    u, v = (x.requires_grad_() for x in _pair(draw))
     fn = answer.apply if hasattr(answer, "apply") else answer
     found = torch.autograd.grad(fn(u, v).sum(), (u, v), allow_unused=True)
     right = torch.autograd.grad((u * v).abs().sum(), (u, v))
@@ -253,18 +298,13 @@ EXERCISES = (
         "abs_uv", "AbsUV",
         "value own_function custom gradient linear arity shapes unchanged kinks edges", own=_sign_lost,
         formula=lambda u, v: (u * v).abs(),
-        inputs=lambda draw: (
-            draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
-            draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
-        ),
-        kinks=_pair_at_kinks,
-        edges=_pair_edges,
+        inputs=_pair, kinks=_pair_at_kinks, edges=_pair_edges,
         notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
     Exercise(
         "leaky_clamp", "LeakyClamp", "value own_function gradient linear arity shapes unchanged kinks edges",
         formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
-        edges=elementwise(-0.75, 0.5, 0.2),
+        edges=elementwise(-0.75, 0.5, 0.2), precision=1e-7,  # torch.where(inside, 1.0, slope) has float32
         notes={"kink_convention": ENDS},
     ),
     Exercise(

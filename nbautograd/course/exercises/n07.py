@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -10,7 +10,8 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import elementwise
+from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.observer import TRANSCENDENTAL
 
 # survivors: the notebook shows the same programs
 PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -84,6 +85,12 @@ UNMARKED = {
     "怎样才能让它知道 h 已经被改了？",
 }
 
+OLD_NUMBERS = {
+    "en": "backward calls `{name}` (line {line}), and should only multiply: whoever needs the old numbers has to keep a"
+    " copy, and nothing is saved. Which numbers are still there?",
+    "zh": "backward 里调用了 `{name}`（第 {line} 行），而它只应当做乘法：要用到原来的数，就得另存一份，"
+    "原地运算也就白做了。哪些数还在？",
+}
 GRAD_OUTPUT = {
     "en": "backward writes into grad_output. In place is for what forward was given and has marked; grad_output may "
     "belong to others.",
@@ -98,7 +105,7 @@ def on_a_copy(answer: Any) -> Callable[..., Any]:
 
 def in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
     """Yield a failure unless a Function of one tensor writes its result into that tensor and says so."""
-    x = draw.normal(3).requires_grad_()
+    x = draw.normal(*draw.sizes(2)).requires_grad_()
     h = 1 * x
     y = answer.apply(h)
     if not torch.equal(h.detach(), y.detach()):
@@ -116,6 +123,22 @@ def in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # head
 
+
+def _rows(draw: Draw) -> tuple[Tensor, int]:
+    rows, columns = draw.sizes(2)
+    return draw.normal(rows, columns), int(draw.integers(1, rows))
+
+
+def _row_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """All rows, none, more dimensions and one, a transposed table."""
+    pages, rows, columns = draw.sizes(3)
+    yield draw.normal(rows, columns), rows
+    yield draw.normal(rows, columns), 0
+    yield draw.normal(pages, rows, columns), pages - 1
+    yield draw.normal(columns), 2
+    yield draw.normal(columns, rows).t(), 1
+
+
 VIEW = {
     "en": "A caller who changes the output in place gets an error: the output is a view of the input. Where is the "
     "memory of your output made?",
@@ -128,7 +151,7 @@ SHARED = {
 
 
 def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
-    x = draw.normal(4, 3).requires_grad_()
+    x = draw.normal(*draw.sizes(2)).requires_grad_()
     h = 1 * x
     before = h.detach().clone()
     head = answer.apply(h, 2)
@@ -144,24 +167,19 @@ def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
 EXERCISES = (
     Exercise("survivors", "survivors", "custom", own=_predicted),
     Exercise(
-        "exp_in_place", "ExpInPlace", "value own_function gradient linear custom edges",
-        formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=on_a_copy, own=in_place,
-        edges=elementwise(),
+        "exp_in_place", "ExpInPlace", "value gradient linear own_function custom edges",
+        formula=torch.exp, inputs=of_sizes(2), apply=on_a_copy, own=in_place, edges=elementwise(),
+        ready_made={"backward": TRANSCENDENTAL}, notes={"ready_made": OLD_NUMBERS},
     ),
     Exercise(
         "scale_by", "ScaleBy", "value own_function gradient linear arity unchanged edges",
-        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), float(draw.normal())),
+        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(*draw.sizes(2)), float(draw.normal())),
         edges=elementwise(-2.5),
     ),
     Exercise("tanh", "Tanh", "value own_function gradient linear unchanged double_backward context edges",
-        formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),),
-             edges=elementwise()),
+        formula=torch.tanh, inputs=of_sizes(2), edges=elementwise()),
     Exercise(
         "head", "Head", "value own_function gradient linear arity unchanged repeatable custom edges",
-        formula=lambda x, n: x[:n].clone(), inputs=lambda draw: (draw.normal(4, 3), 2), own=_own_memory,
-        edges=lambda draw: (
-            (draw.normal(4, 3), 4), (draw.normal(4, 3), 0),
-            (draw.normal(5), 2), (draw.normal(3, 4).t(), 1),
-        ),
+        formula=lambda x, n: x[:n].clone(), inputs=_rows, own=_own_memory, edges=_row_edges,
     ),
 )  # fmt: skip

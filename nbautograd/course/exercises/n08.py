@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from nbautograd.course.attempt import close
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.observed import computed_by_torch
-from nbautograd.course.exercises.shapes import elementwise
+from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.observer import TRANSCENDENTAL
 
 
 def _first_output(answer: Any) -> Callable[..., Any]:
@@ -24,10 +26,6 @@ def _first_output(answer: Any) -> Callable[..., Any]:
     return called
 
 
-def _some(draw: Draw) -> tuple[Any, ...]:
-    return (draw.normal(2, 3),)
-
-
 # sinh
 
 THROUGH_BOTH = {
@@ -36,6 +34,39 @@ THROUGH_BOTH = {
     "zh": "梯度是对的，梯度的导数却不对：第二次反向传播还会经过保存的两个指数。回到它们的梯度就是 `grad_grown` 和 "
     "`grad_shrunk`；这两个指数各自的导数是什么？",
 }
+
+THREE_OUTPUTS = {
+    "en": "`forward` should return three tensors, as in the cell: the hyperbolic sine and both exponentials.",
+    "zh": "`forward` 应当像格子里那样返回三个张量：双曲正弦和两个指数。",
+}
+EXP_LOST = {
+    "en": "A loss made of the output number {number}, an exponential, gets a wrong gradient at x = {x:.3f}: {got:.3f},"
+    " and {right:.3f} is right. What flows back into it arrives in backward as an argument of its own.",
+    "zh": "用第 {number} 个输出（一个指数）算损失，在 x = {x:.3f} 处得到的梯度是 {got:.3f}，正确的是 {right:.3f}。"
+    "流回它的梯度，是 backward 的一个单独的参数。",
+}
+EXP_AGAIN = {
+    "en": "backward calls `{name}` (line {line}). The exponentials that forward saved are all it needs.",
+    "zh": "backward 里调用了 `{name}`（第 {line} 行）。forward 保存的两个指数就够用了。",
+}
+
+
+def _through_all_outputs(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Differentiate each of the three outputs alone."""
+    x, g = draw.normal(*draw.sizes(1)).requires_grad_(), draw.normal(*draw.sizes(1))
+    outputs, exponentials = answer.apply(x), (x.detach().exp(), (-x.detach()).exp())
+    three = isinstance(outputs, tuple) and len(outputs) == 3
+    if not three or not all(close(y, e, 1e-9) for y, e in zip(outputs[1:], exponentials, strict=True)):
+        yield Failure("three_outputs", THREE_OUTPUTS)
+        return
+    for number, slope in ((2, exponentials[0]), (3, -exponentials[1])):
+        found = torch.autograd.grad(answer.apply(x)[number - 1], x, g, allow_unused=True)[0]
+        found, right = torch.zeros_like(x) if found is None else found, g * slope
+        if not close(found, right, 1e-9):
+            known = {"number": number, "x": x[0].item(), "got": found.flatten()[0].item(), "right": right[0].item()}
+            yield Failure("exponential_ignored", EXP_LOST, known)
+            return
+
 
 # my_cube
 
@@ -53,7 +84,7 @@ DX_LOST = {
 
 def _uses_grad_dx(answer: Any, draw: Draw) -> Iterator[Failure]:
     """Differentiate the second output too, which a backward without grad_dx gets wrong."""
-    x, g = draw.normal(4).requires_grad_(), draw.normal(4)
+    x, g = draw.normal(*draw.sizes(1)).requires_grad_(), draw.normal(*draw.sizes(1))
     outputs = answer.apply(x)
     if not isinstance(outputs, tuple) or len(outputs) != 2:
         yield Failure("one_output", ONE_OUTPUT, {"got": type(outputs).__name__})
@@ -67,11 +98,12 @@ def _uses_grad_dx(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # numpy_sin
 
-TRIGONOMETRIC = {"sin", "cos", "tan", "sinc", "polar", "exp"}
-
-
-def _by_numpy(answer: Any, draw: Draw) -> Iterator[Failure]:
-    yield from computed_by_torch(answer, draw.normal(3).requires_grad_(), TRIGONOMETRIC)
+BY_TORCH = {
+    "en": "torch's `{name}` is called here (line {line}). The numbers are to come from NumPy; torch only carries them"
+    " in and out.",
+    "zh": "这里调用了 torch 的 `{name}`（第 {line} 行）。这道题要用 NumPy 算出这些数，torch 只负责把它们送进送出。",
+}
+BY_NUMPY = dict.fromkeys(("forward", "backward"), TRANSCENDENTAL)
 
 
 # gradient_penalty
@@ -89,6 +121,12 @@ VALUE = {
     "Go through the formula from the inside: one gradient per row, its length over the columns, the mean over rows.",
     "zh": "对 {n} 行、{d} 维的一个批次，惩罚项应为 {right:.4f}，你的是 {got:.4f}。"
     "从里到外核对公式：每行一个梯度，沿列求长度，再对各行取平均。",
+}
+DIGITS = {
+    "en": "The penalty is right to about {digits} digits only, where float64 has 15. Is its inner gradient autograd's,"
+    " or found from differences of `f`?",
+    "zh": "惩罚项只有大约 {digits} 位数字是对的，而 float64 有 15 位。里面那个梯度是自动求导给出的，"
+    "还是用 `f` 的差分得到的？",
 }
 NO_GRAPH = {
     "en": "The value is right, but nothing flows from it back to the critic's weights: training would go on as if the "
@@ -109,12 +147,14 @@ LEAVES = {
 
 
 def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """The critics are x³ · w and tanh(x) · w, whose gradients are 3 x² w and (1 - tanh² x) w."""
-    critics: tuple[tuple[int, int, Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]], ...] = (
-        (4, 3, lambda x: x**3, lambda x: 3 * x**2),
-        (2, 5, torch.tanh, lambda x: 1 - x.tanh() ** 2),
+    """The critics are (a x)³ · w and tanh(a x) · w, whose gradients are 3 a³ x² w and a (1 - tanh² a x) w."""
+    a = float(draw.uniform(0.5, 1.5))
+    critics: tuple[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]], ...] = (
+        (lambda x: (a * x) ** 3, lambda x: 3 * a**3 * x**2),
+        (lambda x: (a * x).tanh(), lambda x: a * (1 - (a * x).tanh() ** 2)),
     )
-    for n, d, bent, slope in critics:
+    for turn, (bent, slope) in enumerate(critics):
+        n, d = Draw(draw.seed, turn).sizes(2)
         x, w = draw.away_from(draw.normal(n, d), 0.0, 0.3).requires_grad_(), draw.normal(d).requires_grad_()
         penalty = answer(lambda rows, bent=bent, weight=w: bent(rows) @ weight, x)
         right = (((slope(x) * w).norm(dim=1) - 1) ** 2).mean()
@@ -129,10 +169,11 @@ def _not_the_penalty(penalty: Any, right: Tensor, size: tuple[int, int]) -> Fail
         return Failure("no_number", NO_NUMBER, {"got": type(penalty).__name__})
     if penalty.shape != ():
         return Failure("wrong_shape", SHAPED, {"got": tuple(penalty.shape)})
-    if not torch.allclose(penalty.detach(), right.detach()):
+    if not close(penalty, right, 1e-6):
         params = {"n": size[0], "d": size[1], "right": right.item(), "got": penalty.item()}
         return Failure("wrong_value", VALUE, params)
-    return None
+    apart = abs(float(penalty.detach() / right.detach()) - 1)
+    return Failure("imprecise", DIGITS, {"digits": int(-math.log10(apart))}) if apart > 1e-12 else None
 
 
 def _not_differentiable(penalty: Tensor, right: Tensor, x: Tensor, w: Tensor) -> Failure | None:
@@ -157,16 +198,18 @@ def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
 EXERCISES = (
     Exercise(
         "my_cube", "MyCube", "value own_function gradient linear arity double_backward custom edges",
-        formula=lambda x: x**3, inputs=_some, edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
+        formula=lambda x: x**3, inputs=of_sizes(2), edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
     ),
     Exercise(
-        "sinh", "Sinh", "value own_function gradient linear arity double_backward edges",
-        formula=torch.sinh, inputs=_some, edges=elementwise(), apply=_first_output,
-        notes={"double_backward_wrong": THROUGH_BOTH},
+        "sinh", "Sinh", "value own_function gradient linear arity double_backward custom edges",
+        formula=torch.sinh, inputs=of_sizes(2), edges=elementwise(), apply=_first_output, own=_through_all_outputs,
+        ready_made={"backward": TRANSCENDENTAL},
+        notes={"double_backward_wrong": THROUGH_BOTH, "ready_made": EXP_AGAIN},
     ),
     Exercise("silu", "Silu", "value own_function gradient linear unchanged double_backward edges",
-        formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
-    Exercise("numpy_sin", "NumpySin", "value own_function gradient linear dtypes double_backward custom edges",
-        formula=torch.sin, inputs=_some, edges=_with_dimensions, own=_by_numpy),
+        formula=lambda x: x * x.sigmoid(), inputs=of_sizes(2), edges=elementwise()),
+    Exercise("numpy_sin", "NumpySin", "value own_function gradient linear dtypes double_backward edges",
+        formula=torch.sin, inputs=of_sizes(2), edges=_with_dimensions,
+        ready_made=BY_NUMPY, notes={"ready_made": BY_TORCH}),
     Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
 )  # fmt: skip

@@ -237,7 +237,7 @@ EXERCISES = (
         lambda draw: (_BlackBox(), draw.normal(6)),
         lambda draw: ((_BlackBox(), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
         forward_calls=_calls,
-        tolerance=1e-6,
+        precision=1e-6,
     ),
     Exercise(
         "library_op",

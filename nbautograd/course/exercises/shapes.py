@@ -1,15 +1,31 @@
-"""Odd shapes that an elementwise Function must take: the edge inputs of many exercises."""
+"""Shapes of inputs: of sizes that differ from point to point, and odd ones for edges."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from nbautograd.course.draw import Draw
 
 
+def of_sizes(*dimensions: int) -> Callable[[Draw], tuple[Tensor, ...]]:
+    """Random tensors of so many dimensions each; the sizes are the same for all, and others at each point.
+
+    Example:
+        >>> from nbautograd.course.draw import Draw
+        >>> from nbautograd.course.exercises.shapes import of_sizes
+        >>> a, b = of_sizes(2, 2)(Draw(0))
+        >>> a.shape == b.shape, of_sizes(2)(Draw(0, 1))[0].shape == a.shape
+        (True, False)
+    """
+    return lambda draw: tuple(draw.normal(*draw.sizes(count)) for count in dimensions)
+
+
 def elementwise(*rest: Any) -> Callable[[Draw], Iterable[tuple[Any, ...]]]:
-    """Edge inputs of one tensor: without dimensions, empty, transposed, with gaps, repeated by expand.
+    """Edge inputs of one tensor: without dimensions, empty, transposed, with gaps, repeated by expand, with a zero.
 
     Args:
         rest: the arguments after the tensor.
@@ -17,15 +33,17 @@ def elementwise(*rest: Any) -> Callable[[Draw], Iterable[tuple[Any, ...]]]:
     Example:
         >>> from nbautograd.course.draw import Draw
         >>> from nbautograd.course.exercises.shapes import elementwise
-        >>> [tuple(x.shape) for x, constant in elementwise(2.5)(Draw(0))]
-        [(), (0, 3), (4, 3), (3, 2), (3, 4)]
+        >>> [x.dim() for x, constant in elementwise(2.5)(Draw(0))]
+        [0, 2, 2, 2, 2, 1]
     """
 
     def edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+        rows, columns = draw.sizes(2)
         yield (draw.normal(), *rest)
-        yield (draw.normal(0, 3), *rest)
-        yield (draw.normal(3, 4).t(), *rest)
-        yield (draw.normal(3, 4)[:, ::2], *rest)
-        yield (draw.normal(4).expand(3, 4), *rest)
+        yield (draw.normal(0, columns), *rest)
+        yield (draw.normal(rows, columns).t(), *rest)
+        yield (draw.normal(rows, columns)[:, ::2], *rest)
+        yield (draw.normal(columns).expand(rows, columns), *rest)
+        yield (torch.cat((draw.normal(columns), torch.zeros(1, dtype=torch.float64))), *rest)
 
     return edges
