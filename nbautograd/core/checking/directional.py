@@ -62,6 +62,7 @@ def directional_derivative(
     *,
     exact: bool = False,
     scale: float = 1.0,
+    symmetric: bool = False,
 ) -> DirectionalDerivative | None:
     """Differentiate <v, f> in a random direction; None where differences are not clear (kink, noise, no domain).
 
@@ -75,10 +76,12 @@ def directional_derivative(
             moves as a whole.
         exact: True to allow a gradient the rounding of differences alone, and not that of coarse numbers in backward.
         scale: of the direction; a short one passes fewer kinks.
+        symmetric: True for a symmetric direction.
     """
     position = problem.differentiable[which]
     x = inputs[position].detach()
     u = scale * random_direction(x, seed)
+    u = (u + u.mT) / 2 if symmetric else u
     u = u if lay is None else lay(u)  # a direction that the layout can follow
 
     def value(h: float) -> float:

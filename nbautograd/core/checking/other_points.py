@@ -247,8 +247,29 @@ def other_dimensions(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
                     yield changed
 
 
+def reads_one_triangle(problem: Problem, position: int) -> bool:
+    """Return True where an input is a symmetric matrix of which forward reads one triangle, as ``cholesky`` does."""
+    x = problem.inputs[position].detach()
+    if x.dim() < 2 or x.is_complex() or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2 or not torch.equal(x, x.mT):
+        return False
+    generator = torch.Generator().manual_seed(problem.seed + 3)
+    noise = 1e-3 * x.abs().mean() * torch.rand(x.shape, generator=generator, dtype=torch.float64).to(x)
+
+    def after(change: Tensor | None) -> list[Tensor]:
+        given = list(problem.fresh())
+        given[position] = (x if change is None else x + change).requires_grad_()
+        return [y.detach() for y in problem.call(tuple(given))]
+
+    try:
+        here, lower, upper = after(None), after(noise.tril(-1)), after(noise.triu(1))
+    except Exception:
+        return False
+    same = [all(map(torch.equal, here, other)) for other in (lower, upper)]
+    return same[0] != same[1]
+
+
 def _stacked(item: Tensor) -> Tensor:
-    other = 0.5 * item if item.is_floating_point() else item
+    other = 0.5 * item if item.requires_grad else item  # half a mask, or half a rotation, is none
     return torch.stack((item, other)).detach().requires_grad_(item.requires_grad)
 
 

@@ -11,6 +11,7 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.core.checking.repair.grammar import KINDS
 
+EDGES = torch.tensor([0, 1, 3]), torch.tensor([1, 2, 1])
 UPPER = torch.tensor([[1.0, 1, 0, 1], [1, 0, 1, 1]], dtype=torch.float64)
 
 
@@ -182,6 +183,182 @@ class RowsAgainstColumns(Function):
         return g[:, None] * torch.exp(x - y)
 
 
+class WrittenOver(Function):
+    """What overlapping windows give to the same element is written over."""
+
+    @staticmethod
+    def forward(ctx, x):
+        windows = x.unfold(1, 3, 1)
+        best, at = windows.max(2)
+        ctx.save_for_backward(at + torch.arange(windows.shape[1]))
+        ctx.shape = x.shape
+        return best
+
+    @staticmethod
+    def backward(ctx, g):
+        (at,) = ctx.saved_tensors
+        gx = g.new_zeros(ctx.shape)
+        gx.scatter_(1, at, g)
+        return gx
+
+
+class EdgesAgainstTheirDirection(Function):
+    @staticmethod
+    def forward(ctx, x, weight, source, target):
+        ctx.save_for_backward(weight, source, target)
+        return torch.zeros_like(x).index_add_(0, target, weight[:, None] * x[source])
+
+    @staticmethod
+    def backward(ctx, g):
+        weight, source, target = ctx.saved_tensors
+        gx = torch.zeros_like(g)
+        gx.index_add_(0, target, weight[:, None] * g[source])
+        return gx, None, None, None
+
+
+class StepTooLate(Function):
+    @staticmethod
+    def forward(ctx, a, u):
+        h, states = torch.zeros_like(u[0]), []
+        for t in range(len(u)):
+            h = a[t] * h + u[t]
+            states.append(h)
+        states = torch.stack(states)
+        ctx.save_for_backward(a, states)
+        return states
+
+    @staticmethod
+    def backward(ctx, g):
+        a, states = ctx.saved_tensors
+        ga, gu = torch.zeros_like(a), torch.zeros_like(g)
+        gh = torch.zeros_like(g[0])
+        for t in reversed(range(len(a))):
+            gh = gh + g[t]
+            gu[t] = gh
+            if t > 0:
+                ga[t] = gh * states[t]
+            gh = gh * a[t]
+        return ga, gu
+
+
+class SmoothingForgotten(Function):
+    """What is saved, and never used, is what is missing."""
+
+    @staticmethod
+    def forward(ctx, p, t):
+        over = 2 * (p * t).sum(1) + 1.5
+        under = p.sum(1) + t.sum(1) + 1.5
+        ctx.save_for_backward(p, t, over, under)
+        return over / under
+
+    @staticmethod
+    def backward(ctx, g):
+        p, t, over, under = ctx.saved_tensors  # noqa: RUF059
+        both = (p * t).sum(1)
+        share = (2 * both / under**2)[:, None]
+        return g[:, None] * (2 * t / under[:, None] - share), None
+
+
+class OwnShareCounted(Function):
+    """What comes after each element, and what it gives itself."""
+
+    @staticmethod
+    def forward(ctx, x):
+        before = x.cumsum(0) - x
+        ctx.save_for_backward(x, before)
+        return x * before
+
+    @staticmethod
+    def backward(ctx, g):
+        x, before = ctx.saved_tensors
+        gx = g * x
+        after = gx.flip(0).cumsum(0).flip(0)
+        return g * before + after
+
+
+class NotSymmetric(Function):
+    @staticmethod
+    def forward(ctx, d, m):
+        ctx.save_for_backward(d, m)
+        return (d @ m * d).sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        d, m = ctx.saved_tensors
+        return g[:, None] * (d @ m), d.T @ (g[:, None] * d)
+
+
+class GatheredBack(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y, order = x.sort(-1)
+        ctx.save_for_backward(order)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (order,) = ctx.saved_tensors
+        return g.gather(-1, order)
+
+
+class SmallNumberForgotten(Function):
+    @staticmethod
+    def forward(ctx, x, eps):
+        scale = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+        ctx.eps = eps
+        ctx.save_for_backward(x)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        scale = x.square().mean(-1, keepdim=True).rsqrt()
+        return scale * g - x * scale**3 * (g * x).mean(-1, keepdim=True), None
+
+
+class MeanOverEverything(Function):
+    @staticmethod
+    def forward(ctx, z):
+        there = z > z.mean(-1, keepdim=True)
+        ctx.save_for_backward(there)
+        return (z - (z * there).sum(-1, keepdim=True) / there.sum(-1, keepdim=True)) * there
+
+    @staticmethod
+    def backward(ctx, g):
+        (there,) = ctx.saved_tensors
+        gs = g * there
+        return gs - there * gs.sum(-1, keepdim=True) / there.shape[-1]
+
+
+class CountedOnce(Function):
+    @staticmethod
+    def forward(ctx, table, at):
+        ctx.save_for_backward(at)
+        ctx.shape = table.shape
+        return table[at]
+
+    @staticmethod
+    def backward(ctx, g):
+        (at,) = ctx.saved_tensors
+        gt = g.new_zeros(ctx.shape)
+        gt[at] += g
+        return gt, None
+
+
+class ProductRule(Function):
+    @staticmethod
+    def forward(ctx, r):
+        e, s = torch.exp(-r), torch.sin(r)
+        ctx.save_for_backward(r, e, s)
+        return e * s
+
+    @staticmethod
+    def backward(ctx, g):
+        r, e, s = ctx.saved_tensors  # noqa: RUF059
+        ds = torch.cos(r)  # noqa: F841
+        return g * (-torch.exp(-r) * s)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "inputs", "source"),
@@ -202,6 +379,20 @@ class RowsAgainstColumns(Function):
         (MaskedMeanWrong, (draw(2, 4), UPPER), "return g * mask / mask.sum(), None"),
         (PowerRule, (draw(6),), "return g * (1 + 0.7 * 3 * x**2)"),
         (RowsAgainstColumns, (draw(4, 4),), "return g[:, None] * torch.exp(x - y[:, None])"),
+        (WrittenOver, (draw(2, 6),), "gx.scatter_add_(1, at, g)"),
+        (EdgesAgainstTheirDirection, (draw(4, 2), torch.tensor([0.5, 2, 3.0]), *EDGES),
+         "gx.index_add_(0, source, weight[:, None] * g[target])"),
+        (StepTooLate, (draw(4, 3), draw(4, 3, seed=1)), "ga[t] = gh * states[t - 1]"),
+        (SmoothingForgotten, (draw(3, 4).abs().detach().requires_grad_(), UPPER[:, :4].repeat(2, 1)[:3]),
+         "share = (over / under**2)[:, None]"),
+        (OwnShareCounted, (draw(6),), "return g * before + after - gx"),
+        (NotSymmetric, (draw(3, 4), draw(4, 4, seed=1)), "return g[:, None] * (d @ (m + m.T)), d.T @ (g[:, None] * d)"),
+        (GatheredBack, (draw(3, 5),), "return torch.zeros_like(g).scatter_add(-1, order, g)"),
+        (SmallNumberForgotten, (draw(3, 4), 0.3), "scale = (x.square().mean(-1, keepdim=True) + ctx.eps).rsqrt()"),
+        (MeanOverEverything, (draw(3, 6),),
+         "return gs - there * gs.sum(-1, keepdim=True) / there.sum(-1, keepdim=True)"),
+        (CountedOnce, (draw(4), torch.tensor([0, 2, 2, 1])), "gt.index_put_((at,), g, accumulate=True)"),
+        (ProductRule, (draw(6),), "return g * (-torch.exp(-r) * s + e * ds)"),
     ],
     ids=lambda v: getattr(v, "__name__", ""),
 )  # fmt: skip

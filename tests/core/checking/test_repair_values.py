@@ -11,7 +11,7 @@ import nbautograd
 from nbautograd.core.checking.backward_call import cotangents, own_node
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.grammar import edits
-from nbautograd.core.checking.repair.script import Hints, names, read, values
+from nbautograd.core.checking.repair.script import Hints, names, places, read
 from nbautograd.core.checking.repair.values import idle, noted_values
 from nbautograd.core.checking.repair.verification_points import Stage
 
@@ -51,9 +51,9 @@ def noted():
 def test_edits_that_cannot_be_computed_are_not_made():
     script, known = noted()
     given = [*names(script), "ctx.power"]
-    everything = {(e.node.lineno, e.replacement) for e in edits(script, given, Hints(), ())}
-    kept = {(e.node.lineno, e.replacement) for e in edits(script, given, Hints(), (), known)}
-    line = next(r.lineno for r in values(script) if script.source(r).startswith("g * slope"))
+    everything = {(e.node.lineno, e.replacement) for e in edits(script, given, Hints(), {})}
+    kept = {(e.node.lineno, e.replacement) for e in edits(script, given, Hints(), {}, known)}
+    line = next(p.line for p in places(script) if script.source(p.value).startswith("g * slope"))
     left_out = {text for at, text in everything - kept if at == line}
     assert "g * slope * w[:, None] * late" in left_out  # not assigned before
     assert "g * slope * w[:, None] * w" in left_out  # three elements beside rows of four
@@ -83,7 +83,7 @@ def test_values_that_differ_from_pass_to_pass_count_as_unknown():
     script, outputs = read(Looped), problem.call()
     at = Stage(problem, outputs, own_node(problem, outputs), cotangents(problem, outputs, 1), 1)
     known = noted_values(script, at)
-    cut = next(r for r in values(script) if script.source(r) == "part[1:]")
+    cut = next(p.value for p in places(script) if script.source(p.value) == "part[1:]")
     assert known.of[id(cut)] is None
     assert known.names[id(cut)]["part"] is None
     assert known.names[id(cut)]["g"].shape == (4,)

@@ -105,7 +105,7 @@ def test_nothing_is_edited_inside_what_draws_random_numbers() -> None:
     (line,) = [n for n in ast.walk(read.tree) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "noise"]
     drawn = [inner for call in (line.value.left, line.value.right) for inner in ast.walk(call)]
     assert len(drawn) > 8
-    touched = [e for e in edits(read, ["x"], Hints(), []) if any(n is d for n in e.nodes for d in drawn)]
+    touched = [e for e in edits(read, ["x"], Hints(), {}) if any(n is d for n in e.nodes for d in drawn)]
     assert touched == []
 
 
@@ -201,3 +201,73 @@ class WrittenOver(Function):
 
 def test_no_fix_divides_by_what_may_be_zero() -> None:
     assert fixes_of(WrittenOver, (draw(4, 3), draw(3, seed=1))) == []
+
+
+class HalfForgotten(Function):
+    """A gradient with respect to a symmetric matrix, of which forward reads one triangle."""
+
+    @staticmethod
+    def forward(ctx, a):
+        lower = torch.linalg.cholesky(a)
+        ctx.save_for_backward(lower)
+        return lower.diagonal().log().sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (lower,) = ctx.saved_tensors
+        return g * torch.cholesky_inverse(lower)
+
+
+def test_what_reads_one_triangle_is_mended_as_a_function_of_symmetric_matrices() -> None:
+    root = draw(4, 4).detach()
+    (fix,) = fixes_of(HalfForgotten, ((root @ root.T + torch.eye(4)).requires_grad_(),))
+    assert fix.source.strip() in (
+        "return g * torch.cholesky_inverse(lower) * 0.5",
+        "return g * torch.cholesky_inverse(lower) / 2",
+    )
+
+
+class AllCounted(Function):
+    """A mask that is handed over as numbers is one in all dimensions that are tried."""
+
+    @staticmethod
+    def forward(ctx, x, mask):
+        kept = x * mask
+        ctx.save_for_backward(kept, mask)
+        return (kept**2).sum() / mask.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        kept, mask = ctx.saved_tensors
+        return 2 * g * kept / mask.numel(), None
+
+
+def test_a_mask_stays_one_where_there_is_a_dimension_more() -> None:
+    (fix,) = fixes_of(AllCounted, (draw(2, 4), torch.tensor([[1.0, 0, 1, 1], [0, 1, 1, 0]], dtype=torch.float64)))
+    assert fix.source.strip() == "return 2 * g * kept / mask.sum(), None"
+
+
+class PairsOfRows(Function):
+    """As many rows in one as in the other: where that is not so, what is right here is wrong as well."""
+
+    @staticmethod
+    def forward(ctx, a, b, tau):
+        near = a @ b.T
+        p = (near / tau).log_softmax(1)
+        ctx.save_for_backward(a, b, tau, near, p)
+        return -p.diagonal().mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b, tau, near, p = ctx.saved_tensors
+        d = g * (p.exp() - torch.eye(len(a), dtype=a.dtype)) / len(a)
+        return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau
+
+
+def test_where_what_is_right_here_is_wrong_no_fix_is_refuted() -> None:
+    tau = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    (fix,) = fixes_of(PairsOfRows, (draw(5, 3), draw(5, 3, seed=1), tau))
+    assert fix.source.strip() in (
+        "return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau / tau",
+        "return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau ** 2",
+    )

@@ -104,7 +104,7 @@ class Meter(TorchFunctionMode):
             with self._deeper():  # not metered inside, but where it leads back to this backward
                 return func(*args, **named)
         room = self.limit.elements - self._elements
-        if room < math.inf and largest(name, args, named) > room and foreseen(func, name, args, named) > room:
+        if room < math.inf and _may_exceed(room, name, args, named) and foreseen(func, name, args, named) > room:
             raise BoundsError("too many elements")
         result = func(*args, **named)
         self._elements += result.numel() if isinstance(result, Tensor) else sum(t.numel() for t in tensors(result))
@@ -121,6 +121,13 @@ class Meter(TorchFunctionMode):
             yield
         finally:
             self._depth -= 1
+
+
+def _may_exceed(room: float, name: str, args: Any, kwargs: Any) -> bool:
+    """Return True where ``largest`` is more than this; a few small tensors are seen without looking any further."""
+    if not kwargs and name not in SQUARED and name not in VALUED and all(type(a) is Tensor for a in args):
+        return bool(math.prod(max(1, a.numel()) for a in args) > room)
+    return largest(name, args, kwargs) > room
 
 
 def largest(name: str, args: Any, kwargs: Any) -> float:

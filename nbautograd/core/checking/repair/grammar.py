@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -21,19 +22,20 @@ from nbautograd.core.checking.repair.script import (
     Edit,
     Hints,
     Script,
+    Written,
     drawing,
-    parts,
-    values,
+    places,
 )
-from nbautograd.core.checking.repair.values import Values
+from nbautograd.core.checking.repair.values import Value, Values
 
 MODULES = ("torch", "F", "np", "math")
-AWAY = 1.5  # what an edit of another value than the wrong one costs more
 NEXT = 0.05  # what each further number for the same constant costs more
+ENDS = {":-1": "1:", "1:": ":-1", "::-1": ":", ":-2": "2:", "2:": ":-2"}  # the other end of a slice
+UNUSED = 0.8  # what an edit costs less that brings in a name which backward has and never uses
 
 
 def edits(
-    script: Script, names: Sequence[str], hints: Hints, near: Sequence[int], known: Values | None = None
+    script: Script, names: Sequence[str], hints: Hints, near: Mapping[int, float], known: Values | None = None
 ) -> list[Edit]:
     """Return all edits, the likeliest first, without those of which it is known that they cannot be computed.
 
@@ -41,22 +43,28 @@ def edits(
         script: the backward.
         names: names and ctx attributes that may take part.
         hints: what the evidence speaks of.
-        near: lines (of the script) on which the wrong value is computed; edits elsewhere cost more.
+        near: lines (of the script) on which the wrong value is computed, each with what edits elsewhere cost more.
         known: values of one run.
     """
     known, found = known or Values(), list[Edit]()
-    whole = Context(script, dict.fromkeys(names), hints, known.of)
+    whole = Context(script, known.throughout(names), hints, known.of)
     rules = {place: [k for k in KINDS.values() if k.place == place] for place in ("value", "part", "whole")}
-    for root in values(script):
-        away = 0.0 if root.lineno in near or not near else AWAY
-        context = replace(whole, names=known.bound(root, names))
-        of_root = [_as(k, e) for k in rules["value"] for e in k.rule(context, root)]
-        of_root += [_as(k, e) for node in parts(root) for k in rules["part"] for e in k.rule(context, node)]
-        found += [replace(e, replacement=_bare(e, root), cost=e.cost + away) for e in of_root]
+    for place in places(script):
+        away = 0.0 if place.line in near else min(near.values(), default=0.0)
+        context = replace(whole, names=known.bound(place.value, names))
+        here = [_as(k, e) for k in rules["value"] for e in k.rule(context, place.value)]
+        here += [_as(k, e) for node in place.parts for k in rules["part"] for e in k.rule(context, node)]
+        found += [replace(e, replacement=_bare(e, place.value), cost=e.cost + away) for e in here]
     found += [_as(k, e) for k in rules["whole"] for e in k.rule(whole)]
     drawn = drawing(script.tree)
     found = [e for e in found if not any(id(node) in drawn for node in e.nodes)]
-    return sorted(found, key=lambda edit: (edit.cost, len(edit.replacement)))
+    if whole.unused:
+        brought = re.compile(r"(?<![\w.])(?:" + "|".join(map(re.escape, whole.unused)) + r")(?!\w)")
+        found = [replace(e, cost=e.cost - UNUSED) if brought.search(e.replacement) else e for e in found]
+    cheapest: dict[tuple[tuple[int, str], ...], Edit] = {}
+    for edit in sorted(found, key=lambda edit: (edit.cost, len(edit.replacement))):
+        cheapest.setdefault(tuple((id(node), text) for node, text in edit.changes), edit)
+    return list(cheapest.values())
 
 
 def _as(of: Kind, edit: Edit) -> Edit:
@@ -107,11 +115,30 @@ def _negated(c: Context, root: ast.expr) -> Iterator[Edit]:
     yield Edit(root, f"-{c.tight(root)}", 0.9)
 
 
-@kind("other grad_output added", "value")
-def _received_added(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for name in c.hints.received:
+@kind("name added", "value")
+def _name_added(c: Context, root: ast.expr) -> Iterator[Edit]:
+    """A name of the same shape, or one dimension short of it, added or taken off."""
+    for name in c.summands(root):
         yield Edit(root, f"{c.source(root)} + {name}", 1.8)
         yield Edit(root, f"{c.source(root)} - {name}", 1.8)
+
+
+@kind("name added inside", "part")
+def _name_added_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield from (replace(e, cost=e.cost + NEXT) for e in _name_added(c, node))
+
+
+@kind("two names that are never used", "part")
+def _unused_names(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """Their product as a further term, or how they compare as a mask."""
+    if not isinstance(node, (ast.Name, ast.BinOp, ast.Compare)):
+        return
+    for a, b in itertools.combinations([n for n in c.unused if n in c.names], 2):
+        yield from (Edit(node, f"({c.source(node)} {sign} {a} * {b})", 2.1) for sign in "+-")
+        for compared in (f"{a} > {b}", f"{a} <= {b}"):
+            whole = isinstance(node, ast.Compare)
+            yield Edit(node, f"({compared})" if whole else f"({c.product(node)} * ({compared}))", 2.1)
 
 
 @kind("number", "value")
@@ -184,6 +211,7 @@ def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
             Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.beside(summand) if n != c.source(summand)
         )
         yield from (Edit(summand, f"{c.product(summand)} * {left}", 1.9) for left in _complements(c, summand))
+        yield from (Edit(summand, f"{number} * {c.tight(summand)}", 1.6) for number in ("0.5", "2"))
         if isinstance(summand, ast.Name):
             yield Edit(summand, "1", 1.3)
 
@@ -239,7 +267,9 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
         return
     if id(node) in c.guards:
         return  # any other input that needs a gradient here would do as well
-    others = [-number, number + 1, number - 1, 2 * number, number / 2, 1 - number] + ([1 / number] if number else [])
+    others = [-number, number + 1, number - 1, 2 * number, number / 2, 3 * number, 1 - number] + (
+        [1 / number] if number else []
+    )
     if isinstance(number, float) and abs(number - 3.14159265) < 0.01:
         others.insert(0, 3.141592653589793)
     if id(node) in _thresholds(c.script.tree):
@@ -251,7 +281,7 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield from (Edit(node, repr(other), 1.6) for other in (0, 1) if other != number)
     else:
         yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number)
-        yield from (Edit(node, name, 1.25) for name in c.numbers_on_ctx)
+    yield from (Edit(node, name, 1.6 if isinstance(number, int) else 1.25) for name in c.numbers_on_ctx)
 
 
 def _thresholds(tree: ast.AST) -> frozenset[int]:
@@ -288,6 +318,28 @@ def _other_name(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield from (Edit(node, name, 1.2) for name in c.names if name != node.id)
 
 
+@kind("name for an expression", "part")
+def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """A name of the same shape and dtype in the place of what is written out; for a size one that is never used."""
+    if not isinstance(node, (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)):
+        return
+    value = c.of.get(id(node))
+    size = value is not None and value.number is not None
+    for name, other in c.names.items():
+        if not size and (value is None or other is None or other == value != Value()):
+            yield Edit(node, name, 1.55)
+        if size and name in c.unused and (other is None or other != Value()):
+            forms = range(1 + len(other.shape) if other is not None and other.shape else 0)
+            yield from (Edit(node, form, 1.7) for form in (name, *(f"{name}.unsqueeze({k})" for k in forms)))
+
+
+@kind("index one off", "part")
+def _index_one_off(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Name) and node.id in c.counters and id(node) in c.indices:
+        yield Edit(node, f"({node.id} - 1)", 1.3)
+        yield Edit(node, f"({node.id} + 1)", 1.3)
+
+
 @kind("dimension added to a name", "part")
 def _dimension_added(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, ast.Name) and node.id in c.tensors:
@@ -304,9 +356,7 @@ def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("size less one", "part")
 def _less_one(c: Context, node: ast.expr) -> Iterator[Edit]:
-    sized = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size")
-    shape = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-    if sized or shape:
+    if _size_of(node) is not None:
         yield Edit(node, f"({c.source(node)} - 1)", 1.1)
     if isinstance(node, ast.Name) and node.id in _sizes(c.script.tree):
         yield Edit(node, f"({node.id} - 1)", 1.1)
@@ -318,15 +368,38 @@ def _sizes(tree: ast.AST) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and re.search(r"\.shape\b|\.numel\(|\.size\(|\blen\(", ast.unparse(node.value)):
             names = [n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
-            simple = isinstance(node.value, (ast.Attribute, ast.Subscript, ast.Call, ast.Tuple))
+            simple = isinstance(node.value, (ast.Attribute, ast.Subscript, ast.Call, ast.Tuple)) or _count(node.value)
             found |= {n.id for n in names} if simple else set()
     return found
 
 
+def _count(node: ast.expr) -> bool:
+    """Return True for sizes multiplied with one another."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _count(node.left) and _count(node.right)
+    return _size_of(node) is not None
+
+
+def _size_of(node: ast.expr) -> tuple[ast.expr, ast.expr | None] | None:
+    """Return what a size is of, and along which dimension; None where an expression is no size."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size"):
+        return node.func.value, node.args[0] if node.args else None
+    shape = node.value if isinstance(node, ast.Subscript) else None
+    if isinstance(shape, ast.Attribute) and shape.attr == "shape":
+        return shape.value, node.slice  # type: ignore[attr-defined]
+    return None
+
+
 @kind("count of a mask", "part")
 def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numel":
-        yield Edit(node, f"{c.tight(node.func.value)}.sum()", 0.4)
+    """What a size is of, or a mask, summed in the place of the size."""
+    sized = _size_of(node)
+    if sized is None:
+        return
+    along = "" if sized[1] is None else f"{c.source(sized[1])}, keepdim=True"
+    masks = [n for n, value in c.names.items() if value is not None and value.dtype is torch.bool]
+    for mask in dict.fromkeys((c.tight(sized[0]), *masks)):
+        yield Edit(node, f"{mask}.sum({along})", 0.4 if not along else 1.15)
 
 
 @kind("operand left out", "part")
@@ -342,7 +415,7 @@ def _other_operation(c: Context, node: ast.expr) -> Iterator[Edit]:
         return
     sign = SIGNS.get(type(node.op), "")
     left, right = c.source(node.left), c.tight(node.right)
-    swapped = {"+": "-", "-": "+", "*": "/", "/": "*"}.get(sign)
+    swapped = {"+": "-", "-": "+", "*": "/", "/": "*", "&": "|", "|": "&"}.get(sign)
     if swapped:
         yield Edit(node, f"({left} {swapped} {right})", 1.3)
     if sign == "@":
@@ -508,10 +581,11 @@ def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node.slice, ast.Tuple):
         named = [item for item in node.slice.elts if isinstance(item, (ast.Name, ast.Attribute))]
         yield from (Edit(item, f"{c.source(item)}.argsort()", 1.4) for item in named)
-    if isinstance(node.slice, ast.Slice):
-        swaps = {":-1": "1:", "1:": ":-1", "::-1": ":", ":-2": "2:", "2:": ":-2"}
-        if index in swaps:
-            yield Edit(node, f"{owner}[{swaps[index]}]", 1.2)
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for item in items:
+        if c.source(item) in ENDS:
+            turned = [ENDS[c.source(i)] if i is item else c.source(i) for i in items]
+            yield Edit(node, f"{owner}[{', '.join(turned)}]", 1.2)
     yield Edit(node, owner, 1.6)
 
 
@@ -535,6 +609,32 @@ def _valued(c: Context, node: ast.expr) -> bool:
     inert = isinstance(node, ast.Name) and node.id in MODULES
     inert |= (value := c.of.get(id(node))) is not None and value.shape is None and value.number is None
     return not (odd or signed or inert or c.source(node).startswith("ctx.needs"))
+
+
+@kind("sum with its transpose", "part")
+def _symmetrised(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """``a + a.T``, or its half, for a matrix; ``a + a.T`` for ``2 * a``."""
+    double = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+    double = double and isinstance(node.left, ast.Constant) and node.left.value == 2  # type: ignore[attr-defined]
+    matrix: ast.expr = node.right if double else node  # type: ignore[attr-defined]
+    value = c.of.get(id(matrix))
+    square = value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
+    if isinstance(matrix, ast.Name) and square:
+        both = f"{matrix.id} + {matrix.id}{c.transposed[0]}"
+        yield Edit(node, f"({both})", 1.7)
+        yield from () if double else (Edit(node, f"(({both}) / 2)", 1.75),)
+
+
+@kind("scattered for gathered", "part")
+def _scattered(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """Scatter what was gathered: the adjoint of reading at indices."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "gather"):
+        return
+    receiver, _, module = _method(node.func)
+    given, dim, index = (*(() if module else (receiver,)), *node.args, None, None, None)[:3]
+    if given is not None and dim is not None and index is not None:
+        text = f"scatter_add({c.source(dim)}, {c.source(index)}, {c.source(given)})"
+        yield Edit(node, f"torch.zeros_like({c.source(given)}).{text}", 0.9)
 
 
 @kind("transpose", "part")
@@ -677,7 +777,7 @@ def _dimension_everywhere(c: Context) -> Iterator[Edit]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in AXES and node.args:
             given.setdefault(c.source(node.args[0]), []).append(node.args[0])
     for text, (first, *rest) in given.items():
-        yield from (Edit(first, dim, 1.6, tuple(rest)) for dim in c.hints.dims if dim != text)
+        yield from (_everywhere((first, *rest), dim, 1.6) for dim in c.hints.dims if dim != text)
 
 
 @kind("unpack", "whole")
@@ -694,14 +794,47 @@ def _accumulated(c: Context) -> Iterator[Edit]:
     """Accumulate what an index picks more than once, or what a loop computes and throws away."""
     looped = {id(n) for loop in ast.walk(c.script.tree) if isinstance(loop, ast.For) for n in ast.walk(loop)}
     for node in ast.walk(c.script.tree):
-        if not isinstance(node, ast.Assign):
+        added = isinstance(node, ast.AugAssign)
+        if not isinstance(node, (ast.Assign, ast.AugAssign)) or (added and not isinstance(node.op, ast.Add)):  # type: ignore[union-attr]
             continue
-        target = node.targets[0]
-        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name):
+        target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, (ast.Name, ast.Attribute)):
             owner, index = c.source(target.value), c.source(target.slice)
             yield Edit(node, f"{owner}.index_put_(({index},), {c.source(node.value)}, accumulate=True)", 1.5)
-        if isinstance(target, ast.Name) and id(node) in looped:
+        if isinstance(target, ast.Subscript) and not added:
+            yield Edit(node, f"{c.source(target)} += {c.source(node.value)}", 1.3)
+        if isinstance(target, ast.Name) and id(node) in looped and not added:
             yield Edit(node, f"{target.id} = {target.id} + {c.source(node.value)}", 1.2)
+
+
+@kind("as forward computes it", "whole")
+def _as_forward(c: Context) -> Iterator[Edit]:
+    """What forward assigns to a variable of the same name, in names of backward."""
+    for node in ast.walk(c.script.tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id in c.hints.forward:
+            yield Edit(node.value, c.hints.forward[target.id], 1.0)
+
+
+@kind("names exchanged", "whole")
+def _names_exchanged(c: Context) -> Iterator[Edit]:
+    """Two names exchanged for each other, in one value or wherever they are read."""
+    read = [list(_names_read(place)) for place in places(c.script)]
+    everywhere = [n for found in read for n in found]
+    for found, cost in (*((found, 1.5) for found in read), (everywhere, 2.0)):
+        for a, b in itertools.combinations(dict.fromkeys(n.id for n in found), 2):
+            if c.alike(a, b):
+                first, *rest = [(n, b if n.id == a else a) for n in found if n.id in (a, b)]
+                yield Edit(*first, cost, tuple(rest))
+
+
+def _names_read(place: Written) -> Iterator[ast.Name]:
+    """The names that a value is computed from; of a call that writes in place those of its arguments."""
+    call = place.parts[0]
+    roots = [place.value] if call is place.value or not isinstance(call, ast.Call) else call.args
+    for node in (n for root in roots for n in ast.walk(root)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in (*MODULES, "ctx"):
+            yield node
 
 
 @kind("assignment in place made a new one", "whole")
@@ -718,8 +851,13 @@ def _name_everywhere(c: Context) -> Iterator[Edit]:
     """A function of a name, its negative or its complement, wherever the name is read."""
     used = [n for n in ast.walk(c.script.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     for name in dict.fromkeys(n.id for n in used if n.id not in (*MODULES, "ctx")):
-        first, *rest = [n for n in used if n.id == name]
-        if rest:
-            yield from (Edit(first, f"{name}.{f}()", 2.2, tuple(rest)) for f in FUNCTIONS)
-            yield Edit(first, f"(-{name})", 2.1, tuple(rest))
-            yield Edit(first, f"(1 - {name})", 2.15, tuple(rest))
+        found = [n for n in used if n.id == name]
+        if len(found) > 1:
+            yield from (_everywhere(found, f"{name}.{f}()", 2.2) for f in FUNCTIONS)
+            yield _everywhere(found, f"(-{name})", 2.1)
+            yield _everywhere(found, f"(1 - {name})", 2.15)
+
+
+def _everywhere(nodes: Sequence[ast.expr], text: str, cost: float) -> Edit:
+    """Exchange several expressions for the same text."""
+    return Edit(nodes[0], text, cost, tuple((node, text) for node in nodes[1:]))

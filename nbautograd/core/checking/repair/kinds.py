@@ -52,6 +52,45 @@ class Context:
         value = self.of.get(id(node))
         return [name for name, other in self.names.items() if broadcast(value, other)]
 
+    def summands(self, node: ast.expr) -> list[str]:
+        """Names of what may be added to an expression without making it larger, in the dimensions that this takes."""
+        value, found = self.of.get(id(node)), list[str]()
+        for name in self.tensors:
+            other = self.names[name]
+            sizes = [None if v is None else v.shape for v in (value, other)]
+            if sizes[0] is None or sizes[1] is None:
+                found += [name, self.last(name)] if value is None or value.shape is not None else []
+                continue
+            if broadcast(value, other) and len(sizes[1]) <= len(sizes[0]):
+                found.append(name)
+            if sizes[1] and sizes[1] == sizes[0][:-1]:
+                found.append(self.last(name))
+        return found
+
+    def alike(self, one: str, other: str) -> bool:
+        """Return True for two names of the same shape and dtype, or of two numbers."""
+        a, b = self.names.get(one), self.names.get(other)
+        return a is not None and b is not None and a != Value() and (a.shape, a.dtype) == (b.shape, b.dtype)
+
+    @cached_property
+    def unused(self) -> list[str]:
+        """Names that may take part, and that backward has and never reads: what is missing often needs them."""
+        read = {n.id for n in ast.walk(self.script.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        at_hand = {ast.unparse(n) for n in ast.walk(self.script.tree) if isinstance(n, (ast.Attribute, ast.Subscript))}
+        return [n for n in self.names if n not in read and n not in at_hand and not n.startswith("_")]
+
+    @cached_property
+    def counters(self) -> frozenset[str]:
+        """The names that loops count with."""
+        loops = (n.target for n in ast.walk(self.script.tree) if isinstance(n, (ast.For, ast.comprehension)))
+        return frozenset(n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name))
+
+    @cached_property
+    def indices(self) -> frozenset[int]:
+        """Ids of all nodes inside an index."""
+        subscripts = (n.slice for n in ast.walk(self.script.tree) if isinstance(n, ast.Subscript))
+        return frozenset(id(n) for index in subscripts for n in ast.walk(index))
+
     def dim(self, node: ast.expr) -> float:
         """The number of dimensions of an expression, infinite where it is not known; -1 for what is no tensor."""
         value = self.of.get(id(node))

@@ -10,8 +10,8 @@ import linecache
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -30,7 +30,14 @@ AXES = frozenset(("sum", "mean", "flip", "cumsum", "cumprod", "softmax", "log_so
 SWAPPED = {ast.Lt: ">", ast.Gt: "<", ast.LtE: ">=", ast.GtE: "<=", ast.Eq: "!=", ast.NotEq: "=="}
 SIGN = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 RANDOM = frozenset(("bernoulli", "dropout", "empty", "exponential", "multinomial", "normal", "poisson", "uniform"))
-SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.MatMult: "@", ast.Pow: "**"}
+SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.MatMult: "@", ast.Pow: "**",
+    ast.BitAnd: "&", ast.BitOr: "|",
+}  # fmt: skip
+
+CHOSEN = "_chosen"  # what holds the number of the edit that is tried, of those compiled together
+Place = ast.expr | ast.stmt
+Change = tuple[Place, str]  # what is exchanged, and what stands in its place
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class Hints:
         lost: dimensions along which a mean or a sum of the gradient is missing.
         masks: conditions outside of which a gradient should be zero, in names of backward.
         positions: of the arguments whose gradients are wrong.
+        forward: what forward assigns to variables that backward assigns to as well, in names of backward.
     """
 
     factors: tuple[str, ...] = ()
@@ -58,6 +66,7 @@ class Hints:
     lost: tuple[str, ...] = ()
     masks: tuple[str, ...] = ()
     positions: tuple[int, ...] = ()
+    forward: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,20 +77,25 @@ class Edit:
         node: the expression.
         replacement: what stands in its place.
         cost: how far this is from what the user wrote; small is likely.
-        also: further expressions that are exchanged for the same text.
+        also: further expressions, each with what stands in its place.
         kind: of the grammar.
     """
 
     node: Place
     replacement: str
     cost: float
-    also: tuple[Place, ...] = ()
+    also: tuple[Change, ...] = ()
     kind: str = ""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """All expressions that are exchanged, each with what stands in its place."""
+        return ((self.node, self.replacement), *self.also)
 
     @property
     def nodes(self) -> tuple[Place, ...]:
         """All expressions that are exchanged."""
-        return (self.node, *self.also)
+        return tuple(node for node, _ in self.changes)
 
 
 def drawing(tree: ast.AST) -> frozenset[int]:
@@ -152,9 +166,6 @@ def product(script: Script, node: ast.expr) -> str:
     return script.source(node) if negative else tight(script, node)
 
 
-Place = ast.expr | ast.stmt
-
-
 @dataclass(frozen=True)
 class Script:
     """A backward as text.
@@ -183,43 +194,41 @@ class Script:
 
     def source(self, node: ast.expr) -> str:
         """The text of an expression."""
-        ((start, end),) = self._spans([node])
+        ((start, end),) = self._spans([(node, "")])
         return self._raw[start:end].decode() or ast.unparse(node)
 
-    def changed(self, nodes: Sequence[Place], replacement: str) -> str:
-        """The whole text with some expressions exchanged for the same text."""
-        return self._spliced(self._spans(nodes), replacement)
+    def changed(self, changes: Sequence[Change]) -> str:
+        """The whole text with some expressions exchanged, each for a text of its own."""
+        return self._spliced(self._spans(changes), [text for _, text in changes])
 
-    def tidied(self, nodes: Sequence[Place], replacement: str) -> str:
+    def tidied(self, changes: Sequence[Change]) -> str:
         """The same as ``changed``, without parentheses that mean nothing."""
-        text, spans = self.changed(nodes, replacement), self._spans(nodes)
+        text, spans, texts = self.changed(changes), self._spans(changes), [text for _, text in changes]
         meaning = ast.dump(ast.parse(text))
-        bare = replacement[1:-1] if replacement.startswith("(") and replacement.endswith(")") else replacement
+        bare = [t[1:-1] if t.startswith("(") and t.endswith(")") else t for t in texts]
         raw = self._raw
         wide = [(a - 1, b + 1) if raw[a - 1 : a] == b"(" and raw[b : b + 1] == b")" else (a, b) for a, b in spans]
-        for tried in ((wide, bare), (wide, replacement), (spans, bare)):
+        for tried in ((wide, bare), (wide, texts), (spans, bare)):
             shorter = self._spliced(*tried)
             if shorter != text and _meaning(shorter) == meaning:
                 return shorter
         return text
 
-    def joined(self, edits: Sequence[tuple[Sequence[Place], str]]) -> str | None:
-        """The whole text with several such exchanges; None where they overlap."""
-        spans = sorted((span, text) for nodes, text in edits for span in self._spans(nodes))
-        if any(a[1] > b[0] for (a, _), (b, _) in itertools.pairwise(spans)):
+    def joined(self, changes: Sequence[Change]) -> str | None:
+        """The whole text with all these exchanges; None where they overlap."""
+        spans = self._spans(changes)
+        if any(a[1] > b[0] for a, b in itertools.pairwise(sorted(spans))):
             return None
-        text = self._raw
-        for (start, end), replacement in reversed(spans):
-            text = text[:start] + replacement.encode() + text[end:]
-        return text.decode()
+        return self._spliced(spans, [text for _, text in changes])
 
-    def _spans(self, nodes: Sequence[Place]) -> list[tuple[int, int]]:
+    def _spans(self, changes: Sequence[Change]) -> list[tuple[int, int]]:
+        nodes = [node for node, _ in changes]
         return [(self._offset(n.lineno, n.col_offset), self._offset(n.end_lineno, n.end_col_offset)) for n in nodes]
 
-    def _spliced(self, spans: Sequence[tuple[int, int]], replacement: str) -> str:
+    def _spliced(self, spans: Sequence[tuple[int, int]], texts: Sequence[str]) -> str:
         raw = self._raw
-        for start, end in sorted(spans, reverse=True):
-            raw = raw[:start] + replacement.encode() + raw[end:]
+        for (start, end), text in sorted(zip(spans, texts, strict=True), reverse=True):
+            raw = raw[:start] + text.encode() + raw[end:]
         return raw.decode()
 
     def _offset(self, line: int | None, column: int | None) -> int:
@@ -239,18 +248,80 @@ class Script:
 
         Its ``range`` ends after so many steps of all its loops together.
         """
+        return self._function(text, {"range": CellType(Loops())})
+
+    def compiled_together(self, edits: Sequence[Sequence[Change]]) -> list[Callable[..., Any] | None]:
+        """The text with each of several groups of changes as functions, compiled at once where that can be done.
+
+        A statement that some of them change becomes a choice between what they make of it, so that a compilation, which
+        takes longer than a run of what is small, is shared.
+        """
+        chosen, loops = [0], CellType(Loops())
+        variants: dict[int, list[tuple[int, str]]] = {}
+        alone = list(range(len(edits)))
+        for number, changes in enumerate(edits):
+            at = {self._statements.get(id(node)) for node, _ in changes}
+            place = at.pop() if len(at) == 1 else None
+            if place is not None:
+                start, end = self._lone[place]
+                text = self._spliced(self._spans(changes), [t for _, t in changes]).encode()
+                variants.setdefault(place, []).append((number, text[start : len(text) - len(self._raw) + end].decode()))
+                alone.remove(number)
+        spans = [self._lone[place] for place in variants]
+        texts = [self._choice(span, rows) for span, rows in zip(spans, variants.values(), strict=True)]
+        together = self._function(self._spliced(spans, texts), {"range": loops, CHOSEN: CellType(chosen)})
+
+        def one(number: int) -> Callable[..., Any] | None:
+            if together is None or number in alone:
+                return self.compiled(self.changed(edits[number]))
+
+            own = Loops()
+
+            def edited(*args: Any) -> Any:
+                chosen[0], loops.cell_contents = number, own
+                return together(*args)
+
+            return edited
+
+        return [one(number) for number in range(len(edits))]
+
+    def _choice(self, span: tuple[int, int], variants: Sequence[tuple[int, str]]) -> str:
+        """The text of a statement that is another one for some numbers."""
+        indent = self._raw[: span[0]].split(b"\n")[-1].decode()
+        rows = [f"if {CHOSEN}[0] == {number}:\n{indent} {text}\n{indent}" for number, text in variants]
+        return "el".join(rows) + f"else:\n{indent} {self._raw[slice(*span)].decode()}"
+
+    def _function(self, text: str, given: Mapping[str, CellType]) -> Callable[..., Any] | None:
         free = self.function.__code__.co_freevars
         body = textwrap.indent(text, "    ")
-        names = dict.fromkeys((*free, "range"))
+        names = dict.fromkeys((*free, *given))
         try:
             module = compile(f"def _around({', '.join(names)}):\n{body}\n", "<nbautograd repair>", "exec")
         except (SyntaxError, ValueError):
             return None
         around = next(c for c in module.co_consts if isinstance(c, CodeType))
         code = next(c for c in around.co_consts if isinstance(c, CodeType) and c.co_name == self.tree.name)
-        cells = {"range": CellType(Loops()), **dict(zip(free, self.function.__closure__ or (), strict=True))}
+        cells = {**given, **dict(zip(free, self.function.__closure__ or (), strict=True))}
         closure = tuple(cells[name] for name in code.co_freevars)
         return FunctionType(code, self.function.__globals__, code.co_name, self.function.__defaults__, closure)
+
+    @cached_property
+    def _lone(self) -> dict[int, tuple[int, int]]:
+        """Where each simple statement that has its lines to itself begins and ends, by the id of its node."""
+        found = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)):
+                ((start, end),) = self._spans([(node, "")])
+                before, after = self._raw[:start].split(b"\n")[-1], self._raw[end:].split(b"\n")[0].strip()
+                if not before.strip() and (not after or after.startswith(b"#")):
+                    found[id(node)] = (start, end)
+        return found
+
+    @cached_property
+    def _statements(self) -> dict[int, int]:
+        """The id of the statement that a node stands in, by the id of the node; of those that ``_lone`` has."""
+        lone = [n for n in ast.walk(self.tree) if id(n) in self._lone]
+        return {id(inner): id(statement) for statement in lone for inner in ast.walk(statement)}
 
     def difference(self, text: str) -> tuple[str, str, int]:
         """(changed lines, those lines before, the first one's number in the cell or file) for a changed text."""
@@ -287,16 +358,44 @@ def read(cls: Any) -> Script | None:
     return Script(function, text, tree, node.lineno, " " * node.col_offset)
 
 
-def values(script: Script) -> Iterator[ast.expr]:
-    """The expressions that are assigned or returned, in source order; what is unpacked from ctx is left out."""
+@dataclass(frozen=True)
+class Written:
+    """A value that is assigned, returned or written in place, and where edits of it may be made.
+
+    Attributes:
+        value: the expression.
+        parts: it and the expressions inside; of a call that writes in place the call and its arguments.
+    """
+
+    value: ast.expr
+    parts: tuple[ast.expr, ...]
+
+    @property
+    def line(self) -> int:
+        """The line that it begins in."""
+        return self.value.lineno
+
+
+def places(script: Script) -> Iterator[Written]:
+    """The values that are assigned, returned or written in place by a call, in source order; none unpacked from ctx."""
     for node in user_source.own_nodes(script.tree):
         value = getattr(node, "value", None)
+        if isinstance(node, ast.Expr) and isinstance(value, ast.Call) and _writes(value):
+            inside = (part for argument in value.args for part in parts(argument))
+            yield Written(value.args[-1], (value, *inside))
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)) or value is None:
             continue
         if _is_ctx(value) or (isinstance(value, ast.Constant) and value.value is None):
             continue
         items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
-        yield from (item for item in items if not (isinstance(item, ast.Constant) and item.value is None))
+        wanted = [item for item in items if not (isinstance(item, ast.Constant) and item.value is None)]
+        yield from (Written(item, tuple(parts(item))) for item in wanted)
+
+
+def _writes(call: ast.Call) -> bool:
+    """Return True for a method that writes into what it is called on, as ``index_add_`` does."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return name.endswith("_") and not name.startswith("_") and bool(call.args)
 
 
 def _is_ctx(value: ast.expr) -> bool:

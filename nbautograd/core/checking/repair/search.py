@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import collections
 import contextlib
+import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes
+from nbautograd.core.checking.repair.forward_names import forward_values
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import (
     Edit,
@@ -78,6 +80,9 @@ BOTH = " + "  # between the kinds of two edits in sequence
 ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
 FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
 MOST_OUTPUTS = 4  # that backward is asked about one at a time
+AWAY = 1.5  # what an edit of another value than the wrong one costs more
+BEFORE = 0.5  # the same where the wrong one is returned
+FEW, MANY = 8, 32  # edits that are compiled together, at first and later
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,9 @@ class Repair:
     Args:
         problem: what was checked.
         tries: how much may be tried.
+
+    Attributes:
+        right: numbers of the differentiable inputs whose gradients are right at the inputs given, as far as is known.
     """
 
     def __init__(self, problem: Problem, tries: Tries) -> None:
@@ -115,6 +123,10 @@ class Repair:
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
         self._stages: dict[str, Stages] = {}
+        self.right: frozenset[int] = frozenset()
+        reads = other_points.reads_one_triangle
+        positions = enumerate(self.problem.differentiable)
+        self._symmetric = frozenset(k for k, position in positions if reads(self.problem, position))
 
     def mended(self, findings: Sequence[Finding], wrong: frozenset[int]) -> list[Mended]:
         """Return the edits that mend what findings speak of: one for all wrong inputs if there is one, else several.
@@ -132,19 +144,22 @@ class Repair:
         stages = self._tried_at(findings[0].code)
         wrong = frozenset(k for k in wrong if _wrong_somewhere(stages, k)) if stages.at_least(2) else frozenset()
         found: list[Mended] = []
-        hints, near = self._hints(findings), sorted({n for f in findings for n in self._near(f)})
+        hints, near = self._hints(findings), self._near(findings)
         hidden = hidden_values(self.script, self.problem)
         idle_spans = self._idle(wrong)
-        for script, edit in self._candidates(self.script, hints, near, stages) if wrong else ():
+
+        def wanted(script: Script, edit: Edit) -> bool:
+            return not (touches(edit, hidden) or (script is self.script and _all_inside(edit, idle_spans)))
+
+        candidates = (c for c in self._candidates(self.script, hints, near, stages) if wanted(*c)) if wrong else ()
+        for script, edit, backward in _compiled(candidates):
             if self.tries.spent or _settled(found, wrong, edit.cost):
                 break
-            if touches(edit, hidden) or (script is self.script and _all_inside(edit, idle_spans)):
-                continue
-            text = script.changed(edit.nodes, edit.replacement)
-            inputs = self._made_right(script.compiled(text), stages, wrong, "None" in edit.replacement)
+            inputs = self._made_right(backward, stages, wrong, "None" in edit.replacement)
+            text = script.changed(edit.changes) if inputs else ""
             if inputs and not zero_by_itself(text, script.text) and sum(m.inputs == inputs for m in found) < ENOUGH:
                 own = (edit,) if script is self.script else ()
-                tidied, kinds = script.tidied(edit.nodes, edit.replacement), tuple(edit.kind.split(BOTH))
+                tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
                 found.append(Mended(tidied, inputs, edit.cost, own, kinds))
         return self._confirmed(self._chosen(found, wrong), stages, wrong)
 
@@ -191,6 +206,8 @@ class Repair:
         left, alive, confirmed = set(wrong), set[int](), collections.Counter[int]()
         raised = sized = 0
         for at in stages:
+            if at.outside(self.right):
+                continue
             sized += at.sized
             self.tries.pay(at)
             gradients = at.gradients(backward)
@@ -223,7 +240,7 @@ class Repair:
         return idle(self.script.tree, known) if len(known) == len(handed) else []
 
     def _candidates(
-        self, script: Script, hints: Hints, near: list[int], stages: Stages
+        self, script: Script, hints: Hints, near: Mapping[int, float], stages: Stages
     ) -> Iterator[tuple[Script, Edit]]:
         """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
         names, start = self._names(), next(iter(stages))
@@ -232,7 +249,7 @@ class Repair:
         yield from ((script, edit) for edit in single)
         self.tries.last_part()
         for first in (e for e in single if e.cost <= LIKELY):
-            changed = script.with_text(script.changed(first.nodes, first.replacement))
+            changed = script.with_text(script.changed(first.changes))
             for second in edits(changed, [], hints, near) if changed is not None else ():
                 if second.cost > LIKELY:
                     break
@@ -261,18 +278,20 @@ class Repair:
         """
         problem, seed = self.problem, self.problem.seed + 101
         raises = code in ODD or code == "exception"
-        same = [problem.fresh(), *other_points.points(problem, seed), *other_points.together(problem, seed)]
-        places = itertools.chain(
-            ((inputs, False, None) for inputs in same),
-            ((problem.fresh(), False, k) for k in range(MOST_OUTPUTS) if 1 < len(problem.output_names) > k),
-            ((inputs, True, None) for inputs in other_points.doubled(problem, seed)),
-            ((inputs, False, None) for inputs in other_points.apart(problem, seed)),
-            ((inputs, False, None) for inputs in other_points.fresh(problem, problem.seed + 307)),
-            ((inputs, False, None) for inputs in self.whole),
+        *near, signed = other_points.points(problem, seed)
+        places = itertools.chain(  # inputs, sized, far, the only output
+            ((inputs, False, False, None) for inputs in (problem.fresh(), *near)),
+            ((inputs, False, True, None) for inputs in (signed,)),
+            ((inputs, False, False, None) for inputs in other_points.together(problem, seed)),
+            ((problem.fresh(), False, False, k) for k in range(MOST_OUTPUTS) if 1 < len(problem.output_names) > k),
+            ((inputs, True, False, None) for inputs in other_points.doubled(problem, seed)),
+            ((inputs, False, True, None) for inputs in other_points.apart(problem, seed)),
+            ((inputs, False, True, None) for inputs in other_points.fresh(problem, problem.seed + 307)),
+            ((inputs, False, False, None) for inputs in self.whole),
         )
-        odd, tidy = ODD.get(code), code in TIDY
-        for number, (inputs, sized, only) in enumerate(places):
-            made = stage(problem, inputs, seed + 10 * number, only=only, odd=odd, tidy=tidy, sized=sized)
+        made_at = functools.partial(stage, odd=ODD.get(code), tidy=code in TIDY, symmetric=self._symmetric)
+        for number, (inputs, sized, far, only) in enumerate(places):
+            made = made_at(problem, self._within(inputs), seed + 10 * number, only=only, sized=sized, far=far)
             if made is not None and (raises or sized or made.original is not None):
                 yield made
         calls = itertools.chain(  # with other arguments, and with a dimension more or less
@@ -281,21 +300,39 @@ class Repair:
         )
         # where backward raises nobody may have written it for that
         for number, (other, inputs, ranked) in enumerate(calls):
-            made = stage(other, inputs, problem.seed + 401 + 10 * number, odd=odd, tidy=tidy, ranked=ranked)
+            at = problem.seed + 401 + 10 * number
+            made = made_at(other, self._within(inputs), at, ranked=ranked, far=ranked)
             if made is not None and made.original is not None:
                 yield made
+
+    def _within(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs, symmetric where forward reads them as such."""
+        made, differentiable = list(inputs), self.problem.differentiable
+        for position in (differentiable[k] for k in self._symmetric):
+            x = made[position].detach()
+            square = x.dim() > 1 and x.shape[-1] == x.shape[-2]
+            made[position] = (x + x.mT).div(2).requires_grad_() if square else made[position]
+        return tuple(made)
 
     def _node(self) -> Any:
         """The Function's node at the first point that was made."""
         return next((s.node for made in self._stages.values() for s in made), None)
 
-    def _near(self, finding: Finding) -> list[int]:
+    def _near(self, findings: Sequence[Finding]) -> dict[int, float]:
+        """What edits elsewhere cost more, by the lines on which findings place the mistake; less where one is returned.
+
+        A value that is wrong where it is returned may have been so before.
+        """
         assert self.script is not None
-        found = None if finding.where is None else phrases.returned(self.problem, finding.where[1])
-        lines = (finding.line, None if found is None else found.line)
-        inside = (n - self.script.first_line + 1 for n in lines if n is not None)
-        last = len(self.script.text.split("\n"))
-        return [n for n in inside if 1 < n <= last][:1]
+        last, near = len(self.script.text.split("\n")), dict[int, float]()
+        returned = {node.lineno for node in user_source.returns(self.script.tree)}
+        for finding in findings:
+            found = None if finding.where is None else phrases.returned(self.problem, finding.where[1])
+            lines = (finding.line, None if found is None else found.line)
+            inside = (n - self.script.first_line + 1 for n in lines if n is not None)
+            for line in [n for n in inside if 1 < n <= last][:1]:
+                near[line] = BEFORE if line in returned else AWAY
+        return near
 
     def _names(self) -> list[str]:
         assert self.script is not None
@@ -305,6 +342,7 @@ class Repair:
         return [*names(self.script), *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
 
     def _hints(self, findings: Sequence[Finding]) -> Hints:
+        cls = self.problem.cls
         forward = getattr(self.problem.cls, "forward", None)
         given = self.problem.source.grad_outputs if self.problem.source is not None else ()
         output = next((f.where[0] for f in findings if f.where is not None), 0)
@@ -322,12 +360,30 @@ class Repair:
             tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
             tuple(dict.fromkeys(m for f in findings for m in _masks(f, on_ctx))),
             tuple(dict.fromkeys(handed[f.where[1]] for f in findings if f.where is not None and f.where[1] in handed)),
+            forward_values(self.script, cls) if self.script is not None and cls is not None else {},
         )
+
+
+def _compiled(
+    candidates: Iterable[tuple[Script, Edit]],
+) -> Iterator[tuple[Script, Edit, Callable[..., Any] | None]]:
+    """Yield the edits with what becomes of backward, those that change the same text compiled together, first a few."""
+    left = iter(candidates)
+    waiting: list[tuple[Script, Edit]] = []
+    for size in itertools.chain((FEW,), itertools.repeat(MANY)):
+        waiting += itertools.islice(left, size - len(waiting))
+        if not waiting:
+            return
+        script = waiting[0][0]
+        together = [edit for _, edit in itertools.takewhile(lambda c, script=script: c[0] is script, waiting)]  # type: ignore[misc]
+        functions = script.compiled_together([edit.changes for edit in together])
+        yield from ((script, edit, made) for edit, made in zip(together, functions, strict=True))
+        waiting = waiting[len(together) :]
 
 
 def _joined(script: Script, chosen: Sequence[Mended]) -> Mended | None:
     """Several edits of the original text as one; None where they overlap."""
-    text = script.joined([(e.nodes, e.replacement) for m in chosen for e in m.edits])
+    text = script.joined([change for m in chosen for e in m.edits for change in e.changes])
     inputs = frozenset[int]().union(*(m.inputs for m in chosen))
     kinds = tuple(name for m in chosen for name in m.kinds)
     return None if text is None else Mended(text, inputs, sum(m.cost for m in chosen), kinds=kinds)
@@ -392,6 +448,8 @@ def repaired(problem: Problem, findings: Sequence[Finding], tries: float = TRIES
     """Return fixes for findings, by their number in the sequence; a change that mends several stands at the first."""
     fixes: dict[int, Fix] = {}
     workshop = Repair(problem, Tries(tries))
+    bugs = [_targets(problem, f) for f in findings if f.kind == "bug"]
+    workshop.right = frozenset(range(len(problem.differentiable))).difference(*bugs)
     for numbers in _together(findings):
         group = [findings[k] for k in numbers]
         wrong = {k: _targets(problem, findings[k]) for k in numbers}

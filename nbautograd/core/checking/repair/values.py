@@ -16,7 +16,7 @@ from torch import Tensor
 from nbautograd.core import user_source
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, recompiled
 from nbautograd.core.checking.diagnosis.shared_variable import assigned, in_place, names_read, names_written
-from nbautograd.core.checking.repair.script import Script, parts, values
+from nbautograd.core.checking.repair.script import Script, places
 from nbautograd.core.checking.repair.verification_points import Stage
 
 INERT = (tuple, list, dict, str, slice, torch.dtype, torch.device, ModuleType, type(None))
@@ -60,6 +60,15 @@ class Values:
             return dict.fromkeys(names)
         return {n: self.on_ctx.get(n, here.get(n)) for n in names if n in here or "." in n}
 
+    def throughout(self, names: Iterable[str]) -> dict[str, Value | None]:
+        """Return all names, each with its value where it is the same one wherever it is known."""
+        seen: dict[str, set[Value | None]] = {}
+        for here in self.names.values():
+            for name, found in here.items():
+                seen.setdefault(name, set()).add(found)
+        once = {name: next(iter(found)) for name, found in seen.items() if len(found) == 1}
+        return {name: self.on_ctx.get(name, once.get(name)) for name in names}
+
 
 def value(item: Any) -> Value | None:
     """Return what is known of an object."""
@@ -83,9 +92,9 @@ def broadcast(one: Value | None, other: Value | None) -> bool:
 
 def noted_values(script: Script, at: Stage) -> Values:
     """Run a backward once and note its values; none where it cannot be compiled so."""
-    found, roots = Values(), list(values(script))
-    nodes = [n for root in roots for n in parts(root) if isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
-    first = {id(root) for root in roots}
+    found, there = Values(), list(places(script))
+    nodes = [n for place in there for n in place.parts if isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
+    first = {id(place.value) for place in there}
 
     def noted(number: int, item: Any) -> Any:
         key, known = id(nodes[number]), value(item)

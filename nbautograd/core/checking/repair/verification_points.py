@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -50,6 +51,8 @@ class Stage:
         tidy: True when grad_outputs and ctx must be left as they were.
         sized: True when only a size differs from the inputs given.
         ranked: True when inputs have a dimension more, or less, than those given.
+        far: True where backward may not have been made for such inputs: sizes of one, values of both signs.
+        symmetric: numbers of the differentiable inputs that forward reads as symmetric matrices.
         usage: what the user's own backward takes here.
         original: the gradients it gives; None where it raises.
         raised: what it raises, as text.
@@ -63,11 +66,14 @@ class Stage:
     tidy: bool = False
     sized: bool = False
     ranked: bool = False
+    far: bool = False
+    symmetric: frozenset[int] = frozenset()
     usage: Usage = field(default_factory=Usage)
     original: Gradients | None = None
     raised: str = ""
     _known: dict[int, list[DirectionalDerivative | None]] = field(default_factory=dict)
     _larger: set[int] = field(default_factory=set)
+    _outside: bool | None = None
     _given: tuple[Any, ...] = ()
     _versions: list[tuple[Tensor, int]] = field(default_factory=list)
 
@@ -75,7 +81,7 @@ class Stage:
         meter, self._given = Meter(), tuple(map(copy, self.outputs.inputs))
         self._versions = self._held()
         try:
-            with backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes()))):
+            with backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes))):
                 self.original = pull(self.problem, self.outputs, self.v)
         except Exception as error:
             self.raised = str(error)
@@ -100,7 +106,7 @@ class Stage:
     def gradients(self, backward: Callable[..., Any]) -> Gradients | str:
         """Return what this backward gives within its bounds; the text of what it raises instead."""
         outputs, node = (self.outputs, self.node) if not self.tidy else self._anew()
-        given = _shaped(backward, {k: shape for k, shape in self._shapes().items() if k not in self._larger})
+        given = _shaped(backward, {k: shape for k, shape in self._shapes.items() if k not in self._larger})
         bounded = Meter(self.usage.allowance()).around(_watched(given) if self.tidy else given)
         try:
             with backward_replaced(node, bounded):
@@ -110,6 +116,7 @@ class Stage:
         finally:
             self._undo()
 
+    @cached_property
     def _shapes(self) -> dict[int, torch.Size]:
         """Return the shapes of the arguments that gradients are for; the engine sums a larger one silently."""
         inputs = self.outputs.inputs
@@ -126,10 +133,24 @@ class Stage:
         """
         known = self._known.setdefault(which, [])
         for k in range(len(known), directions):
-            asked = directional_derivative(self.problem, self.outputs.inputs, which, self.v, self.seed + 1 + k)
-            known.append(asked)
+            given, symmetric = self.outputs.inputs, which in self.symmetric
+            known.append(
+                directional_derivative(self.problem, given, which, self.v, self.seed + 1 + k, symmetric=symmetric)
+            )
         asked_of = [d for d in known[:directions] if d is not None]
         return all(d.agrees(gradient) for d in asked_of) if len(asked_of) == directions else None
+
+    def outside(self, right: Iterable[int]) -> bool:
+        """Return True for a far point at which what is right at the inputs given is wrong: it tells nothing of a fix.
+
+        Args:
+            right: numbers of the inputs whose gradients are right at the inputs given.
+        """
+        if not self.far or self.original is None:
+            return False
+        if self._outside is None:
+            self._outside = any(self.right(k, self.original[k], 1) is False for k in right)
+        return self._outside
 
     def _anew(self) -> tuple[Outputs, Any]:
         """The call made again, since the backward before may have changed what it left."""
@@ -202,6 +223,8 @@ def stage(
     tidy: bool = False,
     sized: bool = False,
     ranked: bool = False,
+    far: bool = False,
+    symmetric: frozenset[int] = frozenset(),
 ) -> Stage | None:
     """Return a stage at these inputs, with cotangents for all outputs or for one; None where the forward fails."""
     try:
@@ -214,7 +237,7 @@ def stage(
         return None
     if any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
         return None
-    return Stage(problem, outputs, node, v, seed, tidy, sized, ranked)
+    return Stage(problem, outputs, node, v, seed, tidy, sized, ranked, far, symmetric)
 
 
 class Stages:
