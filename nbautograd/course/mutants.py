@@ -83,7 +83,7 @@ def mutants(function: Any, points: Iterable[tuple[Any, ...]], count: int = COUNT
     made: list[Mutant] = []
     seen = [right]
     for edit in _in_turn(_edits(script, function), random.Random(seed)):
-        text = script.changed(edit.nodes, edit.replacement)
+        text = script.changed(edit.changes)
         mutated = _subclass(function, script, text)
         if mutated is None or text == script.text:
             continue
@@ -114,7 +114,7 @@ def _edits(script: Script, function: Any) -> list[Edit]:
         grad_output=arguments[1].arg if len(arguments) > 1 else "grad_output",
         constants=tuple(constants(function.forward)), dims=tuple(dims(function.forward)),
     )  # fmt: skip
-    return edits(script, names(script), hints, ())
+    return edits(script, names(script), hints, {})
 
 
 def _in_turn(found: Sequence[Edit], chance: random.Random) -> Iterator[Edit]:
