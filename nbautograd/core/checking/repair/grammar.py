@@ -392,7 +392,7 @@ def _size_of(node: ast.expr) -> tuple[ast.expr, ast.expr | None] | None:
 
 @kind("count of a mask", "part")
 def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """What a size is of, or a mask, summed in the place of the size."""
+    """Sum a mask in the place of a size, or that which has the size."""
     sized = _size_of(node)
     if sized is None:
         return
@@ -809,7 +809,7 @@ def _accumulated(c: Context) -> Iterator[Edit]:
 
 @kind("as forward computes it", "whole")
 def _as_forward(c: Context) -> Iterator[Edit]:
-    """What forward assigns to a variable of the same name, in names of backward."""
+    """Assign what forward assigns to a variable of the same name, in names of backward."""
     for node in ast.walk(c.script.tree):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id in c.hints.forward:

@@ -307,7 +307,7 @@ class Script:
 
     @cached_property
     def _lone(self) -> dict[int, tuple[int, int]]:
-        """Where each simple statement that has its lines to itself begins and ends, by the id of its node."""
+        """Find the simple statements that have their lines to themselves: begin and end, by the id of the node."""
         found = {}
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)):

@@ -319,9 +319,9 @@ class Repair:
         return next((s.node for made in self._stages.values() for s in made), None)
 
     def _near(self, findings: Sequence[Finding]) -> dict[int, float]:
-        """What edits elsewhere cost more, by the lines on which findings place the mistake; less where one is returned.
+        """Find the lines on which findings place the mistake, and what edits elsewhere cost more for each.
 
-        A value that is wrong where it is returned may have been so before.
+        That is less for a line that returns: a value that is wrong there may have been so before.
         """
         assert self.script is not None
         last, near = len(self.script.text.split("\n")), dict[int, float]()
