@@ -222,23 +222,23 @@ def written(problem: Problem, known: Returned, wrong: Array) -> Returned:
         return known
     writes = _Writes(known.name)
     seen = steps(problem, writes.look)
-    if not seen or not writes.parts:
+    if not seen or not writes.changes:
         return known
     statements = [n for n in ast.walk(function) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))]
 
     def at(line: int) -> ast.stmt | None:
         return next((n for n in statements if n.lineno <= line <= (n.end_lineno or n.lineno)), None)
 
-    made = at(writes.made)
+    creation = at(writes.created)
     reached = {
         line: mask
         for line, mask in writes.reached.items()
         if mask.shape == wrong.shape
         and bool((mask & wrong).any())
-        and not (line == writes.made and made is not None and _only_made(made))
+        and not (line == writes.created and creation is not None and _only_creates(creation))
     }
     # the one that wrote what is wrong, as little else as possible; of several the last to run
-    line = min(reversed(reached), key=lambda k: int((reached[k] ^ wrong).sum()), default=writes.parts[-1])
+    line = min(reversed(reached), key=lambda k: int((reached[k] ^ wrong).sum()), default=writes.changes[-1])
     statement = _computed(function, at(line))
     return known if statement is None else Returned(known.name, statement.lineno, ast.unparse(statement))
 
@@ -270,7 +270,7 @@ def _sliced(target: ast.expr) -> bool:
     return all(isinstance(item, (ast.Slice, ast.Constant)) for item in items)
 
 
-def _only_made(statement: ast.stmt) -> bool:
+def _only_creates(statement: ast.stmt) -> bool:
     value = getattr(statement, "value", None)
     values = value.elts if isinstance(value, ast.Tuple) else [value]
     return all(map(is_maker, values))
@@ -290,14 +290,14 @@ class _Writes:
         name: of the variable.
 
     Attributes:
-        made: the line that made the tensor which it is now.
-        parts: the lines that changed it in place since.
+        created: the line that made the tensor which it is now.
+        changes: the lines that changed it in place since.
         reached: for each line the elements that it wrote, in the order in which they ran last.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.made, self.parts = 0, list[int]()
+        self.created, self.changes = 0, list[int]()
         self.reached = dict[int, Array]()
         self._tensor: Tensor | None = None
         self._version, self._values = 0, torch.empty(0)
@@ -309,10 +309,10 @@ class _Writes:
         if not isinstance(tensor, Tensor) or self._copied > TRACED_ELEMENTS:
             return
         if tensor is not self._tensor:
-            self.made, self.parts, self._tensor = line, [], tensor
+            self.created, self.changes, self._tensor = line, [], tensor
             self.reached = {line: np.ones(tuple(tensor.shape), dtype=bool)}
         elif tensor._version != self._version:
-            self.parts.append(line)
+            self.changes.append(line)
             wrote = (tensor.detach() != self._values).cpu().numpy()
             self.reached[line] = wrote | self.reached.pop(line, np.zeros_like(wrote))
         else:

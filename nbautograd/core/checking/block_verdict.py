@@ -56,12 +56,12 @@ class Tolerance:
         """Return the rounding of an entry of backward relative to its row; sums are short where precision is lowest."""
         return (ROW_ROUNDINGS if self.precision < HALF else BITS) * self.precision
 
-    def given(self, analytical: Array, numerical: Array) -> Array | None:
+    def within(self, analytical: Array, numerical: Array) -> Array | None:
         """Mark the entries that meet the caller's tolerance; None when the caller gave none."""
         if self.atol is None and self.rtol is None:
             return None
-        within: Array = agree_within(analytical, numerical, (self.atol or 0.0) + (self.rtol or 0.0) * np.abs(numerical))
-        return within
+        near: Array = agree_within(analytical, numerical, (self.atol or 0.0) + (self.rtol or 0.0) * np.abs(numerical))
+        return near
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +96,9 @@ def agree_by_scale(
     analytical: Array, numerical: Array, scale: Scale, tolerance: Tolerance, relative: float = AGREED
 ) -> Array:
     """Mark the numbers that agree relative to their scale, or within the caller's tolerance."""
-    given = tolerance.given(analytical, numerical)
-    if given is not None:
-        return given
+    tolerated = tolerance.within(analytical, numerical)
+    if tolerated is not None:
+        return tolerated
     agreed: Array = agree_within(
         analytical, numerical, np.maximum(scale.slack(relative, tolerance), SLIGHT * scale.row)
     )
@@ -368,9 +368,9 @@ def classify_entries(
     hidden = smooth & differs & (size > np.abs(value)) & (size <= ERROR_BARS * refined.reach)
     reason, unsure, differs = np.where(hidden, "noise", reason), unsure | hidden, differs & ~hidden
     wrong = ~unknown & np.where(smooth, differs, np.isin(kind, (kinks.KINK, kinks.STAIRCASE)) & outside)
-    given = tolerance.given(analytical, value)
-    if given is not None:
-        wrong, unsure = wrong & ~given, unsure & ~given
+    tolerated = tolerance.within(analytical, value)
+    if tolerated is not None:
+        wrong, unsure = wrong & ~tolerated, unsure & ~tolerated
     return wrong, unsure, reason
 
 

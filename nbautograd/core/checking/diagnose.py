@@ -101,16 +101,16 @@ def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int],
 
 
 class Once:
-    """Items of an iterator, made as they are asked for and kept for those who ask again."""
+    """Items of an iterator, created on demand and stored, to go through them more than once."""
 
-    def __init__(self, made: Iterator[Place]) -> None:
-        self._made, self._known = made, list[Place]()
+    def __init__(self, items: Iterator[Place]) -> None:
+        self._source, self._known = items, list[Place]()
 
     def __call__(self) -> Iterator[Place]:
         """Go through what there is, from the beginning."""
         for k in itertools.count():
             if len(self._known) == k:
-                self._known += itertools.islice(self._made, 1)
+                self._known += itertools.islice(self._source, 1)
             if len(self._known) == k:
                 return
             yield self._known[k]
@@ -154,13 +154,13 @@ def _nth(made: Callable[[int], Iterator[Call]], number: int) -> Call | None:
     return next(itertools.islice(made(1), number, None), None)
 
 
-def _place(role: Place, call: Call | None, again: Callable[[], Call | None]) -> Place | None:
+def _place(role: Place, call: Call | None, other_values: Callable[[], Call | None]) -> Place | None:
     """Check this call; None outside the domain of forward, where nothing is borne out or refuted.
 
     Args:
         role: what is another there.
         call: the problem and the inputs.
-        again: gives the same with other values.
+        other_values: gives the same with other values.
     """
     if call is None:
         return None
@@ -173,8 +173,8 @@ def _place(role: Place, call: Call | None, again: Callable[[], Call | None]) -> 
                 raise KeyboardInterrupt  # half a check bears nothing out
             if run.outputs is not None:
                 terms = evidence.terms(other, run.outputs)
-                second = functools.cache(lambda: _place(role, again(), lambda: None))
-                return dataclasses.replace(role, blocks=run.blocks, terms=terms, again=second)
+                second = functools.cache(lambda: _place(role, other_values(), lambda: None))
+                return dataclasses.replace(role, blocks=run.blocks, terms=terms, other_values=second)
     return None
 
 
@@ -192,15 +192,15 @@ def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
     wider = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(problem.inputs, given, strict=True))
     small = sum(b.entries for b in blocks.values()) <= CONFIRMED
     others = functools.partial(other_points.nearby_inputs, problem, problem.seed + 73)
-    again = lambda: (problem, other_points.in_double(others()))  # noqa: E731
-    return _place(Place({}, Terms()), (problem, given), again) if wider and small else None
+    other_values = lambda: (problem, other_points.in_double(others()))  # noqa: E731
+    return _place(Place({}, Terms()), (problem, given), other_values) if wider and small else None
 
 
 def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Finding:
     """Say of a gradient that is right in double precision that it is wrong for lack of that."""
     if finding.where is None or finding.code == "nonfinite" or "value" not in finding.params:
         return finding
-    if not _matches(double, finding.where) or double is None or not _matches(double.again(), finding.where):
+    if not _matches(double, finding.where) or double is None or not _matches(double.other_values(), finding.where):
         return finding
     other = Problem(problem.fn, other_points.in_double(problem.inputs), problem.seed)
     site = rounded_variable(problem, other, finding.where[1])

@@ -35,13 +35,13 @@ class Casts:
     Attributes:
         in_forward, in_backward: the coarsest dtype that finer numbers were rounded to on their way to an output or to a
             gradient; None where none were.
-        kept: the same of numbers that forward rounded and that reach no output, such as those that are saved in few
+        hidden: the same of numbers that forward rounded and that reach no output, such as those that are saved in few
             bytes.
     """
 
     in_forward: torch.dtype | None = None
     in_backward: torch.dtype | None = None
-    kept: torch.dtype | None = None
+    hidden: torch.dtype | None = None
 
     @property
     def forward(self) -> float:
@@ -206,7 +206,7 @@ class Problem:
             if watch is not None:
                 casts = self.casts
                 casts.in_forward = watch.behind(tensors)
-                casts.kept = watch.dtype if spacing(watch.dtype) > casts.forward else None
+                casts.hidden = watch.dtype if spacing(watch.dtype) > casts.forward else None
                 self._learn(tensors, given if inputs is None else None)
             return Outputs(tensors, given, self.casts)
 
@@ -216,8 +216,8 @@ class Problem:
         with CastWatch() as watch:
             yield
         casts = self.casts
-        kept = casts.kept if watch.read >= spacing(casts.kept) else None
-        casts.in_backward = max(casts.in_backward, watch.dtype, kept, key=spacing)
+        hidden = casts.hidden if watch.read >= spacing(casts.hidden) else None
+        casts.in_backward = max(casts.in_backward, watch.dtype, hidden, key=spacing)
 
     def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""

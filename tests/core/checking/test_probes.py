@@ -9,7 +9,7 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import backward_call, directional, other_points
-from nbautograd.core.checking.diagnosis.evidence import kept_indices
+from nbautograd.core.checking.diagnosis.evidence import spread_indices
 from nbautograd.core.checking.problem import Problem
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -122,10 +122,10 @@ def test_sizes_that_belong_together_move_together() -> None:
 
 
 def test_thinning_keeps_named_indices_and_few_others() -> None:
-    chosen = kept_indices(1000, 10, [537])
+    chosen = spread_indices(1000, 10, [537])
     assert 537 in chosen
     assert len(chosen) <= 11
-    assert kept_indices(5, 10) == [0, 1, 2, 3, 4]
+    assert spread_indices(5, 10) == [0, 1, 2, 3, 4]
 
 
 class KillHead(Function):

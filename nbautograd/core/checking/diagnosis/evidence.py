@@ -107,7 +107,7 @@ def off_diagonal(X: Array, e: Evidence) -> int:
     return int(hot.sum())
 
 
-def kept_indices(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
+def spread_indices(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
     """Choose the indices of a dimension that stay: at most ``most``, spread evenly, and the named ones."""
     if size <= most:
         return list(range(size))
@@ -131,7 +131,8 @@ def indices(block: Block) -> dict[int, list[int]]:
     while _entries(shape, most) > EVIDENCE and most > 2:
         most = max(2, most * 3 // 4)
     return {
-        size: kept_indices(size, most, [p for p, s in zip(places, shape, strict=False) if s == size]) for size in shape
+        size: spread_indices(size, most, [p for p, s in zip(places, shape, strict=False) if s == size])
+        for size in shape
     }
 
 

@@ -46,14 +46,14 @@ def missing_factor(e: Evidence) -> Cause | None:
             c = _proportional(ratio, spread, alive, e)
             if c is not None:
                 received = values.shape[0] > 1 and not e.elementwise
-                return _said("missing_factor_received" if received else "missing_factor", c, label, e)
+                return _factor_cause("missing_factor_received" if received else "missing_factor", c, label, e)
             c = _proportional(1 / ratio, spread, alive, e)
             if c is not None:
-                return _said("extra_factor", c, label, e)
+                return _factor_cause("extra_factor", c, label, e)
     return None
 
 
-def _said(message: str, c: float, label: str, e: Evidence) -> Cause:
+def _factor_cause(message: str, c: float, label: str, e: Evidence) -> Cause:
     if round_number(c, e):
         return Cause("missing_factor", message, {"factor": _times(c, label), "about": label})
     # the constant may well depend on the values: nothing is claimed of it

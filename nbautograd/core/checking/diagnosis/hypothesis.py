@@ -36,14 +36,14 @@ class Fresh:
         resized: True when a size that others equal here differs from them there.
         argument: True when an argument that is no tensor is another there.
         spread: True when the values lie on both sides of the constants in the code.
-        again: gives the same at other values in these sizes; None where nothing is wrong there.
+        other_values: gives the same at other values in these sizes; None where nothing is wrong there.
     """
 
     evidence: Evidence
     resized: bool = False
     argument: bool = False
     spread: bool = False
-    again: Callable[[], Fresh | None] = lambda: None
+    other_values: Callable[[], Fresh | None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
             continue  # with another bound or shift there may be too few entries to tell where
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
-            second = place.again() if twice else None
+            second = place.other_values() if twice else None
             if second is not None and hypothesis.same(found, hypothesis.predicate(second.evidence)):
                 asked += 1
                 continue

@@ -230,7 +230,7 @@ class _Bench:
         earlier: WrongVariable | None = None
         for number, value, kind in first.values:
             site = self.sites[number]
-            if site.made:
+            if site.allocated:
                 continue  # what only allocates is never wrong by itself
             pool = first.pool(kind, value) if isinstance(value, Tensor) else []
             same = [key for key, tensor in pool if tensor.shape == value.shape and _equal(value, tensor, first.rel)]
@@ -246,11 +246,11 @@ class _Bench:
                 agrees = agrees and self._agrees(places, number, same)
                 right |= {site.name} if agrees else set()
             if found is not None and number >= own:
-                parts = any(s.name == site.name and not s.assigned for s in self.sites)
+                piecewise = any(s.name == site.name and not s.assigned for s in self.sites)
                 found = (
-                    replace(found, parts=parts)
+                    replace(found, piecewise=piecewise)
                     if site.from_ctx
-                    else self._traced(places, replace(found, parts=parts), right)
+                    else self._traced(places, replace(found, piecewise=piecewise), right)
                 )
             called_so = found is not None and found.expression == _without_prefix(site.name)
             if found is not None and (not same or site.from_ctx or not site.assigned or called_so):
@@ -426,10 +426,10 @@ class _Place:
         if len(outputs) == 1:
             slopes = pulled(outputs, list(asked.values()), [torch.ones_like(outputs[0])])
             self.candidates |= {("derivative", k): d for k, d in zip(asked, slopes, strict=True) if d is not None}
-        self.given = self.run(None)
+        self.gradients = self.run(None)
         slope = directional_derivative(problem, self.outputs.inputs, bench.which, self.v, problem.seed + 96)
         trusted = slope is not None and slope.agrees(self.right[bench.which])
-        self.wrong = trusted and not self._right(self.given, bench.which)
+        self.wrong = trusted and not self._right(self.gradients, bench.which)
 
     def run(self, replaced: tuple[int, Any] | None, v: Sequence[Tensor | None] | None = None) -> Sequence[Any]:
         """Return the gradients that backward gives with one variable replaced."""
@@ -512,8 +512,8 @@ class _Place:
             return (1, 1) if mends else None
         if value.numel() > SOLVED:
             return None
-        wrong = [k for k in range(len(self.given)) if not self._right(self.given, k)]
-        base = self._flat(self.given, wrong)
+        wrong = [k for k in range(len(self.gradients)) if not self._right(self.gradients, k)]
+        base = self._flat(self.gradients, wrong)
         rest = (self._flat(self.right, wrong) - base)[:, None]
         columns = []
         for k in range(value.numel()):
@@ -542,8 +542,8 @@ class _Place:
         value = self.held(number)
         if value is None:
             return None
-        wrong = [k for k in range(len(self.given)) if not self._right(self.given, k)]
-        base, size = self._flat(self.given, wrong), float(value.abs().max()) or 1.0
+        wrong = [k for k in range(len(self.gradients)) if not self._right(self.gradients, k)]
+        base, size = self._flat(self.gradients, wrong), float(value.abs().max()) or 1.0
         columns = []
         try:
             for k in range(value.numel()):
@@ -601,7 +601,7 @@ class _Place:
             return False
         which = self.bench.which
         return self._right(got, which) and all(
-            self._right(got, k) or agree_relative(got[k], self.given[k], self.rel)
+            self._right(got, k) or agree_relative(got[k], self.gradients[k], self.rel)
             for k in range(len(got))
             if k != which
         )

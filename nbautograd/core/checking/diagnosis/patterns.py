@@ -76,7 +76,7 @@ class Measure:
     take: Callable[[Any], float] = lambda item: math.nan
     sized: bool = False
 
-    def made(self, form: str, function: Callable[[float], float]) -> Measure:
+    def derived(self, form: str, function: Callable[[float], float]) -> Measure:
         """A function of this number, written around its label."""
         take = self.take
         return Measure(
@@ -92,25 +92,25 @@ def constant_names(c: float, e: Evidence) -> Iterator[Measure]:
     yield from (m for m in _forms(known, own) if m.value not in (0.0, 1.0) and _near(c, m.value))
     yield from (Measure(label, value) for label, value in fixed if abs(c - value) <= SIGNIFICANT * abs(c))
     for size in (s for s in known if s.value > 2):
-        less = size.made(f"({{}} - 1)/{size.label}", lambda n: (n - 1) / n)
-        one_less = size.made("({} - 1)", lambda n: n - 1)
+        less = size.derived(f"({{}} - 1)/{size.label}", lambda n: (n - 1) / n)
+        one_less = size.derived("({} - 1)", lambda n: n - 1)
         forms = (
             less,
-            less.made(f"{size.label}/({size.label} - 1)", _inverse),
+            less.derived(f"{size.label}/({size.label} - 1)", _inverse),
             one_less,
-            one_less.made("1/{}", _inverse),
+            one_less.derived("1/{}", _inverse),
         )
         yield from (m for m in forms if _near(c, m.value))
 
 
 def _forms(known: Sequence[Measure], own: Sequence[Measure]) -> Iterator[Measure]:
-    for size in (*known, *(s.made("sqrt({})", math.sqrt) for s in known)):
+    for size in (*known, *(s.derived("sqrt({})", math.sqrt) for s in known)):
         yield size
-        yield size.made("1/{}", _inverse)
+        yield size.derived("1/{}", _inverse)
     for number_given in own:
         yield number_given
-        yield number_given.made("1/{}", _inverse)
-        yield number_given.made("1 - {}", lambda value: 1 - value)
+        yield number_given.derived("1/{}", _inverse)
+        yield number_given.derived("1 - {}", lambda value: 1 - value)
 
 
 def _on_ctx_first(item: tuple[str, float]) -> bool:
@@ -139,8 +139,8 @@ def sizes(e: Evidence) -> Iterator[Measure]:
             count, size = float(tensor.values.sum()), tensor.values.size
             yield Measure(f"{tensor.name}.sum()", count, tensor.name, lambda t: float(t.sum()), True)
             share = Measure("", count / size, tensor.name, lambda t: float(t.sum()) / t.numel(), True)
-            yield share.made(f"{tensor.name}.sum() / {tensor.name}.numel()", float)
-            yield share.made(f"{tensor.name}.numel() / {tensor.name}.sum()", _inverse)
+            yield share.derived(f"{tensor.name}.sum() / {tensor.name}.numel()", float)
+            yield share.derived(f"{tensor.name}.numel() / {tensor.name}.sum()", _inverse)
 
 
 def _is_mask(values: Array) -> bool:

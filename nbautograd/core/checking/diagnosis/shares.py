@@ -154,14 +154,14 @@ class _Place:
             self.outputs = outputs
             self.shapes = [x.shape for x in outputs.inputs if isinstance(x, Tensor)]
             self.v = cotangents(problem, outputs, seed, self.output)
-            self.given = pull(problem, outputs, self.v)[self.which]
+            self.returned = pull(problem, outputs, self.v)[self.which]
             self.right = self._by_autograd(None)
             asked = directional_derivative(problem, outputs.inputs, self.which, self.v, seed + 20)
         except Exception:
             return
         self.rel = max(SIGNIFICANT, gradient_tolerance(outputs, problem.inputs))
         trusted = asked is not None and self.right is not None and asked.agrees(self.right)
-        self.wrong = trusted and not agree_relative(self.given, self.right, self.rel)
+        self.wrong = trusted and not agree_relative(self.returned, self.right, self.rel)
 
     def excess(self, forward: FunctionType | None) -> float | None:
         """Return the k of the formula above for a forward with an expression detached; None where there is none."""
@@ -169,13 +169,13 @@ class _Place:
             without = self._by_autograd(forward)
         except Exception:
             return None
-        if without is None or self.given is None or self.right is None:
+        if without is None or self.returned is None or self.right is None:
             return None
-        part, rest = (_real(self.right - without), _real(self.given - self.right))
+        part, rest = (_real(self.right - without), _real(self.returned - self.right))
         power = float((part * part).sum())
         k = float((rest * part).sum()) / power if power else 0.0
         built = self.right + k * (self.right - without)
-        return k if k and agree_relative(self.given, built, self.rel) else None
+        return k if k and agree_relative(self.returned, built, self.rel) else None
 
     def _by_autograd(self, forward: FunctionType | None) -> Tensor | None:
         found = by_autograd(self.problem, self.outputs, forward)

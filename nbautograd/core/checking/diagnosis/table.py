@@ -57,7 +57,7 @@ class Place:
         resized: True when single sizes are others there.
         argument: True when an argument that is no tensor is another there.
         spread: True when the values lie on both sides of the constants in the code.
-        again: makes the check at other values in the same sizes; None where forward takes none.
+        other_values: makes the check at other values in the same sizes; None where forward takes none.
     """
 
     blocks: Blocks
@@ -65,7 +65,7 @@ class Place:
     resized: bool = False
     argument: bool = False
     spread: bool = False
-    again: Callable[[], Place | None] = lambda: None
+    other_values: Callable[[], Place | None] = lambda: None
 
 
 Elsewhere = Callable[[], Iterable[Place]]
@@ -219,7 +219,9 @@ def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> 
     if not clear:
         return None
     e = dataclasses.replace(e, fewest=1) if place.spread else e
-    return Fresh(e, place.resized, place.argument, place.spread, lambda: _fresh_at(problem, place.again(), where))
+    return Fresh(
+        e, place.resized, place.argument, place.spread, lambda: _fresh_at(problem, place.other_values(), where)
+    )
 
 
 def _of(shared: SharedVariable | None, e: Evidence, cause: Cause) -> SharedVariable | None:
@@ -240,7 +242,7 @@ def _finding(
     if isinstance(via, WrongVariable) and via.scaled and not plain:
         via = None  # the constant may be what is wrong
     if isinstance(via, WrongVariable):
-        if not (via.whole and via.parts):  # which line wrote the wrong elements is known
+        if not (via.whole and via.piecewise):  # which line wrote the wrong elements is known
             line = via.line(problem)
             if via.whole and via.site.text:
                 value = phrases.value(problem, position, Returned(via.site.name, line, via.site.text))
@@ -251,7 +253,10 @@ def _finding(
         if vague and not via.whole:
             message, said = via.message, via.params(via.line(problem))
         elif (
-            message in ("wrong_derivative", "wrong_unclassified") and via.alone and not via.parts and not via.site.loop
+            message in ("wrong_derivative", "wrong_unclassified")
+            and via.alone
+            and not via.piecewise
+            and not via.site.loop
         ):
             message, said = via.message, via.params(via.site.line)
     elif via is not None:
@@ -307,12 +312,12 @@ def _example(block: Block) -> Phrase | str:
         "causes.example",
         output=block.output_name + place_out,
         input=block.input_name + place_in,
-        analytical=_said(worst.analytical),
-        numerical=_said(worst.numerical),
+        analytical=_written_entry(worst.analytical),
+        numerical=_written_entry(worst.numerical),
         wrong=block.wrong,
         entries=block.entries,
     )
 
 
-def _said(value: complex) -> str:
+def _written_entry(value: complex) -> str:
     return number(value.real) if not isinstance(value, complex) or value.imag == 0 else f"{value:.6g}"

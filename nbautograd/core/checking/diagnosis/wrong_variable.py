@@ -21,7 +21,7 @@ class Site:
         text: of the value that is assigned to the variable, else of the statement; of a loop its head.
         from_ctx: the attribute of ctx where it is only taken from there, else empty.
         reads: the names that the statement computes it from.
-        made: True where it is only allocated, to be filled.
+        allocated: True where it is only allocated, to be filled.
         assigned: True where the statement is an assignment to this variable alone.
         condition: True for a comparison, or what an ``if`` tests, in place of a variable.
         loop: True where a loop wrote it, whose head is the line.
@@ -32,7 +32,7 @@ class Site:
     text: str
     from_ctx: str
     reads: frozenset[str]
-    made: bool
+    allocated: bool
     assigned: bool
     condition: bool = False
     loop: bool = False
@@ -53,25 +53,25 @@ class WrongVariable:
             is saved, while another is taken from ctx; ``"condition"`` for one that is turned over,
             ``"solved"`` where other values mend the gradient.
         expression: of forward, whose gradient or value that is.
-        made_in: the expression's line; None for an argument.
+        expression_line: the expression's line; None for an argument.
         whole: True when it is the gradient of the input itself.
         unknown: names among those that the statement computes it from of which it is not known whether they are right;
             None where nothing is known of any.
         right: those that are as forward has them.
         flipped: where a condition is to be turned over, or another value is needed.
-        parts: True when the variable is written in parts.
+        piecewise: True when the variable is written piece by piece.
         scaled: True where it is a derivative times a constant that belongs in its place.
     """
 
     site: Site
     kind: str
     expression: str
-    made_in: int | None
+    expression_line: int | None
     whole: bool
     unknown: tuple[str, ...] | None = None
     right: tuple[str, ...] = ()
     flipped: Phrase | str = ""
-    parts: bool = False
+    piecewise: bool = False
     scaled: bool = False
 
     def line(self, problem: Problem) -> int:
@@ -109,8 +109,10 @@ class WrongVariable:
         begins = Phrase(
             "causes.begins_in" if self.alone else "causes.begins_by", name=rules.short(self.site.name), at=line
         )
-        made_in: Phrase | str = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
-        said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in, "begins": begins}
+        of_line: Phrase | str = (
+            "" if self.expression_line is None else Phrase("causes.of_forward", line=self.expression_line)
+        )
+        said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": of_line, "begins": begins}
         if self.kind == "derivative":
             said["times"] = Phrase("causes.times_a_constant") if self.scaled else ""
         back = "" if self.alone else Phrase("causes.and_before")

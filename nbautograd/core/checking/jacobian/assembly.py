@@ -96,7 +96,7 @@ class Assembly:
         self.rows = [Rows(outputs[i], leaves, problem.seed, self.progress, problem.meter) for i in self.wanted]
         self._epsilon = max(map(epsilon, (*leaves, *(outputs[i] for i in self.wanted))), default=0.0)
         self.forward = Forward(problem, outputs, self.wanted, self.progress)
-        self.given_step = eps is not None
+        self.fixed_step = eps is not None
         self.joint = JointPerturbations(self.forward, self.random, eps)
         self.steps = self.joint.steps
         self.combos: dict[Key, set[structure.Pair]] = {}
@@ -274,7 +274,7 @@ class Assembly:
         agreed = structure.agree(analytical, numerical)
         # by as many digits as _structure_verified asks for
         verified = (agreed or structure.agree(analytical, numerical, SIGNIFICANT, SLIGHT)) and not (
-            self.given_step or grouped
+            self.fixed_step or grouped
         )
         verified = verified or self._structure_verified(i, j, layout, numerical)
         if not verified and grouped:

@@ -62,7 +62,7 @@ def _changes(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> 
         yield dataclasses.replace(found, line=line or found.line)
     written = [(name, t) for name, t, was, version in before if _written(after.get(name, t), t, was, version)]
     changed = [name for name, t in written if _is_users(t, outputs)]
-    if not changed and not _gives_again(problem, outputs, v, watched.gradients):
+    if not changed and not _repeats(problem, outputs, v, watched.gradients):
         changed = [name for name, _ in written]
         changed += [f"ctx.{name}" for name, value, items in containers if _items(value) != items]
     for name in changed[:1]:
@@ -79,7 +79,7 @@ def _is_users(tensor: Tensor, outputs: Outputs) -> bool:
     return storage_address(tensor) in theirs
 
 
-def _gives_again(
+def _repeats(
     problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
 ) -> bool:
     """Run backward once more and tell if it gives the same: then what it writes on ctx is scratch space or a cache."""

@@ -148,10 +148,10 @@ def _answers(problem: Problem, outputs: Outputs, k: int) -> bool:
         return False
     original = user_backward(type(node)._forward_cls)
 
-    def given(ctx: Any, *grads: Any) -> Any:
+    def with_gradient(ctx: Any, *grads: Any) -> Any:
         return original(ctx, *grads[:k], torch.ones_like(outputs[k]), *grads[k + 1 :])
 
     before = pull(problem, outputs, v)
-    with backward_replaced(node, given):
+    with backward_replaced(node, with_gradient):
         after = pull(problem, outputs, v)
     return not all(agree_bitwise(a, b) for a, b in zip(before, after, strict=True))
