@@ -141,7 +141,7 @@ def _copy(c: Tensor) -> Tensor:
 
 
 def cotangents(problem: Problem, outputs: Sequence[Tensor], seed: int, only: int | None = None) -> list[Tensor | None]:
-    """Random cotangents of both signs, one per output that can take one (or for one output only)."""
+    """Draw random cotangents of both signs, one per output that can take one (or for one output only)."""
     generator = torch.Generator().manual_seed(seed + 7919)
     takes = problem.differentiable_outputs(outputs)
     return [

@@ -115,7 +115,10 @@ def _thinned(item: Any) -> Any:
 
 
 def fresh(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield inputs that no edit has met: small, usual and large values of both signs, zeros, these and larger sizes."""
+    """Yield the fresh points at which a fix is verified: inputs of these and larger sizes that no edit was tried at.
+
+    Their values are small, usual and large, of both signs, and zero.
+    """
     grown = [g for g in (resized(problem, group, 4, seed) for group in alike(problem)) if works(problem, g)]
     places = [problem.inputs, *(nearby_inputs(problem, seed + k) for k in (5, 6)), *grown]
     yield from places[1:]

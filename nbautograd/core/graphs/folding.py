@@ -313,7 +313,7 @@ def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:
 
 
 def open_boxes(graph: AutogradGraph, opened: Collection[str], most: int) -> AutogradGraph:
-    """A graph folded as it is drawn to begin with, with some of its boxes opened.
+    """Fold a graph as it is drawn to begin with, and open some of its boxes.
 
     Args:
         graph: the whole graph.

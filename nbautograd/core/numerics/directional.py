@@ -7,10 +7,14 @@ differential equations. Philosophical Transactions of the Royal Society A 210, 3
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
+
+from nbautograd.core.numerics.arrays import Array
+
+Number = TypeVar("Number", float, Array)
 
 # Steps, relative to the direction: five times finer each, from where truncation rules to where round-off does.
 STEPS = (3e-2, 6e-3, 1.2e-3, 2.4e-4, 5e-5)
@@ -57,7 +61,8 @@ def slope_at_zero(value: Callable[[float], float], size: float, dtype: torch.dty
     answers: list[float] = []
     estimates: list[tuple[float, float]] = []
     for h in steps:
-        answers.append(_richardson(value, h))
+        wide, narrow = ((value(k) - value(-k)) / (2 * k) for k in (h, h / 2))
+        answers.append(richardson(wide, narrow, 2.0**2))
         if len(answers) > 1:
             coarse, fine = answers[-2:]
             # two answers that agree by chance are no surer than the last digits of the values that they are made of
@@ -95,13 +100,14 @@ def inner_product(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]
     return total
 
 
-def _richardson(value: Callable[[float], float], h: float) -> float:
-    wide, narrow = (_central_difference(value, k) for k in (h, h / 2))
-    return (4 * narrow - wide) / 3
+def richardson(coarse: Number, fine: Number, order: float) -> Number:
+    """Return Richardson's extrapolation of two differences, of which the fine one errs less by the factor ``order``.
 
-
-def _central_difference(value: Callable[[float], float], h: float) -> float:
-    return (value(h) - value(-h)) / (2 * h)
+    With steps h and h / r they are c = d + a h**p + ... and f = d + a (h / r)**p + ..., so that
+    f + (f - c) / (r**p - 1) is free of the leading error; ``order`` is r**p (Richardson 1911).
+    """
+    result: Number = fine + (fine - coarse) / (order - 1)
+    return result
 
 
 def _is_kink(value: Callable[[float], float], h: float) -> bool:

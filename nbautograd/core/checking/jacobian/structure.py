@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 
 def probe(shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """A random cotangent of powers of two from 1/8 to 4, of both signs: to multiply and divide by them is exact."""
+    """Draw a cotangent of powers of two from 1/8 to 4, of both signs: to multiply and divide by them is exact."""
     lots = random.integers(0, 12, shape, dtype=np.int8)
     chosen: Array = POWERS[lots]
     return chosen

@@ -1,4 +1,4 @@
-"""Does backward leave things as they were, and give the same answer whatever else was called before or between?"""
+"""Probes of determinism and state: backward twice, with other numbers, with other calls before it and between."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def state(problem: Problem) -> Iterator[Finding]:
     v = cotangents(problem, outputs, problem.seed + 11)
     told = list(_changes(problem, outputs, v))
     yield from told
-    found = list(_repeated(problem, v))
+    found = list(_nondeterministic(problem, v))
     yield from found if not told else ()
     if not found:
         yield from _between(problem, v)
@@ -102,8 +102,8 @@ def _items(value: Any) -> list[int]:
     return [id(item) for item in (*value, *(value.values() if isinstance(value, dict) else ()))]
 
 
-def _repeated(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
-    """The same backward again: with the same random numbers, then with others."""
+def _nondeterministic(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+    """Run backward again with the same random numbers, then with others: a deterministic one gives the same."""
     outputs = problem.call()
     numbers = _numbers(own_node(problem, outputs))
     first = pull(problem, outputs, v)

@@ -13,6 +13,7 @@ import numpy as np
 
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import ERROR_BARS
+from nbautograd.core.numerics.directional import richardson
 
 RUNGS, RATIO = 11, 4.0
 LONG = 19  # rungs where eleven are too wide still: down to 8e-13, some 4,000 spacings of the numbers at 1
@@ -97,34 +98,24 @@ def curve(series: Series, value: Array) -> tuple[Array, Array]:
 def two_sided(series: Series) -> Estimate:
     """Return the derivative from both sides."""
     step = (series.above + series.below) / 2
-    return _best(central_differences(series), series.noise / step, RATIO**2)
+    return _with_error_bar(central_differences(series), series.noise / step, RATIO**2)
 
 
 def one_sided(series: Series, right: bool) -> Estimate:
     """Return the derivative from the right or from the left."""
     slopes = one_sided_differences(series)[0 if right else 1]
-    return _best(slopes, 2 * series.noise / (series.above if right else series.below), RATIO)
+    return _with_error_bar(slopes, 2 * series.noise / (series.above if right else series.below), RATIO)
 
 
 def beyond(series: Series, right: bool) -> Estimate:
     """Return the derivative on one side of a jump, without the value at x itself."""
     values, steps = (series.up, series.above) if right else (series.down, -series.below)
     slopes = np.diff(values, axis=0) / np.diff(steps, axis=0)
-    return _best(slopes, 2 * series.noise / np.abs(np.diff(steps, axis=0)), RATIO)
+    return _with_error_bar(slopes, 2 * series.noise / np.abs(np.diff(steps, axis=0)), RATIO)
 
 
-def richardson(coarse: Array, fine: Array, order: float) -> Array:
-    """Return Richardson's extrapolation of two differences, of which the fine one errs less by the factor ``order``.
-
-    With steps h and h / r they are c = d + a h**p + ... and f = d + a (h / r)**p + ..., so that
-    f + (f - c) / (r**p - 1) is free of the leading error; ``order`` is r**p (Richardson 1911).
-    """
-    result: Array = fine + (fine - coarse) / (order - 1)
-    return result
-
-
-def _best(slopes: Array, round_off: Array, order: float) -> Estimate:
-    """Return the slope or extrapolation with the smallest error bar, by entry.
+def _with_error_bar(slopes: Array, round_off: Array, order: float) -> Estimate:
+    """Return the slope or extrapolation with the smallest error bar, by entry, and that bar.
 
     The change |d1 - d0| from one rung to the next bounds what truncation leaves in d1. Round-off, noise / h, grows as
     truncation shrinks: their sum, the error bar, has its minimum somewhere on the ladder.

@@ -20,6 +20,7 @@ from nbautograd.core.checking.jacobian.layout import Layout
 from nbautograd.core.checking.steps import kinks, ladder
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import ERROR_BARS
+from nbautograd.core.numerics.directional import richardson
 
 POINTS = 2 * ladder.RUNGS + len(ladder.TABLE)  # of one evaluation: two per rung, and the table for the noise
 LOST = 64  # last bits
@@ -323,7 +324,7 @@ def _fourth_order(raw: FirstPass, columns: Columns, size: float) -> Array:
     values, steps = raw.directions.evaluate(forward, columns, step * FOUR_POINTS, scale)
     with np.errstate(all="ignore"):
         near, far = (values[0] - values[1]) / (steps[0] - steps[1]), (values[2] - values[3]) / (steps[2] - steps[3])
-        return ladder.richardson(far, near, 2.0**2)
+        return richardson(far, near, 2.0**2)
 
 
 # which entries get which
