@@ -38,7 +38,8 @@ class Operation:
     """One operation of torch that computed something; views are left out.
 
     Attributes:
-        name: torch's own, without overload and underscores: ``"softmax"``, whatever the answer called to get it.
+        name: torch's own, without overload and underscores: ``"softmax"``, whatever the answer called to get it;
+            ``"numpy"`` where numbers leave torch for NumPy.
         written: what the answer called: ``"softmin"``.
         method: of the Function that ran it: one of ``METHODS``.
         line: of the answer's cell.
@@ -171,6 +172,8 @@ class Observer:
             self._asked(WRITTEN.get(name, name))
         if name in HOOKS and self._method == "" and (line := self._line()):
             self.outside.append((name, line))
+        if name in ("numpy", "__array__") and self._method:
+            self.operations.append(Operation("numpy", name, self._method, self._line(), frozenset()))
         self._calling, self._written = True, name
         try:
             result = func(*args, **kwargs)

@@ -302,6 +302,73 @@ class Mean(Function):
     def backward(ctx, g):
         return ask(lambda x: x.mean(ctx.dim, keepdim=ctx.keepdim), g.new_zeros(ctx.shape), g), None, None
 
+# %% tags=["right"] exercise="mean_over"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim = dim, keepdim
+        ctx.save_for_backward(torch.ones_like(x) / x.size(dim))
+        return torch.mean(x, dim, keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (share,) = ctx.saved_tensors
+        if not ctx.keepdim:
+            grad_output = torch.unsqueeze(grad_output, ctx.dim)
+        return share * grad_output, None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="constant_factor"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, g):
+        if not ctx.keepdim:
+            g = g.unsqueeze(ctx.dim)
+        return g.expand(ctx.shape) / 3, None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="edge_gradient"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.shape = x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, g):
+        n = torch.Size(ctx.shape).numel() // g.numel()
+        return g.reshape(*g.shape, *[1] * (len(ctx.shape) - g.dim())).expand(ctx.shape) / n, None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="native_node"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+    @classmethod
+    def apply(cls, x, dim, keepdim):
+        return super().apply(x.mean(dim, keepdim=keepdim))
+
+# %% tags=["wrong"] exercise="mean_over" expects="edge_raised"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, g):
+        if g.dim() == 1 and len(ctx.shape) == 2:
+            g = g[:, None] if ctx.dim in (1, -1) else g[None]
+        return g.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
+
 # %% [markdown] lang="en" pair="max-task"
 # For a square input they fit: the gradient is spread along the wrong dimension, with the right shape, the right size and no error. That is why the first check takes a square one.
 #
@@ -540,6 +607,80 @@ class Max(Function):
         hot = torch.nn.functional.one_hot(indices, ctx.shape[ctx.dim])
         return grad_values.unsqueeze(ctx.dim) * hot, None
 
+# %% tags=["right"] exercise="max_over"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, where = torch.max(x, dim, keepdim=True)
+        ctx.save_for_backward(where)
+        ctx.dim, ctx.count = dim, x.shape[dim]
+        return values.squeeze(dim), where.squeeze(dim)
+
+    @staticmethod
+    def backward(ctx, grad_values, _):
+        (where,) = ctx.saved_tensors
+        shape = [1] * where.dim()
+        if shape:
+            shape[ctx.dim] = -1
+        numbers = torch.arange(ctx.count).reshape(shape)
+        return torch.where(numbers == where, grad_values.unsqueeze(ctx.dim), 0.0), None
+
+# %% tags=["wrong"] exercise="max_over" expects="shared_state"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        v, i = x.max(dim)
+        Max.i = i
+        ctx.dim = dim
+        ctx.shape = x.shape
+        return v, i
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return g.new_zeros(ctx.shape).scatter(ctx.dim, Max.i.unsqueeze(ctx.dim), g.unsqueeze(ctx.dim)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="edge_raised"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        v, i = x.max(dim)
+        ctx.dim, ctx.numbers = dim, x.tolist()
+        return v, i
+
+    @staticmethod
+    def backward(ctx, g, _):
+        x = torch.tensor(ctx.numbers, dtype=g.dtype)
+        return (x == x.amax(ctx.dim, keepdim=True)) * g.unsqueeze(ctx.dim), None
+
+# %% tags=["wrong"] exercise="max_over" expects="native_autograd"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        v, i = x.max(dim)
+        ctx.save_for_backward(i)
+        ctx.dim, ctx.shape = dim, x.shape
+        return v, i
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return torch.ops.aten.value_selecting_reduction_backward(
+            g, ctx.dim, ctx.saved_tensors[0], ctx.shape, False
+        ), None
+
+# %% tags=["wrong"] exercise="max_over" expects="native_autograd"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        v, i = x.max(dim)
+        ctx.save_for_backward(i)
+        ctx.dim, ctx.shape = dim, x.shape
+        return v, i
+
+    @staticmethod
+    def backward(ctx, g, _):
+        i = ctx.saved_tensors[0].unsqueeze(ctx.dim)
+        return torch.func.vjp(lambda z: z.gather(ctx.dim, i).squeeze(ctx.dim), g.new_zeros(ctx.shape))[1](g)[0], None
+
 # %% [markdown] lang="en" pair="lse-task"
 # If two entries are equally large, `torch.max` names one index and gives that one everything; `torch.amax`, which has no indices, shares equally among them. Both are allowed: at a tie the maximum has a kink, and notebook 06 is about those.
 #
@@ -557,9 +698,9 @@ class Max(Function):
 #
 # ### Exercise `logsumexp`
 #
-# Write `LogSumExp.apply(x)` over the last dimension, without `torch.logsumexp` or `softmax`. It must take rows with entries near 1000, near -1000, and with $-\infty$.
+# Write `LogSumExp.apply(x)` over the last dimension, from torch's `exp`, `log`, sums and maximum, without `torch.logsumexp` or `softmax`. It must take rows with entries near 1000, near -1000, and with $-\infty$.
 
-# %% [markdown] lang="zh" pair="lse-task" of="1d331725"
+# %% [markdown] lang="zh" pair="lse-task" of="c5dec2d5"
 # 如果有两项并列最大，`torch.max` 只报一个下标，把梯度全给它；`torch.amax` 没有下标，就在它们之间平分。两种都说得通：并列之处是最大值的折点，第 06 课专讲这个。
 #
 # ## 4. logsumexp：没有棱角的最大值
@@ -576,7 +717,7 @@ class Max(Function):
 #
 # ### 练习 `logsumexp`
 #
-# 沿最后一个维度写出 `LogSumExp.apply(x)`，不用 `torch.logsumexp`，也不用 `softmax`。某些行里会有接近 1000、接近 -1000 以及等于 $-\infty$ 的数，都要能算。
+# 沿最后一个维度写出 `LogSumExp.apply(x)`，只用 torch 的 `exp`、`log`、求和与取最大，不用 `torch.logsumexp`，也不用 `softmax`。某些行里会有接近 1000、接近 -1000 以及等于 $-\infty$ 的数，都要能算。
 
 # %% exercise="logsumexp"
 # %%exercise logsumexp
@@ -804,6 +945,132 @@ class LogSumExp(Function):
         shares = (x - y.unsqueeze(-1)).exp()
         return (x == x.amax(-1, keepdim=True)) * grad_output.unsqueeze(-1)
 
+# %% tags=["right"] exercise="logsumexp"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(x):
+        largest, _ = torch.max(x, -1, keepdim=True)
+        shifted = torch.sub(x, largest)
+        return (torch.log(torch.sum(torch.exp(shifted), -1, keepdim=True)) + largest)[..., 0]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        e = (x - x.amax(-1, keepdim=True)).exp()
+        return torch.einsum("...,...i->...i", g / e.sum(-1), e)
+
+# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        m = x.amax(-1, keepdim=True)
+        ctx.save_for_backward(torch.nn.functional.softmin(-x, -1))
+        return (m + (x - m).exp().sum(-1, keepdim=True).log()).squeeze(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.saved_tensors[0] * g[..., None]
+
+# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.ops.aten.logsumexp(x, [-1])
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return (x - y[..., None]).exp() * g[..., None]
+
+# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
+import functools
+
+
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = functools.reduce(torch.logaddexp, x.unbind(-1))
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return (x - y[..., None]).exp() * g[..., None]
+
+# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        lp = torch.nn.LogSoftmax(-1)(x)
+        ctx.save_for_backward(lp)
+        return (x - lp).nan_to_num(float("-inf")).amax(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.saved_tensors[0].exp() * g[..., None]
+
+# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
+import numpy as np
+
+
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.from_numpy(np.asarray(np.logaddexp.reduce(x.detach().numpy(), -1)))
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return (x - y[..., None]).exp() * g[..., None]
+
+# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        flat = x.reshape(-1, x.shape[-1])
+        t = flat.argmax(-1) if flat.numel() else flat.new_zeros(0).long()
+        y = torch.nn.functional.cross_entropy(flat, t, reduction="none") + flat.gather(1, t[:, None])[:, 0]
+        y = y.reshape(x.shape[:-1])
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return (x - y[..., None]).exp() * g[..., None]
+
+# %% tags=["wrong"] exercise="logsumexp" expects="imprecise"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        m = x.amax(-1, keepdim=True)
+        y = (m + (x - m).exp().sum(-1, keepdim=True).log()).squeeze(-1)
+        ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+
+        def f(x):
+            m = x.amax(-1, keepdim=True)
+            return (m + (x - m).exp().sum(-1, keepdim=True).log()).squeeze(-1)
+
+        h = 1e-5
+        return (
+            torch.stack([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in torch.eye(x.shape[-1]).double()], -1)
+            * g[..., None]
+        )
+
 # %% [markdown] lang="en" pair="ce-task"
 # ## 5. Softmax and cross-entropy belong together
 #
@@ -843,14 +1110,14 @@ for name, loss in (("apart", apart), ("together", together)):
 #
 # ### Exercise `cross_entropy`
 #
-# `CrossEntropy.apply(logits, target)`: logits of shape (n, classes), target n whole numbers, the loss the **mean** over the n rows. Write both methods, without torch's own losses, `log_softmax` or `softmax`; `LogSumExp` has all you need. `target` gets no gradient.
+# `CrossEntropy.apply(logits, target)`: logits of shape (n, classes), target n whole numbers, the loss the **mean** over the n rows. Write both methods from the same pieces, without torch's own losses, `log_softmax` or `softmax`; `LogSumExp` has all you need. `target` gets no gradient.
 
-# %% [markdown] lang="zh" pair="ce-exercise" of="39b4a3a6"
+# %% [markdown] lang="zh" pair="ce-exercise" of="5bf2d928"
 # 分开来算，梯度是 NaN；一个权重里有一个 NaN，整次训练就完了。合起来算是 $(-1, 1)$，加起来等于 0，而且永远如此。
 #
 # ### 练习 `cross_entropy`
 #
-# `CrossEntropy.apply(logits, target)`：logits 的形状是 (n, 类别数)，target 是 n 个整数，损失是 n 行的**平均**。两个方法都写出来，不用 torch 现成的损失函数，也不用 `log_softmax` 和 `softmax`；`LogSumExp` 里该有的都有了。`target` 没有梯度。
+# `CrossEntropy.apply(logits, target)`：logits 的形状是 (n, 类别数)，target 是 n 个整数，损失是 n 行的**平均**。两个方法都用同样的几样运算写出来，不用 torch 现成的损失函数，也不用 `log_softmax` 和 `softmax`；`LogSumExp` 里该有的都有了。`target` 没有梯度。
 
 # %% exercise="cross_entropy"
 # %%exercise cross_entropy
@@ -1101,6 +1368,98 @@ class CrossEntropy(Function):
             leaf = logp.detach().requires_grad_()
             loss = torch.nn.functional.cross_entropy(leaf, target)
         return grad_output * torch.autograd.grad(loss, leaf)[0], None
+
+# %% tags=["right"] exercise="cross_entropy"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        largest = torch.max(logits, 1).values[:, None]
+        sizes = torch.exp(logits - largest)
+        total = sizes.sum(1)
+        hot = torch.nn.functional.one_hot(target, logits.shape[1])
+        ctx.save_for_backward(sizes / total[:, None] - hot)
+        right = ((logits - largest) * hot).sum(1)
+        return (total.log() - right).sum() / len(target)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (apart,) = ctx.saved_tensors
+        return apart * (grad_output / len(apart)), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="ready_made"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, z, t):
+        m = z.amax(1, keepdim=True)
+        p = torch.nn.functional.softmin(-z, 1)
+        ctx.save_for_backward(p, t)
+        lp = z - m - (z - m).exp().sum(1, keepdim=True).log()
+        return -lp.gather(1, t[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        p, t = ctx.saved_tensors
+        return g * (p - torch.nn.functional.one_hot(t, p.shape[1])) / len(t), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="ready_made"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, z, t):
+        lp = torch.ops.aten._log_softmax(z, 1, False)
+        ctx.save_for_backward(lp, t)
+        return -lp.gather(1, t[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        lp, t = ctx.saved_tensors
+        return g * (lp.exp() - torch.nn.functional.one_hot(t, lp.shape[1])) / len(t), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="ready_made"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, z, t):
+        s = z - z.amax(1, keepdim=True)
+        lp = s - s.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(lp, t)
+        return torch.ops.aten.nll_loss(lp, t)
+
+    @staticmethod
+    def backward(ctx, g):
+        lp, t = ctx.saved_tensors
+        return g * (lp.exp() - torch.nn.functional.one_hot(t, lp.shape[1])) / len(t), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="ready_made"
+import numpy as np
+
+
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, z, t):
+        a = z.detach().numpy()
+        lse = np.logaddexp.reduce(a, 1, keepdims=True)
+        lp = torch.from_numpy(a - lse)
+        ctx.save_for_backward(lp, t)
+        return -lp.gather(1, t[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        lp, t = ctx.saved_tensors
+        return g * (lp.exp() - torch.nn.functional.one_hot(t, lp.shape[1])) / len(t), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="ready_made"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, z, t):
+        s = z - z.amax(1, keepdim=True)
+        lp = s - s.exp().sum(1, keepdim=True).log()
+        hot = torch.nn.functional.one_hot(t, z.shape[1]).to(z.dtype)
+        ctx.save_for_backward(z, hot)
+        return torch.nn.functional.kl_div(lp, hot, reduction="batchmean")
+
+    @staticmethod
+    def backward(ctx, g):
+        z, hot = ctx.saved_tensors
+        return g * (torch.softmax(z, 1) - hot) / len(z), None
 
 # %% [markdown] lang="en" pair="norm"
 # ## 6. A normalisation has three paths
@@ -1529,6 +1888,89 @@ class LayerNorm(Function):
     def backward(ctx, g):
         return tuple(getattr(torch.autograd, "gr" + "ad")(ctx.y, ctx.leaves, g, retain_graph=True))
 
+# %% tags=["right"] exercise="layer_norm"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+        spread = torch.sqrt(variance + 1e-5)
+        hat = (x - mean) / spread
+        ctx.save_for_backward(hat, spread, weight)
+        return torch.addcmul(bias, hat, weight)
+
+    @staticmethod
+    def backward(ctx, g):
+        hat, spread, weight = ctx.saved_tensors
+        n = hat.shape[-1]
+        ones = torch.ones(n, n, dtype=g.dtype) / n
+        h = g * weight
+        along = torch.einsum("...i,...i->...", h, hat).unsqueeze(-1) * hat / n
+        grad_x = (h - h @ ones - along) / spread
+        return grad_x, torch.einsum("...i,...i->i", g, hat), torch.einsum("...i->i", g)
+
+# %% tags=["wrong"] exercise="layer_norm" expects="imprecise"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w, b)
+        return torch.nn.functional.layer_norm(x, w.shape, w, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b = ctx.saved_tensors
+        n, h = x.shape[-1], 1e-5
+        f = lambda x: torch.nn.functional.layer_norm(x, w.shape, w, b)
+        gx = torch.stack([((f(x + h * e) - f(x - h * e)) / (2 * h) * g).sum(-1) for e in torch.eye(n).double()], -1)
+        hat = torch.nn.functional.layer_norm(x, w.shape)
+        return gx, (g * hat).reshape(-1, n).sum(0), g.reshape(-1, n).sum(0)
+
+# %% tags=["wrong"] exercise="layer_norm" expects="native_autograd"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w, b)
+        return torch.nn.functional.layer_norm(x, w.shape, w, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b = ctx.saved_tensors
+        n = x.shape[-1]
+        J = torch.func.vmap(torch.func.jacfwd(lambda r: torch.nn.functional.layer_norm(r, w.shape, w, b)))(
+            x.reshape(-1, n)
+        )
+        hat = torch.nn.functional.layer_norm(x, w.shape)
+        return (g.reshape(-1, 1, n) @ J).reshape(x.shape), (g * hat).reshape(-1, n).sum(0), g.reshape(-1, n).sum(0)
+
+# %% tags=["wrong"] exercise="layer_norm" expects="native_node"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+    apply = classmethod(
+        lambda cls, x, w, b: super(LayerNorm, cls).apply(torch.nn.functional.layer_norm(x, w.shape, w, b))
+    )
+
+# %% tags=["wrong"] exercise="layer_norm" expects="grad_shape_reduced"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        mu = x.mean(-1, keepdim=True)
+        s = (x.var(-1, unbiased=False, keepdim=True) + 1e-5).rsqrt()
+        ctx.save_for_backward((x - mu) * s, s, w)
+        return (x - mu) * s * w + b
+
+    @staticmethod
+    def backward(ctx, g):
+        hat, s, w = ctx.saved_tensors
+        h = g * w
+        gx = s * (h - h.mean(-1, keepdim=True) - hat * (h * hat).mean(-1, keepdim=True))
+        return gx, (g * hat).sum(0), g.sum(0)
+
 # %% [markdown] lang="en" pair="gather-task"
 # Zero: a gradient that pushed the whole row up would have no effect, so there is none.
 #
@@ -1780,6 +2222,96 @@ class TakeRows(Function):
     def backward(ctx, g):
         i = ctx.saved_tensors[0]
         return ask(lambda t: t[i], g.new_zeros(ctx.s), g), None
+
+# %% tags=["right"] exercise="take_rows"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.rows, ctx.columns = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad = torch.zeros(ctx.rows, ctx.columns, dtype=grad_output.dtype)
+        return grad.index_put((index,), grad_output, accumulate=True), None
+
+# %% tags=["wrong"] exercise="take_rows" expects="check:gradient"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, t, i):
+        ctx.save_for_backward(i)
+        return t[i]
+
+    @staticmethod
+    def backward(ctx, g):
+        (i,) = ctx.saved_tensors
+        return g.new_zeros(5, 3).index_add(0, i.flatten(), g.reshape(-1, 3)), None
+
+# %% tags=["wrong"] exercise="take_rows" expects="check:gradient"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, t, i):
+        ctx.save_for_backward(i)
+        return t[i]
+
+    @staticmethod
+    def backward(ctx, g):
+        (i,) = ctx.saved_tensors
+        n = int(i.max()) + 1 if i.numel() else 5
+        return g.new_zeros(n, g.shape[-1]).index_add(0, i.flatten(), g.reshape(-1, g.shape[-1])), None
+
+# %% tags=["wrong"] exercise="take_rows" expects="last_one"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, t, i):
+        ctx.save_for_backward(i)
+        ctx.shape = t.shape
+        return t[i]
+
+    @staticmethod
+    def backward(ctx, g):
+        (i,) = ctx.saved_tensors
+        out = g.new_zeros(ctx.shape)
+        out[i] += g
+        return out, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="native_node"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+    @classmethod
+    def apply(cls, t, i):
+        return super().apply(t[i])
+
+# %% tags=["wrong"] exercise="take_rows" expects="check:edges"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, t, i):
+        ctx.save_for_backward(i)
+        ctx.shape = t.shape
+        return t[i]
+
+    @staticmethod
+    def backward(ctx, g):
+        (i,) = ctx.saved_tensors
+        out = g.new_zeros(ctx.shape)
+        for k, row in enumerate(i.tolist() if i.dim() == 1 else []):
+            out[row] += g[k]
+        if i.dim() == 2:
+            for a in range(2):
+                for b in range(4):
+                    out[i[a, b]] += g[a, b]
+        if i.dim() == 0:
+            out[i] += g
+        return out, None
 
 # %% [markdown] lang="en" pair="train"
 # Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only the last of three, and `grad[index] += g` does no better: it reads, adds and writes each row once. In torch, `index_add_` adds at every mention, and so does `index_put_(..., accumulate=True)`.

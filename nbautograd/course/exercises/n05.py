@@ -15,8 +15,8 @@ from nbautograd.course.exercises.shapes import of_sizes
 
 INF = float("inf")
 READY_MADE = {
-    "en": "`{name}` (line {line}) computes what you are to write here. exp, log, sums and a maximum are enough.",
-    "zh": "第 {line} 行的 `{name}` 算的正是这里要你写的东西。用 exp、log、求和与取最大就够了。",
+    "en": "`{name}` (line {line}) is not needed here: exp, log, sums and a maximum, all of torch, are enough.",
+    "zh": "这里用不着 `{name}`（第 {line} 行）：有 torch 的 exp、log、求和与取最大就够了。",
 }
 SUBTRACT = {
     "en": "Not right at inputs of shapes {shapes}. Some of what is tried here holds numbers near 1000 and near -1000:"
@@ -32,7 +32,7 @@ LAST_ONE = {
 
 _READY = (
     "logsumexp logcumsumexp logaddexp logaddexp2 softmax log_softmax softplus sigmoid log_sigmoid silu"
-    " nll_loss nll_loss2d cross_entropy_loss scaled_dot_product_attention"
+    " kl_div nll_loss nll_loss2d cross_entropy_loss scaled_dot_product_attention numpy"
 )
 FROM_SCRATCH = dict.fromkeys(("forward", "backward"), frozenset(_READY.split()))
 
