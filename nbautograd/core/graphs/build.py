@@ -379,7 +379,7 @@ def disconnected_tensors(
         cut = code.follow(tensor, name, roots) if len(found) < MOST_FOLLOWED else None
         if cut is None and (cut := code.cut(name)) is not None and user is None and not code.leads(name, goals):
             cut = None
-        expected = names.module_of.get(id(tensor)) in modules or (names.given and len(names.wanting) <= FEW_NAMES)
+        expected = names.module_of.get(id(tensor)) in modules or (names.explicit and len(names.wanting) <= FEW_NAMES)
         if cut is not None or (tensor.is_leaf and (user is not None or expected)):
             found.append(_ghost(name, tensor, cut, user))
     return tuple(found[:MOST_GHOSTS])

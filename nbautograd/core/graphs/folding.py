@@ -16,7 +16,7 @@ from nbautograd.core.graphs.repeats import (
     find_repeats,
     named_repeat,
     op_name,
-    repeat_parts,
+    repetitions,
     sibling_modules,
     sibling_of,
     sliced,
@@ -335,15 +335,15 @@ def _open_segment(graph: AutogradGraph, segment: Segment, opened: list[str]) -> 
         return [segment]
     rest = list(opened)
     rest.remove(key)
-    return [inner for part in _parts_inside(graph, segment) for inner in _open_segment(graph, part, rest)]
+    return [inner for part in _segments_inside(graph, segment) for inner in _open_segment(graph, part, rest)]
 
 
-def _parts_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
+def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
     """The parts of a repeat; of a module the calls one level deeper, repeats folded, and what is outside single."""
     if segment.times > TIMES:
-        return _fewer_parts(graph, segment)
+        return _grouped_repetitions(graph, segment)
     if segment.times > 1:
-        return repeat_parts(graph, segment)
+        return repetitions(graph, segment)
     found = _modules_inside(graph, segment)
     if len(found) == len(segment.nodes) > PART:
         return [Segment(segment.path, nodes) for nodes in _equal_runs(segment.nodes)]
@@ -366,7 +366,7 @@ def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
     return found
 
 
-def _fewer_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
+def _grouped_repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
     """A repeat of very many parts as repeats of fewer."""
     size = len(repeat.nodes) // repeat.times
     each = size * -(-repeat.times // PART)

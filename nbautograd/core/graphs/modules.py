@@ -39,7 +39,7 @@ class ModuleCall(NamedTuple):
     module: int
 
 
-class Made(NamedTuple):
+class MakingCall(NamedTuple):
     """The module call that made a node.
 
     Attributes:
@@ -91,7 +91,7 @@ def watch_modules() -> Iterator[None]:
             handle.remove()
 
 
-def exact_modules(sequence: Sequence[int | None], paths: Mapping[int, str]) -> dict[int, Made]:
+def exact_modules(sequence: Sequence[int | None], paths: Mapping[int, str]) -> dict[int, MakingCall]:
     """Return the module call that made each node, of those that were watched; empty when none was.
 
     Args:
@@ -102,13 +102,13 @@ def exact_modules(sequence: Sequence[int | None], paths: Mapping[int, str]) -> d
     calls = sorted(met, key=lambda call: (call.first, -call.last, len(paths[call.module])))
     firsts, around = [call.first for call in calls], _around(calls)
     chains, homes = _chains(calls, around, paths), _homes(calls, around, paths)
-    found: dict[int, Made] = {}
+    found: dict[int, MakingCall] = {}
     for i, number in enumerate(sequence):
         at = bisect_right(firsts, number) - 1 if number is not None else -1
         while at >= 0 and number is not None and number >= calls[at].last:
             at = around[at]
         if at >= 0:
-            found[i] = Made(paths[calls[homes[at]].module], chains[homes[at]])
+            found[i] = MakingCall(paths[calls[homes[at]].module], chains[homes[at]])
     return found
 
 

@@ -27,7 +27,7 @@ class Names:
         nodes: grad_fn of a tensor that is no leaf -> the tensor's name.
         wanting: name and tensor of all that need a gradient.
         module_of: id of a parameter -> id of the outermost module that it was found in.
-        given: True when tensors were named one by one, False when they are all variables of some code.
+        explicit: True when tensors were named one by one, False when they are all variables of some code.
     """
 
     def __init__(self, names: Mapping[str, Any] | nn.Module | None) -> None:
@@ -38,7 +38,7 @@ class Names:
         self.wanting: list[tuple[str, torch.Tensor]] = []
         self.module_of: dict[int, int] = {}
         # a module's or a notebook's whole namespace names much that this graph has nothing to do with
-        self.given = names is not None and not (isinstance(names, Mapping) and "__name__" in names)
+        self.explicit = names is not None and not (isinstance(names, Mapping) and "__name__" in names)
         found = (
             variables_of(calling_frame()) if names is None else {"": names} if isinstance(names, nn.Module) else names
         )
@@ -135,9 +135,9 @@ def tensors_in(tensors: Any) -> list[tuple[str, torch.Tensor]]:
         place, value = stack.pop()
         if isinstance(value, torch.Tensor):
             found.append((place, value))
-        elif id(value) not in seen and (parts := _parts(value)):
+        elif id(value) not in seen and (children := _children(value)):
             seen.add(id(value))
-            stack += [(_place(place, key), part) for key, part in reversed(parts)]
+            stack += [(_place(place, key), part) for key, part in reversed(children)]
     return found
 
 
@@ -147,7 +147,7 @@ def _place(outer: str, key: Any) -> str:
     return f"{outer}.{key}" if isinstance(key, str) else f"{outer}[{key}]"
 
 
-def _parts(value: Any) -> list[tuple[Any, Any]]:
+def _children(value: Any) -> list[tuple[Any, Any]]:
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -90,7 +90,7 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
             continue
         run = in_phase(graph, inner, run)
         ends = ends or _ends(graph, inner)
-        agreed = run._replace(length=_equal_parts(ends, run) * run.size)
+        agreed = run._replace(length=_count_equal_repetitions(ends, run) * run.size)
         if _worth(agreed):
             found.append(agreed)
             free[agreed.start : agreed.end] = False
@@ -195,7 +195,7 @@ def _ends(graph: AutogradGraph, inner: Sequence[int]) -> list[Ends]:
     return ends
 
 
-def _equal_parts(ends: Sequence[Ends], run: Run) -> int:
+def _count_equal_repetitions(ends: Sequence[Ends], run: Run) -> int:
     """Count the parts, from the first, that are equal in their edges too."""
     for part in range(1, run.times):
         border = run.start + part * run.size
@@ -244,7 +244,7 @@ def named_repeat(graph: AutogradGraph, nodes: list[int], times: int) -> Segment:
     return Segment(path, nodes, times, Phrase("graphs.repeat", name=what, times=times))
 
 
-def repeat_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
+def repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
     """The parts of a repeat, each with its module, or with its number."""
     found = []
     slices = zip(sliced(repeat.nodes, repeat.times), _modules(graph, repeat), strict=True)
