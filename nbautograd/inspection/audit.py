@@ -34,7 +34,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.recording.argument_copies import copied, is_structure, tensors_inside
 from nbautograd.core.recording.watching import (
     TENSOR,
-    KeptCall,
+    CopiedCall,
     Situation,
     Watch,
     WatchedFunction,
@@ -214,7 +214,7 @@ class _Case:
     target: Any
     source: FunctionSource | None
     outcome: AuditedSituation
-    call: KeptCall | None = None
+    call: CopiedCall | None = None
     inputs: tuple[Any, ...] = ()
 
     @property
@@ -237,7 +237,7 @@ class Kept:
     """
 
     cls: type
-    call: KeptCall
+    call: CopiedCall
     inputs: tuple[Any, ...]
 
 
@@ -317,12 +317,12 @@ class _Checks:
 
     def _first_look(self, case: _Case, seconds: float) -> None:
         """Check first derivatives at each call that was kept, until one is wrong or time is up."""
-        if not case.situation.kept:
+        if not case.situation.copies:
             reason = case.situation.lacking or Phrase("audit.nothing_kept")
             case.outcome = dataclasses.replace(case.outcome, reason=reason)
             return
         end = time.perf_counter() + seconds
-        for call in case.situation.kept:
+        for call in case.situation.copies:
             left = end - time.perf_counter()
             if left <= 0:
                 break
@@ -335,7 +335,7 @@ class _Checks:
             seconds = self.budget if which == "audit.out_of_time" else self.per_function
             case.outcome = dataclasses.replace(case.outcome, reason=Phrase(which, seconds=f"{seconds:g}"))
 
-    def _take(self, case: _Case, call: KeptCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
+    def _take(self, case: _Case, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
         """Keep the worse of two outcomes; one that cannot be told says less than one that can."""
         before = case.outcome
         checked = before.checked + (outcome.verdict in ("right", "wrong"))
@@ -360,9 +360,9 @@ class _Checks:
     def _registration(self, case: _Case, seconds: float) -> None:
         """Have torch look at how an operation was registered, once for each operation."""
         op = library.operation_of(case.found.cls)
-        if op is None or not case.situation.kept or seconds <= 0 or case.found.cls in self.registered:
+        if op is None or not case.situation.copies or seconds <= 0 or case.found.cls in self.registered:
             return
-        self.registered[case.found.cls] = _opchecked(op, case.situation.kept[0])
+        self.registered[case.found.cls] = _opchecked(op, case.situation.copies[0])
 
     def _gradcheck(
         self, target: Any, inputs: tuple[Any, ...], order: int | None, hints: str, seconds: float
@@ -388,7 +388,7 @@ class _Checks:
         tell, begin, total = self.tell, 100 * (self.steps - 1), 200 * len(self.cases)
         return lambda done, of, what: tell(begin + min(99, 100 * done // max(1, of)), total, what)
 
-    def _checked(self, case: _Case, call: KeptCall, seconds: float) -> tuple[AuditedSituation, tuple[Any, ...]]:
+    def _checked(self, case: _Case, call: CopiedCall, seconds: float) -> tuple[AuditedSituation, tuple[Any, ...]]:
         """Check one call: in double precision where forward computes the same in it, else as it was called."""
         arguments = (*call.arguments, *call.keywords.values())
         end, outcome = time.perf_counter() + seconds, case.outcome
@@ -411,7 +411,7 @@ class _Checks:
             return self._judged(case, call, (target, inputs), (part, how), end)
 
     def _judged(
-        self, case: _Case, call: KeptCall, whole: tuple[Any, tuple[Any, ...]], looked_at: tuple[Any, How], end: float
+        self, case: _Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], looked_at: tuple[Any, How], end: float
     ) -> tuple[AuditedSituation, tuple[Any, ...]]:
         """Check one call with these inputs, or a part of them, until a moment, and weigh what the check says."""
         outcome, (target, inputs) = case.outcome, whole
@@ -566,7 +566,7 @@ def _cases(found: WatchedFunction) -> Iterator[_Case]:
     """Yield the situations of a Function, the inputs described by the names that its source gives them."""
     target, names, source = _target(found.cls)
     for key, situation in found.situations.items():
-        call = situation.kept[0] if situation.kept else None
+        call = situation.copies[0] if situation.copies else None
         given = None if call is None else (*call.arguments, *call.keywords.values())
         inputs = tuple(_input(names, k, key, given) for k in range(len(key)))
         yield _Case(found, situation, target, source, AuditedSituation(inputs, situation.calls))
@@ -718,7 +718,7 @@ def _said(error: Exception) -> Phrase:
     return Phrase("audit.raised", error=f"{type(error).__name__}: {words}" if words else type(error).__name__)
 
 
-def _opchecked(op: library.Operation, call: KeptCall) -> tuple[Finding, ...]:
+def _opchecked(op: library.Operation, call: CopiedCall) -> tuple[Finding, ...]:
     """Return what ``torch.library.opcheck`` says against the registration of an operation."""
     results: dict[str, Any]
     with quiet():
@@ -745,7 +745,7 @@ def _audited(found: WatchedFunction, cases: Sequence[_Case], findings: tuple[Fin
     file, line = (None, None) if source is None else (source.file, source.first_line)
     if backward is not None:
         file, line = backward.co_filename, backward.co_firstlineno
-    kept = sum(len(situation.kept) for situation in found.situations.values())
+    kept = sum(len(situation.copies) for situation in found.situations.values())
     return AuditedFunction(
         name=found.cls.__qualname__.rpartition("<locals>.")[2] if op is None else op.name,
         module=found.cls.__module__ if op is None else str(getattr(op.backward, "__module__", "")),

@@ -218,7 +218,7 @@ class Registry:
 
     def new_operations(self) -> list[type]:
         """Return for operations whose gradient was registered since the last time Functions of the same methods."""
-        made = [made for cls in list(self._generated) if (made := library.function_made_for(cls)) is not None]
+        made = [made for cls in list(self._generated) if (made := library.function_for_generated(cls)) is not None]
         new = [cls for cls in made if cls.__module__ == "__main__" and cls not in self._shown]
         for cls in new:
             self._shown.add(cls)

@@ -244,7 +244,7 @@ def problems() -> tuple[Phrase, ...]:
 
 def _follow(definition: Any) -> bool:
     """Have the calls of an operation recorded from the moment on when it has a gradient."""
-    return library.look_before(definition, OperationCalls(definition, _made_anew, _recorder))
+    return library.look_before(definition, OperationCalls(definition, _reinstrumented, _recorder))
 
 
 def _leave(definition: Any) -> None:
@@ -253,7 +253,7 @@ def _leave(definition: Any) -> None:
         calls.leave()
 
 
-def _made_anew(cls: type, before: type | None) -> InstrumentedFunction:
+def _reinstrumented(cls: type, before: type | None) -> InstrumentedFunction:
     """Return how a Function made of an operation's functions is recorded, in the place of that of older ones."""
     if cls not in _functions:
         old = None if before is None else _functions.get(before)

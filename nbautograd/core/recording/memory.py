@@ -26,11 +26,11 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.torch_private import tensors as private
 
 WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
-_MOST_NUMBERS = 2 * 1024  # that describe the pieces of one system call: twice IOV_MAX of Linux and macOS
+_MOST_NUMBERS = 2 * 1024  # that describe the spans of one system call: twice IOV_MAX of Linux and macOS
 _BUFFER = 64 * 1024  # bytes; what is larger gets a buffer of its own
 _PIPE_PIECE = 4096  # bytes written at once: an empty pipe takes them on every system
 
-Pieces = list[int]  # address and number of bytes of each piece by turns, as in an array of struct iovec
+Spans = list[int]  # address and number of bytes of each piece by turns, as in an array of struct iovec
 
 
 class Copier(Protocol):
@@ -42,8 +42,8 @@ class Copier(Protocol):
 
     name: str
 
-    def copy(self, pieces: Pieces, total: int) -> bytes | None:
-        """Return the pieces one after the other; None when any of them is not there."""
+    def copy(self, spans: Spans, total: int) -> bytes | None:
+        """Return the spans one after the other; None when any of them is not there."""
         ...
 
 
@@ -62,20 +62,20 @@ class VirtualMemory:
     def _own_process(self) -> None:
         self._process = ctypes.c_int(os.getpid())
 
-    def copy(self, pieces: Pieces, total: int) -> bytes | None:
+    def copy(self, spans: Spans, total: int) -> bytes | None:
         """See ``Copier``."""
-        if len(pieces) > _MOST_NUMBERS:
-            first = sum(pieces[1:_MOST_NUMBERS:2])
-            parts = self.copy(pieces[:_MOST_NUMBERS], first), self.copy(pieces[_MOST_NUMBERS:], total - first)
-            return None if None in parts else b"".join(parts)  # type: ignore[arg-type]
+        if len(spans) > _MOST_NUMBERS:
+            first = sum(spans[1:_MOST_NUMBERS:2])
+            halves = self.copy(spans[:_MOST_NUMBERS], first), self.copy(spans[_MOST_NUMBERS:], total - first)
+            return None if None in halves else b"".join(halves)  # type: ignore[arg-type]
         # Taken out while in use: a signal handler or a finalizer may record a call in the middle of this one.
         try:
             buffers = self._spare.pop() if total <= _BUFFER else _Buffers(total)
         except IndexError:
             buffers = _Buffers(_BUFFER)
-        buffers.pieces[: len(pieces)] = pieces
-        count = _number(len(pieces) // 2)
-        done = self._call(self._process, buffers.target, _ONE, buffers.pieces, count, _NO_FLAGS)
+        buffers.spans[: len(spans)] = spans
+        count = _number(len(spans) // 2)
+        done = self._call(self._process, buffers.target, _ONE, buffers.spans, count, _NO_FLAGS)
         copied = buffers.data[:total] if done == total else None
         if total <= _BUFFER:
             self._spare.append(buffers)
@@ -88,7 +88,7 @@ class _Buffers:
     def __init__(self, size: int) -> None:
         self.data: Any = (ctypes.c_char * size)()
         self.target = (ctypes.c_size_t * 2)(ctypes.addressof(self.data), size)
-        self.pieces: Any = (ctypes.c_size_t * _MOST_NUMBERS)()
+        self.spans: Any = (ctypes.c_size_t * _MOST_NUMBERS)()
 
 
 _number = cache(ctypes.c_ulong)  # objects of ctypes already: to have numbers converted takes as long as half the call
@@ -115,14 +115,14 @@ class Pipe:
         os.set_blocking(self._in, False)
         self._lock = threading.Lock()
 
-    def copy(self, pieces: Pieces, total: int) -> bytes | None:
+    def copy(self, spans: Spans, total: int) -> bytes | None:
         """See ``Copier``."""
         if not self._lock.acquire(blocking=False):  # another thread, or this one inside a signal handler
             return None
         try:
             target: Any = (ctypes.c_char * total)()
             address, done = ctypes.addressof(target), 0
-            for start, count in zip(pieces[::2], pieces[1::2], strict=True):
+            for start, count in zip(spans[::2], spans[1::2], strict=True):
                 for at in range(0, count, _PIPE_PIECE):
                     size = min(_PIPE_PIECE, count - at)
                     sent = self._write(self._in, start + at, size)
@@ -140,9 +140,9 @@ def works(copier: Copier) -> bool:
     """Return True when a copier copies what is there and refuses what is not."""
     numbers = np.arange(64, dtype=np.int64)
     half = numbers.nbytes // 2
-    pieces = [numbers.ctypes.data, half, numbers.ctypes.data + half, half]
+    spans = [numbers.ctypes.data, half, numbers.ctypes.data + half, half]
     page_zero = [16, 8]  # mapped in no process
-    return copier.copy(pieces, numbers.nbytes) == numbers.tobytes() and copier.copy(page_zero, 8) is None
+    return copier.copy(spans, numbers.nbytes) == numbers.tobytes() and copier.copy(page_zero, 8) is None
 
 
 @cache

@@ -109,7 +109,7 @@ class OperationForwardRecorder(ForwardRecorder):
         """Take down the outputs, and what tells them from those of the forward that torch runs on meta tensors."""
         super().leave(record, args, values, state)
         if record.known is not None:
-            record.known.made = _marks(values)
+            record.known.own_outputs = _marks(values)
 
 
 class OperationSetupRecorder(SetupRecorder):
@@ -162,8 +162,8 @@ class OperationSetupRecorder(SetupRecorder):
     def forget_another_forward(self, output: Any, state: ThreadState) -> None:
         """Forget the forward before when it made other outputs; under ``torch.func`` they are wrapped, and are its."""
         _, known = state.last_forward.get(self.function.number, (None, None))
-        made = frozenset() if known is None else known.made
-        if not private.functorch_active() and made.isdisjoint(_marks((output,))):
+        own_outputs = frozenset() if known is None else known.own_outputs
+        if not private.functorch_active() and own_outputs.isdisjoint(_marks((output,))):
             state.last_forward.pop(self.function.number, None)
 
 

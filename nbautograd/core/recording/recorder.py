@@ -37,7 +37,7 @@ from nbautograd.core.recording.snapshot import (
     Snapshot,
     TensorSnapshot,
     changed_elements,
-    kept_whole,
+    is_whole_copy,
     snapshots,
 )
 from nbautograd.core.torch_private import ctx as private_ctx
@@ -201,7 +201,7 @@ class MethodRecorder:
             if before.version is not None and arguments[i]._version != before.version:
                 changed.append(i)
         if self.rereads:
-            same = [i for i, before in enumerate(record.inputs) if i not in changed and kept_whole(before)]
+            same = [i for i, before in enumerate(record.inputs) if i not in changed and is_whole_copy(before)]
             others = changed_elements([(arguments[i], record.inputs[i]) for i in same])  # type: ignore[misc]
             changed += [i for i, other in zip(same, others, strict=True) if other]
         for i in changed:

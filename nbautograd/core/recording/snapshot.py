@@ -95,11 +95,11 @@ class Known(dict[int, TensorSnapshot]):
 
     Attributes:
         copied: bytes of elements that were copied.
-        made: what tells the outputs of an operation's forward from other tensors.
+        own_outputs: what tells the outputs of an operation's forward from other tensors.
     """
 
     copied = 0
-    made: frozenset[tuple[int, type, int]] = frozenset()
+    own_outputs: frozenset[tuple[int, type, int]] = frozenset()
 
 
 # a snapshot that wants its elements, the tensor to copy them from, and that tensor's version
@@ -141,7 +141,7 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
     return tuple(taken)
 
 
-def kept_whole(one: Snapshot) -> bool:
+def is_whole_copy(one: Snapshot) -> bool:
     """Return True when all elements of a tensor were copied from its memory."""
     return isinstance(one, TensorSnapshot) and type(one.data) is bytes and one.strides is not None
 
@@ -194,7 +194,7 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
                 pieces += one.address, size
                 plans.append((one, tensor, version, (), size))
             else:
-                steps, spread = _pieces(one, tensor, strides, whole)
+                steps, spread = _spans(one, tensor, strides, whole)
                 pieces += spread
                 plans.append((one, tensor, version, steps, sum(spread[1::2])))
     _guards.append(guard)
@@ -217,7 +217,7 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
     return total
 
 
-def _pieces(
+def _spans(
     one: TensorSnapshot, tensor: torch.Tensor, strides: tuple[int, ...], whole: int
 ) -> tuple[tuple[int, ...] | None, list[int]]:
     """Return the strides of the copy (None for a sample), and the pieces of memory that make it up."""

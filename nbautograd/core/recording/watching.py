@@ -39,7 +39,7 @@ TEXT = 80  # letters of a string argument up to which it tells situations apart
 
 
 @dataclass
-class KeptCall:
+class CopiedCall:
     """Copies of the arguments of one call.
 
     Attributes:
@@ -60,12 +60,12 @@ class Situation:
 
     Attributes:
         calls: how many there were.
-        kept: copies of the arguments of the smallest ones, smallest first.
+        copies: copies of the arguments of the smallest ones, smallest first.
         lacking: why a call could not be kept, where none was.
     """
 
     calls: int = 0
-    kept: list[KeptCall] = field(default_factory=list)
+    copies: list[CopiedCall] = field(default_factory=list)
     lacking: Phrase | None = None
 
 
@@ -188,7 +188,7 @@ class Watch:
             situation = found.situations[key] = Situation()
         situation.calls += 1
         elements, size = _extent((*args, *keywords.values()))
-        largest = situation.kept[-1] if len(situation.kept) == KEPT else None
+        largest = situation.copies[-1] if len(situation.copies) == KEPT else None
         if largest is not None and elements >= largest.elements:
             return
         freed = 0 if largest is None else largest.bytes
@@ -205,12 +205,12 @@ class Watch:
             situation.lacking = situation.lacking or problem.phrase
             return
         if largest is not None:
-            situation.kept.pop()
+            situation.copies.pop()
         found.bytes += size - freed
         self.bytes += size - freed
         named = dict(zip(keywords, copies[len(args) :], strict=True))
-        situation.kept.append(KeptCall(copies[: len(args)], named, elements, size))
-        situation.kept.sort(key=lambda call: call.elements)
+        situation.copies.append(CopiedCall(copies[: len(args)], named, elements, size))
+        situation.copies.sort(key=lambda call: call.elements)
 
 
 def _kind(item: Any, required: bool) -> Any:
@@ -360,7 +360,7 @@ class _Hook:
         """Begin."""
         with self._lock:
             self.watches = (*self.watches, watch)
-            spy.ctx_watcher = self.ctx_made
+            spy.ctx_watcher = self.ctx_created
             BackwardCFunction.__init__ = _NEW_CTX  # type: ignore[method-assign,assignment]
 
     def remove(self, watch: Watch) -> None:
@@ -376,8 +376,8 @@ class _Hook:
                 tap.remove()
             self.taps = {}
 
-    def ctx_made(self, hidden: type) -> None:
-        """Take note that a ctx is made: PyTorch looks up forward next."""
+    def ctx_created(self, hidden: type) -> None:
+        """Take note that a ctx is created: PyTorch looks up forward next."""
         state = local.state
         if state.paused or not self.watches:
             return
@@ -437,7 +437,7 @@ class _NewCtx:
     def __get__(self, ctx: Any, owner: type | None = None) -> Any:
         if ctx is None:
             return object.__init__
-        _hook.ctx_made(type(ctx))
+        _hook.ctx_created(type(ctx))
         return spy.return_none
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -492,7 +492,7 @@ def compiled_meanwhile() -> bool:
     return bool(counters and counters["frames"].get("ok"))
 
 
-private.skip_in_dynamo(_NewCtx.__get__.__code__, _Hook.see.__code__, _Hook.ctx_made.__code__, with_calls=True)
+private.skip_in_dynamo(_NewCtx.__get__.__code__, _Hook.see.__code__, _Hook.ctx_created.__code__, with_calls=True)
 private.skip_in_dynamo(
     *[code for code in _watching_wrapper.__code__.co_consts if isinstance(code, types.CodeType)], with_calls=False
 )

@@ -152,9 +152,9 @@ class _Apply:
         run = _replaced.run.get(owner)
         if run is not None and (functorch_active() or not self.transformed):
             return run
-        return self.given(owner)
+        return self.resolved(owner)
 
-    def given(self, cls: Any) -> Callable[..., Any]:
+    def resolved(self, cls: Any) -> Callable[..., Any]:
         """Return what a Function would have without this."""
         above: Any = super(self.base, cls)
         return above.apply if self.own is None else self.own.__get__(None, cls)  # type: ignore[no-any-return]
@@ -198,7 +198,7 @@ def apply_replaced(cls: type, run: Callable[..., Any], *, transformed: bool = Fa
             one.stand(1)
     _replaced.run[cls] = run
     try:
-        yield before or _LAST.given(cls)
+        yield before or _LAST.resolved(cls)
     finally:
         del _replaced.run[cls]
         if before is not None:

@@ -130,7 +130,7 @@ def definition_of(fn: Any) -> Any:
         fn: the definition itself, the operation in ``torch.ops``, or a Function that torch or ``function_of`` made.
     """
     if isinstance(fn, type):
-        fn = _inside(fn)[0].get("info") if is_generated(fn) else _made_for.get(fn, _nowhere)()
+        fn = _inside(fn)[0].get("info") if is_generated(fn) else _definitions.get(fn, _nowhere)()
     overload = fn
     if isinstance(fn, torch._ops.OpOverloadPacket):
         overload = getattr(fn, "default", None)
@@ -152,16 +152,16 @@ def function_of(op: Operation) -> type | None:
 
     Its backward is right exactly when the operation's is, and a check that looks at its source sees the user's lines.
     """
-    return None if op.nested or op.keywords or not _in_order(op.setup_context) else made_of(op)
+    return None if op.nested or op.keywords or not _in_order(op.setup_context) else function_class_of(op)
 
 
 def recorded_as(definition: Any) -> type | None:
     """Return the Function under whose name and lines an operation's calls are recorded; None without a gradient."""
     op = described(definition)
-    return None if op is None else made_of(op)
+    return None if op is None else function_class_of(op)
 
 
-def function_made_for(generated: type) -> type | None:
+def function_for_generated(generated: type) -> type | None:
     """Return the Function that stands for one that torch made; None without a gradient, or where nothing can use it."""
     op = operation_of(generated)
     return None if op is None else recorded_as(definition_of(generated)) or function_of(op)
@@ -181,7 +181,7 @@ def registered(definition: Any) -> tuple[Any, ...]:
 
 def stands_for_operation(cls: Any) -> bool:
     """Return True for a Function that was made of an operation's functions."""
-    return cls in _made_for
+    return cls in _definitions
 
 
 def look_before(definition: Any, look: Look) -> bool:
@@ -256,17 +256,17 @@ def name_of(cls: type) -> str:
 
 
 # by overload, the functions and the Function made of them; by Function, the definition
-_made: weakref.WeakKeyDictionary[Any, tuple[tuple[Any, ...], type]] = weakref.WeakKeyDictionary()
-_made_for: weakref.WeakKeyDictionary[type, Callable[[], Any]] = weakref.WeakKeyDictionary()
+_functions: weakref.WeakKeyDictionary[Any, tuple[tuple[Any, ...], type]] = weakref.WeakKeyDictionary()
+_definitions: weakref.WeakKeyDictionary[type, Callable[[], Any]] = weakref.WeakKeyDictionary()
 
 
-def made_of(op: Operation) -> type:
+def function_class_of(op: Operation) -> type:
     """Return the Function made of an operation's functions, the same one until others are registered.
 
     Where ``function_of`` gives none it cannot be called, and only tells who wrote what.
     """
     parts = (op.forward, op.setup_context, op.backward, op.vmap)
-    known = _made.get(op.overload)
+    known = _functions.get(op.overload)
     if known is not None and known[0] == parts:
         return known[1]
     methods = {"forward": op.forward, "setup_context": op.setup_context or _nothing, "backward": op.backward}
@@ -276,7 +276,7 @@ def made_of(op: Operation) -> type:
     made.__module__ = getattr(
         op.backward, "__module__", ""
     )  # only now: who is told of the user's classes is not of this
-    _made[op.overload], _made_for[made] = (parts, made), weakref.ref(op.definition)
+    _functions[op.overload], _definitions[made] = (parts, made), weakref.ref(op.definition)
     return made
 
 

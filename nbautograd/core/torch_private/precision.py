@@ -62,12 +62,12 @@ class RandomNumbers(TorchDispatchMode):
             self._drawn.setdefault((name, kept.shape), []).append(kept.clone())
         return result
 
-    def again(self) -> Mapping[tuple[str, torch.Size], Iterator[Tensor]]:
+    def replay(self) -> Mapping[tuple[str, torch.Size], Iterator[Tensor]]:
         """Return what was drawn, by operation and shape, from the beginning."""
         return {key: iter(tensors) for key, tensors in self._drawn.items()}
 
 
-def _drawn_again(
+def _replayed(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], drawn: Mapping[tuple[str, torch.Size], Iterator[Tensor]]
 ) -> Any:
     """Return what an operation drew in another run, in this one's dtype; NotImplemented where it drew nothing."""
@@ -105,14 +105,14 @@ class InFloat64(TorchDispatchMode):
 
     def __init__(self, numbers: RandomNumbers | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._drawn = {} if numbers is None else numbers.again()
+        self._drawn = {} if numbers is None else numbers.replay()
 
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Run the operation on float64 tensors."""
         args, kwargs = _widened(func, args, dict(kwargs or {}))
-        drawn = _drawn_again(func, args, kwargs, self._drawn)
+        drawn = _replayed(func, args, kwargs, self._drawn)
         return func(*args, **kwargs) if drawn is NotImplemented else drawn
 
 
@@ -132,7 +132,7 @@ class RandomRounding(TorchDispatchMode):
     def __init__(self, dtype: torch.dtype, seed: int, numbers: RandomNumbers | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._dtype, self._seed = dtype, seed
-        self._drawn = {} if numbers is None else numbers.again()
+        self._drawn = {} if numbers is None else numbers.replay()
         self._generators: dict[torch.device, torch.Generator] = {}
 
     def __torch_dispatch__(
@@ -140,7 +140,7 @@ class RandomRounding(TorchDispatchMode):
     ) -> Any:
         """Run the operation, taken apart where torch fuses several, and round its floating results."""
         args, kwargs = _widened(func, args, dict(kwargs or {}))
-        drawn = _drawn_again(func, args, kwargs, self._drawn)
+        drawn = _replayed(func, args, kwargs, self._drawn)
         if drawn is not NotImplemented:
             return drawn
         apart = _decompositions().get(func) if _name(func) in _FUSED else None

@@ -223,7 +223,7 @@ def refuses_grad(error: BaseException) -> bool:
 
 
 @contextmanager
-def modes_kept() -> Iterator[None]:
+def modes_restored() -> Iterator[None]:
     """Leave whatever modes (``TorchDispatchMode``, ``TorchFunctionMode``) a block enters and forgets to leave."""
     sizes = [_probe(f"_C._len_torch_{kind}_stack", None) for kind, _ in _STACKS]
     before = [size() if size is not None else 0 for size in sizes]

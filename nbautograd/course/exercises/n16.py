@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.torch_private.tensors import modes_kept
+from nbautograd.core.torch_private.tensors import modes_restored
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.tried import WRONG_TYPE, WRONG_VALUE, Tried, first
@@ -164,7 +164,7 @@ def _behaves(answer: Any) -> Iterator[Failure]:
 
 
 def _op_log(answer: Any, draw: Draw) -> Iterator[Failure]:
-    with modes_kept():  # an answer that never leaves its mode must not stay in the student's kernel
+    with modes_restored():  # an answer that never leaves its mode must not stay in the student's kernel
         found = list(first(_logs(answer), _behaves(answer)))
     yield from found
 
@@ -253,7 +253,7 @@ def _changes_nothing(answer: Any) -> Iterator[Failure]:
 
 
 def _nan_watch(answer: Any, draw: Draw) -> Iterator[Failure]:
-    with modes_kept():  # whether it leaves comes first: modes that stay make each other's work grow without bound
+    with modes_restored():  # whether it leaves comes first: modes that stay make each other's work grow without bound
         found = list(first(_changes_nothing(answer), _finds_the_first(answer)))
     yield from found
 
