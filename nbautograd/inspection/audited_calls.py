@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.recording.argument_copies import copied, is_structure, tensors_inside
-from nbautograd.core.recording.watching import KeptCall
+from nbautograd.core.recording.watching import CopiedCall
 
 AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
 
@@ -54,12 +54,12 @@ def _holds_float(items: Any) -> bool:
     return any(isinstance(x, float) or (isinstance(x, (list, tuple)) and _holds_float(x)) for x in items)
 
 
-def defaults(call: KeptCall, inputs: Sequence[Any]) -> contextlib.AbstractContextManager[Any]:
+def defaults(call: CopiedCall, inputs: Sequence[Any]) -> contextlib.AbstractContextManager[Any]:
     """Give a forward that is called in another precision than the program's buffers of that precision."""
     return contextlib.nullcontext() if as_called(call, inputs) else DoubleByDefault()
 
 
-def as_called(call: KeptCall, inputs: Sequence[Any]) -> bool:
+def as_called(call: CopiedCall, inputs: Sequence[Any]) -> bool:
     """Return True where the inputs of a check have the precision that the program called with."""
     return dtype_of((*call.arguments, *call.keywords.values())) == dtype_of(inputs)
 

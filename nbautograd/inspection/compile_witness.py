@@ -30,7 +30,7 @@ def witnessed(
     rows: list[KernelCompiled] = []
     for one in compiled(fn, reference, inputs, asked, seed=report.seed):
         script = ""
-        if one.found is not None and not any(row.script for row in rows if row.way == one.way):
+        if one.finding is not None and not any(row.script for row in rows if row.way == one.way):
             script = compile_script(fn, inputs, one.way, one.backend, one.track.error if one.track else 1.0)
         rows.append(_row(one, script))
     changed = [row for row in rows if row.verdict == "wrong"]
@@ -45,8 +45,8 @@ def witnessed(
 
 
 def _row(one: Compiled, script: str) -> KernelCompiled:
-    verdict: Verdict = "wrong" if one.found is not None else "right" if one.track is not None else "cannot tell"
-    reason = one.error if one.found is None else one.found.phrase("what") or ""
+    verdict: Verdict = "wrong" if one.finding is not None else "right" if one.track is not None else "cannot tell"
+    reason = one.error if one.finding is None else one.finding.phrase("what") or ""
     if one.track is None:
         return KernelCompiled(one.backend, one.way, verdict, reason=reason)
     track = one.track

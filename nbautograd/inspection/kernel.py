@@ -21,9 +21,9 @@ from nbautograd.core.kernel.sweep import (
     LAYOUTS,
     Case,
     Result,
+    cases_of_shapes,
     compared,
     dtype_cases,
-    given_cases,
     layout_cases,
     one_line,
     refusal,
@@ -215,7 +215,7 @@ class KernelCheck:
         got, expected = (sum(y.is_floating_point() for y in one.call()) for one in (self.candidate, self.reference))
         if got != expected:
             raise CallError("kernel.outputs_differ", function=self.candidate.name, got=got, expected=expected)
-        cases = list(given_cases(self.reference, shapes or (), self.seed))  # refused before anything is compared
+        cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # refused before anything is compared
         try:
             self._compare()
             self.clock.verdict_known()

@@ -217,9 +217,9 @@ def _run_alone(track: Track) -> tuple[int, int, int] | None:
         return None
     runs = [e for e in track.exceeded().values() if e.system.level == "blocks" and e.system.draws]
     for excess in sorted(runs, key=lambda excess: -excess.ratio):
-        system = System(excess.system.direction, excess.system.kept, "blocks")
+        system = System(excess.system.direction, excess.system.group_dims, "blocks")
         sums, whole = track.deviation.total[system], track.deviation.total.get(System(system.direction, (), "whole"))
-        (axis,) = system.kept
+        (axis,) = system.group_dims
         start, stop = blocks(track.shape[axis])[excess.group]
         if whole is None or system.direction not in ("golden", "ones") or stop - start == track.shape[axis]:
             continue

@@ -16,6 +16,7 @@ from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import FRESH, candidate_regions, confirmed, finding
 from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, coarsest, copied
+from nbautograd.core.kernel.sweep import one_line
 from nbautograd.core.kernel.trial import Region, Track, Trial
 from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 
@@ -33,14 +34,14 @@ class Compiled:
             inside of what is compiled) or ``"twice"`` (as the first, with one tensor as two arguments).
         track: the output or gradient that is wrong though the Function's is right, else the worst; None where there
             was nothing to compare.
-        found: what is wrong with it, confirmed at fresh draws.
+        finding: what is wrong with it, confirmed at fresh draws.
         error: what torch said where it could not be compiled, or the Function takes no torch.func.grad.
     """
 
     backend: str
     way: str
     track: Track | None = None
-    found: Finding | None = None
+    finding: Finding | None = None
     error: str = ""
 
 
@@ -169,9 +170,9 @@ def compiled(
         try:
             way = make()
             with way.candidate.session(), way.reference.session(), uncounted_by_dynamo():
-                yield from list(_ways(way, backends, seed))
+                yield from list(_by_each_backend(way, backends, seed))
         except Exception as error:  # noqa: PERF203 - what one way says leaves the others
-            yield Compiled("", name, error=said(error))
+            yield Compiled("", name, error=one_line(error))
 
 
 def _alike(inputs: Sequence[Any]) -> tuple[int, int] | None:
@@ -185,7 +186,7 @@ def _alike(inputs: Sequence[Any]) -> tuple[int, int] | None:
     return None
 
 
-def _ways(way: Way, backends: Sequence[Any], seed: int) -> Iterator[Compiled]:
+def _by_each_backend(way: Way, backends: Sequence[Any], seed: int) -> Iterator[Compiled]:
     measured, fresh = (_measured(way, s) for s in (seed + 11, seed + 11 + FRESH))
     alone = Trial(way)
     for one in measured:
@@ -203,7 +204,7 @@ def _ways(way: Way, backends: Sequence[Any], seed: int) -> Iterator[Compiled]:
                 _judged(way, fresh, {k: candidate_regions(trial.tracks[k]) for k in suspects}) if suspects else trial
             )
         except Exception as error:
-            yield Compiled(named, way.name, error=said(error))
+            yield Compiled(named, way.name, error=one_line(error))
             continue
         wrong = [k for k in suspects if confirmed(trial.tracks[k], again.tracks[k])]
         if wrong:
@@ -239,9 +240,3 @@ def _anew(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args)
 
     return FunctionType(call.__code__.replace(), call.__globals__, "call", None, call.__closure__)
-
-
-def said(error: Exception) -> str:
-    """Return the type of an exception and the first line that it says."""
-    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
-    return f"{type(error).__name__}: {lines[0].strip()}"[:300]

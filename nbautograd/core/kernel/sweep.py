@@ -46,7 +46,7 @@ class Case:
         mode: what both run in.
         fatal: False where a fault is a risk rather than a bug of the Function.
         dtype: what both compute in, where inputs and outputs do not say.
-        asked: True for shapes that the caller named, at which backward may not raise either.
+        required: True for shapes that the caller named, at which backward may not raise either.
         fresh: makes other inputs of these shapes, of a seed; None moves these.
     """
 
@@ -56,7 +56,7 @@ class Case:
     mode: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
     fatal: bool = True
     dtype: torch.dtype | None = None
-    asked: bool = False
+    required: bool = False
     fresh: Callable[[int], tuple[Any, ...]] | None = None
 
 
@@ -134,7 +134,7 @@ def with_size(inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int
     return tuple(given)
 
 
-def given_cases(reference: Problem, shapes: Sequence[Any], seed: int) -> Iterator[Case]:
+def cases_of_shapes(reference: Problem, shapes: Sequence[Any], seed: int) -> Iterator[Case]:
     """Yield inputs of the given shapes.
 
     Args:
@@ -153,7 +153,7 @@ def given_cases(reference: Problem, shapes: Sequence[Any], seed: int) -> Iterato
         inputs = fresh(seed)
         if not works(reference, inputs):
             raise CallError("kernel.shape_refused", shapes=", ".join(map(str, wanted)), reference=reference.name)
-        yield Case(inputs, asked=True, fresh=fresh)
+        yield Case(inputs, required=True, fresh=fresh)
 
 
 def with_shapes(given: Sequence[Any], shapes: Mapping[int, tuple[int, ...]], seed: int) -> tuple[Any, ...]:
@@ -249,7 +249,7 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
                 return Result(case, refused=one_line(refused))
             finding = Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)})
             # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice
-            if not case.asked and not case.change.startswith("grad_"):
+            if not case.required and not case.change.startswith("grad_"):
                 return Result(case, findings=(finding,), refused=one_line(error))
             return Result(case, ratio=math.inf, wrong=True, findings=(finding,))
     tracks = outcome.trial.tracks
@@ -343,4 +343,4 @@ def refusal(result: Result) -> Phrase | str:
 def one_line(error: Exception) -> str:
     """Return the type of an exception and the first line that it says."""
     lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0]}"[:200]
+    return f"{type(error).__name__}: {lines[0].rstrip()}"[:300]

@@ -51,14 +51,14 @@ class System:
 
     Attributes:
         direction: ``"golden"``, ``"ones"``, or the name of a tensor.
-        kept: dimensions by whose index the groups are told apart; those left out are summed over.
+        group_dims: dimensions by whose index the groups are distinguished; those left out are summed over.
         level: ``"entries"``, ``"noise"`` (the size of all entries' errors), ``"lines"`` or ``"blocks"`` (runs along
             one dimension), ``"whole"`` or ``"energy"`` (the size of all lines' sums).
         draws: True where the sums of all draws are added up.
     """
 
     direction: str
-    kept: tuple[int, ...]
+    group_dims: tuple[int, ...]
     level: str
     draws: bool = False
 
@@ -286,7 +286,7 @@ class Yardstick:
             math.sqrt(float(_quotient(x, one.norm).mean()))
             for x in (one.error.square(), one.variance, one.floor.square())
         )
-        energy = System(system.direction, system.kept, "energy")
+        energy = System(system.direction, system.group_dims, "energy")
         return self._energy(energy, got, correct, floor, one.error.numel())
 
     def _energy(self, system: System, got: float, correct: float, floor: float, count: int) -> Excess:
@@ -327,7 +327,7 @@ class Deviation:
         self.draws += 1
         lines = tuple(range(yardstick.golden.dim() - 1))
         for system, one in sums.items():
-            if system.kept == lines:
+            if system.group_dims == lines:
                 count = yardstick.golden.shape[0] if system.level == "blocks" else one.error.numel()
                 explained = float(_quotient(one.error[:count].square(), one.norm[:count]).sum())
                 self.along[system.direction] = self.along.get(system.direction, 0.0) + explained

@@ -103,7 +103,9 @@ def test_sums_over_groups_are_those_of_their_entries(shape: tuple[int, ...]) -> 
     generator = torch.Generator().manual_seed(0)
     golden, yardstick, error, other = torch.randn(4, *shape, dtype=torch.float64, generator=generator)
     yard = Yardstick(golden, 1e-3 * yardstick, [], 2**-9, 0.0, {"other": other})
-    for (direction, kept, level), one in (((s.direction, s.kept, s.level), o) for s, o in yard.sums(error).items()):
+    for (direction, kept, level), one in (
+        ((s.direction, s.group_dims, s.level), o) for s, o in yard.sums(error).items()
+    ):
         v = {"golden": golden, "ones": torch.ones_like(golden), "other": other}[direction]
         others = [d for d in range(golden.dim()) if d not in kept]
         for got, product in ((one.error, error * v), (one.norm, v * v), (one.golden, golden * v)):
