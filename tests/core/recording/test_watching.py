@@ -79,7 +79,7 @@ def test_a_generic_operation_of_torch_library_is_met_with_its_own_arguments(swis
     with Watch() as watch:
         swish(leaf(4), 2.0)
     [situation] = only(watch).situations.values()
-    x, beta = situation.kept[0].arguments
+    x, beta = situation.copies[0].arguments
     assert (x.shape, beta) == ((4,), 2.0)
 
 
@@ -150,8 +150,8 @@ def test_the_three_smallest_calls_are_kept_as_they_were():
             square(x)
             x.data.zero_()
     [situation] = only(watch).situations.values()
-    assert [call.elements for call in situation.kept] == [5, 6, 7]
-    assert all(call.arguments[0].abs().sum() > 0 for call in situation.kept)
+    assert [call.elements for call in situation.copies] == [5, 6, 7]
+    assert all(call.arguments[0].abs().sum() > 0 for call in situation.copies)
     assert situation.calls == 6
 
 
@@ -162,7 +162,7 @@ def test_the_room_for_copies_is_bounded(monkeypatch):
         square(leaf(20))
         square(leaf(20))
     [situation] = only(watch).situations.values()
-    assert len(situation.kept) == 1
+    assert len(situation.copies) == 1
     assert only(watch).bytes == watch.bytes == 80
     assert "4" in str(situation.lacking)
 
@@ -180,7 +180,7 @@ def test_an_argument_that_cannot_be_copied_is_named():
     with Watch() as watch:
         square(leaf(2), threading.Lock())
     [situation] = only(watch).situations.values()
-    assert not situation.kept
+    assert not situation.copies
     assert "lock" in str(situation.lacking)
 
 
@@ -197,7 +197,7 @@ def test_inside_torch_func_it_is_known_which_arguments_are_differentiated():
     with Watch() as watch:
         torch.func.grad(lambda x: Product.apply(x, y).sum())(torch.randn(3))
     [situation] = only(watch).situations.values()
-    assert [x.requires_grad for x in situation.kept[0].arguments] == [True, False]
+    assert [x.requires_grad for x in situation.copies[0].arguments] == [True, False]
 
 
 def test_a_check_is_not_watched():
@@ -226,7 +226,7 @@ def test_a_copy_has_the_values_and_the_order_in_memory_of_the_original(change):
     with Watch() as watch:
         Square.apply(x)
     [situation] = only(watch).situations.values()
-    [kept] = situation.kept[0].arguments
+    [kept] = situation.copies[0].arguments
     assert torch.equal(kept, x)
     assert (kept.requires_grad, kept.is_leaf, kept.dtype) == (True, True, x.dtype)
     assert kept.is_contiguous() == x.is_contiguous()
@@ -247,7 +247,7 @@ def test_kept_arguments_equal_those_that_were_given(shape, dtype, permuted):
     with Watch() as watch:
         Square.apply(x)
     [situation] = only(watch).situations.values()
-    assert torch.equal(situation.kept[0].arguments[0], x)
+    assert torch.equal(situation.copies[0].arguments[0], x)
 
 
 class Block(nn.Module):
