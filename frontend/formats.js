@@ -1,4 +1,4 @@
-// Numbers, shapes, indices, sizes and times as people write them; the same strings as views/formats.py.
+// Numbers, shapes, indices, sizes and times as people write them; the same strings as core/formats.py.
 
 const NOTHING = "–"; // in place of a number that there is not
 /** @type {Record<string, string>} as Python and as JavaScript write them */

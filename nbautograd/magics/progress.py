@@ -18,7 +18,8 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
 from nbautograd.magics.live_output import LiveOutput, can_update
-from nbautograd.views import formats, theme
+from nbautograd.core import formats
+from nbautograd.views import theme
 from nbautograd.views.answer import answer
 from nbautograd.views.document import Tone
 from nbautograd.views.markup import prose, tag

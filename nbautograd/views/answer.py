@@ -11,8 +11,8 @@ from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views import formats
-from nbautograd.views.words import code, counted, entry_name, listed, say
+from nbautograd.core import formats
+from nbautograd.views.words import code, counted, listed, say
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
@@ -188,10 +188,7 @@ def _wrong(check: GradcheckReport) -> list[str]:
     if not worst:
         return []
     block = max(worst, key=_size_of_worst)
-    entry = block.worst
-    assert entry is not None
     refined = sum(b.wrong - b.not_refined for b in blocks)
-    numerical, analytical = formats.compared(entry.numerical, entry.analytical)
     sampled = [messages.text("views.evidence.not_refined", refined=formats.count(refined))]
     sampled = sampled if any(b.not_refined for b in blocks) else []
     entries, stored = (sum(map(count, blocks)) for count in (lambda b: b.entries, _stored))
@@ -199,17 +196,8 @@ def _wrong(check: GradcheckReport) -> list[str]:
     if entries >= MANY and entries > stored:
         counts = messages.text("views.evidence.wrong_stored", **how_many, stored=formats.count(stored))
     else:
-        counts = messages.text("views.evidence.wrong_entries", **how_many)
-    return [
-        messages.text(
-            "views.evidence.wrong",
-            counts=counts,
-            entry=entry_name(block, entry),
-            numerical=numerical,
-            analytical=analytical,
-        ),
-        *sampled,
-    ]
+        counts = messages.text("checking.entries_differ", **how_many)
+    return [messages.text("checking.example", differ=counts, largest=block.largest_difference()), *sampled]
 
 
 def _stored(block: Block) -> int:

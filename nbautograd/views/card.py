@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from nbautograd import messages
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.call import CallLog
-from nbautograd.views import bundle, formats
+from nbautograd.core import formats
+from nbautograd.views import bundle
 from nbautograd.views.builders import build
 from nbautograd.views.builders.calls import calls_table, log_document
 from nbautograd.views.builders.summary import finding_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbautograd import messages
 from nbautograd.core.values import TensorSummary, Value
-from nbautograd.views import formats
+from nbautograd.core import formats
 
 FEW = 6  # elements that are written out
 SHORT = {

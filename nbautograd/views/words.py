@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Sequence
 
 from nbautograd import messages
-from nbautograd.core.checking.block import Block, Entry, JacobianBlock
+from nbautograd.core.checking.block import Block, JacobianBlock
 from nbautograd.core.findings import PARTS, Finding, Fix
 from nbautograd.core.recording.call import CallLog
-from nbautograd.views import formats
+from nbautograd.core import formats
 
 MARKS = {"match": "✓", "mismatch": "✗", "subgradient": "∠", "flat": "–", "undecided": "?"}
 VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "unchecked": "•"}
@@ -42,12 +42,6 @@ def code(name: str) -> str:
 def block_name(block: JacobianBlock) -> str:
     """``d output / d weight``."""
     return f"d {block.output_name} / d {block.input_name}"
-
-
-def entry_name(block: JacobianBlock, entry: Entry) -> str:
-    """``d output[0,0] / d weight[1,0]``; of a complex tensor ``output[0,0].real`` or ``.imag``."""
-    output = block.output_name + formats.index(entry.output_index, block.output_complex)
-    return f"d {output} / d {block.input_name}{formats.index(entry.input_index, block.input_complex)}"
 
 
 def block_shape(block: JacobianBlock) -> str:

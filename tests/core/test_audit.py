@@ -21,7 +21,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.inspection import audit as auditing
 from nbautograd.inspection.audit_report import joined
-from nbautograd.views import formats
+from nbautograd.core import formats
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
 

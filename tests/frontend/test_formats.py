@@ -1,4 +1,4 @@
-"""The live views write numbers as the static report does: frontend/formats.js against views/formats.py."""
+"""The live views write numbers as the static report does: frontend/formats.js against core/formats.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nbautograd.views import formats
+from nbautograd.core import formats
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from nbautograd.views import palette
-from nbautograd.views.formats import short
+from nbautograd.core.formats import short
 from nbautograd.views.heatmap import heatmap, legend, thumbnail
 from nbautograd.views.heatmap.place import Axis
 from nbautograd.views.jacobian import breaks

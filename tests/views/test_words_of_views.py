@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nbautograd import messages
 from nbautograd.core.checking.block import BlockVerdict, Verdict
 from nbautograd.core.findings import Kind, Phrase
-from nbautograd.views import formats
+from nbautograd.core import formats
 from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.card import Notice, RecordingCard, mimebundle
 from nbautograd.views.jacobian import labels

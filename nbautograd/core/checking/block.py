@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from nbautograd.core import formats
 from nbautograd.core.checking.jacobian.layout import Matrices, Which, indices
 from nbautograd.core.display import Displayable, Phrase, Plottable, Redactable, plain, plural, render
 from nbautograd.core.findings import Finding
@@ -110,6 +111,11 @@ class JacobianBlock(Displayable):
         """(number of output elements, number of input elements)."""
         return math.prod(self.output_shape), math.prod(self.input_shape)
 
+    def entry_name(self, entry: Entry) -> str:
+        """Name an entry: ``d output[0,0] / d weight[1,0]``; of a complex tensor ``output[0,0].real`` or ``.imag``."""
+        output = self.output_name + formats.index(entry.output_index, self.output_complex)
+        return f"d {output} / d {self.input_name}{formats.index(entry.input_index, self.input_complex)}"
+
     def analytical(self, rows: slice | Sequence[int] | None = None, cols: slice | Sequence[int] | None = None) -> Array:
         """Return backward's Jacobian at these rows and columns (all when None), no more of it.
 
@@ -180,6 +186,14 @@ class Block(JacobianBlock):
     def curve(self) -> tuple[Array, Array]:
         """Steps and errors of finite differences at the worst entry: the V of truncation and round-off."""
         return self.steps, self.errors
+
+    def largest_difference(self) -> Phrase | str:
+        """Say at which entry backward is furthest off, and what both give there; empty for an empty block."""
+        if self.worst is None:
+            return ""
+        numerical, analytical = formats.compared(self.worst.numerical, self.worst.analytical)
+        entry = self.entry_name(self.worst)
+        return Phrase("checking.largest_difference", entry=entry, numerical=numerical, analytical=analytical)
 
     def wrong_entries(self) -> Array:
         """Return row and column of each entry that differs by more than its error bar, shaped (count, 2)."""

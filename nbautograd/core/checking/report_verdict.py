@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
@@ -195,22 +196,11 @@ def reason(block: Block, dtype: str, raised: str = "") -> Phrase:
 
 
 def _unclassified(block: Block) -> Finding:
-    worst = block.worst
-    assert worst is not None
     params = {
         "output": block.output_name,
         "input": block.input_name,
-        "wrong": block.wrong,
-        "entries": block.entries,
-        "at": f"{_index(block.output_name, worst.output_index, block.output_complex)} / d "
-        + _index(block.input_name, worst.input_index, block.input_complex),
-        "analytical": f"{worst.analytical + 0.0:.6g}",
-        "numerical": f"{worst.numerical + 0.0:.6g}",
-    }  # fmt: skip
+        "wrong": formats.count(block.wrong),
+        "entries": formats.count(block.entries),
+        "example": block.largest_difference(),
+    }
     return Finding("wrong_unclassified", "bug", "checking.wrong_unclassified", params, (block.output, block.input))
-
-
-def _index(name: str, index: tuple[int, ...], pair: bool) -> str:
-    if pair:
-        return f"{_index(name, index[:-1], False)}.{('real', 'imag')[index[-1]]}"
-    return f"{name}[{', '.join(map(str, index))}]" if index else name

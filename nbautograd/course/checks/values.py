@@ -14,7 +14,7 @@ from nbautograd.core.values import sizes_text
 from nbautograd.course.attempt import Attempt, Run, copies, cotangents, positions, ready, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure
-from nbautograd.views.formats import number
+from nbautograd.core.formats import number
 
 Inputs = tuple[Any, ...]
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.views import formats, palette
+from nbautograd.core import formats
+from nbautograd.views import palette
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import answer_document, findings_document
@@ -36,7 +37,7 @@ from nbautograd.views.document import (
     sentences,
 )
 from nbautograd.views.jacobian import PANELS, by_interest, labels, pick, wrong_cells
-from nbautograd.views.words import MARKS, block_name, block_shape, block_verdict, counted, entry_name, say
+from nbautograd.views.words import MARKS, block_name, block_shape, block_verdict, counted, say
 
 MAX_LISTED = 12  # blocks; of more than that those that agree are folded
 MAX_ROWS = 100
@@ -180,7 +181,7 @@ def _worst_entry(block: Block) -> Cell:
     values, differs = (entry.analytical, entry.numerical), block.verdict == "mismatch"
     analytical, numerical = formats.compared(*values) if differs else map(formats.number, values)
     sign = "≠" if differs else "?" if block.verdict in ("undecided", "flat") else "≈"
-    return (Code(entry_name(block, entry)), f" {analytical} ", Faint(sign), f" {numerical}")
+    return (Code(block.entry_name(entry)), f" {analytical} ", Faint(sign), f" {numerical}")
 
 
 def _methods(blocks: Sequence[Block], in_text: Any) -> Document:
@@ -320,5 +321,5 @@ def _worst(block: JacobianBlock) -> tuple[Table, ...]:
     header = (messages.text("views.column.entry"), *(messages.text(f"views.panel.{p}") for p in PANELS))
     entry = block.worst
     both = formats.compared(entry.analytical, entry.numerical)
-    row = (Code(entry_name(block, entry)), *both, formats.number(entry.analytical - entry.numerical))
+    row = (Code(block.entry_name(entry)), *both, formats.number(entry.analytical - entry.numerical))
     return (Table(header, (row,), right=(1, 2, 3)),)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from nbautograd import messages
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
-from nbautograd.views import formats
+from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import (

@@ -9,7 +9,7 @@ from itertools import groupby
 from nbautograd import messages
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
-from nbautograd.views import formats
+from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.document import Branch, Cell, Chip, Code, Document, Faint, Strong, Table, paragraph, sentences
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nbautograd import messages
 from nbautograd.core.graphs.folding import fold_repeats
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.views import formats
+from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.document import (
     Cell,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nbautograd import messages
 from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport
-from nbautograd.views import formats
+from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import Card, Cell, Chip, Document, Item, Strong, Table, paragraph, sentences

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.views import formats, palette, theme
+from nbautograd.core import formats
+from nbautograd.views import palette, theme
 from nbautograd.views.heatmap.place import Place, x, y
 from nbautograd.views.markup import Markup, join, tag
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.checking.block import JacobianBlock, Pooled
-from nbautograd.views import formats, palette
+from nbautograd.core import formats
+from nbautograd.views import palette
 from nbautograd.views.heatmap import heatmap, legend
 from nbautograd.views.heatmap.place import Axis
 from nbautograd.views.jacobian import (

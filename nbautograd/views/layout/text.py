@@ -9,7 +9,7 @@ import unicodedata
 from functools import lru_cache
 
 from nbautograd import messages
-from nbautograd.views import formats
+from nbautograd.core import formats
 
 # advance of the characters from space to tilde, in hundredths of the font size
 _REGULAR = (

@@ -109,7 +109,7 @@ def test_the_sentence_names_value_line_and_numbers() -> None:
         "The gradient of `weight` seems to have one transpose too many or too few. Try `.t()` on one factor of"
         f" `grad_weight` (the 2nd value returned, line {line}: `input.mm(grad_output)`): in the Jacobian, dimension 0"
         " of `output` and dimension 0 of `weight` are swapped. 6 of 36 entries differ. The largest difference:"
-        " d output[0,0] / d weight[1,0] is 1 according to forward, 2 according to your backward."
+        " d output[0,0] / d weight[1,0] is 1.0 by finite differences, 2.0 by your backward."
     )
 
 

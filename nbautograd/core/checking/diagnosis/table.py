@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import factors, masks, patterns, shares
@@ -26,7 +27,6 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Hypothesis,
 )
 from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
-from nbautograd.core.checking.diagnosis.patterns import number
 from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
 from nbautograd.core.checking.diagnosis.shared_variable import SharedVariable, shared_variable
 from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
@@ -303,21 +303,8 @@ def _through(problem: Problem, via: WrongVariable | SharedVariable, line: int | 
 
 
 def _example(block: Block) -> Phrase | str:
-    worst = block.worst
-    if worst is None:
+    if block.worst is None:
         return ""
-    place_out = str(list(worst.output_index)).replace(" ", "") if worst.output_index else ""
-    place_in = str(list(worst.input_index)).replace(" ", "") if worst.input_index else ""
-    return Phrase(
-        "causes.example",
-        output=block.output_name + place_out,
-        input=block.input_name + place_in,
-        analytical=_written_entry(worst.analytical),
-        numerical=_written_entry(worst.numerical),
-        wrong=block.wrong,
-        entries=block.entries,
-    )
-
-
-def _written_entry(value: complex) -> str:
-    return number(value.real) if not isinstance(value, complex) or value.imag == 0 else f"{value:.6g}"
+    counts = {"wrong": formats.count(block.wrong), "entries": formats.count(block.entries)}
+    differ = Phrase("checking.entries_differ", **counts)
+    return Phrase("checking.example", differ=differ, largest=block.largest_difference())

@@ -25,7 +25,7 @@ def number(value: Any, digits: int = 4) -> str:
     ``1235``.
 
     Example:
-        >>> from nbautograd.views.formats import number
+        >>> from nbautograd.core.formats import number
         >>> [number(x) for x in (2, 2.0, 1 / 3, 1234.5, 3e-10, float("nan"), 1 + 2j, True)]
         ['2', '2.0', '0.3333', '1235', '3e-10', 'NaN', '1.0+2.0j', 'True']
     """
@@ -66,7 +66,7 @@ def compared(first: Any, second: Any, digits: int = 4) -> tuple[str, str]:
     """Return two numbers with as many digits as it takes for different ones to look different.
 
     Example:
-        >>> from nbautograd.views.formats import compared
+        >>> from nbautograd.core.formats import compared
         >>> compared(2.2334, 2.2333766), compared(0.5, 0.5)
         (('2.2334', '2.23338'), ('0.5', '0.5'))
     """
@@ -83,7 +83,7 @@ def short(value: float, room: int = 5) -> str:
     """Return a number in at most so many characters, where that can be, for a cell of a heat map: ``2``, ``-.25``.
 
     Example:
-        >>> from nbautograd.views.formats import short
+        >>> from nbautograd.core.formats import short
         >>> [short(x) for x in (1.0, -0.25, 12345.0, 1e-12, float("-inf"))]
         ['1', '-.25', '1.2e4', '1e-12', '-∞']
     """
@@ -137,7 +137,7 @@ def time(seconds: float) -> str:
     """Return ``1.3 ms``, ``2.4 s``, ``2 min 10 s``.
 
     Example:
-        >>> from nbautograd.views.formats import time
+        >>> from nbautograd.core.formats import time
         >>> [time(s) for s in (4.2e-5, 0.25, 2.43, 130.2)]
         ['0.042 ms', '250 ms', '2.4 s', '2 min 10 s']
     """
