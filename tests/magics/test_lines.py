@@ -209,3 +209,12 @@ def test_a_reference_is_a_function_or_an_expression_of_the_same_arguments(filled
 def test_a_reference_that_is_no_function_is_answered_with_a_sentence(filled):
     with pytest.raises(UsageError, match="uses none of the first call's arguments"):
         filled("%gradcheck product(a, b) --reference 3").result.raise_error()
+
+
+def test_calls_of_a_cell_that_was_run_again_are_those_of_the_class_as_it_is_now(filled):
+    filled("product(a, b).sum().backward(); product(a, b)")
+    assert [call.name for call in filled("%autograd_calls product").result.result] == ["#1", "#2", "#3"]
+    assert filled(CELL).result.success
+    filled("product(a, b)")
+    assert [call.name for call in filled("%autograd_calls product").result.result] == ["#1"]
+    assert len(filled("%autograd_calls").result.result) >= 4  # all that was recorded

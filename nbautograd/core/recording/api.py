@@ -154,7 +154,7 @@ def calls(cls: type | None = None) -> CallLog:
     """The calls recorded so far, newest last.
 
     Args:
-        cls: only the calls of this Function; None for all.
+        cls: only the calls of this Function, not of an older one of its name (a cell that was run again); None for all.
 
     Returns:
         A CallLog that takes in no more calls, each decoded when it is looked at; ``.dropped`` counts those that the
@@ -166,10 +166,8 @@ def calls(cls: type | None = None) -> CallLog:
         >>> len(nbautograd.calls(InplaceFunction)), nbautograd.calls(InplaceFunction).dropped
         (0, 0)
     """
-    function = None if cls is None else _function(cls, "calls")
-    ours = None if function is None else [_functions[function]] if function in _functions else []
-    name = None if function is None else function.__name__
-    return LiveLog(_ring, ours, engine, problems, name=name).close()
+    ours = None if cls is None else _ring.recorded(_function(cls, "calls"))
+    return LiveLog(_ring, ours, engine, problems).close()
 
 
 def mark() -> int:

@@ -82,7 +82,6 @@ class LiveLog(CallLog):
         engine: gives the name of the engine.
         problems: gives what could not be recorded.
         first: the first index that counts.
-        name: also the calls of earlier classes of this name (a cell that was run again).
     """
 
     def __init__(
@@ -92,13 +91,11 @@ class LiveLog(CallLog):
         engine: Callable[[], str],
         problems: Callable[[], tuple[Phrase, ...]],
         first: int = 0,
-        name: str | None = None,
     ) -> None:
         self.__dict__.update(
             _ring=ring,
             _numbers=None if functions is None else {function.number for function in functions},
             _first=first,
-            _name=name,
             _engine=engine,
             _problems=problems,
             _closed=None,
@@ -116,8 +113,8 @@ class LiveLog(CallLog):
         return [one for one in self.__dict__["_ring"].finished() if one.index >= first and self._is_ours(one.function)]
 
     def _is_ours(self, function: InstrumentedFunction) -> bool:
-        numbers, name = self.__dict__["_numbers"], self.__dict__["_name"]
-        return numbers is None or function.number in numbers or (name is not None and function.name == name)
+        numbers = self.__dict__["_numbers"]
+        return numbers is None or function.number in numbers
 
     def _gone(self) -> int:
         """Count the calls of the log's Functions that the ring has let go, ever."""

@@ -344,6 +344,13 @@ class Ring:
             calls = list(self._calls)
         return sorted(calls, key=attrgetter("index"))
 
+    def recorded(self, cls: type) -> list[InstrumentedFunction]:
+        """Return what stands for a class here: more than one where its recording ended and began again."""
+        with self._lock:
+            self.settle()
+            functions = dict.fromkeys([*self.gone, *[record.function for record in self._calls]])
+        return [function for function in functions if function.cls is cls]
+
     def clear(self) -> None:
         """Forget every call; numbers go on."""
         with self._lock:

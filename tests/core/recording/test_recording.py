@@ -323,6 +323,27 @@ def test_instrument_twice_and_as_a_decorator():
     assert type(vars(Mine)["forward"]) is staticmethod
 
 
+def test_calls_of_a_class_are_its_own_however_often_its_recording_began():
+    def doubling():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+        return log.instrument(Double)
+
+    older, newer = doubling(), doubling()
+    older.apply(leaf(2))
+    for _ in range(2):
+        newer.apply(leaf(2))
+        log.uninstrument(newer)
+        assert log.calls(newer)  # what was recorded stays
+        log.instrument(newer)
+    assert (len(log.calls(older)), len(log.calls(newer))) == (1, 2)
+    log.uninstrument(older)
+    log.uninstrument(newer)
+
+
 def test_recording_leaves_an_instrumented_class_instrumented():
     log.instrument(functions.Kept)
     with log.recording(functions.Kept):
