@@ -194,8 +194,8 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
         case Lines():
             return join(tag("div", None, line) for line in span.lines)
         case Branch():
-            look = f"display:inline-block;width:{STEP * span.depth}px;text-align:right;vertical-align:top"
-            look += ";opacity:0.5;padding-right:4px"
+            look = f"display:inline-block;width:{STEP - 4}px;margin-left:-{STEP}px;padding-right:4px"
+            look += ";text-align:right;vertical-align:top;opacity:0.5"
             return tag("span", {"style": look, "aria-hidden": "true"}, "└") if span.depth else Markup("")
         case Thumbnail():
             return _thumbnail(span.value) if room.thumbnails else Markup("")
@@ -262,7 +262,7 @@ def _inside(block: Table, rows: slice, room: Room) -> Markup:
     return _fold(Fold(words, (table,), opened=opened, strong=False), replace(room, inside=True))
 
 
-def _depth(row: tuple[Cell, ...]) -> int:
+def _depth(row: Sequence[Cell]) -> int:
     """Return how deep a row of a tree stands; 0 for rows of other tables."""
     first = row[0][0] if isinstance(row[0], tuple) else row[0]
     return first.depth if isinstance(first, Branch) else 0
@@ -278,10 +278,10 @@ def _row(cells: Sequence[Cell], block: Table, room: Room, header: bool = False) 
     for k, cell in enumerate(cells):
         head = cell != "" and (header or k == 0)  # an empty heading would be announced as one
         scope = None if not head else "col" if header else "row"
-        look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 12px 4px 0"
+        left = f"{STEP * depth}px" if k == 0 and (depth := _depth(cells)) else "0"  # lines of one cell begin together
+        look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 12px 4px {left}"
         look += ";font-weight:600" if header else ";font-weight:400" if head else ""
-        branched = isinstance(cell, tuple) and isinstance(cell[0], Branch)  # what follows the branch stays beside it
-        look += ";white-space:nowrap" if branched or not block.wrap else ""
+        look += "" if block.wrap else ";white-space:nowrap"
         written.append(tag("th" if head else "td", {"scope": scope, "style": look}, _cell(cell, room)))
     return tag("tr", {"style": ROW}, *written)
 

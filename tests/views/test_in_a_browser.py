@@ -8,6 +8,8 @@ import pytest
 import sample_values as samples
 from PIL import Image
 
+from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
+from nbautograd.core.values import Value
 from nbautograd.views.bundle import html
 from nbautograd.views.theme import PAPER
 
@@ -67,3 +69,19 @@ def test_a_name_that_is_a_script_does_not_run(page):
     assert page.title() != "ran"
     assert page.errors == []
     assert page.refused == []
+
+
+def test_a_tree_of_calls_is_not_cut_on_a_narrow_page(page):
+    args = (Value("args[0]", "Scalar", "<ScalarTensor _N=2 _value=3.0>"), Value("args[1]", "Tensor", "float32 2×2"))
+    inner = {"protocol": "__torch_function__", "owner": "ScalarTensor", "outcome": "returned", "args": args}
+    calls = tuple(
+        Dispatch(k, k - 1 if k else None, func=f"torch.add_{k}", handler="__torch_function__", handler_line=8, **inner)
+        for k in range(5)
+    )
+    show(page, DispatchLog(calls), width=480)
+    frames = page.locator("div:has(> table)")
+    assert frames.evaluate_all("all => all.map(e => e.scrollWidth - e.clientWidth)") == [0] * frames.count() != []
+    lefts = page.locator("tbody th code").evaluate_all("all => all.map(e => e.getClientRects()[0].left)")
+    assert lefts == sorted(set(lefts))  # each stands further to the right than the one that it is inside of
+    wrapped = page.locator("tbody th code").last.evaluate("e => [...e.getClientRects()].map(r => r.left)")
+    assert len(set(wrapped)) == 1  # and its lines begin together
