@@ -80,16 +80,26 @@ MANAGUA = (
 MAPS = {"light": COOLWARM, "dark": MANAGUA}
 NAN = {"light": "#f2d53c", "dark": "#b8a100"}
 
-# the ground of a chip with white words, by verdict or kind of finding
+# the ground of a chip, whose words have the colour of the page, by verdict or kind of finding
 TONES = {
-    "right": GOOD.light,
-    "wrong": BAD.light,
-    "cannot tell": OPEN.light,
-    "unchecked": PLAIN.light,
-    "bug": BAD.light,
-    "lint": OPEN.light,
-    "note": PLAIN.light,
-}
+    "right": GOOD, "wrong": BAD, "cannot tell": OPEN, "unchecked": PLAIN, "bug": BAD, "lint": OPEN, "note": PLAIN,
+}  # fmt: skip
+
+
+def rule(name: str, colour: Colour, before: str = "") -> str:
+    """Return a rule of an inline style: the light colour, which every front end keeps, then that of the page's theme.
+
+    Args:
+        name: of the property.
+        colour: in both themes.
+        before: what stands before it in the value, such as ``"4px solid "``.
+
+    Example:
+        >>> from nbautograd.views.theme import PAPER, rule
+        >>> rule("color", PAPER)
+        'color:#ffffff;color:light-dark(#ffffff,#16191e)'
+    """
+    return f"{name}:{before}{colour.light};{name}:{before}light-dark({colour.light},{colour.dark})"
 
 
 def contrast(one: str, other: str) -> float:

@@ -154,7 +154,7 @@ def _element(block: Block, room: Room) -> Markup:
         case Item():
             return _div(to_html(block.body, room))
         case Card():
-            look = f"border-left:4px solid {theme.TONES[block.tone]};background-color:{SOFT}"
+            look = f"{theme.rule('border-left', theme.TONES[block.tone], '4px solid ')};background-color:{SOFT}"
             style = f"{look};padding:9px 14px 4px 14px;margin:0 0 8px 0;border-radius:3px"
             place = f"nbag-at-{block.place}" if block.place else None
             return tag("div", {"class": place, "style": style}, to_html(block.body, room))
@@ -206,7 +206,7 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
 def chip(words: str, tone: str) -> Markup:
     """Return words on a coloured ground; the colour never says more than the words."""
     look = "display:inline-block;padding:1px 8px;border-radius:10px;font-size:0.85em;font-weight:600;line-height:1.5"
-    colours = f"color:{theme.WHITE};background-color:{theme.TONES[tone]}"
+    colours = f"{theme.rule('color', theme.PAPER)};{theme.rule('background-color', theme.TONES[tone])}"
     return tag("span", {"style": f"{look};{colours};white-space:nowrap"}, words)
 
 

@@ -87,11 +87,13 @@ class Page(HTMLParser):
 
 
 def lost_rules(style: str) -> list[str]:
-    """The rules of an inline style that the sanitizer would drop."""
-    lost = []
+    """The rules of an inline style that the sanitizer would drop, but for a theme's form of one that it keeps."""
+    lost, kept = [], set()
     for rule in filter(None, style.split(";")):
         name, _, value = rule.partition(":")
         known = [pattern for names, pattern in STYLES.items() if re.fullmatch(names, name)]
-        if not known or not re.fullmatch(known[0], value):
+        if known and re.fullmatch(known[0], value):
+            kept.add(name)
+        elif name not in kept or "light-dark(" not in value:
             lost.append(rule)
     return lost

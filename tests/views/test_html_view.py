@@ -72,6 +72,7 @@ def test_the_sanitizer_list_can_fail():
     assert "<script>" in page.lost
     assert page.lost[-1] == "<b> is not closed"
     assert lost_rules("position:fixed") == ["position:fixed"]
+    assert lost_rules("color:light-dark(#ffffff,#000000)") == ["color:light-dark(#ffffff,#000000)"]
 
 
 def test_the_anchor_is_a_class_of_the_outermost_element():

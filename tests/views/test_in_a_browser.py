@@ -11,7 +11,7 @@ from PIL import Image
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
 from nbautograd.views.bundle import html
-from nbautograd.views.theme import PAPER
+from nbautograd.views.theme import OPEN, PAPER
 
 pytestmark = pytest.mark.browser
 
@@ -36,6 +36,17 @@ def test_pictures_take_the_theme_of_the_page(page, theme):
     corner = Image.open(io.BytesIO(shot)).convert("RGB").getpixel((40, 4))
     paper = getattr(PAPER, theme)
     assert corner == tuple(int(paper[k : k + 2], 16) for k in (1, 3, 5))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_chips_and_bars_take_the_colours_of_the_page(page, theme):
+    show(page, samples.cannot_tell(), theme)
+    seen = page.get_by_text("? cannot tell", exact=True).first.evaluate(
+        "e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color,"
+        " getComputedStyle(e.closest('[class^=nbautograd] > div')).borderLeftColor]"
+    )
+    paper, tone = (getattr(colour, theme) for colour in (PAPER, OPEN))
+    assert seen == [f"rgb({', '.join(str(int(c[k : k + 2], 16)) for k in (1, 3, 5))})" for c in (tone, paper, tone)]
 
 
 @pytest.mark.parametrize("value", [samples.report(wrong=True), samples.calls()], ids=["report", "calls"])
