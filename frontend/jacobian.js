@@ -4,8 +4,8 @@ import { chooser, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { button, el, keys } from "./dom.js";
 import { entryView } from "./entry.js";
 import { explorer } from "./explorer.js";
-import { count, shape } from "./formats.js";
-import { isPooled } from "./levels.js";
+import { count } from "./formats.js";
+import { extent, isPooled } from "./levels.js";
 import { heatMaps } from "./maps.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -126,13 +126,8 @@ function handleKeys(maps, explore, toWorst) {
  * @param {Node} out
  */
 function heading(page, block, toWorst, out) {
-  /** @param {number[]} all @param {boolean | undefined} pairs */
-  function sizes(all, pairs) {
-    if (!pairs) return shape(all) || page.t("scalar");
-    return `${shape(all.slice(0, -1)) || page.t("scalar")} ${page.t("complex")}`;
-  }
   const facts = [
-    `${sizes(block.output_shape, block.output_complex)} × ${sizes(block.input_shape, block.input_complex)}`,
+    extent(block).map(count).join(" × "), // rows and columns, as on a stored page
     page.word("structure", block.structure),
   ];
   if (block.verdict === "match" || block.verdict === "mismatch")

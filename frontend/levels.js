@@ -77,7 +77,7 @@ export function cellOf(level, entry) {
 }
 
 /** @param {Block} block @returns {Pair} rows and columns of the whole block */
-const extent = (block) =>
+export const extent = (block) =>
   /** @type {Pair} */ (
     [block.output_shape, block.input_shape].map((sizes) => sizes.reduce((a, b) => a * b, 1))
   );

@@ -1885,7 +1885,6 @@ SENTENCES: dict[str, str] = {
     "widgets.frozen": "Needs a running kernel; not available in this saved copy.",
     "widgets.frozen_lens": "The microscope for this entry needs a running kernel; not available in this saved copy.",
     "widgets.pooled_frozen": "Each cell stands for {rows} × {cols} entries and shows the one of largest size. Single entries are not stored in this saved copy: run the notebook to see them.",
-    "widgets.complex": "complex",
     "widgets.lens": "Lens",
     "widgets.lens.none": "none",
     "widgets.lens.memory": "memory kept",

@@ -1885,7 +1885,6 @@ SENTENCES: dict[str, str] = {
     "widgets.frozen": "需要运行中的内核；这份保存的副本里没有。",
     "widgets.frozen_lens": "用显微镜看这个元素需要运行中的内核；这份保存的副本里没有。",
     "widgets.pooled_frozen": "每个格子代表 {rows} × {cols} 个元素，显示其中绝对值最大的一个。这份冻结的副本没有保存单个元素：请运行笔记本查看。",
-    "widgets.complex": "复数",
     "widgets.lens": "透镜",
     "widgets.lens.none": "无",
     "widgets.lens.memory": "占用内存",
