@@ -8,6 +8,9 @@ import { claim } from "./claims.js";
 
 const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // what would turn the direction of the text behind it
 
+// what is read as one word and may not be broken at its hyphens: options, small numbers; as in views/markup.py
+const WHOLE = /((?<![\w-])--?[A-Za-z][\w-]*|-?\d[\d.]*e-\d+)/;
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
@@ -31,9 +34,27 @@ export function fill(element, attributes, children = []) {
   element.append(
     ...children
       .filter((c) => c !== null && c !== undefined && c !== false)
-      .map((c) => (c instanceof Node ? c : String(c).replace(TURNS, "\ufffd"))),
+      .flatMap((c) => (c instanceof Node ? c : text(element, String(c).replace(TURNS, "\ufffd")))),
   );
   return element;
+}
+
+/**
+ * Words as they go into an element of a page: those that may not be broken stand in one of their own.
+ * @param {Element} element
+ * @param {string} words
+ * @returns {(Node | string)[]}
+ */
+function text(element, words) {
+  if (!WHOLE.test(words) || !(element instanceof HTMLElement) || element.matches("option, pre"))
+    return [words];
+  return words.split(WHOLE).map((part, k) => {
+    if (k % 2 === 0) return part;
+    const whole = document.createElement("span");
+    whole.className = "whole";
+    whole.textContent = part;
+    return whole;
+  });
 }
 
 /**

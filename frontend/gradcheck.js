@@ -50,7 +50,7 @@ function evidence(page, blocks) {
     blocks.find((b) => `${b.output},${b.input}` === chosenBlock(page)) ?? blocks[0];
   function weigh() {
     curve.replaceChildren(curveView(page, chosen(), step) ?? "");
-    said.textContent = naive(page, chosen(), step, TOLERANCES[page.tolerance.get()]);
+    said.replaceChildren(prose(naive(page, chosen(), step, TOLERANCES[page.tolerance.get()])));
   }
   /** @param {number} to */
   function setStep(to) {

@@ -2,7 +2,7 @@
 
 import { numbers } from "./arrays.js";
 import { curve, nearest } from "./curve.js";
-import { el, svg } from "./dom.js";
+import { el, prose, svg } from "./dom.js";
 import { compared, number } from "./formats.js";
 import { entryName } from "./levels.js";
 import { ask } from "./wire.js";
@@ -89,13 +89,14 @@ function lens(page, entry, { steps, curves, claimed, found }) {
       errors.length > 1 ? curve(page, errors, page.t("microscope_curve", { dtype }), steps[k]) : "",
     );
     const [secant, slope] = compared(secants[k], claimed, 8);
-    said.textContent = page.t("microscope_say", {
+    const words = page.t("microscope_say", {
       step: number(steps[k], 2),
       dtype,
       secant,
       claimed: slope,
       difference: number(Math.abs(secants[k] - Number(claimed)), 2),
     });
+    said.replaceChildren(prose(words));
   }
   const choice = el(
     "select",

@@ -14,6 +14,8 @@ Attributes = Mapping[str, "str | int | float | bool | None"]
 
 # HTML's elements without an end tag, and the SVG shapes that have no content
 _EMPTY = frozenset(("br", "hr", "img", "col", "rect", "path", "line", "image", "use", "circle", "stop"))
+# what is read as one word and may not be broken at its hyphens: options, small numbers; in live views frontend/dom.js
+_WHOLE = re.compile(r"((?<![\w-])--?[A-Za-z][\w-]*|-?\d[\d.]*e-\d+)")
 # control characters, halves of pairs, and what would turn the direction of the text behind it
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -50,6 +52,18 @@ def join(parts: Iterable[object], between: str = "") -> Markup:
     return Markup(escape(between).join(escape(p) for p in parts if p is not None))
 
 
+def unbroken(words: str) -> Markup:
+    """Words that go on in another line only where a reader expects it: ``--inputs`` and ``1e-11`` stay whole.
+
+    Example:
+        >>> from nbautograd.views.markup import unbroken
+        >>> unbroken("right to 1e-11")
+        'right to <span style="white-space:nowrap">1e-11</span>'
+    """
+    pieces = _WHOLE.split(words)
+    return join(tag("span", {"style": "white-space:nowrap"}, p) if k % 2 else p for k, p in enumerate(pieces))
+
+
 def prose(sentence: str) -> Markup:
     """A sentence with its ```code``` between backticks set as code.
 
@@ -59,7 +73,7 @@ def prose(sentence: str) -> Markup:
         'wrong for <code>weight</code>'
     """
     pieces = re.split(r"`([^`\n]+)`", sentence)
-    return join(tag("code", None, piece) if k % 2 else piece for k, piece in enumerate(pieces))
+    return join(tag("code", None, unbroken(p)) if k % 2 else unbroken(p) for k, p in enumerate(pieces))
 
 
 def picture(svg: str, alt: str, attributes: Attributes | None = None) -> Markup:

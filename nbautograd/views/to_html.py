@@ -45,7 +45,7 @@ from nbautograd.views.document import (
 )
 from nbautograd.views.heatmap import thumbnail
 from nbautograd.views.heatmap.panels import panels
-from nbautograd.views.markup import Markup, escape, join, picture, prose, tag
+from nbautograd.views.markup import Markup, escape, join, picture, prose, tag, unbroken
 from nbautograd.views.tensors import contents, pooling
 from nbautograd.views.words import counted, dedented
 
@@ -177,14 +177,14 @@ def _div(inside: Markup, style: str = "") -> Markup:
 def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
     match span:
         case str():
-            return prose(span) if sentence else escape(span)
+            return prose(span) if sentence else unbroken(span)
         case Chip():
             return chip(span.words, span.tone)
         case Strong():
             return tag("strong", None, prose(span.words))
         case Code() | BlockName():
             look = NARROW.format(room.narrow) if room.narrow and len(span.words) > LONG else None
-            return tag("code", {"style": look}, span.words)
+            return tag("code", {"style": look}, unbroken(span.words))
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
         case Sentence():
@@ -281,7 +281,7 @@ def _row(cells: Sequence[Cell], block: Table, room: Room, header: bool = False) 
         left = f"{STEP * depth}px" if k == 0 and (depth := _depth(cells)) else "0"  # lines of one cell begin together
         look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 12px 4px {left}"
         look += ";font-weight:600" if header else ";font-weight:400" if head else ""
-        look += "" if block.wrap else ";white-space:nowrap"
+        look += "" if block.wrap and k not in block.right else ";white-space:nowrap"
         written.append(tag("th" if head else "td", {"scope": scope, "style": look}, _cell(cell, room)))
     return tag("tr", {"style": ROW}, *written)
 

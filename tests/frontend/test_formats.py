@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbautograd.core import formats
+from nbautograd.views.markup import prose
 
 pytestmark = pytest.mark.browser
 
@@ -68,3 +70,16 @@ def test_shapes_and_indices(blank):
         return [number([1, -2]), number([0, "nan"]), number(null)]; }""") == [
         *map(formats.number, complex_numbers), formats.number(None),
     ]  # fmt: skip
+
+
+def test_words_that_may_not_be_broken_are_the_same_live_and_stored(blank):
+    sentences = ["%%f --inputs a,b -i", "right to -1.1e-11, 3e-10.", "a-b x - y 2-3 e-3 well-known", "`--inputs` 1e5"]
+    live = blank.evaluate(
+        """async (sentences) => {
+          const { prose } = await import("/frontend/dom.js");
+          return sentences.map((s) => [...prose(s).querySelectorAll(".whole")].map((e) => e.textContent));
+        }""",
+        sentences,
+    )
+    stored = [re.findall('nowrap">([^<]*)<', prose(sentence)) for sentence in sentences]
+    assert live == stored == [["--inputs", "-i"], ["-1.1e-11", "3e-10"], [], ["--inputs"]]
