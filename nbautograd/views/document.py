@@ -80,6 +80,12 @@ class Thumbnail:
 
     value: Value
 
+    @property
+    def blank(self) -> bool:
+        """True where there is nothing to see."""
+        tensor = self.value.tensor
+        return tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2
+
 
 @dataclass(frozen=True)
 class Link:
@@ -147,7 +153,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns.
+    """Rows and columns; a column with nothing in it under its heading is left out.
 
     Attributes:
         header: a cell per column; empty for a table without a head.
@@ -164,6 +170,39 @@ class Table:
     right: tuple[int, ...] = ()
     wrap: bool = True
     cut: bool = True
+
+    def __post_init__(self) -> None:
+        rows = [row for row in self.rows if len(row) > 1]
+        width = max(map(len, rows), default=0)
+        kept = [k for k in range(width) if any(k < len(row) and not _is_blank(row[k]) for row in rows)]
+        if len(kept) == width:
+            return
+
+        def left(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
+            return tuple(row[k] for k in kept if k < len(row)) if len(row) > 1 else row
+
+        object.__setattr__(self, "right", tuple(kept.index(k) for k in self.right if k in kept))
+        object.__setattr__(self, "header", left(self.header))
+        object.__setattr__(self, "rows", tuple(map(left, self.rows)))
+
+
+def _is_blank(cell: Cell) -> bool:
+    """Return True for a cell with nothing to read or to see."""
+    match cell:
+        case tuple():
+            return all(map(_is_blank, cell))
+        case str():
+            return not cell.strip()
+        case Thumbnail():
+            return cell.blank
+        case Lines():
+            return not any(cell.lines)
+        case Branch():
+            return not cell.depth
+        case Beyond():
+            return False
+        case _:
+            return not cell.words.strip()
 
 
 @dataclass(frozen=True)

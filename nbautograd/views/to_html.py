@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nbautograd import messages
-from nbautograd.core.values import Value
 from nbautograd.views import svg, theme
 from nbautograd.views.document import (
     Beside,
@@ -198,7 +197,7 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
             look += ";text-align:right;vertical-align:top;opacity:0.5"
             return tag("span", {"style": look, "aria-hidden": "true"}, "└") if span.depth else Markup("")
         case Thumbnail():
-            return _thumbnail(span.value) if room.thumbnails else Markup("")
+            return _thumbnail(span) if room.thumbnails else Markup("")
         case Link():
             return _span(Code(span.words), room) if span.place else Markup("")
 
@@ -303,12 +302,12 @@ def _change(block: Change) -> Markup:
     return join((change, tag("div", {"style": f"font-size:0.9em;{FAINT}"}, prose(block.note)) if block.note else None))
 
 
-def _thumbnail(value: Value) -> Markup:
+def _thumbnail(part: Thumbnail) -> Markup:
     """Draw a small heat map of a tensor; nothing of a single number or where the elements are not known."""
-    tensor = value.tensor
-    if tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2:
+    tensor = part.value.tensor
+    if tensor is None or part.blank:
         return Markup("")
-    alt = messages.text("views.tensor.thumb", name=value.name, contents=contents(tensor))
+    alt = messages.text("views.tensor.thumb", name=part.value.name, contents=contents(tensor))
     drawn = picture(thumbnail(np.asarray(tensor.thumbnail)), alt, {"style": "display:block;max-width:48px"})
     return join((drawn, tag("div", {"style": NOTE}, words) if (words := pooling(tensor)) else None))
 

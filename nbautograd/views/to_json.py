@@ -124,20 +124,14 @@ def _live(document: Document | list[Any]) -> Iterator[Any]:
                 yield from _live(part)
         elif isinstance(block, PageOnly):
             yield from _live(block.body)
-        elif not isinstance(block, Heatmaps) and not (isinstance(block, Thumbnail) and _is_blank(block)):
+        elif not isinstance(block, Heatmaps) and not (isinstance(block, Thumbnail) and block.blank):
             yield block
-
-
-def _is_blank(part: Thumbnail) -> bool:
-    """Return True where there is nothing to see."""
-    tensor = part.value.tensor
-    return tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2
 
 
 def _thumbnail(part: Thumbnail) -> dict[str, Any] | None:
     """Return a small heat map, and whether each of its cells is one element; None where there is nothing to see."""
     tensor = part.value.tensor
-    if tensor is None or tensor.thumbnail is None or _is_blank(part):
+    if tensor is None or tensor.thumbnail is None or part.blank:
         return None
     numbers = matrix(tensor.thumbnail)
     alt = messages.text("views.tensor.thumb", name=part.value.name, contents=contents(tensor))

@@ -50,6 +50,17 @@ EVERYTHING = (
 )
 
 
+def test_a_column_with_nothing_under_its_heading_is_left_out():
+    one = Thumbnail(samples.value("w", 1.0))  # of one number there is no picture
+    seen = Thumbnail(samples.value("w", [[1.0, 2.0]]))
+    rows = (("a", "", Faint(""), "1", (one, ""), (seen, "")), ("over all",), ("b", "", "", "", one, ""))
+    table = Table(("", "x", "y", "n", "gone", "seen"), rows, right=(1, 3))
+    assert table.header == ("", "n", "seen")
+    assert table.rows == (("a", "1", (seen, "")), ("over all",), ("b", "", ""))
+    assert table.right == (1,)
+    assert "gone" not in to_html((table,)) + to_text((table,)) + json.dumps(to_json((table,)), default=repr)
+
+
 def test_text_has_all_words_and_no_colours():
     assert to_text(EVERYTHING).split("\n") == [
         "`f` is wrong.",

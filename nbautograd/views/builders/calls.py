@@ -99,8 +99,6 @@ def tensor_document(tensor: TensorSummary) -> Document:
 def values_table(groups: Sequence[tuple[str, Sequence[Value]]], pictures: bool = False) -> Document:
     """Return one table of several groups of values, each named on its first row; ``pictures`` adds small heat maps."""
     rows = [row for title, values in groups for row in _rows(title, values, pictures)]
-    if not any(title for title, _ in groups):
-        rows = [row[1:] for row in rows]
     return (Table((), tuple(rows)),) if rows else ()
 
 
