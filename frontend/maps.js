@@ -6,7 +6,7 @@ import { el } from "./dom.js";
 import { compared, count, number } from "./formats.js";
 import { cellSize, draw, NUMBERED, ramp } from "./heatmap.js";
 import { cellName, cellRange, isPooled } from "./levels.js";
-import { colourings } from "./scale.js";
+import { colourings, NEGLIGIBLE, robustLimit } from "./scale.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./states").BlockState} Block */
@@ -30,9 +30,11 @@ function judgement(block, level, cell) {
 function shownMaps(block, level, scale) {
   if (scale === "own" || scale === "log") return level.values; // made to look at what is within the tolerance
   const [analytical, numerical, difference] = level.values;
+  const least = NEGLIGIBLE * robustLimit(analytical, numerical); // up to there it is round-off, whatever the verdict
   /** @param {number} value @param {number} k */
   function beyond(value, k) {
-    return judgement(block, level, k) === "match" ? 0 : value;
+    const said = judgement(block, level, k);
+    return said === "match" || (!said && Math.abs(value) <= least) ? 0 : value;
   }
   return [analytical, numerical, Float64Array.from(difference, beyond)];
 }

@@ -181,6 +181,18 @@ def test_the_legend_changes_the_scale(show: Any, samples: Any) -> None:
     expect(legend).to_contain_text("one scale for all three")
 
 
+def test_what_is_below_round_off_reads_as_no_difference_whatever_the_verdict(show: Any, samples: Any) -> None:
+    numerical = np.eye(3)
+    block = samples.block(numerical - 3e-12, numerical, verdict="undecided", reason="noise")
+    page = show(GradcheckReport("F", "cannot tell", blocks={(0, 0): block}), kind="jacobian")
+    expect(reading(page)).to_contain_text("difference 0.0")
+    expect(page.locator(".facts")).to_contain_text("3 × 3")
+    page.locator(".legend").click()  # its own scale is there to look at just that
+    maps(page).focus()
+    page.keyboard.press("ArrowRight")
+    expect(reading(page)).to_contain_text("difference -3e-12")
+
+
 @pytest.fixture
 def outlier(samples: Any) -> Any:
     """100 entries of one size, one of them 40 times too large in backward."""
