@@ -11,6 +11,7 @@ const NAME = 15, // px: room of a side's name, and of a row of labels
   CHARACTER = 6.4, // px: mean width of a digit at the labels' size
   LINE = 11; // px: height of a label
 const APART = 10; // px: lines that stand closer than this are left out
+const THREE_DIGITS = 100; // a dimension of more has indices that look like thousands behind a comma
 const ENDS = 4; // px: by which a line reaches out of the map
 
 /**
@@ -31,19 +32,20 @@ export function axesOf(block, level) {
 function axis(block, side, first, step, cells) {
   const sizes = block[`${side}_shape`],
     pairs = block[`${side}_complex`];
-  const starts = Array.from({ length: cells }, (_, k) => first + k * step);
+  const starts = Array.from({ length: cells }, (_, k) => first + k * step),
+    comma = sizes.some((size) => size > THREE_DIGITS) ? ", " : ",";
   return {
     name: block[`${side}_name`],
-    labels: sizes.length ? starts.map((flat) => label(unravel(flat, sizes), pairs)) : [],
+    labels: sizes.length ? starts.map((flat) => label(unravel(flat, sizes), comma, pairs)) : [],
     breaks: breaks(sizes, starts),
   };
 }
 
-/** @param {number[]} position @param {boolean} [pair] whether its last number is a part of a complex one */
-function label(position, pair) {
-  if (!pair) return position.join(",");
+/** @param {number[]} position @param {string} comma @param {boolean} [pair] whether its last number is a part of a complex one */
+function label(position, comma, pair) {
+  if (!pair) return position.join(comma);
   const part = ["re", "im"][position[position.length - 1]];
-  return `${position.slice(0, -1).join(",")} ${part}`.trimStart();
+  return `${position.slice(0, -1).join(comma)} ${part}`.trimStart();
 }
 
 /**

@@ -12,6 +12,7 @@ from nbautograd.core.checking.block import Block, JacobianBlock, Pooled
 
 Array = np.ndarray[Any, Any]
 AnyBlock = TypeVar("AnyBlock", bound=JacobianBlock)
+THREE_DIGITS = 100  # a dimension of more has indices that look like thousands behind a comma
 PANELS = ("analytical", "numerical", "difference")
 RANK = {"mismatch": 0, "undecided": 1, "flat": 2, "subgradient": 3, "match": 4}
 
@@ -39,19 +40,23 @@ def drawable(values: Array) -> Array:
 def labels(shape: tuple[int, ...], per_cell: int, cells: int, pairs: bool = False) -> list[str]:
     """The index of the first element under each cell, such as ``1,2``; nothing for a scalar.
 
-    With ``pairs`` the last dimension holds real and imaginary parts: ``1,2 re``, ``1,2 im``.
+    With ``pairs`` the last dimension holds real and imaginary parts: ``1,2 re``, ``1,2 im``. Where a number may have
+    three digits the numbers stand apart, ``46, 875``: without the space that is read as one number.
 
     Example:
         >>> from nbautograd.views.jacobian import labels
         >>> labels((2, 3), 2, 3)
         ['0,0', '0,2', '1,1']
+        >>> labels((64, 1000), 875, 2)
+        ['0, 0', '0, 875']
     """
     if not shape:
         return []
     places = [_unravel(k * per_cell, shape) for k in range(cells)]
+    comma = ", " if max(shape) > THREE_DIGITS else ","
     if not pairs:
-        return [",".join(map(str, place)) for place in places]
-    return [f"{','.join(map(str, place[:-1]))} {('re', 'im')[place[-1]]}".lstrip() for place in places]
+        return [comma.join(map(str, place)) for place in places]
+    return [f"{comma.join(map(str, place[:-1]))} {('re', 'im')[place[-1]]}".lstrip() for place in places]
 
 
 def breaks(shape: tuple[int, ...], per_cell: int, cells: int) -> list[int]:

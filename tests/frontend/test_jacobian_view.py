@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from widget_page import answer
 
 from nbautograd.core.checking.block import Entry, GradcheckReport, JacobianReport
-from nbautograd.views.jacobian import breaks
+from nbautograd.views.jacobian import breaks, labels
 from nbautograd.views.palette import colours, robust_limit
 from nbautograd.widgets.jacobian import zoom
 
@@ -305,6 +305,22 @@ def test_limits_and_lines_are_those_of_the_static_heat_map(show: Any, small: Any
         [[a.tolist() for a in arrays], shapes],
     )
     assert seen == [[robust_limit(a) for a in arrays], [breaks(*shape) for shape in shapes]]
+
+
+def test_ticks_are_those_of_a_stored_page_and_do_not_read_as_thousands(blank: Any) -> None:
+    shapes = [((64, 1000), 875, 3, False), ((2, 3), 2, 3, False), ((50, 200, 2), 1, 4, True), ((300,), 7, 9, False)]
+    seen = blank.evaluate(
+        """async (shapes) => {
+          const { axesOf } = await import("/frontend/axes.js");
+          return shapes.map(([shape, step, cells, pairs]) => axesOf(
+            { output_shape: shape, input_shape: [], output_complex: pairs, output_name: "y", input_name: "x" },
+            { first: [0, 0], step: [step, 1], rows: cells, cols: 1, values: [] })[0].labels);
+        }""",
+        shapes,
+    )
+    assert seen == [labels(*shape) for shape in shapes]
+    assert seen[0] == ["0, 0", "0, 875", "1, 750"]
+    assert not any(re.search(r"\d,\d{3}", tick) for ticks in seen for tick in ticks)
 
 
 def test_parts_of_complex_numbers_are_named(show: Any, samples: Any) -> None:
