@@ -57,6 +57,13 @@ export function microscope(page, block, entry, signal) {
 
 /** @param {Page} page @param {string} entry its name @param {import("./states").MicroscopeAnswer} seen what Python answered */
 function lens(page, entry, { steps, curves, claimed, found }) {
+  const title = el("h5", null, page.t("microscope"), page.t("colon"), el("code", null, entry));
+  const [first] = Object.values(curves);
+  if (!Number(claimed) && Object.values(curves).every(isFlat))
+    return [
+      title,
+      el("p", { role: "status" }, page.t("microscope_flat", { value: number(first.center) })),
+    ];
   const names = Object.keys(curves),
     drawing = el("div", "columns"),
     said = el("p", { role: "status" });
@@ -109,7 +116,7 @@ function lens(page, entry, { steps, curves, claimed, found }) {
     el(
       "div",
       "bar",
-      el("h5", null, page.t("microscope"), page.t("colon"), el("code", null, entry)),
+      title,
       slider(page.t("step"), ascending, step, (to) => ((step = to), paint())),
       choice,
     ),
@@ -117,6 +124,10 @@ function lens(page, entry, { steps, curves, claimed, found }) {
     said,
   ];
 }
+
+/** @param {import("./states").EntryCurveState} curve @returns {boolean} whether the output stays what it is at every step */
+const isFlat = ({ center, plus, minus }) =>
+  [...numbers(plus), ...numbers(minus)].every((value) => value === Number(center));
 
 /**
  * @param {Page} page
