@@ -12,7 +12,12 @@ import { el } from "./dom.js";
 export function sourceView(page, state, findings) {
   const lines = state.text.replace(/\n$/, "").split("\n");
   const rows = lines.map((text, k) =>
-    el("span", "row", el("span", "nr", String(state.first_line + k)), text),
+    el(
+      "span",
+      { class: "row", style: `--indent:${text.length - text.trimStart().length}` },
+      el("span", "nr", String(state.first_line + k)),
+      text,
+    ),
   );
   for (const { line, message } of findings) {
     const row = rows[(line ?? NaN) - state.first_line];

@@ -52,6 +52,22 @@ def test_an_entry_leads_to_its_elements_its_line_and_its_call(show: Any, samples
     expect(page.get_by_role("button", name=re.compile("backward #1"))).to_have_attribute("aria-pressed", "true")
 
 
+def test_a_line_of_source_that_is_broken_on_a_narrow_page_keeps_its_indent(show: Any, samples: Any) -> None:
+    text = "class F:\n    def backward(ctx, grad_output):\n        return " + " + ".join(["grad_output"] * 9) + "\n"
+    page = show(samples.report(wrong=True, source=replace(SOURCE, text=text)), tab="source")
+    page.set_viewport_size({"width": 420, "height": 700})
+    lefts = page.locator(".source .row").last.evaluate(
+        """row => {
+          const text = row.lastChild, range = document.createRange();
+          range.setStart(text, text.textContent.search(/\\S/));
+          range.setEnd(text, text.textContent.length);
+          return [...range.getClientRects()].map((box) => box.left);
+        }"""
+    )
+    assert len(lefts) > 1
+    assert min(lefts[1:]) > lefts[0]
+
+
 def test_show_me_of_a_finding_goes_to_the_worst_entry(show: Any, samples: Any) -> None:
     page = show(samples.report(wrong=True, source=SOURCE))
     page.get_by_role("button", name="Show in Jacobian").first.click()
@@ -77,6 +93,16 @@ def test_the_microscope_asks_and_shows_both_slopes(show: Any, cubed: Any) -> Non
     expect(detail).to_contain_text("Step 1e-12, float32: finite differences give 0.0,")
     detail.get_by_role("slider", name="step").press("End")
     expect(detail).to_contain_text("Step 1.0, float32: finite differences give 28.0,")
+
+
+def test_the_microscope_says_that_there_is_nothing_to_see_where_nothing_moves(show: Any, cubed: Any) -> None:
+    page = show(cubed, kind="jacobian", selection={"block": [0, 0], "entry": [0, 1]})  # d output[0] / d x[1]
+    page.get_by_role("button", name="Microscope").click()
+    ask(page, microscope, cubed, page.evaluate("nb.sent.at(-1)"))
+    detail = page.locator("section.detail")
+    expect(detail).to_contain_text("this input element leaves the output element at 8.0: the entry is 0")
+    expect(detail.locator("svg")).to_have_count(0)
+    expect(detail.get_by_role("slider")).to_have_count(0)
 
 
 def test_when_the_function_is_gone_the_microscope_says_so(show: Any, samples: Any) -> None:

@@ -86,7 +86,7 @@ def test_there_is_no_other_table():
     sheet = written("frontend/widget.css").replace(theme.style_variables(), "")
     assert set(HEX.findall(sheet)) <= {"#000", "#fff"}
     assert {name for name in re.findall(r"var\(--([a-z-]+)", sheet) if not name.startswith("jp-")} <= {
-        *theme.NAMED, "code", "depth", "round", "t",
+        *theme.NAMED, "code", "depth", "hang", "indent", "round", "t",
     }  # fmt: skip
 
 
