@@ -83,6 +83,16 @@ def test_nothing_is_cut_off(show: Any, whole: Any, width: int) -> None:
     assert strip <= 0  # every tab can be seen
 
 
+def test_the_triangles_of_all_folds_have_one_colour(show: Any, whole: Any) -> None:
+    page = show(whole)
+    seen = []
+    for tab in TABS:
+        page.get_by_role("tab", name=tab).click()
+        seen += page.locator("summary:visible").evaluate_all("all => all.map(e => getComputedStyle(e, '::marker').color)")
+    assert len(seen) > 3
+    assert len(set(seen)) == 1
+
+
 def test_boxes_can_be_read_in_forced_colours_on_a_page_of_the_other_scheme(show: Any, whole: Any) -> None:
     page = show(whole, tab="graph")
     page.evaluate("() => { document.documentElement.style.colorScheme = 'dark'; }")  # as JupyterLab's dark themes do

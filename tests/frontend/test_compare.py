@@ -57,7 +57,7 @@ def test_the_summary_leads_to_it(show: Any, samples: Any) -> None:
     page = show(samples.report(wrong=True, comparison=samples.comparison(agree=False)))
     page.get_by_role("button", name="Compare").click()
     panel = page.get_by_role("tabpanel", name="Compare")
-    expect(panel.locator(".verdict.bad")).to_have_text("✗")
+    expect(panel.locator(".verdict.bad")).to_have_text("✗ differs")
     expect(panel).to_contain_text("f and torch.mul differ: gradient of a (largest difference 1.5).")
 
 

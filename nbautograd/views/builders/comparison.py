@@ -13,6 +13,7 @@ from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.document import Beside, Chip, Code, Document, Drawing, Strong, Table, Thumbnail, paragraph
 from nbautograd.views.tensors import contents
+from nbautograd.views.words import MARKS, say
 
 Kind = TypeVar("Kind")
 DRAWING = 12_000  # characters of each graph's stored picture
@@ -22,7 +23,8 @@ DRAWING = 12_000  # characters of each graph's stored picture
 def comparison_document(comparison: Comparison) -> Document:
     """Return the sentence, the table with small heat maps in it, and the graphs below."""
     first, second = comparison.names
-    mark = Chip("✓", "right", plain="") if comparison.agree else Chip("✗", "wrong", plain="")
+    verdict = "match" if comparison.agree else "mismatch"
+    mark = Chip(f"{MARKS[verdict]} {say('block', verdict)}", "right" if comparison.agree else "wrong", plain="")
     head = paragraph(mark, Strong(headline(comparison)))
     header = ("", Code(first), Code(second), messages.text("views.compare.column"))
     caption = messages.text("views.caption.comparison", first=first, second=second)
