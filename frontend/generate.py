@@ -59,7 +59,7 @@ def generated() -> dict[str, str]:
 
 def verdicts() -> str:
     """Return a class for each tone, a sign and a class for each verdict, and the order in which blocks are listed."""
-    classes = {getattr(theme, name).light: name.lower() for name in ("GOOD", "BAD", "OPEN", "PLAIN")}
+    classes = {getattr(theme, name): name.lower() for name in ("GOOD", "BAD", "OPEN", "PLAIN")}
     tones = {tone: classes[colour] for tone, colour in theme.TONES.items()}
     of_blocks = {verdict: [mark, tones[TONE[verdict]]] for verdict, mark in words.MARKS.items()}
     of_reports = {verdict: [mark, tones[verdict]] for verdict, mark in words.VERDICT_MARKS.items()}

@@ -197,12 +197,13 @@ export interface CheckState {
   order2: SecondOrder | null;
 }
 
-/** A gradient that flowed; ``exact`` where each cell of the thumbnail is one element. */
+/** A gradient that flowed: ``beside`` leaves out of its contents what can be read in the cells of the thumbnail. */
 export interface GradientState {
   dtype: string;
   shape: number[];
   norm: Figure;
   contents: string;
+  beside: string;
   thumbnail: Packed | null;
   exact: boolean;
   sampled: boolean;

@@ -75,7 +75,7 @@ export interface Paragraph {
   look?: "" | "small" | "faint" | "head";
 }
 
-/** Rows and columns. */
+/** Rows and columns; a column with nothing in it under its heading is left out. */
 export interface Table {
   kind: "table";
   header: Cell[];

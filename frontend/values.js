@@ -21,13 +21,13 @@ import { thumbnail, thumbnailWidth } from "./heatmap.js";
  * @param {import("./states").GradientState} gradient
  */
 export function gradientView(page, name, gradient) {
-  const { dtype, shape: sizes, contents, thumbnail: packed } = gradient;
-  const alt = `${name}: ${dtype} ${shape(sizes)}`;
+  const { dtype, shape: sizes, contents, beside, thumbnail: packed } = gradient;
+  const alt = `${name}: ${dtype} ${shape(sizes)}, ${contents}`;
   return el(
     "div",
     null,
     packed && smallMap(page, alt, packed, { name, ...gradient }),
-    el("div", "faint stats", contents),
+    beside && el("div", "faint stats", beside),
   );
 }
 

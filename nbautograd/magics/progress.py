@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Literal
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
 from nbautograd.magics.live_output import LiveOutput, can_update
-from nbautograd.core import formats
 from nbautograd.views import theme
 from nbautograd.views.answer import answer
 from nbautograd.views.document import Tone

@@ -7,11 +7,11 @@ import uuid
 from typing import Any
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
 from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.magics.live_output import LiveOutput
-from nbautograd.core import formats
 from nbautograd.views.builders.dispatches import log_document
 from nbautograd.views.bundle import mimebundle, written
 from nbautograd.views.card import Notice

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.core import formats
 from nbautograd.views.words import code, counted, listed, say
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core import formats
 from nbautograd.views import bundle
 from nbautograd.views.builders import build
 from nbautograd.views.builders.calls import calls_table, log_document

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.errors import CallError, InputError
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.core import formats
 from nbautograd.views import palette, theme
 from nbautograd.views.jacobian import PANELS, by_interest, drawable, labels, worst_cell
 from nbautograd.views.words import block_name, block_verdict, counted

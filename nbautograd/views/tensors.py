@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nbautograd import messages
-from nbautograd.core.values import TensorSummary, Value
 from nbautograd.core import formats
+from nbautograd.core.values import TensorSummary, Value
 
 FEW = 6  # elements that are written out
 SHORT = {
@@ -44,6 +44,12 @@ def contents(tensor: TensorSummary, digits: int = 4) -> str:
         return ", ".join(formats.number(v, digits) for v in tensor.values)
     range_ = () if tensor.min is None else (_range(tensor, digits),)
     return messages.text("views.comma").join((*range_, *oddities(tensor)))
+
+
+def beside_picture(tensor: TensorSummary) -> str:
+    """The same beside a live picture of the elements: nothing where that shows each of few, and none of them is odd."""
+    shown = tensor.thumbnail is not None and 1 < tensor.thumbnail.size == tensor.numel <= FEW
+    return "" if shown and not oddities(tensor) else contents(tensor)
 
 
 def oddities(tensor: TensorSummary) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Sequence
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.checking.block import Block, JacobianBlock
 from nbautograd.core.findings import PARTS, Finding, Fix
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core import formats
 
 MARKS = {"match": "✓", "mismatch": "✗", "subgradient": "∠", "flat": "–", "undecided": "?"}
 VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "unchecked": "•"}

@@ -20,7 +20,7 @@ from nbautograd.views.builders.calls import ctx_column, values_column
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, layout
 from nbautograd.views.layout.columns import WIDE
-from nbautograd.views.tensors import contents
+from nbautograd.views.tensors import beside_picture, contents
 from nbautograd.views.to_json import array, matrix, pooling_of, small
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import call_state
@@ -117,6 +117,7 @@ def _gradient(summary: Any, thumbnails: bool) -> GradientState | None:
         shape=summary.shape,
         norm=plain(summary.norm),
         contents=contents(summary),
+        beside=beside_picture(summary) if drawn else contents(summary),
         thumbnail=small(matrix(summary.thumbnail)) if drawn else None,
         exact=bool(drawn) and summary.thumbnail.size == summary.numel,
         sampled=bool(summary.sampled),

@@ -217,12 +217,16 @@ class CheckState:
 
 @dataclass(frozen=True, kw_only=True)
 class GradientState:
-    """A gradient that flowed; ``exact`` where each cell of the thumbnail is one element."""
+    """A gradient that flowed: ``beside`` leaves out of its contents what can be read in the cells of the thumbnail.
+
+    It is ``exact`` where each cell is one element.
+    """
 
     dtype: str
     shape: Sequence[int]
     norm: Figure
     contents: str
+    beside: str
     thumbnail: Packed | None
     exact: bool
     sampled: bool

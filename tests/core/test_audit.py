@@ -15,13 +15,13 @@ import torch
 from torch import nn
 
 import nbautograd
+from nbautograd.core import formats
 from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.inspection import audit as auditing
 from nbautograd.inspection.audit_report import joined
-from nbautograd.core import formats
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
 

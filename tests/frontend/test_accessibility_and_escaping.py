@@ -88,7 +88,9 @@ def test_the_triangles_of_all_folds_have_one_colour(show: Any, whole: Any) -> No
     seen = []
     for tab in TABS:
         page.get_by_role("tab", name=tab).click()
-        seen += page.locator("summary:visible").evaluate_all("all => all.map(e => getComputedStyle(e, '::marker').color)")
+        seen += page.locator("summary:visible").evaluate_all(
+            "all => all.map(e => getComputedStyle(e, '::marker').color)"
+        )
     assert len(seen) > 3
     assert len(set(seen)) == 1
 

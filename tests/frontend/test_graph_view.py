@@ -56,7 +56,9 @@ def test_enter_opens_and_escape_closes(show: Any, samples: Any) -> None:
     page.keyboard.press("Enter")
     detail = page.locator(".graph > .detail")
     expect(detail).to_contain_text("gradient that arrived")
-    expect(detail).to_contain_text("1.0, 1.0, 1.0, 1.0, 1.0, 1.0")
+    arrived = detail.get_by_role("img", name="1.0, 1.0, 1.0, 1.0, 1.0, 1.0")  # each is in its cell
+    expect(arrived.first).to_be_visible()
+    expect(detail).not_to_contain_text("1.0, 1.0")
     expect(detail).to_contain_text(re.compile(r"gradients sent on\s*a 2×2\s*b 2×3"))
     assert page.evaluate("nb.model.get('selection').node") == 1
     page.keyboard.press("Escape")

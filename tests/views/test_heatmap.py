@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from nbautograd.views import palette
 from nbautograd.core.formats import short
+from nbautograd.views import palette
 from nbautograd.views.heatmap import heatmap, legend, thumbnail
 from nbautograd.views.heatmap.place import Axis
 from nbautograd.views.jacobian import breaks

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.checking.block import BlockVerdict, Verdict
 from nbautograd.core.findings import Kind, Phrase
-from nbautograd.core import formats
 from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.card import Notice, RecordingCard, mimebundle
 from nbautograd.views.jacobian import labels

@@ -10,11 +10,11 @@ import numpy as np
 from torch import Tensor
 
 from nbautograd.core.findings import Phrase
+from nbautograd.core.formats import number
 from nbautograd.core.values import sizes_text
 from nbautograd.course.attempt import Attempt, Run, copies, cotangents, positions, ready, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure
-from nbautograd.core.formats import number
 
 Inputs = tuple[Any, ...]
 

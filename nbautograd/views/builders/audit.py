@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.explaining.cause import Place
 from nbautograd.inspection.audit import DIRECTIONS, ROWS
 from nbautograd.inspection.audit_report import OTHER_GRADS, AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
-from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.builders.explanation import place_words
 from nbautograd.views.builders.summary import finding_document

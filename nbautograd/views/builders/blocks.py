@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from nbautograd import messages
-from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core import formats
+from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.views import palette
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders import build

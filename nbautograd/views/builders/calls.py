@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
-from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import (
@@ -28,7 +28,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.tensors import FEW, brief, contents, kind, oddities, remarks, what
+from nbautograd.views.tensors import beside_picture, brief, contents, kind, remarks, what
 from nbautograd.views.words import counted, functions
 
 FIRST, LAST = 4, 8  # calls of a long log that are listed
@@ -169,17 +169,13 @@ def values_column(title: str, values: Sequence[Value]) -> Document:
 
 
 def _upright(value: Value) -> Document:
-    """Return a value's name and what it is, then its picture and its elements, unless it is an object shown elsewhere.
-
-    Of few elements the picture shows each.
-    """
+    """Return a value's name and what it is, then its picture and elements, unless it is an object shown elsewhere."""
     tensor = None if value.same_as else value.tensor
     name = paragraph(Code(str(value.name)), Faint(what(value)), Faint(remarks(value)))
     if tensor is None:
         return (name,)
-    written = tensor.thumbnail is not None and 1 < tensor.thumbnail.size == tensor.numel <= FEW
-    words = () if written and not oddities(tensor) else sentences([contents(tensor)], "faint")
-    return (name, Paragraph((Thumbnail(value),)), *words)
+    words = beside_picture(tensor)
+    return (name, Paragraph((Thumbnail(value),)), *sentences([words] if words else [], "faint"))
 
 
 def _name(index: int | None, names: Mapping[int, str]) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.values import Value
 from nbautograd.inspection.comparison import Comparison
-from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.document import Beside, Chip, Code, Document, Drawing, Strong, Table, Thumbnail, paragraph
 from nbautograd.views.tensors import contents

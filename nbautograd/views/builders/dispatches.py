@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
-from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.document import Branch, Cell, Chip, Code, Document, Faint, Strong, Table, paragraph, sentences
 

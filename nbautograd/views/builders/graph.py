@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.graphs.folding import fold_repeats
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.core import formats
 from nbautograd.views.builders import build
 from nbautograd.views.document import (
     Cell,

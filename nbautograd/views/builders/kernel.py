@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nbautograd import messages
-from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport
 from nbautograd.core import formats
+from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import Card, Cell, Chip, Document, Item, Strong, Table, paragraph, sentences

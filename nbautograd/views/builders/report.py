@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.checking.block import JacobianBlock
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.redacted import RedactedBlock, RedactedReport, RedactedValue
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.core import formats
 from nbautograd.views.answer import answer
 from nbautograd.views.builders import build
 from nbautograd.views.builders.blocks import blocks_document, blocks_in_short, matrices_document, second_document

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nbautograd import messages
-from nbautograd.core.checking.block import JacobianBlock, Pooled
 from nbautograd.core import formats
+from nbautograd.core.checking.block import JacobianBlock, Pooled
 from nbautograd.views import palette
 from nbautograd.views.heatmap import heatmap, legend
 from nbautograd.views.heatmap.place import Axis

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
 from nbautograd.core.values import TensorSummary
-from nbautograd.core import formats
 from nbautograd.views.layout import BoxKind, Line
 from nbautograd.views.layout.text import fit, printable, shape_text, text_width
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.graphs.graph import Node
 from nbautograd.core.values import TensorSummary, Value
-from nbautograd.core import formats
 from nbautograd.views.layout import Line
 from nbautograd.views.layout.contents import PAD, WIDEST, Content, lens_texts, norm_text, sum_text
 from nbautograd.views.layout.text import fit, printable, shape_text, text_width

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nbautograd import messages
-from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core import formats
+from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.views.layout.text import printable, shape_text
 
 TOLD = 12  # nodes named one by one in the description
