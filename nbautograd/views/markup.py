@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 Attributes = Mapping[str, "str | int | float | bool | None"]
 
 # HTML's elements without an end tag, and the SVG shapes that have no content
-_EMPTY = frozenset(("br", "hr", "img", "col", "rect", "path", "line", "image", "use", "circle", "stop"))
+_EMPTY = frozenset(("br", "wbr", "hr", "img", "col", "rect", "path", "line", "image", "use", "circle", "stop"))
 # what is read as one word and may not be broken at its hyphens: options, small numbers; in live views frontend/dom.js
 _WHOLE = re.compile(r"((?<![\w-])--?[A-Za-z][\w-]*|-?\d[\d.]*e-\d+)")
 # control characters, halves of pairs, and what would turn the direction of the text behind it

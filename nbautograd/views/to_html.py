@@ -57,6 +57,7 @@ CAPTION = f"caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;{
 ROW = f"border-bottom:{LINE};background-color:transparent"
 CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
 WRAPPED = "white-space:pre-wrap;overflow-x:auto"  # on paper nothing scrolls
+OPENED = f"({tag('wbr')}"  # in a table what stands in brackets may go on in another line
 LONG = 30  # characters of a name; a longer one is written over several lines
 NARROW = "display:inline-block;max-width:{}em;white-space:normal;overflow-wrap:break-word;vertical-align:top"
 COLUMN = 14  # em that a long name may take in a table that text cuts, and in one that it writes in full
@@ -183,7 +184,8 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
             return tag("strong", None, prose(span.words))
         case Code() | BlockName():
             look = NARROW.format(room.narrow) if room.narrow and len(span.words) > LONG else None
-            return tag("code", {"style": look}, unbroken(span.words))
+            words = unbroken(span.words)
+            return tag("code", {"style": look}, Markup(words.replace("(", OPENED)) if room.narrow else words)
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
         case Sentence():

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 
 TAGS = {
     "div", "span", "strong", "code", "pre", "table", "caption", "thead", "tbody", "tr", "th", "td", "details",
-    "summary", "img", "p", "br",
+    "summary", "img", "p", "br", "wbr",
 }  # fmt: skip
 ATTRIBUTES = {"*": {"class", "style"}, "th": {"scope"}, "td": {"colspan"}, "details": {"open"}, "img": {"src", "alt"}}
-EMPTY = {"img", "br"}
+EMPTY = {"img", "br", "wbr"}
 
 _LENGTH = r"-?(0|\d+(\.\d+)?(px|em|%))"
 _COLOUR = r"(#[0-9a-f]{6}|rgba\(\d+,\d+,\d+,(0\.\d+|1)\)|transparent)"
