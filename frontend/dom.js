@@ -46,7 +46,11 @@ export function fill(element, attributes, children = []) {
  * @returns {(Node | string)[]}
  */
 function text(element, words) {
-  if (!WHOLE.test(words) || !(element instanceof HTMLElement) || element.matches("option, pre"))
+  if (
+    !WHOLE.test(words) ||
+    !(element instanceof HTMLElement) ||
+    element.matches("option, pre, style")
+  )
     return [words];
   return words.split(WHOLE).map((part, k) => {
     if (k % 2 === 0) return part;
