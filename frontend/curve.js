@@ -46,12 +46,13 @@ export function curve(page, points, title, at) {
     return el("figure", "curve", el("figcaption", null, title), exact);
   }
   const floor = Math.max(1e-18, Math.min(...points.map(([, e]) => (e > 0 ? e : Infinity)), 1));
-  const xs = points.map(([s]) => Math.log10(s)),
+  const steps = points.map(([s]) => s),
+    xs = steps.map(Math.log10),
     ys = points.map(([, e]) => Math.log10(Math.max(e, floor)));
   const [x, xTicks] = axis(xs, LEFT, WIDTH - RIGHT),
     [y, yTicks] = axis(ys, HEIGHT - BOTTOM, TOP);
   const best = ys.indexOf(Math.min(...ys)),
-    marked = at === undefined ? best : nearest(points, at);
+    marked = at === undefined ? best : nearest(steps, at);
   const name = page.t("curve_alt", {
     best: number(points[best][0], 2),
     error: number(points[best][1], 2),
@@ -101,9 +102,9 @@ export function curve(page, points, title, at) {
   );
 }
 
-/** @param {number[][]} points @param {number} step */
-export function nearest(points, step) {
-  const far = points.map(([s]) => Math.abs(Math.log10(s / step)));
+/** @param {number[]} steps @param {number} step */
+export function nearest(steps, step) {
+  const far = steps.map((s) => Math.abs(Math.log10(s / step)));
   return far.indexOf(Math.min(...far));
 }
 

@@ -46,19 +46,14 @@ export function fill(element, attributes, children = []) {
  * @returns {(Node | string)[]}
  */
 function text(element, words) {
-  if (
-    !WHOLE.test(words) ||
-    !(element instanceof HTMLElement) ||
-    element.matches("option, pre, style")
-  )
-    return [words];
-  return words.split(WHOLE).map((part, k) => {
-    if (k % 2 === 0) return part;
-    const whole = document.createElement("span");
-    whole.className = "whole";
-    whole.textContent = part;
-    return whole;
-  });
+  if (!(element instanceof HTMLElement) || element.matches("option,pre,style")) return [words];
+  return words
+    .split(WHOLE)
+    .map((part, k) =>
+      k % 2
+        ? Object.assign(document.createElement("span"), { className: "whole", textContent: part })
+        : part,
+    );
 }
 
 /**

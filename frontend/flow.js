@@ -2,8 +2,7 @@
 
 import { numbers } from "./arrays.js";
 import { el } from "./dom.js";
-import { number, shape } from "./formats.js";
-import { thumbnail } from "./heatmap.js";
+import { shape } from "./formats.js";
 import { limit } from "./scale.js";
 import { gradientView } from "./values.js";
 
@@ -27,17 +26,10 @@ export function sum(page, state, node, came = () => true, done = true) {
   const whole = node.gradient?.thumbnail;
   const most = drawn.every(Boolean)
     ? limit(...[...drawn, whole].flatMap((packed) => (packed ? [numbers(packed)] : [])))
-    : 0; // of all terms: they are compared
+    : undefined; // of all terms: they are compared
   /** @param {string} name @param {import("./states").GradientState} gradient */
   function term(name, gradient) {
-    return el(
-      "div",
-      "term",
-      el("code", "name", name),
-      most && gradient.thumbnail
-        ? termMap(page, name, { ...gradient, thumbnail: gradient.thumbnail }, most)
-        : gradientView(page, name, gradient),
-    );
+    return el("div", "term", el("code", "name", name), gradientView(page, name, gradient, most));
   }
   const terms = edges
     .filter((e) => came(e.source))
@@ -49,19 +41,6 @@ export function sum(page, state, node, came = () => true, done = true) {
       term(node.kind === "leaf" ? `${label(node)}.grad` : page.t("gradient_in"), node.gradient),
     );
   return el("div", "sum", ...row);
-}
-
-/** @param {Page} page @param {string} name @param {import("./states").GradientState & {thumbnail: import("./states").Packed}} gradient @param {number} most what full colour stands for */
-function termMap(page, name, { thumbnail: packed, dtype, shape: sizes, norm }, most) {
-  const [rows, cols] = packed.shape;
-  const width = cols <= 6 && rows <= 8 ? cols * 32 : Math.min(160, Math.max(16, cols * 9));
-  const said = `${name}: ${dtype} ${shape(sizes)}`;
-  return el(
-    "div",
-    null,
-    thumbnail(page, { rows, cols, values: numbers(packed) }, width, said, { most }),
-    typeof norm === "number" && el("div", "faint stats", `|g| ${number(norm, 3)}`),
-  );
 }
 
 /** @param {import("./states").NodeState} node */

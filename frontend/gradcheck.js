@@ -87,7 +87,13 @@ function evidence(page, blocks) {
 function naive(page, block, step, tolerance) {
   const points = pointsOf(block);
   if (points.length < 2) return "";
-  const [at, error] = points[nearest(points, step)],
+  const [at, error] =
+      points[
+        nearest(
+          points.map(([s]) => s),
+          step,
+        )
+      ],
     difference = Math.abs(Number(block.worst?.analytical) - Number(block.worst?.numerical));
   const says =
     difference + error <= tolerance

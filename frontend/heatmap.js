@@ -189,28 +189,27 @@ function ring(pen, [row, col], side, halo, line, dash = []) {
 }
 
 /**
- * The width that a thumbnail is given: large cells where each of a few is one element, and never a tall picture.
- * @param {number} rows @param {number} cols @param {boolean} exact
+ * The side of a thumbnail's cells: large where each of a few is one element, and never a tall picture.
+ * @param {Grid} grid @param {boolean} exact
  */
-export function thumbnailWidth(rows, cols, exact) {
-  if (exact && cols <= 6 && rows <= 8) return cols * LARGEST_CELL;
-  return cols * Math.max(4, Math.min(12, Math.floor(Math.min(224 / cols, 160 / rows))));
+function thumbnailCell({ rows, cols }, exact) {
+  if (exact && cols <= 6 && rows <= 8) return LARGEST_CELL;
+  return Math.max(4, Math.min(12, Math.floor(Math.min(224 / cols, 160 / rows))));
 }
 
 /**
  * A small heat map of a tensor's thumbnail; the cell under the pointer says its value.
  * @param {Page} page
  * @param {Grid} grid
- * @param {number} width
+ * @param {boolean} exact whether each cell is one element
  * @param {string} name what it shows
- * @param {{most?: number, say?: (cell: number, value: number) => string}} [more] what full colour stands for; the
- *   words for a cell
+ * @param {(cell: number, value: number) => string} say the words for a cell
+ * @param {number} [most] what full colour stands for
  */
-export function thumbnail(page, grid, width, name, more = {}) {
-  const { most = recordedLimit(grid.values), say = (_, value) => number(value) } = more;
+export function thumbnail(page, grid, exact, name, say, most = recordedLimit(grid.values)) {
   const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
   const tip = el("code", { class: "tip", "aria-hidden": "true", hidden: true });
-  const look = { most, cell: cellSize(grid.rows, grid.cols, width) };
+  const look = { most, cell: thumbnailCell(grid, exact) };
   /** @param {[number, number] | null} cursor */
   const paint = (cursor = null) => draw(canvas, grid, { ...look, cursor, colours: page.colours() });
   /** @param {PointerEvent} event */

@@ -23,10 +23,7 @@ const WIDTH = 300,
  */
 export function slider(name, stops, at, moved) {
   const shown = el("span", { "aria-hidden": "true" });
-  const value = nearest(
-    stops.map((stop) => [stop]),
-    at,
-  );
+  const value = nearest(stops, at);
   const input = el("input", { type: "range", min: 0, max: stops.length - 1, step: 1, value });
   function say() {
     shown.textContent = number(stops[+input.value], 2);
@@ -75,10 +72,7 @@ function lens(page, entry, { steps, curves, claimed, found }) {
         numbers(curves[dtype].plus),
         numbers(curves[dtype].minus),
       ],
-      k = nearest(
-        steps.map((s) => [s]),
-        step,
-      );
+      k = nearest(steps, step);
     const secants = steps.map((s, i) => (plus[i] - minus[i]) / (2 * s));
     const errors = secants
       .map((s, i) => /** @type {[number, number]} */ ([steps[i], Math.abs(s - Number(found))]))

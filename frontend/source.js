@@ -14,7 +14,7 @@ export function sourceView(page, state, findings) {
   const rows = lines.map((text, k) =>
     el(
       "span",
-      { class: "row", style: `--indent:${text.length - text.trimStart().length}` },
+      { class: "row", style: `--indent:${text.search(/\S|$/)}` },
       el("span", "nr", String(state.first_line + k)),
       text,
     ),

@@ -197,17 +197,16 @@ export interface CheckState {
   order2: SecondOrder | null;
 }
 
-/** A gradient that flowed: ``beside`` leaves out of its contents what can be read in the cells of the thumbnail. */
+/** A gradient that flowed: ``exact`` where a cell of the thumbnail is one element, ``written`` if that is read. */
 export interface GradientState {
   dtype: string;
   shape: number[];
-  norm: Figure;
   contents: string;
-  beside: string;
   thumbnail: Packed | null;
   exact: boolean;
   sampled: boolean;
   pooling: Pooling | null;
+  written?: "True";
 }
 
 /** A node of the graph, what it keeps and the gradient that arrived. */

@@ -3,7 +3,7 @@
 import { numbers, unravel } from "./arrays.js";
 import { el } from "./dom.js";
 import { index, number, shape } from "./formats.js";
-import { thumbnail, thumbnailWidth } from "./heatmap.js";
+import { thumbnail } from "./heatmap.js";
 
 /** @typedef {import("./types").Page} Page */
 /**
@@ -19,15 +19,16 @@ import { thumbnail, thumbnailWidth } from "./heatmap.js";
  * @param {Page} page
  * @param {string} name
  * @param {import("./states").GradientState} gradient
+ * @param {number} [most] what full colour stands for
  */
-export function gradientView(page, name, gradient) {
-  const { dtype, shape: sizes, contents, beside, thumbnail: packed } = gradient;
+export function gradientView(page, name, gradient, most) {
+  const { dtype, shape: sizes, contents, written, thumbnail: packed } = gradient;
   const alt = `${name}: ${dtype} ${shape(sizes)}, ${contents}`;
   return el(
     "div",
     null,
-    packed && smallMap(page, alt, packed, { name, ...gradient }),
-    beside && el("div", "faint stats", beside),
+    packed && smallMap(page, alt, packed, { name, ...gradient }, most),
+    !written && el("div", "faint stats", contents),
   );
 }
 
@@ -37,8 +38,9 @@ export function gradientView(page, name, gradient) {
  * @param {string} alt
  * @param {import("./states").Packed} packed
  * @param {Named} tensor
+ * @param {number} [most] what full colour stands for
  */
-export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled, pooling }) {
+export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled, pooling }, most) {
   const [rows, cols] = packed.shape;
   const under = pooling && underCells(page, name, sizes, cols, pooling);
   /** @param {number} cell @param {number} value */
@@ -53,7 +55,7 @@ export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled
     });
   }
   const grid = { rows, cols, values: numbers(packed) };
-  const drawn = thumbnail(page, grid, thumbnailWidth(rows, cols, exact), alt, { say });
+  const drawn = thumbnail(page, grid, exact, alt, say, most);
   return pooling ? el("div", null, drawn, el("div", "faint stats", pooling.words)) : drawn;
 }
 

@@ -2,13 +2,15 @@
 
 /** @typedef {import("./types").Model} Model */
 
-/** @param {DataView} bytes deflated @returns {Promise<string>} */
-export const inflate = (bytes) =>
-  new Response(
-    new Blob([/** @type {DataView<ArrayBuffer>} */ (bytes)])
-      .stream()
-      .pipeThrough(new DecompressionStream("deflate")),
-  ).text();
+/** @param {DataView | string} stored deflated, or in a frozen copy, which is deflated as a whole, as it is @returns {Promise<string>} */
+export const inflate = async (stored) =>
+  typeof stored === "string"
+    ? stored
+    : new Response(
+        new Blob([/** @type {DataView<ArrayBuffer>} */ (stored)])
+          .stream()
+          .pipeThrough(new DecompressionStream("deflate")),
+      ).text();
 
 /** @param {unknown} stored with bytes as `{"$b64": text}` @returns {unknown} the same with bytes */
 export function restored(stored) {

@@ -1785,7 +1785,7 @@ SENTENCES: dict[str, str] = {
     "widgets.microscope": "Microscope",
     "widgets.microscope_help": "Moves this input element up and down by steps from 1 to 1e-12; runs your forward about 100 times.",
     "widgets.microscope_say": "Step {step}, {dtype}: finite differences give {secant}, your backward gives {claimed}; they differ by {difference}.",
-    "widgets.microscope_flat": "Moved up and down by steps from 1 to 1e-12, this input element leaves the output element at {value}: the entry is 0, and there is no slope to look at.",
+    "widgets.microscope_flat": "At every step from 1 to 1e-12 the output element stays {value}: this entry is 0.",
     "widgets.microscope_alt": "The output element from {step} below the input element to {step} above, with the slope that your backward claims and the slope of finite differences.",
     "widgets.microscope_curve": "Error of finite differences at this entry, {dtype}",
     "widgets.precision": "Precision",

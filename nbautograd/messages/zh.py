@@ -1785,7 +1785,7 @@ SENTENCES: dict[str, str] = {
     "widgets.microscope": "显微镜",
     "widgets.microscope_help": "把这个输入元素按 1 到 1e-12 的步长上下移动；会运行你的 forward 约 100 次。",
     "widgets.microscope_say": "步长 {step}，{dtype}：有限差分得 {secant}，你的 backward 说是 {claimed}；两者相差 {difference}。",
-    "widgets.microscope_flat": "这个输入元素按 1 到 1e-12 的步长上下移动，输出元素始终是 {value}：这个元素为 0，没有斜率可看。",
+    "widgets.microscope_flat": "从 1 到 1e-12 的每个步长，输出元素都是 {value}：这里的导数为 0。",
     "widgets.microscope_alt": "输入元素上下移动 {step} 时的输出元素，以及你的 backward 所说的斜率和有限差分的斜率。",
     "widgets.microscope_curve": "这个元素上有限差分的误差，{dtype}",
     "widgets.precision": "精度",

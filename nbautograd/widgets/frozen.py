@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from nbautograd.widgets.base import deflated, labels
+from nbautograd.widgets.base import STATIC, deflated, labels
 
 KEPT = ("_kind", "_colours", "_labels", "state", "tab", "selection")
 MOST = 2_000_000  # characters of one frozen view, its report not counted
@@ -37,8 +37,8 @@ def script(stored: Mapping[str, Any], anchor: str) -> str:
     """
     traits = {name: part for name, part in _with_bytes(stored).items() if name in KEPT}
     traits["_labels"] = {**labels(), **traits.get("_labels", {})}
-    sheet = base64.b64encode(deflated("widget.css")).decode()
-    written = _packed(json.dumps({**traits, "_anchor": anchor, "_stylesheet": {"$b64": sheet}}).encode())
+    sheet = (STATIC / "widget.css").read_text(encoding="utf-8")
+    written = _packed(json.dumps({**traits, "_anchor": anchor, "_stylesheet": sheet}).encode())
     made = _SCRIPT % (base64.b64encode(deflated("widget.js")).decode(), written)
     return made if len(made) <= MOST else ""
 

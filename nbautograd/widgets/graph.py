@@ -115,13 +115,12 @@ def _gradient(summary: Any, thumbnails: bool) -> GradientState | None:
     return GradientState(
         dtype=summary.dtype,
         shape=summary.shape,
-        norm=plain(summary.norm),
         contents=contents(summary),
-        beside=beside_picture(summary) if drawn else contents(summary),
         thumbnail=small(matrix(summary.thumbnail)) if drawn else None,
         exact=bool(drawn) and summary.thumbnail.size == summary.numel,
         sampled=bool(summary.sampled),
         pooling=pooling_of(summary) if drawn else None,
+        written=True if drawn and not beside_picture(summary) else None,
     )
 
 

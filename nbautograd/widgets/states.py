@@ -217,20 +217,16 @@ class CheckState:
 
 @dataclass(frozen=True, kw_only=True)
 class GradientState:
-    """A gradient that flowed: ``beside`` leaves out of its contents what can be read in the cells of the thumbnail.
-
-    It is ``exact`` where each cell is one element.
-    """
+    """A gradient that flowed: ``exact`` where a cell of the thumbnail is one element, ``written`` if that is read."""
 
     dtype: str
     shape: Sequence[int]
-    norm: Figure
     contents: str
-    beside: str
     thumbnail: Packed | None
     exact: bool
     sampled: bool
     pooling: Pooling | None
+    written: Literal[True] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

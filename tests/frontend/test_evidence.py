@@ -100,7 +100,7 @@ def test_the_microscope_says_that_there_is_nothing_to_see_where_nothing_moves(sh
     page.get_by_role("button", name="Microscope").click()
     ask(page, microscope, cubed, page.evaluate("nb.sent.at(-1)"))
     detail = page.locator("section.detail")
-    expect(detail).to_contain_text("this input element leaves the output element at 8.0: the entry is 0")
+    expect(detail).to_contain_text("the output element stays 8.0: this entry is 0")
     expect(detail.locator("svg")).to_have_count(0)
     expect(detail.get_by_role("slider")).to_have_count(0)
 
