@@ -118,6 +118,10 @@ def page(document: Document) -> Markup:
     for k in set(range(len(document))) - set(written):
         left = max(LEAST_ROOM, ROOM - _length(written))
         written[k] = _element(document[k], Room(series=min(left, Room().series)))
+    series = Room().series
+    while "jacobian" not in parts and _length(written) > MOST and series > LEAST_ROOM:  # a check by itself
+        series //= 2
+        written = {k: _element(block, Room(series=series)) for k, block in enumerate(document)}
     if "comparison" in parts:  # its numbers stay, pictures where there is room
         k = parts["comparison"]
         for room in (Room(drawings=False), Room(drawings=False, thumbnails=False)):
@@ -282,7 +286,7 @@ def _row(cells: Sequence[Cell], block: Table, room: Room, header: bool = False) 
         left = f"{STEP * depth}px" if k == 0 and (depth := _depth(cells)) else "0"  # lines of one cell begin together
         look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 12px 4px {left}"
         look += ";font-weight:600" if header else ";font-weight:400" if head else ""
-        look += "" if block.wrap and k not in block.right else ";white-space:nowrap"
+        look += "" if block.wrap else ";white-space:nowrap"
         written.append(tag("th" if head else "td", {"scope": scope, "style": look}, _cell(cell, room)))
     return tag("tr", {"style": ROW}, *written)
 
