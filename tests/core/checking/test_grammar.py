@@ -359,6 +359,77 @@ class ProductRule(Function):
         return g * (-torch.exp(-r) * s)
 
 
+def slope(x, y, c):
+    nx, ny = x.norm(dim=1, keepdim=True), y.norm(dim=1, keepdim=True)
+    return y / (nx * ny) - c[:, None] * x / nx
+
+
+class CosineOfRows(Function):
+    """The mistake stands in a function that backward calls twice, in single precision."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        c = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))
+        ctx.save_for_backward(x, y, c)
+        return c
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y, c = ctx.saved_tensors
+        return g[:, None] * slope(x, y, c), g[:, None] * slope(y, x, c)
+
+
+class SoftmaxOfEdges(Function):
+    @staticmethod
+    def forward(ctx, e, at, nodes):
+        p = e.exp()
+        p = p / p.new_zeros(nodes).index_add(0, at, p)[at]
+        ctx.save_for_backward(p, at)
+        ctx.nodes = nodes
+        return p
+
+    @staticmethod
+    def backward(ctx, g):
+        p, at = ctx.saved_tensors  # noqa: RUF059
+        gp = g * p
+        return gp - p * gp.sum(), None, None
+
+
+class AxesExchanged(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(2, 2, 3, 5).permute(0, 3, 1, 2).reshape(2, 30)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.view(2, 5, 2, 3).permute(0, 2, 1, 3).reshape(2, 30)
+
+
+class WholeDiagonal(Function):
+    """The gradient of a Cholesky factor, its diagonal counted twice."""
+
+    @staticmethod
+    def forward(ctx, a):
+        lower = torch.linalg.cholesky(a)
+        ctx.save_for_backward(lower)
+        return lower
+
+    @staticmethod
+    def backward(ctx, g):
+        (lower,) = ctx.saved_tensors
+        inverse = torch.linalg.inv(lower)
+        phi = (lower.mT @ g).tril()
+        s = inverse.mT @ phi @ inverse
+        return (s + s.mT) / 2
+
+
+def single(*shape: int, seed: int = 0) -> torch.Tensor:
+    return draw(*shape, seed=seed).float().detach().requires_grad_()
+
+
+POSITIVE = draw(4, 4).detach() @ draw(4, 4).detach().T + torch.eye(4)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "inputs", "source"),
@@ -392,6 +463,12 @@ class ProductRule(Function):
         (MeanOverEverything, (draw(3, 6),),
          "return gs - there * gs.sum(-1, keepdim=True) / there.sum(-1, keepdim=True)"),
         (CountedOnce, (draw(4), torch.tensor([0, 2, 2, 1])), "gt.index_put_((at,), g, accumulate=True)"),
+        (CosineOfRows, (single(3, 4), single(3, 4, seed=1)),
+         "return y / (nx * ny) - c[:, None] * x / nx ** 2"),
+        (SoftmaxOfEdges, (draw(5), torch.tensor([0, 2, 0, 2, 2]), 3),
+         "return gp - p * gp.new_zeros(ctx.nodes).index_add(0, at, gp)[at], None, None"),
+        (AxesExchanged, (draw(2, 30),), "return g.view(2, 5, 2, 3).permute(0, 2, 3, 1).reshape(2, 30)"),
+        (WholeDiagonal, (POSITIVE.requires_grad_(),), "s = inverse.mT @ ((phi + phi.tril(-1)) / 2) @ inverse"),
         (ProductRule, (draw(6),), "return g * (-torch.exp(-r) * s + e * ds)"),
     ],
     ids=lambda v: getattr(v, "__name__", ""),

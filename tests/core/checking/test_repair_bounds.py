@@ -8,6 +8,7 @@ import inspect
 import math
 import textwrap
 import threading
+import types
 
 import pytest
 import torch
@@ -154,6 +155,14 @@ def of_looping(ctx, g):
     return looping(g)
 
 
+def of_looping_inside(ctx, g):
+    return loops_inside(g)
+
+
+def loops_inside(x):
+    return looping(x)
+
+
 def of_recursion(ctx, g):
     return halved(g)
 
@@ -184,14 +193,23 @@ OPAQUE = Opaque()
 @pytest.mark.parametrize(
     ("function", "may"),
     [
-        (of_globals, True), (of_class, True), (of_endless, False), (of_looping, False), (of_recursion, False),
-        (of_lists, False), (of_apply, False), (of_opaque, False),
+        (of_globals, True), (of_class, True), (of_endless, False), (of_looping, True), (of_recursion, False),
+        (of_looping_inside, False), (of_lists, False), (of_apply, False), (of_opaque, False),
     ],
 )  # fmt: skip
 def test_what_cannot_be_counted_is_not_tried(function, may: bool) -> None:
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(tree, ast.FunctionDef)
     assert bounds.countable(tree, function) is may
+
+
+def test_loops_of_what_backward_calls_by_name_are_counted() -> None:
+    steps = Loops(10)
+    again = types.FunctionType(of_looping.__code__, bounds.counted(of_looping, steps), "of_looping")
+    assert again(None, torch.ones(4)).sum() == 16
+    with pytest.raises(BoundsError, match="steps"):
+        again(None, torch.ones(9))
+    assert of_looping(None, torch.ones(9)).sum() == 81
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,8 @@ def countable(tree: Code, function: FunctionType, inside: tuple[Any, ...] = ()) 
     """Return True if all that a function does is computing, and can be counted.
 
     It imports and opens nothing, has no loop without a known end, and reaches only what is ``reachable``. A function
-    that is called from it may have no loop at all, and no way back to one that called it.
+    that is called from it has no way back to one that called it, and loops only where they can be counted as well: in
+    one that backward itself calls by a name of its module.
 
     Args:
         tree: its syntax tree.
@@ -243,7 +244,7 @@ def countable(tree: Code, function: FunctionType, inside: tuple[Any, ...] = ()) 
             return False
         if isinstance(node, ast.BinOp) and any(isinstance(part, ast.List) for part in (node.left, node.right)):
             return False  # [0] * n may not fit into memory
-        if inside and isinstance(node, LOOPS):
+        if inside and isinstance(node, LOOPS) and not (len(inside) == 1 and called_by_name(function, inside[0])):
             return False
         if isinstance(node, ast.Name) and node.id not in (*local, "print"):
             value = _resolved(node.id, function)
@@ -252,6 +253,33 @@ def countable(tree: Code, function: FunctionType, inside: tuple[Any, ...] = ()) 
             if node.id in FORBIDDEN or not reachable(value, (*inside, function)):
                 return False
     return True
+
+
+def called_by_name(function: FunctionType, caller: FunctionType) -> bool:
+    """Return True for a function that another one can only reach by its own name in their module."""
+    return function.__closure__ is None and caller.__globals__.get(function.__name__) is function
+
+
+def counted(function: FunctionType, ranges: Callable[..., Any]) -> dict[str, Any]:
+    """Return the globals of a function, those that it calls by name with a ``range`` that is counted.
+
+    Args:
+        function: of the user's.
+        ranges: what stands in for ``range``.
+    """
+    given = function.__globals__
+    for name in function.__code__.co_names:
+        called = given.get(name)
+        if (
+            isinstance(called, FunctionType)
+            and "range" in called.__code__.co_names
+            and called_by_name(called, function)
+        ):
+            names = {**called.__globals__, "range": ranges}
+            again = FunctionType(called.__code__, names, name, called.__defaults__)
+            again.__kwdefaults__ = called.__kwdefaults__
+            given = {**given, name: again}
+    return given
 
 
 def indexes(tree: ast.AST) -> bool:

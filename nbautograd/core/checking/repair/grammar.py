@@ -591,15 +591,40 @@ def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("items exchanged", "part")
 def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Two items of a list, as in ``torch.cat([b, a])``."""
-    if isinstance(node, (ast.List, ast.Tuple)) and 2 <= len(node.elts) <= 4:
-        texts = [c.source(item) for item in node.elts]
-        for i in range(len(texts)):
-            for j in range(i + 1, len(texts)):
-                swapped = list(texts)
-                swapped[i], swapped[j] = texts[j], texts[i]
-                both = ", ".join(swapped)
-                yield Edit(node, f"[{both}]" if isinstance(node, ast.List) else f"({both})", 1.1)
+    """Two items of a list, as in ``torch.cat([b, a])``, or two arguments of a call, as in ``g.permute(0, 2, 1)``."""
+    listed = isinstance(node, (ast.List, ast.Tuple))
+    items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else node.args if isinstance(node, ast.Call) else []
+    if len(items) > (4 if listed else 6) or any(isinstance(item, ast.Starred) for item in items):
+        return
+    for one, other in itertools.combinations(items, 2):
+        if ast.dump(one) != ast.dump(other):
+            yield Edit(one, c.source(other), 1.1 if listed else 1.4, ((other, c.source(one)),))
+
+
+@kind("sum over each segment", "part")
+def _segment_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """A sum over everything made one over what an index puts together, each element given its own."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sum"):
+        return
+    receiver, _, module = _method(node.func)
+    summed = c.of.get(id(receiver))
+    if module or node.args or node.keywords or summed is None or not summed.shape:
+        return
+    for name, value in c.names.items():
+        if value is not None and value.shape == summed.shape[:1] and value.dtype is torch.int64:
+            for count in (*c.numbers_on_ctx, f"int({name}.max()) + 1"):
+                sizes = ", ".join([count, *(f"{c.tight(receiver)}.shape[{k}]" for k in range(1, len(summed.shape)))])
+                filled = f"new_zeros({sizes}).index_add(0, {name}, {c.source(receiver)})[{name}]"
+                yield Edit(node, f"{c.tight(receiver)}.{filled}", 1.6)
+
+
+@kind("half of the diagonal", "part")
+def _half_diagonal(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """A lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of."""
+    value = c.of.get(id(node))
+    square = value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
+    if isinstance(node, ast.Name) and square:
+        yield Edit(node, f"(({node.id} + {node.id}.tril(-1)) / 2)", 1.8)
 
 
 def _valued(c: Context, node: ast.expr) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import user_backward
-from nbautograd.core.checking.repair.bounds import Loops, countable
+from nbautograd.core.checking.repair.bounds import Loops, called_by_name, countable, counted
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt", "sinh", "cosh", "square", "reciprocal")
 HALVES = {
@@ -130,7 +130,7 @@ def strangeness(text: str, before: str) -> tuple[int, int, int]:
     numbers = {t for t in new if t[0].isdigit()} - {t for t in old if t[0].isdigit()} - {"0", "1", "2"}
     moves = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     changed = [token for op, _, _, i, j in moves if op != "equal" for token in new[i:j]]
-    return len(numbers), len(text), sum(map(len, changed))
+    return len(numbers), len(text) - len(before), sum(map(len, changed))
 
 
 def parts(root: ast.expr) -> Iterator[ast.expr]:
@@ -176,6 +176,7 @@ class Script:
         tree: the syntax tree of ``text``.
         first_line: line of its ``def`` in the cell or file.
         indent: how far its lines stand from the margin there.
+        caller: the backward, where this is a function that it calls by a name of its module.
     """
 
     function: FunctionType
@@ -183,6 +184,7 @@ class Script:
     tree: ast.FunctionDef
     first_line: int
     indent: str
+    caller: Script | None = None
 
     def with_text(self, text: str) -> Script | None:
         """The same function with another text; None when that is no function."""
@@ -303,7 +305,21 @@ class Script:
         code = next(c for c in around.co_consts if isinstance(c, CodeType) and c.co_name == self.tree.name)
         cells = {**given, **dict(zip(free, self.function.__closure__ or (), strict=True))}
         closure = tuple(cells[name] for name in code.co_freevars)
-        return FunctionType(code, self.function.__globals__, code.co_name, self.function.__defaults__, closure)
+
+        def ranges(*args: int) -> range:
+            limited: range = given["range"].cell_contents(*args)
+            return limited
+
+        within, name = counted(self.function, ranges), self.function.__name__
+        made = FunctionType(code, within, name, self.function.__defaults__, closure)
+        return made if self.caller is None else self.in_caller(made, ranges)
+
+    def in_caller(self, made: FunctionType, ranges: Callable[..., Any] = range) -> FunctionType:
+        """The backward with another function in the place of this one."""
+        assert self.caller is not None
+        outer = self.caller.function
+        around = {**counted(outer, ranges), self.function.__name__: made, "range": ranges}
+        return FunctionType(outer.__code__, around, outer.__name__, outer.__defaults__, outer.__closure__)
 
     @cached_property
     def _lone(self) -> dict[int, tuple[int, int]]:
@@ -345,8 +361,22 @@ def _meaning(text: str) -> str:
 def read(cls: Any) -> Script | None:
     """The script of a class's backward; None when there is no text, or running it again and again may do harm."""
     function = inspect.unwrap(user_backward(cls))
-    if not isinstance(function, FunctionType):
-        return None
+    return _read(function) if isinstance(function, FunctionType) else None
+
+
+def helpers(script: Script) -> Iterator[Script]:
+    """Read the functions that a backward calls by a name of its module, those that stand in the same cell or file."""
+    code = script.function.__code__
+    for name in code.co_names:
+        called = script.function.__globals__.get(name)
+        if not isinstance(called, FunctionType) or called.__code__.co_filename != code.co_filename:
+            continue
+        found = _read(called) if called_by_name(called, script.function) and called.__name__ == name else None
+        if found is not None:
+            yield replace(found, caller=script)
+
+
+def _read(function: FunctionType) -> Script | None:
     node = user_source.method_at(function.__code__)
     if not isinstance(node, ast.FunctionDef):
         return None

@@ -28,6 +28,7 @@ from nbautograd.core.checking.repair.script import (
     Script,
     constants,
     dims,
+    helpers,
     names,
     read,
     strangeness,
@@ -90,13 +91,15 @@ class Mended:
     """An edit that was tried, and what it makes right.
 
     Attributes:
-        text: the whole backward with the edit.
+        script: that of the backward, or of a function that it calls.
+        text: the whole of that with the edit.
         inputs: numbers of the inputs whose gradient was wrong and is right now.
         cost: of the edit.
         edits: the edit, where it is one of the original text.
         kinds: of the edits, as the grammar names them.
     """
 
+    script: Script
     text: str
     inputs: frozenset[int]
     cost: float
@@ -116,8 +119,8 @@ class Repair:
     """
 
     def __init__(self, problem: Problem, tries: Tries) -> None:
-        self.problem, self.tries = other_points.shrunk(problem, LARGE, SHORT, problem.seed), tries
-        self.whole = () if self.problem is problem else (problem.fresh(),)  # tried last, once
+        self.given, self.tries = problem, tries
+        self.problem = _in_double(other_points.shrunk(problem, LARGE, SHORT, problem.seed))
         self.script: Script | None = None if problem.cls is None else read(problem.cls)
         away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in problem.inputs)
         if self.script is not None and away and indexes(self.script.tree):
@@ -159,8 +162,9 @@ class Repair:
             text = script.changed(edit.changes) if inputs else ""
             if inputs and not zero_by_itself(text, script.text) and sum(m.inputs == inputs for m in found) < ENOUGH:
                 own = (edit,) if script is self.script else ()
+                whole = script if script.caller is not None else self.script
                 tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
-                found.append(Mended(tidied, inputs, edit.cost, own, kinds))
+                found.append(Mended(whole, tidied, inputs, edit.cost, own, kinds))
         return self._confirmed(self._chosen(found, wrong), stages, wrong)
 
     def _confirmed(self, chosen: list[Mended], stages: Stages, wrong: frozenset[int]) -> list[Mended]:
@@ -177,13 +181,11 @@ class Repair:
 
     def _right_everywhere(self, mended: Mended, stages: Stages, inputs: frozenset[int]) -> frozenset[int]:
         assert self.script is not None
-        return self._made_right(self.script.compiled(mended.text), stages, inputs, True)
+        return self._made_right(mended.script.compiled(mended.text), stages, inputs, True)
 
     def _chosen(self, found: Sequence[Mended], wrong: frozenset[int]) -> list[Mended]:
         """The shortest change for all inputs, else the shortest for each that is left; names rather than numbers."""
-        assert self.script is not None
-        text = self.script.text
-        ranked = sorted(found, key=lambda m: (m.inputs != wrong, *strangeness(m.text, text), m.cost))
+        ranked = sorted(found, key=lambda m: (m.inputs != wrong, *strangeness(m.text, m.script.text), m.cost))
         chosen: list[Mended] = []
         for one in ranked:
             if not any(one.inputs & other.inputs for other in chosen):
@@ -243,10 +245,10 @@ class Repair:
         self, script: Script, hints: Hints, near: Mapping[int, float], stages: Stages
     ) -> Iterator[tuple[Script, Edit]]:
         """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
-        names, start = self._names(), next(iter(stages))
+        start = next(iter(stages))
         known = Values() if start.sized or start.ranked else noted_values(script, start)
-        single = edits(script, names, hints, near, known)
-        yield from ((script, edit) for edit in single)
+        single = edits(script, self._names(), hints, near, known)
+        yield from sorted([*((script, edit) for edit in single), *self._inside(script, hints, start)], key=_cost)
         self.tries.last_part()
         for first in (e for e in single if e.cost <= LIKELY):
             changed = script.with_text(script.changed(first.changes))
@@ -256,10 +258,18 @@ class Repair:
                 both = replace(second, cost=first.cost + second.cost + 2, kind=first.kind + BOTH + second.kind)
                 yield changed or script, both
 
+    def _inside(self, script: Script, hints: Hints, start: Stage) -> Iterator[tuple[Script, Edit]]:
+        """Edits of the functions that backward calls, in which its names mean nothing."""
+        hints = replace(hints, factors=(), terms=(), masks=(), received=(), forward={})
+        for called in helpers(script):
+            known = Values() if start.sized or start.ranked else noted_values(called, start)
+            found = edits(called, names(called), hints, {}, known)
+            yield from ((called, replace(edit, cost=edit.cost + BEFORE)) for edit in found)
+
     def fix(self, mended: Mended, wrong: frozenset[int]) -> Fix:
         """The fix that a person reads; with the inputs that it mends, where others are wrong as well."""
         assert self.script is not None
-        after, before, line = self.script.difference(mended.text)
+        after, before, line = mended.script.difference(mended.text)
         names = [self.problem.input_names[self.problem.differentiable[k]] for k in sorted(mended.inputs)]
         return Fix(after, True, line, before, tuple(names) if len(names) > 1 or wrong - mended.inputs else ())
 
@@ -287,7 +297,6 @@ class Repair:
             ((inputs, True, False, None) for inputs in other_points.doubled(problem, seed)),
             ((inputs, False, True, None) for inputs in other_points.apart(problem, seed)),
             ((inputs, False, True, None) for inputs in other_points.fresh(problem, problem.seed + 307)),
-            ((inputs, False, False, None) for inputs in self.whole),
         )
         made_at = functools.partial(stage, odd=ODD.get(code), tidy=code in TIDY, symmetric=self._symmetric)
         for number, (inputs, sized, far, only) in enumerate(places):
@@ -303,6 +312,10 @@ class Repair:
             at = problem.seed + 401 + 10 * number
             made = made_at(other, self._within(inputs), at, ranked=ranked, far=ranked)
             if made is not None and made.original is not None:
+                yield made
+        if self.given is not self.problem:  # once, at last
+            made = made_at(self.given, self._within(self.given.fresh()), seed)
+            if made is not None and (raises or made.original is not None):
                 yield made
 
     def _within(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -364,6 +377,20 @@ class Repair:
         )
 
 
+def _in_double(problem: Problem) -> Problem:
+    """Return the problem in double precision, in which differences tell more; itself where forward rounds inside."""
+    wide = other_points.in_double(problem.inputs)
+    if all(not isinstance(x, Tensor) or x.dtype == given.dtype for x, given in zip(wide, problem.inputs, strict=True)):
+        return problem
+    double = Problem(problem.fn, wide, problem.seed)
+    try:
+        outputs = double.call()
+    except Exception:
+        return problem
+    fine = all(y.dtype in (torch.float64, torch.complex128) for y in outputs if y.requires_grad)
+    return double if fine and double.casts.coarsest <= torch.finfo(torch.float64).eps else problem
+
+
 def _compiled(
     candidates: Iterable[tuple[Script, Edit]],
 ) -> Iterator[tuple[Script, Edit, Callable[..., Any] | None]]:
@@ -381,12 +408,16 @@ def _compiled(
         waiting = waiting[len(together) :]
 
 
+def _cost(candidate: tuple[Script, Edit]) -> float:
+    return candidate[1].cost
+
+
 def _joined(script: Script, chosen: Sequence[Mended]) -> Mended | None:
     """Several edits of the original text as one; None where they overlap."""
     text = script.joined([change for m in chosen for e in m.edits for change in e.changes])
     inputs = frozenset[int]().union(*(m.inputs for m in chosen))
     kinds = tuple(name for m in chosen for name in m.kinds)
-    return None if text is None else Mended(text, inputs, sum(m.cost for m in chosen), kinds=kinds)
+    return None if text is None else Mended(script, text, inputs, sum(m.cost for m in chosen), kinds=kinds)
 
 
 def _settled(found: Sequence[Mended], wrong: frozenset[int], cost: float) -> bool:

@@ -108,6 +108,7 @@ def noted_values(script: Script, at: Stage) -> Values:
         return item
 
     made = recompiled(script.function, Wrapped(nodes, NOTED).visit(copy.deepcopy(script.tree)), {NOTED: noted})
+    made = made if made is None or script.caller is None else script.in_caller(made)
     if made is not None:
         found.on_ctx = {f"ctx.{name}": value(item) for name, item in vars(at.node).items()}
         at.gradients(made)  # what is noted before it raises stands
