@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -49,10 +50,19 @@ class CastWatch(TorchDispatchMode):
             return self.dtype  # what no operation made here has a way that was not seen
         return max((self._passed[place] for place in places), key=spacing, default=None)
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # torch would import its compiler, and sympy with it, to keep it off: two seconds
+
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Run the operation, and compare the precision of its results with that of its arguments."""
+        compared = _compared if "torch._dynamo" not in sys.modules else _compared_untraced
+        return compared(self, func, args, kwargs)
+
+    def compare(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
+        """Run an operation; take note of where its result has fewer digits than its arguments."""
         given = _floating([*args, *(kwargs or {}).values()])
         spacings = [spacing(t.dtype) for t in given]
         places = [_storage(t) for t in given]
@@ -67,6 +77,13 @@ class CastWatch(TorchDispatchMode):
             self.dtype = max(self.dtype, tensor.dtype if rounded else None, key=spacing)
             self._passed[_storage(tensor)] = max(passed, tensor.dtype if rounded else None, key=spacing)
         return result
+
+
+def _compared(watch: CastWatch, func: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
+    return watch.compare(func, args, kwargs)
+
+
+_compared_untraced = getattr(torch, "_disable_dynamo", lambda function: function)(_compared)
 
 
 def _storage(tensor: Tensor) -> int:

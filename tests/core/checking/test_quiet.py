@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 import threading
 
@@ -70,3 +71,25 @@ def test_a_function_that_prints_is_checked_without_a_word(check, capsys):
 
     check(Chatty, (torch.ones(3, dtype=torch.float64, requires_grad=True),))
     assert capsys.readouterr() == ("", "")
+
+
+FIRST_CHECK = """
+import sys, torch, nbautograd
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * x
+print(nbautograd.gradcheck(Square, torch.ones(2, dtype=torch.float64, requires_grad=True)).verdict)
+print([name for name in ("sympy", "torch._dynamo") if name in sys.modules])
+"""
+
+
+@pytest.mark.slow
+def test_a_first_check_does_not_import_the_compiler() -> None:
+    run = subprocess.run([sys.executable, "-c", FIRST_CHECK], capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n")[:2] == ["right", "[]"]
