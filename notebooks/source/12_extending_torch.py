@@ -253,6 +253,45 @@ def add(input, other):
         return ScalarTensor(input.n, other.value + input.value)
     raise ValueError("another size")
 
+# %% tags=["right"] exercise="scalar_tensor"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other, *, alpha=1):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + alpha * other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)), alpha=alpha)
+
 # %% tags=["wrong"] exercise="scalar_tensor" expects="mean_wrong"
 class ScalarTensor:
     HANDLED = {}
@@ -712,6 +751,360 @@ def add(input, other):
         return ScalarTensor(input.n, input.value + other.value)
     return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
 
+# %% tags=["wrong"] exercise="scalar_tensor" expects="mean_wrong"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return 0.4
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="add_wrong"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(2, 5)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="mixed_add"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.ones(2, 2) + 3 * torch.eye(2)
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="unknown_not_refused"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func in (torch.mul, torch.matmul, torch.maximum, torch.div) or not known:
+            return NotImplemented
+        if func not in cls.HANDLED:
+            return func(*(x.tensor() if isinstance(x, cls) else x for x in args))
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="kwargs_lost"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other, /):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="mixed_add"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    return input.tensor() + other if isinstance(input, ScalarTensor) else other.tensor()
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="types_ignored"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = ScalarTensor in types
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="mixed_add"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    s, x = (input, other) if isinstance(input, ScalarTensor) else (other, input)
+    return x + s.value
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="sizes_ignored"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n < other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
 # %% [markdown] lang="en" pair="order"
 # ## 2. Who is asked, and what the answer costs
 #
@@ -786,14 +1179,14 @@ except RecursionError:
 #
 # ### Exercise `dense_fallback`
 #
-# Repair the fallback. Whatever is not in the table is computed on tensors, wherever in the arguments your objects stand: in a list, a tuple, a list of lists, by name. `torch.mean` still comes from the table.
+# Repair the fallback. Whatever is not in the table is computed on tensors, wherever in the arguments your objects stand: in a list, a tuple, a list of lists, by name. `torch.mean` still comes from the table. (torch itself takes no list of lists; libraries on top of it do, and ask in the same way. The checks have such a function, `grid`, which puts `[[s, t], [t, s]]` together into one matrix.)
 
-# %% [markdown] lang="zh" pair="fallback-task" of="23a2bdfe"
+# %% [markdown] lang="zh" pair="fallback-task" of="a1bad3ee"
 # 列表没有 `tensor` 方法，于是原样传了下去，里面的对象还在；torch 又发现了它们，又来询问，如此反复。调用树把这条长链折叠起来，并说明了原因。
 #
 # ### 练习 `dense_fallback`
 #
-# 修好这个兜底方案。凡是表里没有的函数，都换成张量来算——不管你的对象藏在参数的什么地方：列表、元组、列表的列表，或者按名字传的参数。`torch.mean` 仍然查表。
+# 修好这个兜底方案。凡是表里没有的函数，都换成张量来算——不管你的对象藏在参数的什么地方：列表、元组、列表的列表，或者按名字传的参数。`torch.mean` 仍然查表。（torch 自己不接受列表的列表，建在它上面的库却会，而且用同样的方式询问。检查里就有这样一个函数 `grid`，它把 `[[s, t], [t, s]]` 拼成一个矩阵。）
 
 # %% tags=["shown"] exercise="dense_fallback"
 # %%exercise dense_fallback
@@ -843,6 +1236,33 @@ class DenseScalar:
             return cls.HANDLED[func](*args, **(kwargs or {}))
         args, kwargs = tree_map(lambda a: a.tensor() if isinstance(a, cls) else a, (tuple(args), kwargs or {}))
         return func(*args, **kwargs)
+
+# %% tags=["right"] exercise="dense_fallback"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        args = cls.dense(args)
+        kwargs = {name: cls.dense(value) for name, value in kwargs.items()}
+        return func(*args, **kwargs)
+
+    @classmethod
+    def dense(cls, value):
+        if isinstance(value, cls):
+            return value.tensor()
+        if isinstance(value, (list, tuple)):
+            return [cls.dense(item) for item in value]
+        return value
 
 # %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
 class DenseScalar:
@@ -1042,6 +1462,170 @@ class DenseScalar:
 
         return func(*dense(args), **{k: dense(v) for k, v in kwargs.items()})
 
+# %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        args = cls.dense(args)
+        kwargs = {name: (value.tensor() if isinstance(value, cls) else [v.tensor() if isinstance(v, cls) else v for v in value] if isinstance(value, (list, tuple)) else value) for name, value in kwargs.items()}
+        return func(*args, **kwargs)
+
+    @classmethod
+    def dense(cls, value):
+        if isinstance(value, cls):
+            return value.tensor()
+        if isinstance(value, (list, tuple)):
+            return type(value)(cls.dense(item) for item in value)
+        return value
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        args = cls.dense(args)
+        kwargs = {name: cls.dense(value) for name, value in kwargs.items()}
+        return func(*args, **kwargs)
+
+    @classmethod
+    def dense(cls, value):
+        if isinstance(value, cls):
+            return value.tensor()
+        if isinstance(value, (list, tuple)):
+            return type(value)(item.tensor() if isinstance(item, cls) else item for item in value)
+        return value
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="check:custom"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        args = cls.dense(args)
+        kwargs = {name: cls.dense(value) for name, value in kwargs.items()}
+        return func(*args, **kwargs)
+
+    @classmethod
+    def dense(cls, value):
+        if isinstance(value, cls):
+            return value.value * torch.eye(2)
+        if isinstance(value, (list, tuple)):
+            return type(value)(cls.dense(item) for item in value)
+        return value
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        cls.outer = args
+        args = cls.dense(args)
+        kwargs = {name: cls.dense(value) for name, value in kwargs.items()}
+        return func(*args, **kwargs)
+
+    @classmethod
+    def dense(cls, value):
+        if isinstance(value, cls):
+            return value.tensor()
+        if isinstance(value, list) or value is cls.outer:
+            return type(value)(cls.dense(item) for item in value)
+        return value
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="handled_lost"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is torch.mean:
+            return 1.5
+        args = cls.dense(args)
+        kwargs = {name: cls.dense(value) for name, value in kwargs.items()}
+        return func(*args, **kwargs)
+
+    @classmethod
+    def dense(cls, value):
+        if isinstance(value, cls):
+            return value.tensor()
+        if isinstance(value, (list, tuple)):
+            return type(value)(cls.dense(item) for item in value)
+        return value
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="list_left_out"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        flat = func in (torch.stack, torch.cat, torch.einsum)
+        args = cls.dense(args)
+        kwargs = {name: cls.dense(value) for name, value in kwargs.items()}
+        return func(*args, **kwargs) if flat or not isinstance(kwargs.get("rows"), (list, tuple)) else torch.zeros(2, 2)
+
+    @classmethod
+    def dense(cls, value):
+        if isinstance(value, cls):
+            return value.tensor()
+        if isinstance(value, (list, tuple)):
+            return type(value)(cls.dense(item) for item in value)
+        return value
+
 # %% [markdown] lang="en" pair="subclass"
 # ## 3. A tensor with something to remember
 #
@@ -1079,9 +1663,9 @@ for result in (x + x, x[1:], x.sum()):
 #
 # ### Exercise `unit_tensor`
 #
-# Every result of a computation with units has that unit; numbers and plain tensors have none and disturb nobody. Two different units in one call raise a `ValueError`, wherever they stand: also in a list, also by name. Gradients still flow. (A square metre is a matter for another day: the unit of `x * x` stays `"m"`.)
+# Every result of a computation with units has that unit, also where there are several, as from `x.sort()`; numbers and plain tensors have none and disturb nobody. Two different units in one call raise a `ValueError`, wherever they stand: also in a list, in a list of lists (for `grid`, as above), also by name. Gradients still flow. (A square metre is a matter for another day: the unit of `x * x` stays `"m"`.)
 
-# %% [markdown] lang="zh" pair="subclass-task" of="c201b7d6"
+# %% [markdown] lang="zh" pair="subclass-task" of="0fb4b362"
 # 三个结果类型都对，却都没有单位。上面的方法做的只是基类做的事；但它是唯一能看到每一次调用的地方，单位正该从这里传下去。
 #
 # 两条规矩：
@@ -1091,7 +1675,7 @@ for result in (x + x, x[1:], x.sum()):
 #
 # ### 练习 `unit_tensor`
 #
-# 凡是有单位的量参与计算，结果都带着那个单位；数和普通张量没有单位，也不影响别人。一次调用里出现两个不同的单位，就抛出 `ValueError`——不管它们在哪里：列表里、按名字传来都算。梯度照常流动。（平方米以后再说：`x * x` 的单位仍是 `"m"`。）
+# 凡是有单位的量参与计算，结果都带着那个单位；一次返回好几个结果时也一样，例如 `x.sort()`。数和普通张量没有单位，也不影响别人。一次调用里出现两个不同的单位，就抛出 `ValueError`——不管它们在哪里：列表里、列表的列表里（比如前面的 `grid`），或者按名字传来，都算。梯度照常流动。（平方米以后再说：`x * x` 的单位仍是 `"m"`。）
 
 # %% exercise="unit_tensor"
 # %%exercise unit_tensor
@@ -1112,19 +1696,21 @@ class UnitTensor(torch.Tensor):
         if len(units) > 1:
             raise ValueError(f"different units: {sorted(units)}")
         result = super().__torch_function__(func, types, args, kwargs)
-        if isinstance(result, cls) and units:
-            result.unit = units.pop()
+        for quantity in cls.inside(result) if units else ():
+            quantity.unit = min(units)
         return result
 
     @classmethod
     def units_of(cls, value):
+        return {quantity.unit for quantity in cls.inside(value)} - {None}
+
+    @classmethod
+    def inside(cls, value):
         if isinstance(value, cls):
-            return {value.unit} - {None}
+            return [value]
         if isinstance(value, dict):
             value = list(value.values())
-        if isinstance(value, (list, tuple)):
-            return set().union(*(cls.units_of(item) for item in value))
-        return set()
+        return [found for item in value for found in cls.inside(item)] if isinstance(value, (list, tuple)) else []
         ### END SOLUTION
 
 # %% tags=["right"] exercise="unit_tensor"
@@ -1146,9 +1732,9 @@ class UnitTensor(torch.Tensor):
         if len(found) > 1:
             raise ValueError("two units")
         result = super().__torch_function__(func, types, args, kwargs)
-        if isinstance(result, cls):
-            for one in found:
-                result.unit = one
+        for part in tree_leaves(result):
+            if isinstance(part, cls) and found:
+                (part.unit,) = found
         return result
 
 # %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
@@ -1179,13 +1765,15 @@ class UnitTensor(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
         found = {a.unit for a in args if isinstance(a, cls) and a.unit is not None}
         if len(found) > 1:
             raise ValueError("two units")
         result = super().__torch_function__(func, types, args, kwargs)
-        if isinstance(result, cls):
-            for one in found:
-                result.unit = one
+        for part in tree_leaves(result):
+            if isinstance(part, cls) and found:
+                (part.unit,) = found
         return result
 
 # %% tags=["wrong"] exercise="unit_tensor" expects="units_mixed"
@@ -1205,9 +1793,9 @@ class UnitTensor(torch.Tensor):
 
         found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
         result = super().__torch_function__(func, types, args, kwargs)
-        if isinstance(result, cls):
-            for one in found:
-                result.unit = one
+        for part in tree_leaves(result):
+            if isinstance(part, cls) and found:
+                part.unit = min(found)
         return result
 
 # %% tags=["wrong"] exercise="unit_tensor" expects="recursion"
@@ -1229,9 +1817,9 @@ class UnitTensor(torch.Tensor):
         if len(found) > 1:
             raise ValueError("two units")
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, cls):
-            for one in found:
-                result.unit = one
+        for part in tree_leaves(result):
+            if isinstance(part, cls) and found:
+                (part.unit,) = found
         return result
 
 # %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
@@ -1253,9 +1841,9 @@ class UnitTensor(torch.Tensor):
         if len(found) > 1:
             raise ValueError("two units")
         result = super().__torch_function__(func, types, args, kwargs)
-        if isinstance(result, cls):
-            for one in found:
-                result.unit = one
+        for part in tree_leaves(result):
+            if isinstance(part, cls) and found:
+                (part.unit,) = found
         return result
 
 # %% tags=["wrong"] exercise="unit_tensor" expects="unit_value"
@@ -1277,9 +1865,9 @@ class UnitTensor(torch.Tensor):
         if len(found) > 1:
             raise ValueError("two units")
         result = super().__torch_function__(func, types, args)
-        if isinstance(result, cls):
-            for one in found:
-                result.unit = one
+        for part in tree_leaves(result):
+            if isinstance(part, cls) and found:
+                (part.unit,) = found
         return result
 
 # %% tags=["wrong"] exercise="unit_tensor" expects="type_lost"
@@ -1317,17 +1905,17 @@ class UnitTensor(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        from torch.utils._pytree import tree_leaves
+        from torch.utils._pytree import tree_leaves, tree_map
 
         found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
         if len(found) > 1:
             raise ValueError("two units")
         result = super().__torch_function__(func, types, args, kwargs)
-        if isinstance(result, cls):
-            with torch._C.DisableTorchFunctionSubclass():
-                result = result.detach().as_subclass(cls)
-            for one in found:
-                result.unit = one
+        with torch._C.DisableTorchFunctionSubclass():
+            result = tree_map(lambda r: r.detach().as_subclass(cls) if isinstance(r, cls) else r, result)
+        for part in tree_leaves(result):
+            if isinstance(part, cls) and found:
+                (part.unit,) = found
         return result
 
 # %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
@@ -1368,10 +1956,243 @@ class UnitTensor(torch.Tensor):
         if len(found) > 1:
             raise ValueError("two units")
         result = super().__torch_function__(func, types, args, kwargs)
-        if isinstance(result, cls):
-            for one in found:
-                result.unit = one
+        for part in tree_leaves(result):
+            if isinstance(part, cls) and found:
+                (part.unit,) = found
         return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        units = cls.units_of((args, kwargs or {}))
+        if len(units) > 1:
+            raise ValueError(f"different units: {sorted(units)}")
+        result = super().__torch_function__(func, types, args, kwargs)
+        for quantity in cls.inside(result) if units else ():
+            quantity.unit = "m"
+        return result
+
+    @classmethod
+    def units_of(cls, value):
+        return {quantity.unit for quantity in cls.inside(value)} - {None}
+
+    @classmethod
+    def inside(cls, value):
+        if isinstance(value, cls):
+            return [value]
+        if isinstance(value, dict):
+            value = list(value.values())
+        return [found for item in value for found in cls.inside(item)] if isinstance(value, (list, tuple)) else []
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
+class UnitTensor(torch.Tensor):
+    unit = "m"
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        units = cls.units_of((args, kwargs or {}))
+        if len(units) > 1:
+            raise ValueError(f"different units: {sorted(units)}")
+        result = super().__torch_function__(func, types, args, kwargs)
+        return result
+
+    @classmethod
+    def units_of(cls, value):
+        return {quantity.unit for quantity in cls.inside(value)} - {None}
+
+    @classmethod
+    def inside(cls, value):
+        if isinstance(value, cls):
+            return [value]
+        if isinstance(value, dict):
+            value = list(value.values())
+        return [found for item in value for found in cls.inside(item)] if isinstance(value, (list, tuple)) else []
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        units = cls.units_of((args, kwargs or {}))
+        if len(units) > 1:
+            raise ValueError(f"different units: {sorted(units)}")
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls) and units:
+            result.unit = min(units)
+        return result
+
+    @classmethod
+    def units_of(cls, value):
+        return {quantity.unit for quantity in cls.inside(value)} - {None}
+
+    @classmethod
+    def inside(cls, value):
+        if isinstance(value, cls):
+            return [value]
+        if isinstance(value, dict):
+            value = list(value.values())
+        return [found for item in value for found in cls.inside(item)] if isinstance(value, (list, tuple)) else []
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        units = cls.units_of((args, kwargs or {}))
+        if len(units) > 1:
+            raise ValueError(f"different units: {sorted(units)}")
+        result = super().__torch_function__(func, types, args, kwargs)
+        for quantity in cls.inside(result) if units and func not in (torch.Tensor.exp, torch.max, torch.sort) else ():
+            quantity.unit = min(units)
+        return result
+
+    @classmethod
+    def units_of(cls, value):
+        return {quantity.unit for quantity in cls.inside(value)} - {None}
+
+    @classmethod
+    def inside(cls, value):
+        if isinstance(value, cls):
+            return [value]
+        if isinstance(value, dict):
+            value = list(value.values())
+        return [found for item in value for found in cls.inside(item)] if type(value) in (list, tuple) else []
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="check:custom"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ones = [a for v in (*args, *(kwargs or {}).values()) for a in (v if isinstance(v, (list, tuple)) else [v])]
+        units = {a.unit for a in ones if isinstance(a, cls)} - {None}
+        if len(units) > 1:
+            raise ValueError(f"different units: {sorted(units)}")
+        result = super().__torch_function__(func, types, args, kwargs)
+        for quantity in cls.inside(result) if units else ():
+            quantity.unit = min(units)
+        return result
+
+    @classmethod
+    def units_of(cls, value):
+        return {quantity.unit for quantity in cls.inside(value)} - {None}
+
+    @classmethod
+    def inside(cls, value):
+        if isinstance(value, cls):
+            return [value]
+        if isinstance(value, dict):
+            value = list(value.values())
+        return [found for item in value for found in cls.inside(item)] if isinstance(value, (list, tuple)) else []
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="units_mixed"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        units = cls.units_of((args, kwargs or {}))
+        if len(units) > 1 and func in (torch.Tensor.add, torch.stack, torch.sub):
+            raise ValueError(f"different units: {sorted(units)}")
+        result = super().__torch_function__(func, types, args, kwargs)
+        for quantity in cls.inside(result) if units else ():
+            quantity.unit = min(units)
+        return result
+
+    @classmethod
+    def units_of(cls, value):
+        return {quantity.unit for quantity in cls.inside(value)} - {None}
+
+    @classmethod
+    def inside(cls, value):
+        if isinstance(value, cls):
+            return [value]
+        if isinstance(value, dict):
+            value = list(value.values())
+        return [found for item in value for found in cls.inside(item)] if isinstance(value, (list, tuple)) else []
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_changed"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        units = cls.units_of((args, kwargs or {}))
+        cls.last = args[0] if args and isinstance(args[0], cls) else None
+        if len(units) > 1:
+            raise ValueError(f"different units: {sorted(units)}")
+        result = super().__torch_function__(func, types, args, kwargs)
+        for quantity in cls.inside(result) if units else ():
+            quantity.unit = min(units)
+        if func is torch.Tensor.abs and cls.last is not None:
+            cls.last.unit = None
+        return result
+
+    @classmethod
+    def units_of(cls, value):
+        return {quantity.unit for quantity in cls.inside(value)} - {None}
+
+    @classmethod
+    def inside(cls, value):
+        if isinstance(value, cls):
+            return [value]
+        if isinstance(value, dict):
+            value = list(value.values())
+        return [found for item in value for found in cls.inside(item)] if isinstance(value, (list, tuple)) else []
 
 # %% [markdown] lang="en" pair="units-seen"
 # A stone thrown upwards, its height measured with noise, smoothed by a moving mean, every tenth value kept. Nobody writes the unit down a second time.

@@ -34,12 +34,12 @@ WRONG_TYPE = {
 
 
 class Tried:
-    """Outcome of one expression: a value or an error."""
+    """Outcome of one expression, run on what is given: a value or an error."""
 
-    def __init__(self, what: str, run: Callable[[], Any]) -> None:
+    def __init__(self, what: str, run: Callable[..., Any], *given: Any) -> None:
         self.what, self.value, self.error = what, None, None  # type: str, Any, Exception | None
         try:
-            self.value = run()
+            self.value = run(*given)
         except Exception as error:
             self.error = error
 
