@@ -473,6 +473,217 @@ class Counting(torch.Tensor):
         Counting.counts[str(func)] = 1
         return wrap(func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()}))
 
+# %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.counts[str(func)] += 5 if "relu" in str(func) else 1
+        bare_args, bare_kwargs = tree_map(lambda a: a.inner if isinstance(a, cls) else a, (args, kwargs or {}))
+        result = func(*bare_args, **bare_kwargs)
+        return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, result)
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        if "add" in str(func) or "mul" in str(func):
+            cls.counts[str(func)] += 1
+        bare_args, bare_kwargs = tree_map(lambda a: a.inner if isinstance(a, cls) else a, (args, kwargs or {}))
+        result = func(*bare_args, **bare_kwargs)
+        return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, result)
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="recursion"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.counts[str(func)] += 1
+        bare_args = tree_map(lambda a: a.inner if isinstance(a, cls) else a, args)
+        bare_kwargs = kwargs or {}
+        result = func(*bare_args, **bare_kwargs)
+        return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, result)
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="recursion"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.counts[str(func)] += 1
+        bare_kwargs = {k: v.inner if isinstance(v, cls) else v for k, v in (kwargs or {}).items()}
+        bare_args = [a.inner if isinstance(a, cls) else a for a in args]
+        result = func(*bare_args, **bare_kwargs)
+        return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, result)
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="tuple_not_wrapped"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.counts[str(func)] += 1
+        bare_args, bare_kwargs = tree_map(lambda a: a.inner if isinstance(a, cls) else a, (args, kwargs or {}))
+        result = func(*bare_args, **bare_kwargs)
+        if isinstance(result, tuple):
+            return (cls(result[0]), *result[1:])
+        return cls(result) if isinstance(result, torch.Tensor) else [cls(r) for r in result]
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="wrong_result"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.counts[str(func)] += 1
+        bare_args, bare_kwargs = tree_map(lambda a: a.inner if isinstance(a, cls) else a, (args, kwargs or {}))
+        result = func(*bare_args, **bare_kwargs)
+        if "tanh" in str(func):
+            result = result.round(decimals=3)
+        return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, result)
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.counts[str(func)] += len(args) - len(args) + (1 if kwargs is None or not kwargs else 0)
+        bare_args, bare_kwargs = tree_map(lambda a: a.inner if isinstance(a, cls) else a, (args, kwargs or {}))
+        result = func(*bare_args, **bare_kwargs)
+        return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, result)
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="check:custom"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.counts[str(func)] += 1
+        bare_args, bare_kwargs = tree_map(lambda a: a.inner if isinstance(a, cls) else a, (args, kwargs or {}))
+        result = func(*bare_args, **bare_kwargs)
+        if str(func).endswith("_.Tensor"):
+            result = result.clone()
+        if "clone" in str(func):
+            return cls(torch.zeros_like(result))
+        return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, result)
+
 # %% [markdown] lang="en" pair="modes"
 # ## 2. Everything at once
 #
@@ -525,6 +736,19 @@ class OpLog(TorchDispatchMode):
         result = func(*args, **kwargs)
         self.names += [str(func)]
         return result
+
+# %% tags=["right"] exercise="op_log"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names = [*self.names, f"{func}"]
+        return func(*args, **(kwargs or {}))
 
 # %% tags=["wrong"] exercise="op_log" expects="logs_shared"
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -685,6 +909,89 @@ class OpLog(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if str(func) not in self.names:
+            self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="names_wrong"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if "sigmoid" not in str(func) and "sin" not in str(func) and "exp.default" not in str(func) and "sort" not in str(func):
+            self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="check:custom"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if str(func) in ("aten.add.Tensor", "aten.mm.default", "aten.sum.default", "aten.mul.Tensor", "aten.ones_like.default", "aten.expand.default", "aten.t.default"):
+            self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="check:custom"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = ["aten.add.Tensor", "aten.mm.default", "aten.sum.default"]
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="names_wrong"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if "clone" not in str(func) and "detach" not in str(func):
+            self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="logs_shared"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    all = []
+
+    def __init__(self):
+        super().__init__()
+        self.names = OpLog.all
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="check:custom"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if self.names[-1:] != [str(func)]:
             self.names.append(str(func))
         return func(*args, **(kwargs or {}))
 
@@ -1182,6 +1489,174 @@ class NanWatch(TorchDispatchMode):
         fine = all(map(finite, tree_leaves((args, kwargs))))
         result = func(*args, **kwargs)
         if self.first is None and fine and not all(map(finite, tree_leaves(result))):
+            self.first = str(func)
+        return result
+
+# %% tags=["wrong"] exercise="nan_watch" expects="check:custom"
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def finite(item):
+    if isinstance(item, torch.Tensor):
+        return bool(item.isfinite().all())
+    return not isinstance(item, float) or math.isfinite(item)
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        fine = all(map(finite, tree_leaves((args, kwargs))))
+        result = func(*args, **kwargs)
+        if self.first is None and fine and str(func).split(".")[1] in ("sqrt", "log", "exp", "div", "div_", "_linalg_slogdet") and not all(map(finite, tree_leaves(result))):
+            self.first = str(func)
+        return result
+
+# %% tags=["wrong"] exercise="nan_watch" expects="check:custom"
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def finite(item):
+    if isinstance(item, torch.Tensor):
+        return bool(item.isfinite().all())
+    return not isinstance(item, float) or math.isfinite(item)
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        fine = all(map(finite, tree_leaves((args, kwargs))))
+        result = func(*args, **kwargs)
+        if self.first is None and fine and not str(func).split(".")[1].endswith("_") and not all(map(finite, tree_leaves(result))):
+            self.first = str(func)
+        return result
+
+# %% tags=["wrong"] exercise="nan_watch" expects="result_changed"
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def finite(item):
+    if isinstance(item, torch.Tensor):
+        return bool(item.isfinite().all())
+    return not isinstance(item, float) or math.isfinite(item)
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        fine = all(map(finite, tree_leaves((args, kwargs))))
+        result = func(*args, **kwargs)
+        if self.first is None and fine and not all(map(finite, tree_leaves(result))):
+            self.first = str(func)
+        return torch.nan_to_num(result, 0.0, 1e6, -1e6).clamp(max=3) if isinstance(result, torch.Tensor) and result.is_floating_point() and result.dim() == 2 else result
+
+# %% tags=["wrong"] exercise="nan_watch" expects="check:custom"
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def finite(item):
+    if isinstance(item, torch.Tensor):
+        return bool(item.isfinite().all())
+    return not isinstance(item, float) or math.isfinite(item)
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        fine = all(map(finite, args))
+        result = func(*args, **kwargs)
+        if self.first is None and fine and not all(map(finite, tree_leaves(result))):
+            self.first = str(func)
+        return result
+
+# %% tags=["wrong"] exercise="nan_watch" expects="check:custom"
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def finite(item):
+    if isinstance(item, torch.Tensor):
+        return bool(item.isfinite().all())
+    return not isinstance(item, float) or math.isfinite(item)
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        fine = all(map(finite, tree_leaves((args, kwargs))))
+        result = func(*args, **kwargs)
+        if self.first is None and fine and any(isinstance(r, torch.Tensor) and bool(r.isnan().any()) for r in tree_leaves(result)):
+            self.first = str(func)
+        return result
+
+# %% tags=["wrong"] exercise="nan_watch" expects="check:custom"
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def finite(item):
+    if isinstance(item, torch.Tensor):
+        return bool(item.isfinite().all())
+    return not isinstance(item, float) or math.isfinite(item)
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        fine = all(map(finite, tree_leaves((args, kwargs))))
+        result = func(*args, **kwargs)
+        if self.first is None and fine and any(isinstance(r, torch.Tensor) and bool(r.isinf().all()) for r in tree_leaves(result)):
+            self.first = str(func)
+        return result
+
+# %% tags=["wrong"] exercise="nan_watch" expects="not_the_first"
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def finite(item):
+    if isinstance(item, torch.Tensor):
+        return bool(item.isfinite().all())
+    return not isinstance(item, float) or math.isfinite(item)
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        fine = all(map(finite, tree_leaves((args, kwargs))))
+        result = func(*args, **kwargs)
+        if not all(map(finite, tree_leaves(result))):
             self.first = str(func)
         return result
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,67 +16,101 @@ from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.tried import WRONG_TYPE, WRONG_VALUE, Tried, first
 
-# counting_wrapper
+Program = Callable[[Any], Any]
+
+# What is computed with a matrix of positive numbers and of as many rows as columns, and the failure when it goes wrong.
+# One of each line: what comes by below autograd are lists, keywords, several results, views, things written in place.
+PROGRAMS: dict[str, tuple[str, Program]] = {
+    "x + 1": ("wrong_result", lambda x: x + 1),
+    "torch.relu(x - 1)": ("wrong_result", lambda x: torch.relu(x - 1)),
+    "x.exp() * x": ("wrong_result", lambda x: x.exp() * x),
+    "x @ x.t()": ("wrong_result", lambda x: x @ x.t()),
+    "torch.where(x > 1, x, -x)": ("wrong_result", lambda x: torch.where(x > 1, x, -x)),
+    "x.clone().mul_(2)": ("wrong_result", lambda x: x.clone().mul_(2)),
+    "x.tanh().log().abs()": ("wrong_result", lambda x: x.tanh().log().abs()),
+    "torch.stack([x, x])": ("list_left_out", lambda x: torch.stack([x, x])),
+    "torch.cat((x, x * 2))": ("list_left_out", lambda x: torch.cat((x, x * 2))),
+    "x[x.argsort(0)[0]]": ("list_left_out", lambda x: x[x.argsort(0)[0]]),
+    "x.sum(dim=0, keepdim=True)": ("kwargs_lost", lambda x: x.sum(dim=0, keepdim=True)),
+    "torch.add(x, x, alpha=3)": ("kwargs_lost", lambda x: torch.add(x, x, alpha=3)),
+    "torch.searchsorted(x, x, sorter=x.argsort())": (
+        "kwargs_lost", lambda x: torch.searchsorted(x, x, sorter=x.argsort()),
+    ),
+    "torch.max(x, dim=0)": ("tuple_not_wrapped", lambda x: torch.max(x, dim=0)),
+    "x.split(1)": ("tuple_not_wrapped", lambda x: x.split(1)),
+}  # fmt: skip
 
 
-def _reset(answer: Any) -> None:
-    answer.counts.clear()
+def _matrix(draw: Draw) -> Tensor:
+    n = draw.choice(range(2, 6))
+    return draw.uniform(0.1, 2.0, n, n)
 
 
-def _computes(answer: Any) -> Iterator[Failure]:
-    data = torch.tensor([[1.0, -2.0], [3.0, 4.0]], dtype=torch.float64)
-    x = answer(data)
-    cases: list[tuple[str, str, Callable[[], Any], Tensor]] = [
-        ("wrong_result", "x + 1", lambda: x + 1, data + 1),
-        ("wrong_result", "torch.relu(x)", lambda: torch.relu(x), data.relu()),
-        ("list_left_out", "torch.stack([x, x])", lambda: torch.stack([x, x]), torch.stack([data, data])),
-        ("kwargs_lost", "x.sum(dim=0, keepdim=True)", lambda: x.sum(dim=0, keepdim=True), data.sum(0, keepdim=True)),
-        ("kwargs_lost", "torch.add(x, x, alpha=3)", lambda: torch.add(x, x, alpha=3), data * 4),
-    ]
-    for code, what, run, expected in cases:
-        tried = Tried(what, run)
+def _computes(answer: Any, draw: Draw) -> Iterator[Failure]:
+    for what, (code, run) in PROGRAMS.items():
+        data = _matrix(draw)
+        expected, tried = run(data.clone()), Tried(what, run, answer(data))
         yield from tried.refused(code)
         if tried.error is not None:
             return
-        if not isinstance(tried.value, answer):
-            got = type(tried.value).__name__
-            yield Failure("result_not_wrapped", WRONG_TYPE, {"what": what, "got": got, "expected": "Counting"})
-            return
-        if not torch.equal(tried.value.inner, expected):
-            shown = {"got": tried.value.inner.tolist(), "expected": expected.tolist()}
-            yield Failure(code, WRONG_VALUE, {"what": what, **shown})
-            return
-    largest = torch.max(x, dim=0)
-    if not all(isinstance(part, answer) for part in largest):
-        got = type(largest[0]).__name__
-        shown = {"what": "torch.max(x, dim=0)[0]", "got": got, "expected": "Counting"}
-        yield Failure("tuple_not_wrapped", WRONG_TYPE, shown)
+        alone = isinstance(expected, Tensor)
+        parts, right = ([tried.value], [expected]) if alone else (list(tried.value), list(expected))
+        for found, one in zip(parts, right, strict=True):
+            if not isinstance(found, answer):
+                shown = {"what": what, "got": type(found).__name__, "expected": "Counting"}
+                yield Failure("result_not_wrapped" if alone else "tuple_not_wrapped", WRONG_TYPE, shown)
+            elif not torch.equal(found.inner, one):
+                yield Failure(code, WRONG_VALUE, {"what": what, "got": found.inner.tolist(), "expected": one.tolist()})
 
 
-def _counts(answer: Any) -> Iterator[Failure]:
-    x = answer(torch.ones(3, dtype=torch.float64))
-    _reset(answer)
-    y = x + 1
-    _ = (y + 2) * x
-    expected = {"aten.add.Tensor": 2, "aten.mul.Tensor": 1}
-    if dict(answer.counts) != expected:
-        shown = {"what": "Counting.counts", "got": dict(answer.counts), "expected": expected}
-        yield Failure("counts_wrong", WRONG_VALUE, {**shown, "what": "after y = x + 1; (y + 2) * x: Counting.counts"})
+def _counts(answer: Any, draw: Draw) -> Iterator[Failure]:
+    in_turn = 2 * _some(draw, len(PROGRAMS))
+    for chosen in (["x + 1", "x.exp() * x"], in_turn[::3], in_turn[1::3], in_turn[2::3]):
+        data = _matrix(draw)
+        x = answer(data)
+        answer.counts.clear()
+        _all_of(chosen, x)
+        expected = Counter(_right_log(partial(_all_of, chosen, data)))
+        if dict(answer.counts) != dict(expected):
+            what = f"after {'; '.join(chosen)}: Counting.counts"
+            shown = {"what": what, "got": dict(answer.counts), "expected": dict(expected)}
+            yield Failure("counts_wrong", WRONG_VALUE, shown)
 
 
-def _differentiates(answer: Any) -> Iterator[Failure]:
-    x = answer(torch.tensor([1.0, 2.0], dtype=torch.float64)).requires_grad_()
-    _reset(answer)
-    tried = Tried("(x * x).sum().backward()", lambda: (x * x).sum().backward())
-    yield from tried.refused("backward_raised")
-    if tried.error is None:
-        got = getattr(x.grad, "inner", None)
-        if got is None or not torch.equal(got, torch.tensor([2.0, 4.0], dtype=torch.float64)):
-            yield Failure("backward_raised", WRONG_VALUE, {"what": "x.grad.inner", "got": got, "expected": [2.0, 4.0]})
+def _all_of(chosen: Iterable[str], x: Any) -> None:
+    for what in chosen:
+        PROGRAMS[what][1](x)
+
+
+def _some(draw: Draw, count: int = 3) -> list[str]:
+    names = list(PROGRAMS)
+    return [names[k] for k in torch.randperm(len(names), generator=draw.generator)[:count].tolist()]
+
+
+def _differentiates(answer: Any, draw: Draw) -> Iterator[Failure]:
+    cases: dict[str, Program] = {
+        "(x * x).sum().backward()": lambda x: (x * x).sum(),
+        "torch.cat([x, x.exp()]).sum().backward()": lambda x: torch.cat([x, x.exp()]).sum(),
+    }
+    for what, run in cases.items():
+        data = _matrix(draw)
+        (expected,) = torch.autograd.grad(run(leaf := data.clone().requires_grad_()), leaf)
+        x = answer(data).requires_grad_()
+        tried = Tried(what, _backward, run, x)
+        yield from tried.refused("backward_raised")
+        if tried.error is None:
+            got = getattr(x.grad, "inner", None)
+            if got is None or not torch.allclose(got, expected):
+                shown = {"what": f"{what}: x.grad.inner", "got": got, "expected": expected.tolist()}
+                yield Failure("backward_raised", WRONG_VALUE, shown)
+
+
+def _backward(run: Program, x: Any) -> None:
+    run(x).backward()
 
 
 def _counting_wrapper(answer: Any, draw: Draw) -> Iterator[Failure]:
-    yield from first(_computes(answer), _counts(answer), _differentiates(answer))
+    yield from first(*(check(answer, draw) for check in (_computes, _counts, _differentiates)))
 
 
 # op_log
@@ -99,16 +135,44 @@ def _right_log(run: Callable[[], Any]) -> list[str]:
     return names
 
 
-def _forward() -> Tensor:
-    x = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
-    return (torch.add(x, x, alpha=3) @ x).sum()
+# one step of a program for a mode, from one square matrix to another
+STEPS: dict[str, Program] = {
+    "x = torch.add(x, x, alpha=3)": lambda x: torch.add(x, x, alpha=3),
+    "x = x @ x": lambda x: x @ x,
+    "x = x.exp()": lambda x: x.exp(),
+    "x = x.sin() * x": lambda x: x.sin() * x,
+    "x = x.t().clone()": lambda x: x.t().clone(),
+    "x = x.sigmoid() / 2": lambda x: x.sigmoid() / 2,
+    "x = x.clone().sub_(1)": lambda x: x.clone().sub_(1),
+    "x = torch.cat([x, x])[::2]": lambda x: torch.cat([x, x])[::2],
+    "x = x.sort(0)[0]": lambda x: x.sort(0)[0],
+}
 
 
-def _logs(answer: Any) -> Iterator[Failure]:
-    what = "(torch.add(x, x, alpha=3) @ x).sum().backward()"
-    expected = _right_log(lambda: _forward().backward())
+def _program(draw: Draw) -> tuple[str, Callable[[], Tensor]]:
+    """Draw a few steps: their text, and what makes the sum of the result anew."""
+    names = [draw.choice(list(STEPS)) for _ in range(3)]
+    data = _matrix(draw)
+
+    def forward() -> Tensor:
+        x = data.clone().requires_grad_()
+        for name in names:
+            x = STEPS[name](x)
+        return x.sum()
+
+    return f"{'; '.join(names)}; x.sum()", forward
+
+
+def _logs(answer: Any, draw: Draw) -> Iterator[Failure]:
+    for _ in range(4):
+        yield from _one_log(answer, *_program(draw))
+
+
+def _one_log(answer: Any, text: str, forward: Callable[[], Tensor]) -> Iterator[Failure]:
+    what = f"{text}.backward()"
+    expected = _right_log(lambda: forward().backward())
     with answer() as log:
-        tried = Tried(what, lambda: _forward().backward())
+        tried = Tried(what, lambda: forward().backward())
     yield from tried.refused("op_raised")
     if log is None:
         shown = {"what": "log, after `with OpLog() as log:`,", "got": "NoneType", "expected": "OpLog"}
@@ -116,56 +180,64 @@ def _logs(answer: Any) -> Iterator[Failure]:
         return
     names = list(log.names)
     if tried.error is None and (names != expected or not all(isinstance(name, str) for name in names)):
-        forward = _right_log(_forward)
-        begins = names[: len(forward)] == forward and len(names) <= len(forward) + 1
+        before = _right_log(forward)
+        if len(names) > len(expected) and names[-len(expected) :] == expected:
+            yield Failure("logs_shared", LEFT_OVER, {"got": names[: len(names) - len(expected)][:12]})
+            return
+        begins = names[: len(before)] == before and len(names) <= len(before) + 1
         code = "backward_not_seen" if begins else "names_wrong" if names else "nothing_logged"
-        yield Failure(code, WRONG_VALUE, {"what": f"{what}: log.names", "got": names[:9], "expected": expected[:9]})
+        yield Failure(code, WRONG_VALUE, {"what": f"{what}: log.names", "got": names[:12], "expected": expected[:12]})
 
 
-def _behaves(answer: Any) -> Iterator[Failure]:
-    x = torch.ones(2, dtype=torch.float64)
+def _behaves(answer: Any, draw: Draw) -> Iterator[Failure]:
+    x, after = _matrix(draw), _matrix(draw)
+    (one, outer), (two, inner) = ((name, PROGRAMS[name][1]) for name in _some(draw, 2))
     with answer() as first_log:
         y = torch.add(x, x, alpha=3)
+        outer(x)
         with answer() as second_log:
-            x.mul(2)
-    x.exp()
-    if not torch.equal(y, x * 4):
-        yield Failure(
-            "kwargs_lost", WRONG_VALUE, {"what": "torch.add(x, x, alpha=3)", "got": y.tolist(), "expected": [4.0, 4.0]}
-        )
+            inner(x)
+        outer(x)
+    after.cosh()
+    if not torch.equal(y, torch.add(x, x, alpha=3)):
+        shown = {"what": "torch.add(x, x, alpha=3)", "got": y.tolist(), "expected": (4 * x).tolist()}
+        yield Failure("kwargs_lost", WRONG_VALUE, shown)
         return
-    if "aten.exp.default" in [*first_log.names, *second_log.names]:
-        yield Failure(
-            "never_ends",
-            NEVER_ENDS,
-        )
+    if "aten.cosh.default" in [*first_log.names, *second_log.names]:
+        yield Failure("never_ends", NEVER_ENDS)
         return
-    if second_log.names != ["aten.mul.Tensor"]:
-        yield Failure(
-            "logs_shared",
-            {
-                "en": "Two logs, one inside the other: the inner one should hold only `aten.mul.Tensor`, and holds"
-                " {got}. Whose list is `names`?",
-                "zh": "两个日志，一个套着一个：里面的只应有 `aten.mul.Tensor`，实际却是 {got}。"
-                "`names` 这个列表是谁的？",
-            },
-            {"got": list(second_log.names)[:6]},
-        )
+    alone = _right_log(lambda: inner(x))
+    if second_log.names != alone:
+        yield Failure("logs_shared", INNER, {"what": two, "got": list(second_log.names)[:9], "expected": alone})
         return
-    if first_log.names != ["aten.add.Tensor", "aten.mul.Tensor"]:
-        yield Failure(
-            "outer_log_wrong",
-            {
-                "en": "The outer of two logs should hold `aten.add.Tensor`, `aten.mul.Tensor`, and holds {got}.",
-                "zh": "外面的日志应当有 `aten.add.Tensor`、`aten.mul.Tensor`，实际却是 {got}。",
-            },
-            {"got": list(first_log.names)[:6]},
-        )
+    around = _right_log(lambda: outer(x))
+    expected = ["aten.add.Tensor", *around, *alone, *around]
+    if first_log.names != expected:
+        shown = {"what": f"{one}; with OpLog(): {two}; {one}", "got": list(first_log.names)[:12], "expected": expected}
+        yield Failure("outer_log_wrong", OUTER, shown)
+
+
+LEFT_OVER = {
+    "en": "A new log begins with {got}, which another one saw. Whose list is `names`?",
+    "zh": "新的日志一开始就有 {got}，那是另一个日志看到的。`names` 这个列表是谁的？",
+}
+INNER = {
+    "en": "Two logs, one inside the other: in the inner one runs `{what}`, so it should hold {expected}, and holds"
+    " {got}. Whose list is `names`?",
+    "zh": "两个日志，一个套着一个：里面的只运行了 `{what}`，应当是 {expected}，实际却是 {got}。"
+    "`names` 这个列表是谁的？",
+}
+OUTER = {
+    "en": "Two logs, one inside the other: in the outer one runs `torch.add(x, x, alpha=3); {what}`, so it should hold"
+    " {expected}, and holds {got}.",
+    "zh": "两个日志，一个套着一个：外面的运行了 `torch.add(x, x, alpha=3); {what}`，应当是 {expected}，"
+    "实际却是 {got}。",
+}
 
 
 def _op_log(answer: Any, draw: Draw) -> Iterator[Failure]:
     with modes_restored():  # an answer that never leaves its mode must not stay in the student's kernel
-        found = list(first(_logs(answer), _behaves(answer)))
+        found = list(first(_logs(answer, draw), _behaves(answer, draw)))
     yield from found
 
 
@@ -216,8 +288,56 @@ def _watched_cases() -> list[tuple[str, str, Callable[[], Any], str | None]]:
     ]  # fmt: skip
 
 
-def _finds_the_first(answer: Any) -> Iterator[Failure]:
-    for code, what, run, expected in _watched_cases():
+# operations that make something infinite, or none at all, of ones or of zeros, and how they are called down there
+CULPRITS: dict[str, tuple[str, Callable[[Tensor], Any]]] = {
+    "(ones - 1).log()": ("aten.log.default", lambda ones: (ones - 1).log()),
+    "(ones - 1).reciprocal()": ("aten.reciprocal.default", lambda ones: (ones - 1).reciprocal()),
+    "(ones - 1).rsqrt()": ("aten.rsqrt.default", lambda ones: (ones - 1).rsqrt()),
+    "(ones * 2).acos()": ("aten.acos.default", lambda ones: (ones * 2).acos()),
+    "(ones * 900).cosh()": ("aten.cosh.default", lambda ones: (ones * 900).cosh()),
+    "(ones * 900).sinh()": ("aten.sinh.default", lambda ones: (ones * 900).sinh()),
+    "ones / (ones - 1)": ("aten.div.Tensor", lambda ones: ones / (ones - 1)),
+    "(-ones).pow(0.5)": ("aten.pow.Tensor_Scalar", lambda ones: (-ones).pow(0.5)),
+    "ones.atanh()": ("aten.atanh.default", lambda ones: ones.atanh()),
+    "(ones * 1e200).mul_(1e200)": ("aten.mul_.Tensor", lambda ones: (ones * 1e200).mul_(1e200)),
+}
+FOLLOWERS: dict[str, Callable[[Tensor], Any]] = {
+    "* 0": lambda x: x * 0,
+    ".softmax(0)": lambda x: x.softmax(0),
+    ".sum()": lambda x: x.sum(),
+    ".log()": lambda x: x.log(),
+    ".cumsum(0)": lambda x: x.cumsum(0),
+}
+
+
+def _one_after_the_other(culprit: Program, follower: Program, x: Tensor) -> Any:
+    return follower(culprit(x))
+
+
+def _drawn_cases(draw: Draw) -> Iterator[tuple[str, str, Callable[[], Any], str | None]]:
+    """Culprits with something behind them, and innocents: the same behind an infinity that was there before."""
+    for _ in range(4):
+        (made, (name, culprit)), (then, follower) = (
+            draw.choice(list(CULPRITS.items())),
+            draw.choice(list(FOLLOWERS.items())),
+        )
+        ones = torch.ones(draw.choice(range(1, 5)), 2, dtype=torch.float64)
+        bad = torch.where(draw.uniform(0, 1, *ones.shape) < 0.5, torch.nan, torch.inf)
+        yield (
+            "not_the_first", f"({made}){then}",
+            partial(_one_after_the_other, culprit, follower, ones), name,
+        )  # fmt: skip
+        yield (
+            "innocent_blamed",
+            f"bad{then}, bad of NaN and inf",
+            partial(follower, bad),
+            None,
+        )
+        yield "list_left_out", "torch.cat([ones, bad])", partial(torch.cat, [ones, bad]), None
+
+
+def _finds_the_first(answer: Any, draw: Draw) -> Iterator[Failure]:
+    for code, what, run, expected in (*_watched_cases(), *_drawn_cases(draw)):
         with answer() as watch:
             left = getattr(watch, "first", None)
             tried = Tried(what, run)
@@ -237,16 +357,22 @@ def _finds_the_first(answer: Any) -> Iterator[Failure]:
             return
 
 
-def _changes_nothing(answer: Any) -> Iterator[Failure]:
+def _number(run: Callable[[], Tensor]) -> float:
+    return run().item()
+
+
+def _changes_nothing(answer: Any, draw: Draw) -> Iterator[Failure]:
     ones = torch.ones(2, dtype=torch.float64)
-    with answer() as watch:
-        tried = Tried(
-            "torch.add(ones, ones, alpha=3).sum().item()", lambda: torch.add(ones, ones, alpha=3).sum().item()
-        )
-    yield from tried.refused("op_raised")
-    if tried.error is None and tried.value != 8.0:
-        yield Failure("kwargs_lost", WRONG_VALUE, {"what": tried.what, "got": tried.value, "expected": 8.0})
-        return
+    programs = [("torch.add(ones, ones, alpha=3).sum()", lambda: torch.add(ones, ones, alpha=3).sum())]
+    for what, forward in (*programs, *(_program(draw) for _ in range(3))):
+        expected = _number(forward)
+        with answer() as watch:
+            tried = Tried(f"{what}.item()", _number, forward)
+        yield from tried.refused("op_raised")
+        if tried.error is None and not math.isclose(tried.value, expected, rel_tol=1e-9):
+            code = "kwargs_lost" if "alpha" in what else "result_changed"
+            yield Failure(code, WRONG_VALUE, {"what": tried.what, "got": tried.value, "expected": expected})
+            return
     (ones - 1).log()
     if watch.first is not None:
         yield Failure("never_ends", NEVER_ENDS)
@@ -254,7 +380,7 @@ def _changes_nothing(answer: Any) -> Iterator[Failure]:
 
 def _nan_watch(answer: Any, draw: Draw) -> Iterator[Failure]:
     with modes_restored():  # whether it leaves comes first: modes that stay make each other's work grow without bound
-        found = list(first(_changes_nothing(answer), _finds_the_first(answer)))
+        found = list(first(_changes_nothing(answer, draw), _finds_the_first(answer, draw)))
     yield from found
 
 
