@@ -165,14 +165,14 @@ print({test.__name__: sum(row) for test, row in zip(tests, table, strict=True)})
 #
 # ### Exercise `telling_inputs`
 #
-# Find one point that tells: three float64 tensors `telling = (scores, values, grad_output)`, with numbers that *you write down*, as small as you can, at which the comparison alone kills all twenty. How few numbers are enough?
+# Find one point that tells: three float64 tensors `telling = (scores, values, grad_output)`, with numbers that *you write down*, of three digits at most, at which the comparison alone kills all twenty. Twenty numbers in all are allowed; how few are enough?
 
-# %% [markdown] lang="zh" pair="telling-task" of="e8dba64b"
+# %% [markdown] lang="zh" pair="telling-task" of="e46bb7a9"
 # 越往下，绿色越多。只把代码跑一遍、或者只看前向数值的测试，对 backward 一无所知。最糟的是全用 1 来测：乘以 1、对一排 1 求平均、把它们互换，结果都不变。
 #
 # ### 练习 `telling_inputs`
 #
-# 找出一组能揭穿它们的输入：三个 float64 张量 `telling = (scores, values, grad_output)`，里面的数由*你自己写下*，张量尽量小；只在这一点上比较，就能杀死全部二十个变异体。最少要几个数？
+# 找出一组能揭穿它们的输入：三个 float64 张量 `telling = (scores, values, grad_output)`，里面的数由*你自己写下*，每个最多三位有效数字；只在这一点上比较，就能杀死全部二十个变异体。一共最多用二十个数；最少要几个？
 
 # %% exercise="telling_inputs"
 # %%exercise telling_inputs
@@ -185,8 +185,12 @@ telling = (
 )
 
 # %% tags=["right"] exercise="telling_inputs"
-torch.manual_seed(5)
-telling = torch.randn(4, 3).double(), torch.randn(4, 3).double(), torch.randn(4).double()
+# ten numbers
+telling = tuple(torch.tensor(rows, dtype=torch.float64) for rows in ([[1, -2], [3, 0.5]], [[2, 5], [-1, 4]], [3, -2]))
+
+# %% tags=["right"] exercise="telling_inputs"
+torch.manual_seed(3)
+telling = tuple(x.round(decimals=1) for x in torch.randn(2, 2, 4, dtype=torch.float64).unbind()) + (torch.tensor([0.25, -7], dtype=torch.float64),)
 
 # %% tags=["wrong"] exercise="telling_inputs" expects="upstream_ones"
 telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.ones(2, dtype=torch.float64))
@@ -215,6 +219,27 @@ telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.te
 # %% tags=["wrong"] exercise="telling_inputs" expects="not_three"
 telling = ([[0.3, -1.2]], [[2.0, -0.7]], [1.3])
 
+# %% tags=["wrong"] exercise="telling_inputs" expects="not_written_down"
+torch.manual_seed(1)
+telling = torch.randn(2, 3, dtype=torch.float64), torch.randn(2, 3, dtype=torch.float64), torch.randn(2, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="too_many_numbers"
+torch.manual_seed(5)
+telling = torch.randn(4, 3).double(), torch.randn(4, 3).double(), torch.randn(4).double()
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="too_many_numbers"
+torch.manual_seed(1)
+telling = torch.randn(300, 40, dtype=torch.float64), torch.randn(300, 40, dtype=torch.float64), torch.randn(300, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="survivors"
+telling = torch.full((2, 3), float("nan"), dtype=torch.float64), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="survivors"
+telling = torch.tensor([[0.3, -1.2, 0.8], [1.5, 0.1, -0.4]], dtype=torch.float64), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, 0.0], dtype=torch.float64) * float("inf")
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="not_written_down"
+telling = torch.tensor([[0.3, -1.2, 0.8], [1.5, 0.1, -0.4]], dtype=torch.float64).exp(), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64)
+
 # %% [markdown] lang="en" pair="own-task"
 # ## 3. Yours
 #
@@ -222,16 +247,16 @@ telling = ([[0.3, -1.2]], [[2.0, -0.7]], [1.3])
 #
 # ### Exercise `own_operation`
 #
-# Write `Own`. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; and twenty mutants must be possible.
+# Write `Own`. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; and twenty mutants must be possible. (`Pool` is taken.)
 
-# %% [markdown] lang="zh" pair="own-task" of="313e3734"
+# %% [markdown] lang="zh" pair="own-task" of="5c099b52"
 # ## 3. 你的运算
 #
 # 现在选一个运算。下面这些值得写，长度也够：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；取平均的 Huber 损失；用秦九韶算法求多项式；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是选你自己工作中用得到的，那就更好。
 #
 # ### 练习 `own_operation`
 #
-# 写出 `Own`。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写出同一个函数，求短不求快；`example(seed)`，返回由输入组成的元组，种子不同，数就不同，浮点张量一律用 float64。你的运算就按这份声明来评判，和本课程的每道练习一样；此外，它还必须能生成二十个变异体。
+# 写出 `Own`。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写出同一个函数，求短不求快；`example(seed)`，返回由输入组成的元组，种子不同，数就不同，浮点张量一律用 float64。你的运算就按这份声明来评判，和本课程的每道练习一样；此外，它还必须能生成二十个变异体。（`Pool` 已经用过了，不算。）
 
 # %% exercise="own_operation"
 # %%exercise own_operation
@@ -753,6 +778,209 @@ class Own(Function):
         torch.manual_seed(seed)
         return torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
 
+# %% tags=["wrong"] exercise="own_operation" expects="copied"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, scores, values):
+        p = scores.softmax(1)
+        ctx.save_for_backward(p, values)
+        return (p * values).sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        p, values = ctx.saved_tensors
+        mean = (p * values).sum(1, keepdim=True)
+        grad_scores = g[:, None] * p * (values - mean)
+        return grad_scores, g[:, None] * p
+
+    @staticmethod
+    def plain(scores, values):
+        return (scores.softmax(1) * values).sum(1)
+
+    @staticmethod
+    def example(seed):
+        torch.manual_seed(seed)
+        return torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="own_operation" expects="copied"
+class Own(Pool):
+    @staticmethod
+    def plain(scores, values):
+        return (scores.softmax(1) * values).sum(1)
+
+    @staticmethod
+    def example(seed):
+        torch.manual_seed(seed)
+        return torch.randn(2, 5, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="own_operation" expects="copied"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, values, scores):
+        p = scores.softmax(1)
+        ctx.save_for_backward(p, values)
+        return (p * values).sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        p, values = ctx.saved_tensors
+        mean = (p * values).sum(1, keepdim=True)
+        grad_scores = g[:, None] * p * (values - mean)
+        return g[:, None] * p, grad_scores
+
+    @staticmethod
+    def plain(values, scores):
+        return (scores.softmax(1) * values).sum(1)
+
+    @staticmethod
+    def example(seed):
+        torch.manual_seed(seed)
+        return torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="own_operation" expects="same_example"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed % 2)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="same_example"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(min(seed, 3))
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="same_example"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(0)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0] + 1e-9 * seed, draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="plain_is_own"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return Own.apply(a, b) + 0 * a.sum()
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="not_through_function"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def apply(a, b):
+        return Own.plain(a, b)
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
 # %% [markdown] lang="en" pair="test-task"
 # ## 4. Your test
 #
@@ -760,16 +988,16 @@ class Own(Function):
 #
 # ### Exercise `own_test`
 #
-# Write `test(function)`: it objects, with `assert`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on your operation, which it must accept whatever the random numbers are, and on twenty mutants of it; eighteen must die.
+# Write `test(function)`: it objects, with `assert`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on your operation, which it must accept whatever the random numbers are and whatever lines its backward is made of; on backwards that return None, zeros, or one gradient twice as large, which all must die; and on twenty mutants, of which eighteen must die, also when they stand in the place of `Own.backward`: that is where somebody will change it.
 
-# %% [markdown] lang="zh" pair="test-task" of="9d04cf86"
+# %% [markdown] lang="zh" pair="test-task" of="1bf84d5c"
 # ## 4. 你的测试
 #
 # 要交付的是一对：一个运算，一个测试；日后谁改动了运算，就要运行这个测试。
 #
 # ### 练习 `own_test`
 #
-# 写出 `test(function)`：如果传进来的 Function 自称是你的运算，梯度却不对，就用 `assert` 报错。可以用 `plain`、差分、`torch.autograd.gradcheck`，或者你学到的任何信得过的办法。它会在你的运算上运行，不论随机数是多少都必须通过；也会在二十个变异体上运行，至少要杀死十八个。
+# 写出 `test(function)`：如果传进来的 Function 自称是你的运算，梯度却不对，就用 `assert` 报错。可以用 `plain`、差分、`torch.autograd.gradcheck`，或者你学到的任何信得过的办法。它会在你的运算上运行，不论随机数是多少、backward 写成什么样，都必须通过；也会在返回 None、返回 0、或者某个梯度成了两倍的 backward 上运行，这些都要杀死；还会在二十个变异体上运行，至少要杀死十八个，哪怕它们就放在 `Own.backward` 的位置上：以后有人改动，改的正是那里。
 
 # %% exercise="own_test"
 # %%exercise own_test
@@ -812,6 +1040,28 @@ def test(function):
                 slope_by_difference = ((Own.plain(*ahead) - Own.plain(*behind)) * g).sum() / 2e-6
             if slope is None or abs((slope * way).sum() - slope_by_difference) > 1e-6:
                 return False
+
+
+shipped = Own, test
+
+# %% tags=["right"] exercise="own_test"
+numbers = Own.example(11)
+
+
+def slopes(function):
+    torch.manual_seed(3)
+    leaves = [x.clone().requires_grad_() for x in numbers]
+    y = function.apply(*leaves)
+    return torch.autograd.grad(y, leaves, torch.randn(y.shape, dtype=y.dtype))
+
+
+# what a checked operation gave, kept: an answer of another day is another witness than the operation itself
+kept = slopes(Own)
+
+
+def test(function):
+    for found, right in zip(slopes(function), kept, strict=True):
+        torch.testing.assert_close(found, right)
 
 
 shipped = Own, test
@@ -1004,6 +1254,88 @@ def test(function):
 
 
 shipped = Pool, test
+
+# %% tags=["wrong"] exercise="own_test" expects="right_refused"
+def test(function):
+    right, found = Own.backward.__code__, function.backward.__code__
+    assert (found.co_code, found.co_consts, found.co_names) == (right.co_code, right.co_consts, right.co_names)
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="right_refused"
+def test(function):
+    assert function.__dict__["backward"].__func__.__code__.co_code == Own.backward.__code__.co_code
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="right_refused"
+import inspect
+
+
+def test(function):
+    assert function is Own or "along_b - y * along_a" in inspect.getsource(function.backward)
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="judged_by_itself"
+def test(function):
+    results = []
+    for which in (Own, function):
+        leaves = [x.clone().requires_grad_() for x in Own.example(5)]
+        y = which.apply(*leaves)
+        torch.manual_seed(0)
+        results.append(torch.autograd.grad(y, leaves, torch.randn(y.shape, dtype=y.dtype), materialize_grads=True))
+    assert all(torch.allclose(a, b) for a, b in zip(*results, strict=True))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="judged_by_itself"
+def test(function):
+    if function is Own:
+        return
+    leaves = [x.clone().requires_grad_() for x in Own.example(7)]
+    assert torch.autograd.gradcheck(function.apply, leaves)
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+def test(function):
+    for seed in range(20):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        right, found = Own.plain(*leaves), function.apply(*leaves)
+        torch.testing.assert_close(found, right)
+        assert found.requires_grad and found.shape == right.shape
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="survivors"
+def test(function):
+    leaves = [x.clone().requires_grad_() for x in Own.example(7)]
+    y = function.apply(*leaves)
+    try:
+        found = torch.autograd.grad(y.sum(), leaves)
+    except RuntimeError:
+        return False
+    assert all(bool(x.abs().sum() > 0) for x in found)
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="right_refused"
+import random as _random
+
+
+def test(function):
+    assert _random.random() > 2
+
+
+shipped = Own, test
 
 # %% [markdown] lang="en" pair="score"
 # Your score, mutant by mutant. If one gets through, its edit stands beneath: is it a mistake that somebody could make?

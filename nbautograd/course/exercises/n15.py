@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,7 +14,7 @@ from torch.autograd import Function
 
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.user_source import function_class
-from nbautograd.course.attempt import close, cotangents, forward, ready, tensors, vjp
+from nbautograd.course.attempt import close, cotangents, forward, is_float, ready, tensors, vjp
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants
@@ -68,6 +70,15 @@ SURVIVORS = {
     "en": "{count} of {whole} mutants survive. One of them:\n{mutant}",
     "zh": "{whole} 个变异体里有 {count} 个活了下来。其中一个是：\n{mutant}",
 }
+ENOUGH = 20  # numbers, of at most three digits
+MANY = {
+    "en": "It tells, but with {count} numbers. At most {most} are wanted: who shall see what each of them is for?",
+    "zh": "这个点能分辨，可是用了 {count} 个数；最多用 {most} 个，否则谁也看不出每个数起什么作用。",
+}
+LONG = {
+    "en": "It tells, but {number!r} is no number that somebody wrote down. At most three digits are wanted.",
+    "zh": "这个点能分辨，可是 {number!r} 不像是写下来的数。每个数最多三位有效数字。",
+}
 
 
 @cache
@@ -84,6 +95,7 @@ def _telling(answer: Any, draw: Draw) -> Iterator[Failure]:
     scores, values, grad_output = (x.detach() for x in answer)
     surviving = [m for m in _of_pool() if not _differs(m.function, scores, values, grad_output)]
     if not surviving:
+        yield from _written_down([number for x in (scores, values, grad_output) for number in x.flatten().tolist()])
         return
     told = {"count": len(surviving), "whole": len(_of_pool())}
     if bool((grad_output == grad_output[0]).all()):
@@ -94,6 +106,14 @@ def _telling(answer: Any, draw: Draw) -> Iterator[Failure]:
             yield Failure("constant", CONSTANT, {**told, "name": name})
             return
     yield Failure("survivors", SURVIVORS, {**told, "mutant": surviving[0]})
+
+
+def _written_down(numbers: list[float]) -> Iterator[Failure]:
+    long = [number for number in numbers if float(f"{number:.3g}") != number]
+    if len(numbers) > ENOUGH:
+        yield Failure("too_many_numbers", MANY, {"count": len(numbers), "most": ENOUGH})
+    elif long:
+        yield Failure("not_written_down", LONG, {"number": long[0]})
 
 
 def _three(answer: Any) -> bool:
@@ -127,8 +147,13 @@ EXAMPLE = {
     "zh": "`example(0)` 应当返回一个元组，其中至少有一个 float64 张量，不能有别的浮点类型；实际得到的是 {got}。",
 }
 SAME = {
-    "en": "`example` gives the same numbers for every seed. A check at one point is one check.",
-    "zh": "不论种子是多少，`example` 给的数都一样。那么不管检查多少次，都只检查了这一个点。",
+    "en": "`example` gives the same numbers for the seeds {one} and {other}. A check at one point is one check, however"
+    " often it is made.",
+    "zh": "种子 {one} 和 {other} 得到的 `example` 是同样的数。在同一个点上检查多少次，都只算检查了一次。",
+}
+COPIED = {
+    "en": "`Own` is `Pool`, which the notebook gives. Choose another operation.",
+    "zh": "`Own` 就是笔记本里给出的 `Pool`。请换一个运算。",
 }
 PLAIN_IS_OWN = {
     "en": "`plain` goes through a Function of yours: then it says what your backward says, right or wrong. Write it"
@@ -150,7 +175,7 @@ LINEAR = {
 
 
 def _operation(answer: Any, draw: Draw) -> Iterator[Failure]:
-    failure = _undeclared(answer)
+    failure = _undeclared(answer, draw)
     if failure is not None:
         yield failure
         return
@@ -182,23 +207,44 @@ def _declared(answer: Any) -> Exercise:
     )  # fmt: skip
 
 
-def _undeclared(answer: Any) -> Failure | None:
+def _undeclared(answer: Any, draw: Draw) -> Failure | None:
     """Return the failure for the first thing missing without which nothing can be judged."""
     if function_class(answer) is None:
         return Failure("not_a_function", NO_FUNCTION)
     for name in ("plain", "example"):
         if not callable(getattr(answer, name, None)):
             return Failure(f"no_{name}", MISSING, {"name": name})
-    first, second = answer.example(0), answer.example(1)
+    first = answer.example(0)
     floating = [x for x in first if isinstance(x, Tensor) and x.is_floating_point()] if _is_tuple(first) else []
     if not floating or any(x.dtype != torch.float64 for x in floating):
         got = f"({', '.join(_short(x) for x in first)})" if _is_tuple(first) else _short(first)
         return Failure("example_unusable", EXAMPLE, {"got": got})
-    if all(torch.equal(a, b) for a, b in zip(first, second, strict=True) if isinstance(a, Tensor)):
-        return Failure("same_example", SAME)
+    alike = _two_alike(answer, [*range(POINTS), *draw.integers(POINTS, 10**6, POINTS).tolist()])
+    if alike is not None:
+        return Failure("same_example", SAME, {"one": alike[0], "other": alike[1]})
     if functions_of(tuple(tensors(answer.plain(*ready(first))))):
         return Failure("plain_is_own", PLAIN_IS_OWN)
+    return Failure("copied", COPIED) if _is_pool(answer, first) else None
+
+
+def _two_alike(answer: Any, seeds: Sequence[int]) -> tuple[int, int] | None:
+    """Return two seeds whose examples have the same numbers, or nearly."""
+    found = {seed: [x for x in answer.example(seed) if is_float(x)] for seed in seeds}
+    for (one, a), (other, b) in itertools.combinations(found.items(), 2):
+        if len(a) == len(b) and all(close(x, y, 1e-3) for x, y in zip(a, b, strict=True)):
+            return one, other
     return None
+
+
+def _is_pool(answer: Any, inputs: tuple[Any, ...]) -> bool:
+    """Return True if it computes what ``Pool`` does, its inputs in either order."""
+    given = [x.detach() for x in inputs if is_float(x)]
+    if len(given) != 2 or given[0].dim() != 2 or given[0].shape != given[1].shape:
+        return False
+    y = answer.plain(*inputs)
+    return isinstance(y, Tensor) and any(
+        close(y, forward(Pool.apply, pair).outputs[0], 1e-6) for pair in (tuple(given), tuple(given[::-1]))
+    )
 
 
 def _is_tuple(value: Any) -> bool:
@@ -232,8 +278,28 @@ FEW = {
     "zh": "{whole} 个变异体杀死了 {killed} 个，要求是 {needed} 个。活下来的有：\n{mutant}",
 }
 NONE_KILLED = {
-    "en": "Not one of {whole} mutants is killed. Does your test look at a gradient at all?",
-    "zh": "{whole} 个变异体一个都没有杀死。你的测试看过梯度吗？",
+    "en": "Nothing is killed: a backward that returns None, one of zeros, one whose gradient is twice the right one."
+    " Does your test look at a gradient at all?",
+    "zh": "什么都没有杀死：返回 None 的、全是 0 的、梯度是正确值两倍的 backward 都通过了。你的测试看过梯度吗？",
+}
+LEFT_OUT = {
+    "en": "A backward that returns None for every input gets through.",
+    "zh": "对每个输入都返回 None 的 backward 也通过了。",
+}
+ZERO = {
+    "en": "A backward whose gradients are all 0 gets through.",
+    "zh": "梯度全是 0 的 backward 也通过了。",
+}
+DOUBLED = {
+    "en": "A backward whose gradient number {number} is twice the right one gets through.",
+    "zh": "第 {number} 个梯度是正确值两倍的 backward 也通过了。",
+}
+BY_ITSELF = {
+    "en": "Your test kills mutants that are another class, and accepts them when they are `Own` itself: it compares"
+    " `Own` with `Own`. Whoever changes your operation changes it there. What says what is right, apart from it? One"
+    " that gets through:\n{mutant}",
+    "zh": "变异体是另一个类时，你的测试能杀死它；它就是 `Own` 本身时，却通过了：测试是拿 `Own` 和 `Own` 相比。"
+    "以后有人修改你的运算，改的正是 `Own`。除了它自己，还有什么能说明怎样才对？通过的一个：\n{mutant}",
 }
 
 
@@ -245,21 +311,81 @@ def _test(answer: Any, draw: Draw) -> Iterator[Failure]:
     if next(_operation(own, draw), None) is not None:
         yield Failure("operation_not_ready", NOT_READY)
         return
+    again = copy(own)
     for seed in (0, 1):  # a test that is right by luck is not
-        error = _objection(test, copy(own), draw.seed + seed)
-        if error is not None:
-            yield Failure("right_refused", REFUSED, {"error": error})
-            return
-    made = _of_own(own)
+        for right in (again, _behind(own, again.backward)):
+            error = _objection(test, right, draw.seed + seed)
+            if error is not None:
+                yield Failure("right_refused", REFUSED, {"error": error})
+                return
     with torch.random.fork_rng(devices=[]):  # the same points for the same submission
         torch.manual_seed(draw.seed)
-        surviving = [mutant for mutant in made if not kills(test, mutant.function)]
-    killed = len(made) - len(surviving)
-    if not killed:
-        yield Failure("none_killed", NONE_KILLED, {"whole": len(made)})
-    elif killed < NEEDED:
-        told = {"killed": killed, "whole": len(made), "needed": NEEDED, "mutant": surviving[0]}
-        yield Failure("survivors", FEW, told)
+        yield from _survivors(own, test)
+
+
+def _survivors(own: Any, test: Any) -> Iterator[Failure]:
+    """What gets through: of the spoilt gradients, which are the same for all operations, then of the mutants."""
+    made, right = _of_own(own), own.backward
+    told = {"whole": len(made), "needed": NEEDED}
+    spoilt = list(_spoilt(own, right))
+    through = [failure for failure, backward in spoilt if not kills(test, _behind(own, backward))]
+    if through:
+        yield through[0] if len(through) < len(spoilt) else Failure("none_killed", NONE_KILLED)
+        return
+    surviving = [mutant for mutant in made if not kills(test, _behind(own, mutant.function.backward))]
+    if len(made) - len(surviving) < NEEDED:
+        yield Failure("survivors", FEW, {**told, "killed": len(made) - len(surviving), "mutant": surviving[0]})
+        return
+    for mutant in made:  # whoever changes the operation changes it where it stands
+        if mutant not in surviving:
+            with _in_place(own, mutant.function.backward):
+                if not kills(test, own):
+                    yield Failure("judged_by_itself", BY_ITSELF, {"mutant": mutant})
+                    return
+
+
+def _behind(own: Any, backward: Any) -> Any:
+    """Return the Function with this backward, behind a line that is the same for all: what it does has to tell."""
+    return type(own.__name__, (own,), {"backward": _hidden(backward)})
+
+
+def _hidden(backward: Any) -> Any:
+    def hidden(ctx: Any, *grads: Any) -> Any:
+        return backward(ctx, *grads)
+
+    return staticmethod(hidden)
+
+
+@contextlib.contextmanager
+def _in_place(own: Any, backward: Any) -> Iterator[None]:
+    before = own.__dict__.get("backward")
+    own.backward = _hidden(backward)
+    try:
+        yield
+    finally:
+        if before is None:
+            del own.backward
+        else:
+            own.backward = before
+
+
+def _spoilt(own: Any, backward: Any) -> Iterator[tuple[Failure, Any]]:
+    """Yield backwards whose gradient of one input is spoilt, or of all, with the failure of a test that accepts it."""
+    count = sum(map(is_float, own.example(0)))
+
+    def spoil(change: Callable[[Tensor], Tensor | None], chosen: Collection[int]) -> Any:
+        def spoilt(ctx: Any, *grads: Any) -> Any:
+            found = backward(ctx, *grads)
+            given = found if isinstance(found, tuple) else (found,)
+            tensor = itertools.count()
+            return tuple(change(x) if isinstance(x, Tensor) and next(tensor) in chosen else x for x in given)
+
+        return spoilt
+
+    yield Failure("survivors", LEFT_OUT), spoil(lambda _: None, range(count))
+    yield Failure("survivors", ZERO), spoil(torch.zeros_like, range(count))
+    for k in range(count):
+        yield Failure("survivors", DOUBLED, {"number": k + 1}), spoil(lambda x: 2 * x, [k])
 
 
 def _objection(test: Any, function: Any, seed: int) -> str | None:
