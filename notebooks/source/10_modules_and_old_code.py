@@ -197,6 +197,19 @@ class Linear(nn.Module):
         out, into = self.weight.shape
         return "input_features={}, output_features={}, bias={}".format(into, out, self.bias is not None)
 
+# %% tags=["right"] exercise="linear_module"
+class Linear(nn.Linear):
+    """torch's own layer, with its weights and what it prints; only what it computes with is ours."""
+
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__(input_features, output_features, bias)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f"input_features={self.in_features}, output_features={self.out_features}, bias={self.bias is not None}"
+
 # %% tags=["wrong"] exercise="linear_module" expects="no_super_init"
 class Linear(nn.Module):
     def __init__(self, input_features, output_features, bias=True):
@@ -429,6 +442,271 @@ class Linear(Function):
             f"bias={self.bias is not None}"
         )
 
+# %% tags=["wrong"] exercise="linear_module" expects="not_through_function"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return nn.functional.linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="not_through_function"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        output = input @ self.weight.t()
+        return output if self.bias is None else output + self.bias
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="no_gradient"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input.detach(), self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="gradient_wrong"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        output = linear(input, self.weight, self.bias)
+        return 2 * output - output.detach()
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="not_through_function"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        class Through(Function):
+            @staticmethod
+            def forward(ctx, y):
+                return y.clone()
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        return Through.apply(nn.functional.linear(input, self.weight, self.bias))
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="gradient_wrong"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight.abs() * self.weight.detach().sign() * 1.0 + (self.weight - self.weight.detach()), self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="not_random"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.linspace(-0.1, 0.1, input_features * output_features).reshape(output_features, -1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="not_random"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1, generator=torch.Generator().manual_seed(0)))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="not_random"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, 1).uniform_(-0.1, 0.1).repeat(1, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="badly_initialised"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(0.1, 0.2))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="check:custom"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(3, 4).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="repr_silent"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features=4, output_features=3, bias=False"
+
+# %% tags=["wrong"] exercise="linear_module" expects="repr_silent"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f"input_features={self.input_features}, output_features={self.output_features}, bias=False"
+
 # %% [markdown] lang="en" pair="module-learns"
 # ### It learns
 #
@@ -654,6 +932,25 @@ class LinearFunction(Function):
         input, weight = ctx.saved_tensors
         gradients = grad_output @ weight, grad_output.t() @ input, grad_output.sum(0) if ctx.with_bias else None
         return gradients[: ctx.given]
+
+# %% tags=["right"] exercise="migrate_linear"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        return nn.functional.linear(input, weight, bias)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
 
 # %% tags=["wrong"] exercise="migrate_linear" expects="check:own_function"
 class LinearFunction(Function):
@@ -907,6 +1204,83 @@ class LinearFunction(Function):
     def backward(ctx, g):
         return _h(*ctx.saved_tensors, g)
 
+# %% tags=["wrong"] exercise="migrate_linear" expects="not_through_function"
+LinearFunction = nn.functional.linear
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="native_autograd"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        with torch.enable_grad():
+            ctx.leaves = [x.detach().requires_grad_() for x in (input, weight, bias) if x is not None]
+            ctx.again = nn.functional.linear(*ctx.leaves)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.autograd.grad(ctx.again, ctx.leaves, grad_output, retain_graph=True, allow_unused=True)
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:optional"
+LinearFunction = WeightedSum
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:gradient"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input.float().double())
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:own_function"
+class LinearFunction:
+    @staticmethod
+    def apply(input, weight, bias=None):
+        return nn.functional.linear(input, weight, bias)
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="native_autograd"
+def _pull(x, w, b, g):
+    if b is None:
+        return (*torch.func.vjp(lambda x, w: x @ w.t(), x, w)[1](g), None)
+    return torch.func.vjp(nn.functional.linear, x, w, b)[1](g)
+
+
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, x, w, b=None):
+        ctx.save_for_backward(x, w, b)
+        return nn.functional.linear(x, w, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        return _pull(*ctx.saved_tensors, g)
+
 # %% [markdown] lang="en" pair="old-module" tags=["shown"]
 # ## 3. A module that never worked
 #
@@ -1009,6 +1383,10 @@ class Repaired(nn.Module):
         return "input_features={}, output_features={}, bias={}".format(
             self.input_features, self.output_features, self.bias is not None
         )
+
+# %% tags=["right"] exercise="repair_module"
+class Repaired(Linear):
+    """What was written above already, under its new name."""
 
 # %% tags=["wrong"] exercise="repair_module" expects="no_super_init"
 class Repaired(nn.Module):
@@ -1238,6 +1616,245 @@ class Repaired(nn.Module):
         return "input_features={}, output_features={}, bias={}".format(
             self.input_features, self.output_features, self.bias is not None
         )
+
+# %% tags=["wrong"] exercise="repair_module" expects="not_through_function"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return nn.functional.linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="not_through_function"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        output = input @ self.weight.t()
+        return output if self.bias is None else output + self.bias
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="no_gradient"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input.detach(), self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="gradient_wrong"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        output = WeightedSum.apply(input, self.weight, self.bias)
+        return 2 * output - output.detach()
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="not_through_function"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        class Through(Function):
+            @staticmethod
+            def forward(ctx, y):
+                return y.clone()
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        return Through.apply(nn.functional.linear(input, self.weight, self.bias))
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="gradient_wrong"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight.abs() * self.weight.detach().sign() * 1.0 + (self.weight - self.weight.detach()), self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="not_random"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data = torch.linspace(-0.1, 0.1, input_features * output_features).reshape(output_features, -1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="not_random"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.fill_(0.1).mul_(torch.tensor([[-1.0], [1]]).repeat(output_features, 1)[:output_features])
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="badly_initialised"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.fill_(0.05)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="repr_silent"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features=4, output_features=3, bias=False"
 
 # %% [markdown] lang="en" pair="dead"
 # ## 4. What died, and what took its place

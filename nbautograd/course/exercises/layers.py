@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from nbautograd.core.checking.problem import graph_nodes
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Failure
-
-INS, OUTS = 4, 3
 
 
 def says(code: str, en: str, zh: str, **params: Any) -> Failure:
@@ -21,20 +21,31 @@ def says(code: str, en: str, zh: str, **params: Any) -> Failure:
 
 
 def layer(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """A linear layer of 4 inputs and 3 outputs, with and without bias: the first thing that is wrong."""
-    for check in (_is_module, _registers, _may_do_without_bias, _computes, _learns, _converts, _starts_well, _speaks):
-        found = list(check(answer, draw))
-        if found:
-            yield found[0]
-            return
+    """Linear layers of a few sizes, with and without bias: the first thing that is wrong."""
+    for sizes in ((4, 3), *((draw.choice(range(1, 8)), draw.choice(range(1, 8))) for _ in range(3))):
+        make = _Maker(answer, *sizes)
+        for check in CHECKS:
+            found = list(check(make, draw))
+            if found:
+                yield found[0]
+                return
 
 
-def _made(answer: Any, **options: Any) -> Any:
-    torch.manual_seed(0)
-    return answer(INS, OUTS, **options)
+@dataclass(frozen=True)
+class _Maker:
+    """The class of the answer, and the numbers of inputs and outputs of its layers."""
+
+    answer: Any
+    ins: int
+    outs: int
+
+    def __call__(self, seed: int = 0, **options: Any) -> Any:
+        torch.manual_seed(seed)
+        return self.answer(self.ins, self.outs, **options)
 
 
-def _is_module(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _is_module(make: _Maker, draw: Draw) -> Iterator[Failure]:
+    answer = make.answer
     if not (isinstance(answer, type) and issubclass(answer, nn.Module)):
         yield says(
             "not_a_module",
@@ -43,7 +54,7 @@ def _is_module(answer: Any, draw: Draw) -> Iterator[Failure]:
         )
         return
     try:
-        made = _made(answer)
+        made = make()
     except AttributeError as error:
         missing = "before Module.__init__" in str(error)
         yield says(
@@ -62,7 +73,7 @@ def _is_module(answer: Any, draw: Draw) -> Iterator[Failure]:
             "cannot_be_made",
             "{call} raises {kind}: {error}",
             "{call} 抛出 {kind}：{error}",
-            call=f"{answer.__name__}({INS}, {OUTS})",
+            call=f"{answer.__name__}({make.ins}, {make.outs})",
             kind=type(error).__name__,
             error=str(error).splitlines()[0],
         )
@@ -70,8 +81,8 @@ def _is_module(answer: Any, draw: Draw) -> Iterator[Failure]:
     del made
 
 
-def _registers(answer: Any, draw: Draw) -> Iterator[Failure]:
-    shapes = {name: tuple(p.shape) for name, p in _made(answer).named_parameters()}
+def _registers(make: _Maker, draw: Draw) -> Iterator[Failure]:
+    shapes = {name: tuple(p.shape) for name, p in make().named_parameters()}
     if set(shapes) != {"weight", "bias"}:
         yield says(
             "not_registered",
@@ -79,23 +90,23 @@ def _registers(answer: Any, draw: Draw) -> Iterator[Failure]:
             "named_parameters() 列出的是 {got}，需要 weight 和 bias。怎样的属性才算参数？",
             got=", ".join(shapes) or "-",
         )
-    elif shapes != {"weight": (OUTS, INS), "bias": (OUTS,)}:
+    elif shapes != {"weight": (make.outs, make.ins), "bias": (make.outs,)}:
         yield says(
             "wrong_shape",
             "For {ins} inputs and {outs} outputs the Function wants weight {want} and bias {one}; they are {got}.",
             "输入 {ins} 个、输出 {outs} 个时，Function 需要的 weight 是 {want}，bias 是 {one}；现在是 {got}。",
-            ins=INS,
-            outs=OUTS,
-            want=(OUTS, INS),
-            one=(OUTS,),
+            ins=make.ins,
+            outs=make.outs,
+            want=(make.outs, make.ins),
+            one=(make.outs,),
             got=shapes,
         )
 
 
-def _may_do_without_bias(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _may_do_without_bias(make: _Maker, draw: Draw) -> Iterator[Failure]:
     try:
-        without = _made(answer, bias=False)
-        without(draw.normal(2, INS).float())
+        without = make(bias=False)
+        without(draw.normal(2, make.ins).float())
     except Exception as error:
         yield says(
             "bias_false_raises",
@@ -115,36 +126,62 @@ def _may_do_without_bias(answer: Any, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _computes(answer: Any, draw: Draw) -> Iterator[Failure]:
-    made = _made(answer)
-    x = draw.normal(5, INS).float()
-    got, expected = made(x), nn.functional.linear(x, made.weight, made.bias)
-    if not isinstance(got, Tensor) or got.shape != expected.shape or not torch.allclose(got, expected, atol=1e-5):
+def _computes(make: _Maker, draw: Draw) -> Iterator[Failure]:
+    """The output, and every gradient of it."""
+    for bias in (True, False):
+        made = make(bias=bias)
+        x = draw.normal(draw.choice(range(1, 7)), make.ins).float().requires_grad_()
+        got, expected = made(x), nn.functional.linear(x, made.weight, made.bias)
+        if not isinstance(got, Tensor) or got.shape != expected.shape or not torch.allclose(got, expected, atol=1e-5):
+            yield says(
+                "output_wrong",
+                "The output is not x times weight transposed, plus bias.",
+                "输出不等于 x 乘以 weight 的转置再加 bias。",
+            )
+            return
+        leaves = dict(made.named_parameters()) | {"input": x}
+        weights = torch.randn_like(expected)
+        right = torch.autograd.grad(expected, list(leaves.values()), weights)
+        found: tuple[Any, ...] = (None,) * len(leaves)
+        if got.requires_grad:
+            found = torch.autograd.grad(got, list(leaves.values()), weights, allow_unused=True)
+        for name, mine, one in zip(leaves, found, right, strict=True):
+            if mine is None:
+                yield says(
+                    "no_gradient",
+                    "After backward `{name}` has no gradient: did forward use it as it is?",
+                    "反向传播之后，`{name}` 没有梯度：forward 用的是它本身吗？",
+                    name=name,
+                )
+                return
+            if not torch.allclose(mine, one, atol=1e-5):
+                yield says(
+                    "gradient_wrong",
+                    "The output is right, but the gradient of `{name}` is not.",
+                    "输出是对的，但 `{name}` 的梯度不对。",
+                    name=name,
+                )
+                return
+
+
+def _goes_through(make: _Maker, draw: Draw) -> Iterator[Failure]:
+    """A Function of Python gets the weight itself."""
+    made, x = make(), draw.normal(5, make.ins).float()
+    own = (node for node in graph_nodes((made(x),)) if hasattr(node, "_forward_cls"))
+    if not any(getattr(node, "variable", None) is made.weight for one in own for node, _ in one.next_functions):
         yield says(
-            "output_wrong",
-            "The output is not x times weight transposed, plus bias.",
-            "输出不等于 x 乘以 weight 的转置再加 bias。",
+            "not_through_function",
+            "The numbers are right, but they are torch's: no Function of yours gets `weight`."
+            " The layer is to stand on the one that the notebook gives.",
+            "数是对的，但用的是 torch 现成的运算：没有哪个自己的 Function 接收 `weight`。"
+            "这一层要建立在笔记本给出的那个 Function 之上。",
         )
 
 
-def _learns(answer: Any, draw: Draw) -> Iterator[Failure]:
-    made = _made(answer)
-    x, g = draw.normal(5, INS).float(), draw.normal(5, OUTS).float()
-    made(x).backward(g)
-    missing = [name for name, p in made.named_parameters() if p.grad is None]
-    if missing:
-        yield says(
-            "no_gradient",
-            "After backward `{name}` has no gradient: did forward use the parameter itself?",
-            "反向传播之后，`{name}` 没有梯度：forward 用的是参数本身吗？",
-            name=missing[0],
-        )
-
-
-def _converts(answer: Any, draw: Draw) -> Iterator[Failure]:
-    made = copy.deepcopy(_made(answer)).double()
+def _converts(make: _Maker, draw: Draw) -> Iterator[Failure]:
+    made = copy.deepcopy(make()).double()
     try:
-        fine = made(draw.normal(2, INS)).dtype == torch.float64
+        fine = made(draw.normal(2, make.ins)).dtype == torch.float64
     except Exception:
         fine = False
     if not fine:
@@ -155,27 +192,45 @@ def _converts(answer: Any, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _starts_well(answer: Any, draw: Draw) -> Iterator[Failure]:
-    weight = _made(answer).weight.detach()
-    if not bool(weight.isfinite().all()) or float(weight.std()) < 1e-3 or float(weight.abs().max()) > 10:
+def _starts_well(make: _Maker, draw: Draw) -> Iterator[Failure]:
+    """Small numbers of both signs, other ones for each layer; told at a layer that is large enough to tell."""
+    large = _Maker(make.answer, draw.choice(range(40, 60)), draw.choice(range(30, 50)))
+    weight, other = large().weight.detach(), large(1).weight.detach()
+    low, high, spread = float(weight.min()), float(weight.max()), float(weight.std())
+    small = bool(weight.isfinite().all()) and spread > 1e-3 and max(-low, high) < 10
+    if not small or abs(float(weight.mean())) > spread / 2:
         yield says(
             "badly_initialised",
             "The weights of a new layer should be small random numbers; these are from {low:.3g} to {high:.3g}.",
             "新建一层时，权重应当是较小的随机数；现在的范围是 {low:.3g} 到 {high:.3g}。",
-            low=float(weight.min()),
-            high=float(weight.max()),
+            low=low,
+            high=high,
         )
-
-
-def _speaks(answer: Any, draw: Draw) -> Iterator[Failure]:
-    shown = repr(_made(answer, bias=False))
-    wanted = (f"input_features={INS}", f"output_features={OUTS}", "bias=False")
-    missing = [words for words in wanted if words not in shown.replace(" = ", "=")]
-    if missing:
+    elif float((weight - other).std()) < spread or len(weight.unique()) < weight.numel() / 2:
         yield says(
-            "repr_silent",
-            "print(layer) shows {got}; `{words}` should be in it.",
-            "print(layer) 显示 {got}，里面应当有 `{words}`。",
-            got=shown.replace("\n", " "),
-            words=missing[0],
+            "not_random",
+            "The weights of a new layer should be random; two layers of the same size begin with the same numbers, or"
+            " one layer has the same number many times.",
+            "新建一层时，权重应当是随机的；现在两个同样大小的层从一样的数开始，或者同一层里很多数是一样的。",
         )
+
+
+def _speaks(make: _Maker, draw: Draw) -> Iterator[Failure]:
+    for bias in (False, True):
+        shown = repr(make(bias=bias))
+        wanted = (f"input_features={make.ins}", f"output_features={make.outs}", f"bias={bias}")
+        missing = [words for words in wanted if words not in shown.replace(" = ", "=")]
+        if missing:
+            yield says(
+                "repr_silent",
+                "print(layer) shows {got}; `{words}` should be in it.",
+                "print(layer) 显示 {got}，里面应当有 `{words}`。",
+                got=shown.replace("\n", " "),
+                words=missing[0],
+            )
+            return
+
+
+CHECKS = (
+    _is_module, _registers, _may_do_without_bias, _computes, _converts, _goes_through, _starts_well, _speaks,
+)  # fmt: skip

@@ -35,6 +35,7 @@ EXERCISES = (
         _linear,
         lambda draw: (draw.normal(3, 4), draw.normal(5, 4), draw.normal(5)),
         _linear_edges,
+        tolerance=1e-10,
     ),
     Exercise("repair_module", "Repaired", "custom", own=layer, points=2),
 )
