@@ -728,6 +728,8 @@ SENTENCES: dict[str, str] = {
     "course.vmap_old_style": "vmap supports only Functions whose forward takes no ctx, with a separate `setup_context`.",
     "course.vmap_raised": "vmap with in_dims={dims} raised {error}: {said}",
     "course.vmap_wrong": "vmap with in_dims={dims} gives different values than calling it on one sample at a time.",
+    "course.vmap_gradient": "The values of vmap with in_dims={dims} are right, but their gradients are not those of one sample at a time.",
+    "course.vmap_without_function": "Under vmap neither `{name}` nor another Function of yours is in the graph: what is differentiated there is what torch recorded, not your backward.",
     # C, P, W
     "course.leak": "An output stays in memory after the last reference to it is gone: something on ctx leads back to it.",
     "course.saved_too_much": "{got} bytes are kept for backward; {most} are enough.",
@@ -819,6 +821,8 @@ SENTENCES: dict[str, str] = {
     "course.advice.vmap_old_style": "Move what forward writes on ctx into `setup_context(ctx, inputs, output)`.",
     "course.advice.vmap_raised": "`in_dims` has None for what is not batched, and the batch may be in any dimension.",
     "course.advice.vmap_wrong": "Move the batch of each input to the front according to `in_dims`, and state in `out_dims` where it is in the result.",
+    "course.advice.vmap_gradient": "A rule ends in a call of `apply`, on the whole batch: what it computes beside that, or of detached tensors, has another gradient or none.",
+    "course.advice.vmap_without_function": "Let the rule call `apply` again, on the whole batch.",
     "course.advice.leak": "Keep outputs with `ctx.save_for_backward`, never as `ctx.name = output` or inside a list.",
     "course.advice.saved_too_much": "Which of the saved tensors can be computed from another one?",
     "course.advice.too_many_calls": "Can the value at the point itself be kept from forward, or one difference serve all outputs?",

@@ -728,6 +728,8 @@ SENTENCES: dict[str, str] = {
     "course.vmap_old_style": "vmap 只接受 forward 不带 ctx、另有 `setup_context` 的 Function。",
     "course.vmap_raised": "in_dims={dims} 的 vmap 抛出了 {error}: {said}",
     "course.vmap_wrong": "in_dims={dims} 的 vmap 与逐个样本调用的结果不同。",
+    "course.vmap_gradient": "in_dims={dims} 的 vmap 数值正确，但求出的梯度与逐个样本计算的不同。",
+    "course.vmap_without_function": "在 vmap 之下，计算图里既没有 `{name}`，也没有你的其他 Function：求导用的是 torch 自己记录的运算，而不是你的 backward。",
     # C, P, W
     "course.leak": "一个输出在没有人再用它之后仍留在内存里：ctx 上有东西又指回了它。",
     "course.saved_too_much": "为 backward 保留了 {got} 字节，其实 {most} 字节就够了。",
@@ -819,6 +821,8 @@ SENTENCES: dict[str, str] = {
     "course.advice.vmap_old_style": "把 forward 写到 ctx 上的内容移到 `setup_context(ctx, inputs, output)` 里。",
     "course.advice.vmap_raised": "没有批次的输入在 `in_dims` 里是 None，而批次可能在任何一维。",
     "course.advice.vmap_wrong": "按 `in_dims` 把每个输入的批次移到最前面，并在 `out_dims` 里说明结果的批次在哪一维。",
+    "course.advice.vmap_gradient": "规则最后要对整个批次调用 `apply`；在它之外计算的，或者用 detach 过的张量计算的，梯度就不同，或者没有梯度。",
+    "course.advice.vmap_without_function": "让规则对整个批次再调用一次 `apply`。",
     "course.advice.leak": "用 `ctx.save_for_backward` 保存输出，不要写成 `ctx.name = output`，也不要放进列表。",
     "course.advice.saved_too_much": "保存的张量里，哪一个可以由另一个得到？",
     "course.advice.too_many_calls": "该点的函数值能不能从 forward 留下来？一次差分能不能供所有输出使用？",

@@ -176,6 +176,27 @@ class ForwardCube(Function):
     def jvp(ctx, t):
         return ForwardCube.slope(ctx) * t
 
+# %% tags=["right"] exercise="forward_cube"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        # the Jacobian is diagonal: forward and backward multiply by the same numbers
+        return ForwardCube.backward(ctx, t)
+
 # %% tags=["wrong"] exercise="forward_cube" expects="jvp_missing"
 class ForwardCube(Function):
     @staticmethod
@@ -442,6 +463,97 @@ class ForwardCube(Function):
         found = ctx.pull(g)
         return found[0] if len(found) == 1 else found
 
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_wrong"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        h = 1e-5
+        return ((x + h * t) ** 3 - (x - h * t) ** 3) / (2 * h)
+
+# %% tags=["wrong"] exercise="forward_cube" expects="check:gradient"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        h = 1e-5
+        return grad_output * ((x + h) ** 3 - (x - h) ** 3) / (2 * h)
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 3 * x**2
+
+# %% tags=["wrong"] exercise="forward_cube" expects="not_through_function"
+class ForwardCube(Function):
+    @staticmethod
+    def apply(x):
+        return x**3
+
+# %% tags=["wrong"] exercise="forward_cube" expects="check:forward_mode"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        return torch.func.jvp(lambda z: z**3, ctx.saved_tensors, (t,))[1]
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_wrong"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return torch.where(t == 0, t, 3 * x**2 * t.sign())
+
 # %% [markdown] lang="en" pair="port"
 # ## 2. The old way to write `forward`
 #
@@ -552,6 +664,33 @@ class LinearPorted(Function):
     def backward(ctx, grad_output):
         input, weight = ctx.saved_tensors
         return grad_output @ weight, grad_output.mT @ input, grad_output.sum(0) if ctx.needs_input_grad[2] else None
+
+# %% tags=["right"] exercise="linear_ported"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if True:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
 
 # %% tags=["wrong"] exercise="linear_ported" expects="vmap_old_style"
 class LinearPorted(Function):
@@ -872,6 +1011,156 @@ class LinearPorted(Function):
 # %% tags=["wrong"] exercise="linear_ported" expects="not_through_function"
 LinearPorted = torch.nn.functional.linear
 
+# %% tags=["wrong"] exercise="linear_ported" expects="not_through_function"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+    apply = staticmethod(torch.nn.functional.linear)
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="vmap_without_function"
+class LinearPorted(Function):
+    @staticmethod
+    def vmap(info, in_dims, input, weight, bias=None):
+        return torch.vmap(torch.nn.functional.linear, in_dims=in_dims[: 2 + (bias is not None)])(
+            *((input, weight) if bias is None else (input, weight, bias))
+        ), 0
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="check:vmap"
+class LinearPorted(Function):
+    @staticmethod
+    def vmap(info, in_dims, input, weight, bias=None):
+        given = [x.detach().movedim(d, 0) if d is not None else x.detach() for x, d in zip((input, weight, bias), in_dims)]
+        y = given[0] @ given[1].mT
+        return y + given[2].unsqueeze(-2), 0
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="native_autograd"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return LinearPorted.pulled(ctx, grad_output)
+
+    @staticmethod
+    def pulled(ctx, grad_output):
+        _, pull = torch.func.vjp(lambda x, w: x @ w.t(), *ctx.saved_tensors)
+        return *pull(grad_output), grad_output.sum(0) if ctx.has_bias else None
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="check:gradient"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight.float().double())
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
 # %% [markdown] lang="en" pair="vmap"
 # ## 3. A vmap rule by hand
 #
@@ -991,6 +1280,31 @@ class MatVec(Function):
             one_x = x if in_dims[1] is None else x.select(in_dims[1], k)
             results.append(MatVec.apply(one_A, one_x))
         return torch.stack(results, dim=-1), -1
+
+# %% tags=["right"] exercise="mat_vec"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        results = [MatVec.apply(*pair) for pair in zip(A, x)]
+        return torch.stack(results, 1), 1
 
 # %% tags=["wrong"] exercise="mat_vec" expects="vmap_missing"
 class MatVec(Function):
@@ -1273,6 +1587,174 @@ class MatVec(Function):
 # %% tags=["wrong"] exercise="mat_vec" expects="not_through_function"
 MatVec = torch.mv
 
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap_without_function"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return (A @ x[..., None])[..., 0], 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap_gradient"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.forward(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap_gradient"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x).detach(), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="check:vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(3, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(3, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="check:vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim if A_dim is None else A_dim, 0)
+        return MatVec.apply(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="check:vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A if A_dim == 0 else A.permute(2, 0, 1)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap_gradient"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x.detach()), 0
+
 # %% [markdown] lang="en" pair="per-sample"
 # ## 4. A gradient for each sample
 #
@@ -1310,6 +1792,13 @@ def per_sample(weight, bias, inputs, targets):
     # derived by hand: no transform at all
     wrong_by = 2 * (inputs @ weight + bias - targets)
     return wrong_by.unsqueeze(1) * inputs, wrong_by
+
+# %% tags=["right"] exercise="per_sample"
+def per_sample(weight, bias, inputs, targets):
+    # a loop: slower, and the same numbers
+    one = grad(lambda w, b, x, y: (w @ x + b - y) ** 2, argnums=(0, 1))
+    both = [one(weight, bias, x, y) for x, y in zip(inputs, targets, strict=True)]
+    return tuple(torch.stack(gradients) for gradients in zip(*both, strict=True))
 
 # %% tags=["wrong"] exercise="per_sample" expects="wrong_number"
 def per_sample(weight, bias, inputs, targets):
@@ -1399,6 +1888,48 @@ def per_sample(weight, bias, inputs, targets):
 
     return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
 
+# %% tags=["wrong"] exercise="per_sample" expects="check:custom"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    inputs, targets = inputs[:5], targets[:5]
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="check:custom"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight[0] * x[0] + weight[1] * x[1] + weight[2] * x[2] + bias - y) ** 2
+
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="check:custom"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    weight = weight[:3]
+    inputs = inputs[:, :3]
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_value"
+def per_sample(weight, bias, inputs, targets):
+    h = 1e-5
+    loss = lambda w, b: (inputs @ w + b - targets) ** 2
+    steps = torch.eye(len(weight), dtype=weight.dtype) * h
+    by_weight = torch.stack([(loss(weight + s, bias) - loss(weight - s, bias)) / (2 * h) for s in steps], 1)
+    return by_weight, (loss(weight, bias + h) - loss(weight, bias - h)) / (2 * h)
+
+# %% tags=["wrong"] exercise="per_sample" expects="check:custom"
+def per_sample(weight, bias, inputs, targets):
+    wrong_by = 2 * (inputs @ weight + bias - targets)
+    return wrong_by.mean() * inputs, wrong_by
+
+# %% tags=["wrong"] exercise="per_sample" expects="check:custom"
+def per_sample(weight, bias, inputs, targets):
+    wrong_by = 2 * (inputs @ weight + bias - targets)
+    return (wrong_by[:, None] * inputs).squeeze(), wrong_by.squeeze()
+
 # %% [markdown] lang="en" pair="hessian"
 # ## 5. A Hessian, forward over reverse
 #
@@ -1443,6 +1974,10 @@ def hessian_of(f, x):
     x = x.detach().requires_grad_()
     (g,) = torch.autograd.grad(f(x), x, create_graph=True)
     return torch.stack([torch.autograd.grad(element, x, retain_graph=True)[0] for element in g])
+
+# %% tags=["right"] exercise="hessian_of"
+def hessian_of(f, x):
+    return torch.autograd.functional.hessian(f, x)
 
 # %% tags=["wrong"] exercise="hessian_of" expects="wrong_shape"
 def hessian_of(f, x):
@@ -1489,6 +2024,32 @@ def hessian_of(f, x):
 # %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
 def hessian_of(f, x):
     return jacfwd(jacrev(f))(x).triu()
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
+def hessian_of(f, x):
+    h = 1e-5
+    g = jacrev(f)
+    return torch.stack([(g(x + h * e) - g(x - h * e)) / (2 * h) for e in torch.eye(len(x), dtype=x.dtype)])
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
+def hessian_of(f, x):
+    h, unit = 1e-4, torch.eye(len(x), dtype=x.dtype) * 1e-4
+    return torch.stack(
+        [torch.stack([(f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b)) / (4 * h * h) for b in unit]) for a in unit]
+    )
+
+# %% tags=["wrong"] exercise="hessian_of" expects="check:custom"
+def hessian_of(f, x):
+    return jacfwd(jacrev(f))(x[:3])
+
+# %% tags=["wrong"] exercise="hessian_of" expects="check:custom"
+def hessian_of(f, x):
+    # what (sum of x) cubed plus the sum of cubes has
+    return 6 * x.sum() * torch.ones(len(x), len(x), dtype=x.dtype) + torch.diag(6 * x)
+
+# %% tags=["wrong"] exercise="hessian_of" expects="check:custom"
+def hessian_of(f, x):
+    return torch.stack([jacrev(jacrev(f))(x)[k] for k in range(3)])
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

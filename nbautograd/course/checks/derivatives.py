@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.checking.second_order import second_order
-from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangents, positions, tensors, vjp
+from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangents, positions, ready, tensors, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
-
-BATCH = 3
 
 
 def double(attempt: Attempt) -> Iterator[Failure]:
@@ -93,9 +92,11 @@ def _jvp(call: Any, inputs: tuple[Any, ...], chosen: Sequence[int], seed: int) -
 
 
 def batched(attempt: Attempt) -> Iterator[Failure]:
-    """Torch.func.vmap over all inputs, over each alone, along the first and along the last dimension."""
+    """Torch.func.vmap over all inputs, over each alone, along several dimensions; values, and their gradients."""
     assert attempt.exercise.formula is not None
-    stacks = [attempt.exercise.inputs(attempt.draw(k)) for k in range(BATCH)] if attempt.exercise.inputs else []
+    assert attempt.exercise.inputs is not None
+    size = attempt.draw().choice(range(2, 6))
+    stacks = [attempt.exercise.inputs(attempt.draw(k)) for k in range(size)]
     for dims in _patterns(stacks[0]):
         given = tuple(
             torch.stack([s[k] for s in stacks], dim) if dim is not None else stacks[0][k] for k, dim in enumerate(dims)
@@ -106,23 +107,44 @@ def batched(attempt: Attempt) -> Iterator[Failure]:
         except Exception as error:
             yield exceptions.plainly(_vmap_code(error), error, dims=str(dims))
             return
-        if len(found) != len(right) or not all(map(attempt.allclose, found, right)):
+        if len(found.outputs) != len(right.outputs) or not all(map(attempt.allclose, found.outputs, right.outputs)):
             yield Failure("vmap_wrong", "course.vmap_wrong", {"dims": str(dims)})
+            return
+        yield from (told := list(_vmapped_gradient(attempt, found, right, dims)))
+        if told:
             return
 
 
+def _vmapped_gradient(attempt: Attempt, found: Run, right: Run, dims: Sequence[int | None]) -> Iterator[Failure]:
+    """A vmapped call is differentiated as well, and by the answer's own backward."""
+    weights = cotangents(right.outputs, attempt.seed)
+    try:
+        gradients = vjp(found, weights)
+    except Exception as error:
+        yield exceptions.plainly("vmap_raised", error, dims=str(dims))
+        return
+    if not all(map(attempt.allclose, gradients, vjp(right, weights))):
+        yield Failure("vmap_gradient", "course.vmap_gradient", {"dims": str(dims)})
+    elif attempt.cls is not None and not functions_of(found.outputs):
+        yield Failure("vmap_without_function", "course.vmap_without_function", {"name": attempt.exercise.answer})
+
+
 def _patterns(inputs: Sequence[Any]) -> list[tuple[int | None, ...]]:
+    """Return which dimension of each input is the batch: the first, the second, the last, and not the same in all."""
     there = [k for k, x in enumerate(inputs) if isinstance(x, Tensor)]
     subsets = [there] if len(there) == 1 else [there, *([k] for k in there)]
     rows: list[tuple[int | None, ...]] = []
-    for chosen, dim in itertools.product(subsets, (0, -1)):
-        rows.append(tuple(dim if k in chosen else None for k in range(len(inputs))))
+    for chosen, dims in itertools.product(subsets, ((0, 0), (-1, -1), (1, 0), (0, -1))):
+        places = {k: dims[n % 2] if inputs[k].dim() else 0 for n, k in enumerate(chosen)}
+        row = tuple(places.get(k) for k in range(len(inputs)))
+        rows += [row] if row not in rows else []
     return rows
 
 
-def _vmapped(call: Any, given: tuple[Any, ...], dims: tuple[int | None, ...]) -> tuple[Tensor, ...]:
-    bare = tuple(x.detach() if isinstance(x, Tensor) else x for x in given)
-    return tuple(tensors(torch.func.vmap(call, in_dims=dims)(*bare)))
+def _vmapped(call: Any, given: tuple[Any, ...], dims: tuple[int | None, ...]) -> Run:
+    leaves = ready(x.detach() if isinstance(x, Tensor) else x for x in given)
+    raw = torch.func.vmap(call, in_dims=dims)(*leaves)
+    return Run(leaves, raw, tuple(tensors(raw)))
 
 
 def _vmap_code(error: Exception) -> str:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from nbautograd.course.attempt import close
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise
@@ -57,6 +58,7 @@ WHERE = {
 
 # per_sample
 
+EXACT = 1e-12  # what a derivative keeps that is computed, and a difference of values loses
 ONE = {
     "en": "Two gradients are wanted, of weight and of bias; one tensor of shape {got} came.",
     "zh": "需要两个梯度：weight 的和 bias 的；实际得到的是一个形状为 {got} 的张量。",
@@ -87,7 +89,16 @@ VALUE = {
 
 
 def _for_each_sample(answer: Any, draw: Draw) -> Iterator[Failure]:
-    weight, bias, inputs, targets = draw.normal(3), draw.normal(), draw.normal(5, 3), draw.normal(5)
+    for samples in (draw.choice(range(4, 9)), 1, draw.choice(range(9, 20))):
+        failures = list(_for_samples(answer, draw, samples, draw.choice(range(2, 6))))
+        yield from failures
+        if failures:
+            return
+
+
+def _for_samples(answer: Any, draw: Draw, samples: int, features: int) -> Iterator[Failure]:
+    weight, bias = draw.normal(features), draw.normal()
+    inputs, targets = draw.normal(samples, features), draw.normal(samples)
     residual = 2 * (inputs @ weight + bias - targets)
     right = {"weight": residual[:, None] * inputs, "bias": residual}
     found = answer(weight, bias, inputs, targets)
@@ -110,7 +121,7 @@ def _sample_gradient(who: str, got: Any, expected: Tensor) -> Failure | None:
         return Failure("summed", SUMMED, {"who": who, "n": len(expected), "got": shape})
     if shape != tuple(expected.shape):
         return Failure("wrong_parameter", PARAMETER, {"who": who, "got": shape, "expected": tuple(expected.shape)})
-    if torch.allclose(got, expected):
+    if close(got, expected, EXACT):
         return None
     ratio = float((got * expected).sum() / (expected * expected).sum())
     if torch.allclose(got, ratio * expected):
@@ -139,8 +150,8 @@ DIAGONAL = {
     "zh": "非对角元素全是 0，但对 f(x) = {f} 并非如此：梯度的每个元素都与整个 x 有关。",
 }
 HESSIAN = {
-    "en": "For f(x) = {f} the entry ({i}, {j}) of the Hessian is {expected:.4g}, and yours is {got:.4g}.",
-    "zh": "对 f(x) = {f}，黑塞矩阵的 ({i}, {j}) 元素应为 {expected:.4g}，你的是 {got:.4g}。",
+    "en": "For f(x) = {f} the entry ({i}, {j}) of the Hessian is {expected:.10g}, and yours is {got:.10g}.",
+    "zh": "对 f(x) = {f}，黑塞矩阵的 ({i}, {j}) 元素应为 {expected:.10g}，你的是 {got:.10g}。",
 }
 
 
@@ -174,15 +185,21 @@ def _cube(x: Tensor) -> Tensor:
     return cubed
 
 
-FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "(Σ x)³ + Σ x³": lambda x: _cube(x.sum()) + _cube(x).sum(),
-    "x₀³ · sin(x₁ x₂)": lambda x: _cube(x[0]) * (x[1] * x[2]).sin(),
-}
+def _functions(draw: Draw) -> dict[str, Callable[[Tensor], Tensor]]:
+    """Draw the numbers in a few functions of a vector; their third derivatives are large, or nothing beside others."""
+    a, b, k = (round(float(draw.uniform(0.5, 2.0)), 2) for _ in range(3))
+    fast = draw.choice(range(20, 40))
+    return {
+        f"{a} (Σ x)³ + {b} Σ x³": lambda x: a * _cube(x.sum()) + b * _cube(x).sum(),
+        f"{a} x₀³ · sin({k} x₁ x₀)": lambda x: a * _cube(x[0]) * (k * x[1] * x[0]).sin(),
+        f"(Σ sin({fast} x))³": lambda x: _cube((fast * x).sin().sum()),
+        f"exp(x₀ − {b} x₁) + {k} x₁³": lambda x: (x[0] - b * x[1]).exp() + k * _cube(x[1]),
+    }
 
 
 def _hessian(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for name, f in FUNCTIONS.items():
-        x = draw.uniform(0.3, 1.5, 3)
+    for name, f in _functions(draw).items():
+        x = draw.uniform(0.3, 1.5, draw.choice(range(2, 6)))
         expected = torch.func.hessian(f)(x)
         found = answer(f, x)
         if not isinstance(found, Tensor):
@@ -190,7 +207,7 @@ def _hessian(answer: Any, draw: Draw) -> Iterator[Failure]:
         elif found.shape != expected.shape:
             params = {"n": len(x), "expected": tuple(expected.shape), "got": tuple(found.shape)}
             yield Failure("wrong_shape", SHAPED, params)
-        elif not torch.allclose(found, expected):
+        elif not close(found, expected, EXACT):
             yield _wrong_entry(name, found.detach(), expected)
         else:
             continue
@@ -209,11 +226,11 @@ EXERCISES = (
     Exercise(
         "forward_cube", "ForwardCube", "own_function value gradient linear forward_mode double_backward edges",
         formula=lambda x: x**3, inputs=lambda draw: (draw.normal(2, 3),), edges=elementwise(),
-        notes={"jvp_raised": JVP_RAISED},
+        notes={"jvp_raised": JVP_RAISED}, tolerance=1e-11,
     ),
     Exercise(
         "linear_ported", "LinearPorted", "own_function value gradient linear shapes subsets optional vmap edges",
-        formula=_linear, inputs=_linear_inputs, edges=_linear_edges, notes={"vmap_raised": IN_PLACE},
+        formula=_linear, inputs=_linear_inputs, edges=_linear_edges, notes={"vmap_raised": IN_PLACE}, tolerance=EXACT,
     ),
     Exercise(
         "mat_vec", "MatVec", "own_function value gradient vmap edges",
