@@ -71,28 +71,48 @@ def saved(attempt: Attempt) -> Iterator[Failure]:
         yield Failure("saved_too_much", "course.saved_too_much", {"got": found, "most": most})
 
 
-def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...]) -> int:
-    """Bytes of all tensors that a forward keeps for its backward, each storage counted once."""
+def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...], outputs_count: bool = True) -> int:
+    """Count the bytes that a forward keeps for its backward, each storage once, wherever it keeps them.
+
+    Args:
+        call: what is called.
+        inputs: on copies of these.
+        outputs_count: False where the outputs, which whoever called keeps anyway, cost nothing.
+    """
     held: list[Tensor] = []
 
     def pack(tensor: Tensor) -> Tensor:
         held.append(tensor)
         return tensor
 
+    given, before = copies(inputs), {id(tensor): tensor for tensor in _tensors_alive()}
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        run = forward(call, copies(inputs))
-    arrays: dict[int, int] = {}
+        run = forward(call, given)
+    others: dict[int, int] = {}
     for value in _within_reach([vars(node) for node in nodes(run.outputs)]):
         if isinstance(value, Tensor):
             held.append(value)
+        elif isinstance(value, np.ndarray):
+            others[value.__array_interface__["data"][0]] = value.nbytes
         else:
-            arrays[value.__array_interface__["data"][0]] = value.nbytes
+            others[id(value)] = len(value)
+    # a list of the module's, an attribute of the class: what forward leaves in any place
+    known = {id(x) for x in (*before.values(), *held, *run.outputs, *given)}
+    held += [tensor for tensor in _tensors_alive() if id(tensor) not in known]
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in held}
-    return sum((arrays | storages).values())
+    free = () if outputs_count else (y.untyped_storage().data_ptr() for y in run.outputs)
+    for address in free:
+        storages.pop(address, None)
+    return sum((others | storages).values())
 
 
-def _within_reach(values: Iterable[Any]) -> Iterator[Tensor | np.ndarray[Any, Any]]:
-    """Tensors and arrays in these values: in containers, closures and attributes too."""
+def _tensors_alive() -> list[Tensor]:
+    gc.collect()
+    return [one for one in gc.get_objects() if issubclass(type(one), Tensor)]
+
+
+def _within_reach(values: Iterable[Any]) -> Iterator[Tensor | np.ndarray[Any, Any] | bytes]:
+    """Tensors, arrays, bytes and the numbers of lists in these values: in containers, closures and attributes too."""
     waiting = list(values)
     seen: dict[int, Any] = {}  # the values themselves are kept, so that no address is used twice
     while waiting:
@@ -100,12 +120,15 @@ def _within_reach(values: Iterable[Any]) -> Iterator[Tensor | np.ndarray[Any, An
         if id(value) in seen or isinstance(value, (type, ModuleType)):
             continue
         seen[id(value)] = value
-        if isinstance(value, (Tensor, np.ndarray)):
+        if isinstance(value, (Tensor, np.ndarray, bytes)):
             yield value
         elif isinstance(value, Mapping):
             waiting += value.values()
         elif isinstance(value, (list, tuple, set, frozenset)):
             waiting += value
+            packed = np.array([x for x in value if type(x) in (float, complex)]).tobytes()
+            seen[id(packed)] = packed
+            yield packed
         elif isinstance(value, FunctionType):
             waiting += inspect.getclosurevars(value).nonlocals.values()
         else:

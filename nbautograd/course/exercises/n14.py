@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nbautograd.core.checking.problem import functions_of
+from nbautograd.core.user_source import function_class
 from nbautograd.course.checks.context import saved_bytes
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
@@ -47,6 +49,25 @@ def _image_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(2, 3, 4, 3), draw.normal(2, 3, 2, 3)
     yield draw.normal(2, 5, 4, 2).permute(0, 3, 1, 2), draw.normal(2, 2, 3, 2).transpose(2, 3)
     yield torch.ones(2, 1, 3, 3, dtype=torch.float64), draw.normal(2, 1, 2, 2)  # no variance at all
+
+
+# softplus_in_place
+
+KEEPS_MORE = {
+    "en": "{got} bytes wait for backward besides the output. The derivative can be had from the output alone.",
+    "zh": "除了输出，还有 {got} 字节留给反向传播。导数只用输出就能算出来。",
+}
+
+
+def _in_place_alone(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Written over its input, and nothing kept but the output."""
+    found = list(in_place(answer, draw))
+    yield from found
+    if not found:
+        size = draw.choice(range(3, 9)), draw.choice(range(3, 9))
+        got = saved_bytes(on_a_copy(answer), (draw.normal(*size).requires_grad_(),), outputs_count=False)
+        if got:
+            yield Failure("keeps_more", KEEPS_MORE, {"got": got})
 
 
 # checkpoint
@@ -111,9 +132,43 @@ def _error(error: Exception) -> dict[str, str]:
     return {"error": type(error).__name__, "said": str(error).split("\n")[0][:160]}
 
 
+NO_FUNCTION = {
+    "en": "`Checkpoint` should be a Function of your own, with forward and backward.",
+    "zh": "`Checkpoint` 应当是你自己写的 Function，带有 forward 和 backward。",
+}
+GRAPH = {
+    "en": "In forward `function` runs with gradients switched on, so a graph is there already. It is to run without"
+    " one; backward runs it again.",
+    "zh": "在 forward 里运行 `function` 时梯度是打开的，也就是说已经有计算图了。"
+    "前向运行时不应有图，由 backward 再运行一次。",
+}
+
+
+def _is_own(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
+    """A Function whose methods are written here, and whose forward runs the function without a graph."""
+    own, recording = function_class(answer), []
+    if own is None or any(base.__module__.startswith("torch.utils") for base in own.__mro__):
+        return Failure("not_a_function", NO_FUNCTION)
+
+    def block(*given: Tensor) -> Tensor:
+        recording.append(torch.is_grad_enabled())
+        return _block(*given)
+
+    in_graph = functions_of((answer.apply(block, *inputs),))
+    return (
+        Failure("not_a_function", NO_FUNCTION)
+        if own not in in_graph
+        else Failure("graph_in_forward", GRAPH)
+        if any(recording)
+        else None
+    )
+
+
 def _checkpoints(answer: Any, draw: Draw) -> Iterator[Failure]:
-    inputs = draw.normal(ROWS, COLUMNS).requires_grad_(), draw.normal(COLUMNS, HIDDEN).requires_grad_()
+    rows = draw.choice(range(ROWS, 2 * ROWS))
+    inputs = draw.normal(rows, COLUMNS).requires_grad_(), draw.normal(COLUMNS, HIDDEN).requires_grad_()
     yield from _first(
+        lambda: _is_own(answer, inputs),
         lambda: _same_value(answer, inputs),
         lambda: _few_bytes(answer, inputs),
         lambda: _same_gradients(answer, _block, inputs, draw),
@@ -149,7 +204,7 @@ def _few_bytes(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
 def _same_gradients(
     answer: Any, function: Callable[..., Tensor], inputs: tuple[Tensor, ...], draw: Draw
 ) -> Failure | None:
-    cotangent = draw.normal(ROWS, HIDDEN)
+    cotangent = draw.normal(len(inputs[0]), HIDDEN)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         expected = torch.autograd.grad(function(*inputs), inputs, cotangent)
@@ -215,7 +270,7 @@ EXERCISES = (
     ),
     Exercise(
         "softplus_in_place", "SoftplusInPlace", "value own_function gradient linear custom context edges",
-        formula=functional.softplus, inputs=lambda draw: (draw.normal(2, 3),), apply=on_a_copy, own=in_place,
+        formula=functional.softplus, inputs=lambda draw: (draw.normal(2, 3),), apply=on_a_copy, own=_in_place_alone,
         edges=lambda draw: (
             *elementwise()(draw), (torch.tensor([-1000.0, -30.0, 0.0, 30.0, 1000.0], dtype=torch.float64),),
         ),
