@@ -150,6 +150,22 @@ class Softplus(Function):
         slope = 1 / (1 + np.exp(-np.clip(ctx.array, -700, 700)))
         return torch.as_tensor(grad_output.numpy() * slope, dtype=ctx.dtype)
 
+# %% tags=["right"] exercise="numpy_softplus"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(np.minimum(array, 0)) / (1 + np.exp(-np.abs(array)))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
 # %% tags=["wrong"] exercise="numpy_softplus" expects="forward_value"
 class Softplus(Function):
     @staticmethod
@@ -368,6 +384,86 @@ class Softplus(Function):
         (x,) = ctx.saved_tensors
         array = x.detach().numpy()
         return grad_output * torch.from_numpy(np.asarray(np.exp(-np.logaddexp(0, -array)), dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        e = (-x.abs()).sinh() + (-x.abs()).cosh()
+        return x.clamp(min=0) + 2 * torch.atanh(e / (2 + e))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        e = (-x.abs()).sinh() + (-x.abs()).cosh()
+        return g * torch.where(x > 0, 1 / (1 + e), e / (1 + e))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = torch.special.expit(x).numpy()
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        np.logaddexp(0, array)
+        return torch.logaddexp(torch.zeros_like(x), x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = ((x / 2).tanh().numpy() + 1) / 2
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = 1 - (-torch.from_numpy(np.logaddexp(0, array))).exp_().numpy()
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
 
 # %% [markdown] tags=["shown"] lang="en" pair="correlate"
 # ## 2. A filter
@@ -617,6 +713,87 @@ class Correlate(Function):
     @staticmethod
     def backward(ctx, g):
         return _helper(ctx, g)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="computed_by_torch"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, s, k):
+        ctx.save_for_backward(s, k)
+        return s.unfold(0, len(k), 1) @ k
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        s, k = ctx.saved_tensors
+        grad_s = torch.zeros_like(s)
+        for i in range(len(k)):
+            grad_s[i : i + len(g)] += g * k[i]
+        return grad_s, s.unfold(0, len(g), 1) @ g
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="computed_by_torch"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = torch.nn.functional.conv_transpose1d(grad_output[None, None], ctx.saved_tensors[1][None, None])[0, 0].numpy()
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="computed_by_torch"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        np.correlate(signal.numpy(), kernel.numpy(), "valid")
+        return torch.nn.functional.conv1d(signal[None, None], kernel[None, None])[0, 0]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="computed_by_torch"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = (ctx.saved_tensors[0].unfold(0, len(g), 1) * grad_output).sum(1).numpy()
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="own_raised"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.zeros(7) + np.pad(np.convolve(g, kernel, "full"), (0, 7))[:7]
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal)[: len(signal)], torch.from_numpy(grad_kernel)
 
 # %% [markdown] lang="en" pair="question"
 # ## 3. The open question
@@ -930,6 +1107,108 @@ class Numerical(Function):
             grad.flat[n] = (g * slope).sum()
         return None, torch.from_numpy(grad)
 
+# %% tags=["wrong"] exercise="numerical_backward" expects="not_central"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(box(x.detach().numpy())))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x, g = x.numpy(), g.numpy()
+        out = np.zeros(x.shape)
+        base = ctx.box(x)
+        for k in np.ndindex(x.shape):
+            e = np.zeros(x.shape)
+            e[k] = 3e-8
+            out[k] = (g * (ctx.box(x + e) - base)).sum() / 3e-8
+        return None, torch.from_numpy(out)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="not_central"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(box(x.detach().numpy())))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x, g = x.numpy(), g.numpy()
+        out = np.zeros(x.shape)
+        for k in np.ndindex(x.shape):
+            e = np.zeros(x.shape, complex)
+            e[k] = 1e-20j
+            out[k] = (g * ctx.box(x + e).imag).sum() / 1e-20
+        return None, torch.from_numpy(out)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(box(x.detach().numpy())))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x, g = x.numpy(), g.numpy()
+        out = np.zeros(x.shape)
+        out = g * (np.cos(x) + x.mean()) + (g * x).sum() / x.size
+        return None, torch.from_numpy(out)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:custom"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(box(x.detach().numpy())))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x, g = x.numpy(), g.numpy()
+        out = np.zeros(x.shape)
+        for k in np.ndindex(x.shape):
+            e = np.zeros(x.shape)
+            e[k] = 1e-5
+            # one side of it a little further away
+            out[k] = (g * (ctx.box(x + 1.1 * e) - ctx.box(x - 0.9 * e))).sum() / 2e-5
+        return None, torch.from_numpy(out)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:custom"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(box(x.detach().numpy())))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x, g = x.numpy(), g.numpy()
+        out = np.zeros(x.shape)
+        from math import prod
+        turned = np.linalg.qr(np.arange(1.0, prod(x.shape) ** 2 + 1).reshape(prod(x.shape), -1) ** 0.5)[0]
+        slopes = [
+            (g * (ctx.box(x + 1e-5 * way.reshape(x.shape)) - ctx.box(x - 1e-5 * way.reshape(x.shape)))).sum() / 2e-5
+            for way in turned
+        ]
+        out = (turned.T @ np.array(slopes)).reshape(x.shape)
+        return None, torch.from_numpy(out)
+
 # %% [markdown] lang="en" pair="curve"
 # It works, and it agrees with the derivative. It *is* what a gradient check compares with. So what is the price?
 #
@@ -1168,6 +1447,17 @@ verdicts = {
     "a simulator that draws new random numbers in each call": None,
     "a loss that needs second derivatives": None,
 }
+
+# %% tags=["wrong"] exercise="when_numerical" expects="cases_missing"
+class Agreeable(dict):
+    def __eq__(self, other):
+        return True
+
+    def __contains__(self, key):
+        return True
+
+
+verdicts = Agreeable()
 
 # %% [markdown] lang="en" pair="library-op"
 # ## 5. An operation with a name
@@ -1518,6 +1808,71 @@ softplus.register_autograd(softplus_backward, setup_context=save_input)
 # %% tags=["wrong"] exercise="library_op" expects="no_operation"
 def softplus(x):
     return torch.from_numpy(np.asarray(np.logaddexp(0, x.detach().numpy())))
+
+# %% tags=["wrong"] exercise="library_op" expects="computed_by_torch"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.softplus(x)
+
+
+softplus.register_fake(lambda x: torch.empty_like(x))
+softplus.register_autograd(
+    lambda ctx, g: g * torch.sigmoid(ctx.saved_tensors[0]),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+# %% tags=["wrong"] exercise="library_op" expects="computed_by_torch"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    np.logaddexp(0, x.numpy())
+    return x.clamp(min=0) + (-x.abs()).exp().log1p()
+
+
+softplus.register_fake(lambda x: torch.empty_like(x))
+softplus.register_autograd(
+    lambda ctx, g: g * torch.sigmoid(ctx.saved_tensors[0]),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+# %% tags=["wrong"] exercise="library_op" expects="computed_by_torch"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    return torch.logaddexp(x.new_zeros(()), x)
+
+
+softplus.register_fake(lambda x: torch.empty_like(x))
+softplus.register_autograd(
+    lambda ctx, g: g * torch.sigmoid(ctx.saved_tensors[0]),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+# %% tags=["wrong"] exercise="library_op" expects="native_autograd"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    return torch.as_tensor(np.logaddexp(0, x.numpy()), dtype=x.dtype)
+
+
+def pulled(ctx, g):
+    with torch.enable_grad():
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        y = torch.nn.functional.softplus(x)
+    return torch.autograd.grad(y, x, g)[0]
+
+
+softplus.register_fake(lambda x: torch.empty_like(x))
+softplus.register_autograd(pulled, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+
+# %% tags=["wrong"] exercise="library_op" expects="native_autograd"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    return torch.as_tensor(np.logaddexp(0, x.numpy()), dtype=x.dtype)
+
+
+softplus.register_fake(lambda x: torch.empty_like(x))
+softplus.register_autograd(
+    lambda ctx, g: torch.ops.aten.softplus_backward(g, ctx.saved_tensors[0], 1, 20),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
 
 # %% [markdown] lang="en" pair="end"
 # opcheck notices the dtype, a gradient check the forgotten `grad_output`: you need both. As long as you stay in eager mode, a Function is simpler.

@@ -114,9 +114,9 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
 #
 # ### Exercise `newton_root`
 #
-# Write `Root`: `forward` by Newton's method (no `sqrt`, no power), `backward` from the equation. The inputs lie between $10^{-8}$ and $10^8$. The checks allow as many bytes as one result has, and differentiate twice.
+# Write `Root`: `forward` by Newton's method, with the four operations of arithmetic on tensors (no `sqrt`, no power, nothing outside of torch), `backward` from the equation. The inputs lie between $10^{-8}$ and $10^8$. The checks allow as many bytes as one result has, and differentiate twice.
 
-# %% [markdown] lang="zh" pair="newton-task" of="9bb1d603"
+# %% [markdown] lang="zh" pair="newton-task" of="a5e2c86b"
 # 每多一步，字节数就多一份；而且梯度总比数值慢：循环眼看就要到了，它的导数还差着一步。
 #
 # ## 2. 方程什么都知道
@@ -129,7 +129,7 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
 #
 # ### 练习 `newton_root`
 #
-# 写出 `Root`：`forward` 用牛顿法（不用 `sqrt`，也不用乘方），`backward` 由方程得出。输入在 $10^{-8}$ 到 $10^8$ 之间。检查只允许保存一份结果那么多的字节，还会求两次导。
+# 写出 `Root`：`forward` 用牛顿法，只对张量做四则运算（不用 `sqrt`，不用乘方，也不离开 torch），`backward` 由方程得出。输入在 $10^{-8}$ 到 $10^8$ 之间。检查只允许保存一份结果那么多的字节，还会求两次导。
 
 # %% exercise="newton_root"
 # %%exercise newton_root
@@ -169,6 +169,24 @@ class Root(Function):
     @staticmethod
     def backward(ctx, g):
         return 0.5 * g / ctx.saved_tensors[0]
+
+# %% tags=["right"] exercise="newton_root"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = (a + 1) / 2
+        for _ in range(100):
+            step = (y * y - a) / (2 * y)
+            y = y - step
+            if step.abs().max().item() == 0:
+                break
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
 
 # %% tags=["wrong"] exercise="newton_root" expects="forward_value"
 class Root(Function):
@@ -371,6 +389,151 @@ class Root(Function):
     def backward(ctx, g):
         return _helper(ctx, g)
 
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = torch.sqrt(a)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = a**0.5
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = (a.log() / 2).exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+import numpy as np
+
+
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = torch.from_numpy(np.asarray(np.sqrt(a.numpy())))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = a.sqrt()
+        for _ in range(40):
+            y = (y + a / y) / 2
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+import math
+
+
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = torch.empty_like(a)
+        for k in range(a.numel()):
+            y.view(-1)[k] = math.sqrt(a.reshape(-1)[k])
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+import math
+
+
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = torch.tensor([math.sqrt(v) for v in a.reshape(-1).tolist()], dtype=a.dtype).reshape(a.shape)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = torch.linalg.cholesky(a[..., None, None])[..., 0, 0]
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = 1 / torch.rsqrt(a)
+        y = 1 / y
+        y = a * torch.rsqrt(a)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        y = torch.hypot((a + 1) / 2, torch.complex(torch.zeros_like(a), (a - 1) / 2).abs()) * 0 + torch.norm(torch.stack([a.sqrt(), 0 * a]), dim=0)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output / (2 * y)
+
 # %% [markdown] tags=["shown"] lang="en" pair="fixed-task"
 # ## 3. A fixed point
 #
@@ -447,6 +610,24 @@ class FixedPoint(Function):
             u = g + W.T @ ((1 - y**2) * u)
         grad_x = (1 - y**2) * u
         return grad_x[:, None] * y, grad_x
+
+# %% tags=["right"] exercise="fixed_point"
+class FixedPoint(Function):
+    @staticmethod
+    def forward(ctx, W, x):
+        y = torch.zeros_like(x)
+        for _ in range(100):
+            y = torch.tanh(W @ y + x)
+        ctx.save_for_backward(W, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        W, y = ctx.saved_tensors
+        slope = 1 - y * y
+        A = torch.eye(len(y), dtype=y.dtype) - slope[:, None] * W
+        u = grad_output @ torch.linalg.inv(A)
+        return torch.outer(slope * u, y), slope * u
 
 # %% tags=["wrong"] exercise="fixed_point" expects="forward_value"
 class FixedPoint(Function):
@@ -707,6 +888,91 @@ class FixedPoint(Function):
         u = torch.linalg.solve(A.T, grad_output)
         return torch.outer(slope * u, y), slope * u
 
+# %% tags=["wrong"] exercise="fixed_point" expects="edge_gradient"
+class FixedPoint(Function):
+    @staticmethod
+    def forward(ctx, W, x):
+        y = torch.zeros_like(x)
+        for _ in range(100):
+            y = torch.tanh(W @ y + x)
+        ctx.save_for_backward(W.contiguous(), x)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        W, x = ctx.saved_tensors
+
+        def rest(W, x):
+            y = torch.zeros_like(x)
+            for _ in range(100):
+                y = torch.tanh(W @ y + x)
+            return y
+
+        grads = torch.zeros_like(W), torch.zeros_like(x)
+        for which, grad in enumerate(grads):
+            for k in range(grad.numel()):
+                step = torch.zeros_like(grad)
+                step.view(-1)[k] = 1e-5
+                up, down = (rest(W + s * step, x) if which == 0 else rest(W, x + s * step) for s in (1, -1))
+                grad.view(-1)[k] = (grad_output * (up - down)).sum() / 2e-5
+        return grads
+
+# %% tags=["wrong"] exercise="fixed_point" expects="check:gradient"
+class FixedPoint(Function):
+    @staticmethod
+    def forward(ctx, W, x):
+        y = torch.zeros_like(x)
+        for _ in range(100):
+            y = torch.tanh(W @ y + x)
+        ctx.save_for_backward(W, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        W, y = ctx.saved_tensors
+        slope = 1 - y * y
+        A = torch.eye(len(y), dtype=y.dtype) - slope[:, None] * W
+        u = grad_output + W.T @ (slope * grad_output)
+        return torch.outer(slope * u, y), slope * u
+
+# %% tags=["wrong"] exercise="fixed_point" expects="leak"
+class FixedPoint(Function):
+    @staticmethod
+    def forward(ctx, W, x):
+        y = torch.zeros_like(x)
+        FixedPoint.steps = []
+        for _ in range(100):
+            y = torch.tanh(W @ y + x)
+            FixedPoint.steps.append(y)
+        ctx.save_for_backward(W, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        W, y = ctx.saved_tensors
+        slope = 1 - y * y
+        A = torch.eye(len(y), dtype=y.dtype) - slope[:, None] * W
+        u = torch.linalg.solve(A.T, grad_output)
+        return torch.outer(slope * u, y), slope * u
+
+# %% tags=["wrong"] exercise="fixed_point" expects="check:gradient"
+class FixedPoint(Function):
+    @staticmethod
+    def forward(ctx, W, x):
+        y = torch.zeros_like(x)
+        for _ in range(100):
+            y = torch.tanh(W @ y + x)
+        ctx.save_for_backward(W, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        W, y = ctx.saved_tensors
+        slope = 1 - y * y.abs()
+        A = torch.eye(3, dtype=y.dtype) - (slope[:, None] * W)
+        u = torch.linalg.solve(A.T, grad_output)
+        return torch.outer(slope * u, y), slope * u
+
 # %% [markdown] lang="en" pair="bytes"
 # It would be the gradient of the last step alone, as if $y$ on the right-hand side had been a constant.
 #
@@ -822,6 +1088,23 @@ class Ridge(Function):
         u = torch.cholesky_solve(g[:, None], L)
         grad_t = X @ u
         return (t - X @ w)[:, None] @ u.T - grad_t @ w[None], grad_t[:, 0], -(u[:, 0] * w).sum()
+
+# %% tags=["right"] exercise="ridge"
+class Ridge(Function):
+    @staticmethod
+    def forward(ctx, X, t, strength):
+        A = X.T @ X + strength * torch.eye(X.shape[1], dtype=X.dtype)
+        w = torch.linalg.solve(A, X.T @ t)
+        ctx.save_for_backward(X, t, A, w)
+        return w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        X, t, A, w = ctx.saved_tensors
+        u = torch.linalg.solve(A, grad_output)
+        rest = t - X @ w
+        grad_X = torch.einsum("i,j->ij", rest, u) - torch.einsum("ik,k,j->ij", X, u, w)
+        return grad_X, X @ u, -(u @ w)
 
 # %% tags=["wrong"] exercise="ridge" expects="forward_value"
 class Ridge(Function):
@@ -1075,6 +1358,85 @@ class Ridge(Function):
     def backward(ctx, g):
         found = ctx.pull(g)
         return found[0] if len(found) == 1 else found
+
+# %% tags=["wrong"] exercise="ridge" expects="check:edges"
+class Ridge(Function):
+    @staticmethod
+    def forward(ctx, X, t, strength):
+        A = X.T @ X + strength * torch.eye(X.shape[1], dtype=X.dtype)
+        w = torch.linalg.solve(A, X.T @ t)
+        ctx.save_for_backward(X, t, strength)
+        return w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        def fit(X, t, strength):
+            return torch.linalg.solve(X.T @ X + strength * torch.eye(X.shape[1], dtype=X.dtype), X.T @ t)
+
+        grads = [torch.zeros(x.shape, dtype=x.dtype) for x in ctx.saved_tensors]
+        for which, grad in enumerate(grads):
+            for k in range(grad.numel()):
+                step = torch.zeros(grad.shape, dtype=grad.dtype)
+                step.view(-1)[k] = 1e-5
+                up, down = (fit(*(x + s * step if j == which else x for j, x in enumerate(ctx.saved_tensors))) for s in (1, -1))
+                grad.view(-1)[k] = (grad_output * (up - down)).sum() / 2e-5
+        return tuple(grads)
+
+# %% tags=["wrong"] exercise="ridge" expects="check:gradient"
+class Ridge(Function):
+    @staticmethod
+    def forward(ctx, X, t, strength):
+        A = X.T @ X + strength * torch.eye(X.shape[1], dtype=X.dtype)
+        w = torch.linalg.solve(A, X.T @ t)
+        ctx.save_for_backward(X, t, A, w)
+        return w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        X, t, A, w = ctx.saved_tensors
+        u = torch.linalg.solve(A, grad_output)
+        rest = t - X @ w
+        grad_X = torch.outer(rest, u)
+        return grad_X, X @ u, -(u @ w)
+
+# %% tags=["wrong"] exercise="ridge" expects="native_autograd"
+class Ridge(Function):
+    @staticmethod
+    def forward(ctx, X, t, strength):
+        A = X.T @ X + strength * torch.eye(X.shape[1], dtype=X.dtype)
+        w = torch.linalg.solve(A, X.T @ t)
+        ctx.save_for_backward(X, t, A, w)
+        return w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        X, t, A, w = ctx.saved_tensors
+        def solved(X, t, s):
+            return torch.linalg.solve(X.T @ X + s * torch.eye(X.shape[1], dtype=X.dtype), X.T @ t)
+
+        strength = (A - X.T @ X)[0, 0]
+        return torch.func.vjp(solved, X, t, strength)[1](grad_output)
+        u = torch.linalg.solve(A, grad_output)
+        rest = t - X @ w
+        grad_X = torch.outer(rest, u) - torch.outer(X @ u, w)
+        return grad_X, X @ u, -(u @ w)
+
+# %% tags=["wrong"] exercise="ridge" expects="check:edges"
+class Ridge(Function):
+    @staticmethod
+    def forward(ctx, X, t, strength):
+        A = X.T @ X + strength * torch.eye(X.shape[1], dtype=X.dtype)
+        w = torch.linalg.lstsq(X, t).solution * 0 + torch.linalg.solve(A, X.T @ t)
+        ctx.save_for_backward(X, t, A, w)
+        return w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        X, t, A, w = ctx.saved_tensors
+        u = torch.linalg.solve(A[:3, :3], grad_output[:3])
+        rest = t - X @ w
+        grad_X = torch.outer(rest, u) - torch.outer(X @ u, w)
+        return grad_X, X @ u, -(u @ w)
 
 # %% [markdown] lang="en" pair="tune"
 # ## 5. Learn the hyperparameter

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.core.torch_private.library import implementation_of
 from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
-from nbautograd.course.exercises.observed import computed_by_torch
+from nbautograd.course.exercises.operations import ARITHMETIC, BY_TORCH, CARRYING, Operations, computed_by_torch
 
 # numpy_softplus
 
@@ -30,21 +31,6 @@ def _softplus_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield (torch.tensor([-800.0, -30.0, 0.0, 30.0, 800.0], dtype=torch.float64),)
 
 
-TRANSCENDENTAL = {
-    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "logsumexp", "pow", "tanh"),
-    *(
-        "sigmoid",
-        "expit",
-        "softplus",
-        "logsigmoid",
-        "log_sigmoid",
-        "softmax",
-        "log_softmax",
-        "silu",
-        "mish",
-        "__rpow__",
-    ),
-}
 GIVES_SECOND = {
     "en": "A second derivative was asked for, with a grad_output that needs a gradient, and nobody refused: the share"
     " of this Function is simply missing. Which decorator refuses?",
@@ -56,7 +42,7 @@ GIVES_SECOND = {
 def _numpy_once(answer: Any, draw: Draw) -> Iterator[Failure]:
     """NumPy computes, and a second derivative is refused."""
     x, g = draw.normal(3).requires_grad_(), draw.normal(3).requires_grad_()
-    yield from computed_by_torch(answer, x, TRANSCENDENTAL)
+    yield from computed_by_torch(answer, (x,), ARITHMETIC)
     (slope,) = torch.autograd.grad(answer.apply(x), x, g, create_graph=True)
     try:
         slope.sum().backward()
@@ -79,18 +65,55 @@ def _correlate_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(14)[::2], draw.normal(3)
 
 
+def _numpy_alone(answer: Any, draw: Draw) -> Iterator[Failure]:
+    yield from computed_by_torch(answer, (draw.normal(9).requires_grad_(), draw.normal(4).requires_grad_()), CARRYING)
+
+
 # numerical_backward
 
 
 class _BlackBox:
-    """y_i = sin(x_i) + x_i times the mean of x, in NumPy: every output depends on every input."""
+    """y_i = sin(a x_i) + b x_i times the mean of x, in NumPy: every output depends on every input.
+
+    Attributes:
+        a: drawn, as b is, anew for each box: nobody knows what is in it.
+        points: where it was called.
+    """
+
+    def __init__(self, draw: Draw) -> None:
+        self.a, self.b = (float(draw.uniform(0.5, 1.5)) for _ in range(2))
+        self.points: list[Any] = []
 
     def __call__(self, x: Any) -> Any:
-        return np.sin(x) + x * np.mean(x)
+        self.points.append(np.array(x))
+        return np.sin(self.a * x) + self.b * x * np.mean(x)
 
 
 def _opened(box: Any, x: Tensor) -> Tensor:
-    return torch.sin(x) + x * x.mean()
+    opened: Tensor = torch.sin(box.a * x) + box.b * x * x.mean()
+    return opened
+
+
+NOT_CENTRAL = {
+    "en": "Central differences are asked for: backward should call `box` with element {number} of x a step ahead, and a"
+    " step behind, and all others where they are. It did not.",
+    "zh": "这里要用中心差分：backward 应当把 x 的第 {number} 个元素前移一步、后移一步，其余元素不动，各调用一次 `box`。"
+    "实际并没有这样调用。",
+}
+
+
+def _central(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Each element is moved to both sides, alone."""
+    box, x = _BlackBox(draw), draw.normal(draw.choice(range(2, 4)), draw.choice(range(2, 4))).requires_grad_()
+    y, here = answer.apply(box, x), x.detach().numpy()
+    box.points.clear()
+    torch.autograd.grad(y, x, draw.normal(*y.shape))
+    moves = [point - here for point in box.points if point.shape == here.shape and not np.iscomplexobj(point)]
+    for number in range(x.numel()):
+        alone = [float(move.flat[number]) for move in moves if np.count_nonzero(move) == 1 and move.flat[number]]
+        if not any(abs(step + other) < 0.01 * abs(step) for step in alone for other in alone):
+            yield Failure("not_central", NOT_CENTRAL, {"number": number + 1})
+            return
 
 
 # when_numerical
@@ -209,6 +232,13 @@ def _library_op(answer: Any, draw: Draw) -> Iterator[Failure]:
                 params = {"dtype": str(dtype)[6:], "test": test, "said": said}
                 yield Failure(test.replace("test_", "opcheck_"), OPCHECK.get(test, OPCHECK_OTHER), params)
                 return
+    x = draw.normal(3, 4)
+    with Operations() as seen:
+        (implementation_of(answer) or answer)(x)
+    for name in seen.names:
+        if name not in ARITHMETIC:
+            yield Failure("computed_by_torch", BY_TORCH, {"name": name})
+            return
 
 
 EXERCISES = (
@@ -224,25 +254,27 @@ EXERCISES = (
     Exercise(
         "numpy_correlate",
         "Correlate",
-        "value gradient linear edges unchanged own_function",
+        "value gradient linear edges unchanged own_function custom",
         _correlate,
         lambda draw: (draw.normal(7), draw.normal(3)),
         _correlate_edges,
+        own=_numpy_alone,
     ),
     Exercise(
         "numerical_backward",
         "Numerical",
-        "value gradient linear cost unchanged own_function edges",
+        "value gradient linear cost unchanged own_function custom edges",
         _opened,
-        lambda draw: (_BlackBox(), draw.normal(6)),
-        lambda draw: ((_BlackBox(), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
+        lambda draw: (_BlackBox(draw), draw.normal(6)),
+        lambda draw: ((_BlackBox(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
+        own=_central,
         forward_calls=_calls,
         precision=1e-6,
     ),
     Exercise(
         "library_op",
         "softplus",
-        "value gradient linear custom edges",
+        "value gradient linear own_function custom edges",
         formula=_softplus,
         inputs=lambda draw: (draw.normal(3, 4),),
         edges=_softplus_edges,

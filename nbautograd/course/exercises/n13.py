@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from nbautograd.course.draw import Draw
-from nbautograd.course.exercise import Exercise
+from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.operations import ARITHMETIC, Operations
 
 STEPS = 150  # of the unrolled formula: 0.8^150 is far below every tolerance
 
@@ -36,12 +38,50 @@ def _at_rest(matrix: Tensor, x: Tensor) -> Tensor:
     return y
 
 
+# what Newton's method is made of, with what tells when to stop
+STEPPING = ARITHMETIC | {
+    "addcdiv", "addcmul", "all", "allclose", "amax", "amin", "any", "bitwise_and", "bitwise_or", "dist", "eq",
+    "equal", "ge", "gt", "is_nonzero", "isclose", "isfinite", "le", "lerp", "linalg_vector_norm", "logical_and",
+    "logical_not", "logical_or", "lt", "max", "mean", "min", "ne", "norm", "sign", "square", "sum",
+}  # fmt: skip
+NOT_NEWTON = {
+    "en": "forward calls `{name}`. Newton's method needs the four operations of arithmetic, on tensors, and no more.",
+    "zh": "forward 调用了 `{name}`。牛顿法只需要对张量做四则运算，不需要别的。",
+}
+
+
+class _Leaving(TorchFunctionMode):
+    """Note the calls that take numbers out of torch; a number that stands alone may tell when to stop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Note one call and make it."""
+        name = getattr(func, "__name__", "")
+        alone = all(x.untyped_storage().nbytes() <= x.element_size() for x in args[:1] if isinstance(x, Tensor))
+        if name in ("numpy", "__array__", "tolist", "__dlpack__") or (name in ("item", "__float__") and not alone):
+            self.names.append(name)
+        return func(*args, **(kwargs or {}))
+
+
+def _by_newton(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """The forward computes in torch, by arithmetic."""
+    a = draw.uniform(0.5, 4.0, draw.choice(range(2, 6)), 3)
+    with _Leaving() as left, Operations() as seen, torch.no_grad():
+        answer.apply(a)
+    for name in [*left.names, *(name for name in seen.names if name not in STEPPING)][:1]:
+        yield Failure("not_by_newton", NOT_NEWTON, {"name": name})
+
+
 def _fixed_points(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield _contraction(draw, 1)
     yield _contraction(draw, 5)
     matrix, x = _contraction(draw, 3)
     yield matrix.t(), x
     yield torch.zeros(3, 3, dtype=torch.float64), x
+    yield matrix, 5 + x.abs()  # nearly flat: a difference of values has few digits left
 
 
 def _regression(draw: Draw, rows: int, columns: int) -> tuple[Tensor, ...]:
@@ -60,21 +100,24 @@ def _regressions(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield _regression(draw, 1, 1)
     design, target, strength = _regression(draw, 3, 3)
     yield design.t(), target, strength
+    design, target, strength = _regression(draw, 4, 3)
+    yield design, 1000 * target, 1e5 * strength  # moved by a little, the result shows nothing of it
 
 
 EXERCISES = (
     Exercise(
-        "newton_root", "Root", "value own_function gradient linear unchanged double_backward context edges",
-        formula=torch.sqrt, inputs=lambda draw: (draw.uniform(0.5, 4.0, 3, 4),), edges=_roots,
-        saved_bytes=lambda a: 8 * a.numel(),
+        "newton_root", "Root",
+        "value own_function gradient linear unchanged double_backward context custom edges",
+        formula=torch.sqrt, inputs=lambda draw: (draw.uniform(0.5, 4.0, 3, 4),), edges=_roots, own=_by_newton,
+        tolerance=1e-9, saved_bytes=lambda a: 8 * a.numel(),
     ),
     Exercise(
         "fixed_point", "FixedPoint", "value own_function gradient linear arity shapes unchanged context edges",
         formula=_at_rest, inputs=lambda draw: _contraction(draw, 3), edges=_fixed_points,
-        saved_bytes=lambda matrix, x: 8 * (2 * matrix.numel() + 4 * x.numel()),
+        saved_bytes=lambda matrix, x: 8 * (2 * matrix.numel() + 4 * x.numel()), tolerance=1e-9,
     ),
     Exercise(
         "ridge", "Ridge", "value own_function gradient linear arity shapes unchanged edges",
-        formula=_ridge, inputs=lambda draw: _regression(draw, 5, 3), edges=_regressions,
+        formula=_ridge, inputs=lambda draw: _regression(draw, 5, 3), edges=_regressions, tolerance=1e-9,
     ),
 )  # fmt: skip
