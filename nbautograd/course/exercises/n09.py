@@ -124,13 +124,15 @@ def _sample_gradient(who: str, got: Any, expected: Tensor) -> Failure | None:
     if close(got, expected, EXACT):
         return None
     ratio = float((got * expected).sum() / (expected * expected).sum())
-    if torch.allclose(got, ratio * expected):
+    if close(got, ratio * expected, EXACT):
         return Failure("wrong_factor", FACTOR, {"who": who, "ratio": ratio})
-    return Failure("wrong_value", VALUE, {"who": who, "got": _short(got[0]), "expected": _short(expected[0])})
+    shown = [(_short(got[0], digits), _short(expected[0], digits)) for digits in (3, 14)]
+    mine, right = next((pair for pair in shown if pair[0] != pair[1]), shown[0])
+    return Failure("wrong_value", VALUE, {"who": who, "got": mine, "expected": right})
 
 
-def _short(tensor: Tensor) -> str:
-    numbers = [f"{value:.3g}" for value in tensor.detach().reshape(-1).tolist()]
+def _short(tensor: Tensor, digits: int) -> str:
+    numbers = [f"{value:.{digits}g}" for value in tensor.detach().reshape(-1).tolist()]
     return numbers[0] if tensor.dim() == 0 else f"[{', '.join(numbers)}]"
 
 
