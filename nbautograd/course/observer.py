@@ -255,7 +255,7 @@ def _plain(name: str) -> str:
 
 
 def _ready_made_backward(name: str) -> bool:
-    return name.endswith("_backward") and name != "convolution_backward"
+    return "_backward" in name and name != "convolution_backward"
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:

@@ -198,9 +198,6 @@ telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.te
 # %% tags=["wrong"] exercise="telling_inputs" expects="upstream_ones"
 telling = (torch.ones(2, 3, dtype=torch.float64), torch.ones(2, 3, dtype=torch.float64), torch.ones(2, dtype=torch.float64))
 
-# %% tags=["wrong"] exercise="telling_inputs" expects="survivors"
-telling = (torch.eye(2).double(), torch.eye(2).double(), torch.tensor([1.0, -1.0], dtype=torch.float64))
-
 # %% tags=["wrong"] exercise="telling_inputs" expects="constant"
 telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.ones(2, 3, dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64))
 
