@@ -324,7 +324,7 @@ def _test(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _survivors(own: Any, test: Any) -> Iterator[Failure]:
-    """What gets through: of the spoilt gradients, which are the same for all operations, then of the mutants."""
+    """Yield what gets through: of spoilt gradients, which are the same for all operations, then of the mutants."""
     made, right = _of_own(own), own.backward
     told = {"whole": len(made), "needed": NEEDED}
     spoilt = list(_spoilt(own, right))

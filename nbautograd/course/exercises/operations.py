@@ -1,4 +1,4 @@
-"""What an answer computes with torch's operations, forward and backward, seen below autograd."""
+"""Operations of torch that an answer runs, seen below autograd."""
 
 from __future__ import annotations
 
