@@ -292,3 +292,25 @@ class SavedLate(SavedTooEarly):
 def test_the_right_ones_are_not_accused(fn):
     inputs = (draw(6, 3), INDEX) if fn is RightRows else (draw(4),)
     assert not [f for f in gradcheck(fn, inputs, order=1).findings if f.kind == "bug"]
+
+
+class MeanSquare(Function):
+    """Divides by the number of rows, not of elements."""
+
+    @staticmethod
+    def forward(ctx, x, target):
+        diff = x - target
+        ctx.save_for_backward(diff)
+        return (diff**2).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        (diff,) = ctx.saved_tensors
+        return g * 2 * diff / diff.shape[0], None
+
+
+@pytest.mark.usefixtures("without_fixes")
+def test_a_constant_factor_in_single_precision_is_no_term_that_is_missing():
+    x = draw(8, 3, seed=4).detach().float().requires_grad_()
+    found = gradcheck(MeanSquare, (x, draw(8, 3, seed=5).detach().float()), order=1).findings[0]
+    assert (found.code, found.params["ratio"], found.params["name"]) == ("constant_factor", "3", "x.shape[1]")

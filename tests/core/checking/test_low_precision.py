@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
@@ -157,6 +158,32 @@ def test_half_precision_in_backward_alone_is_a_mistake_and_a_risk_where_it_holds
     found = gradcheck(fn, ((size * x).requires_grad_(), w.requires_grad_()), order=1).findings
     told = [(f.kind, f.message_id) for f in found if f.code == "backward_loses_precision"]
     assert told == ([] if kind is None else [(kind, message)])
+
+
+class SoftmaxSavedInFewBytes(torch.autograd.Function):
+    """Its exponent is large, so that a relative error of 0.4 % in it becomes a larger one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.bfloat16())
+        return torch.softmax(x, -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        p = torch.softmax(ctx.saved_tensors[0].to(g.dtype), -1)
+        return p * (g - (g * p).sum(-1, keepdim=True))
+
+
+def test_the_error_that_is_said_is_the_one_that_is_measured():
+    torch.manual_seed(3)
+    x = (3 * torch.randn(4, 9, dtype=torch.float64)).requires_grad_()
+    found = gradcheck(SoftmaxSavedInFewBytes, (x,), order=1).findings[0]
+    percent = float(re.search(r"off by up to (\S+) %", found.message)[1])
+    v = torch.randn_like(x)
+    wrong, right = (torch.autograd.grad(f(x), x, v)[0] for f in (SoftmaxSavedInFewBytes.apply, lambda t: t.softmax(-1)))
+    error = 100 * float((wrong - right).abs().max() / right.abs().max())
+    assert error / 3 < percent < 3 * error  # other gradients arrive here than in the check
+    assert "digits" not in found.message
 
 
 def test_numbers_that_few_bytes_hold_exactly_are_right_here():

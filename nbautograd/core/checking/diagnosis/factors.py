@@ -11,7 +11,7 @@ import numpy as np
 from nbautograd.core.checking.block import Array
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_diagonal
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
-from nbautograd.core.checking.diagnosis.patterns import number, sizes
+from nbautograd.core.checking.diagnosis.patterns import factor, number, sizes
 from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, OF_FORMS, RECOGNISED, SMALL, STEADY, UNEQUAL
 
 # what a student may have left out, or put in too much, as a function of a tensor that is at hand
@@ -71,8 +71,8 @@ def round_number(c: float, e: Evidence) -> bool:
 
 
 def missing_term(e: Evidence) -> Cause | None:
-    """N - A is a constant times something that is at hand, in an elementwise Function."""
-    if not e.elementwise or len(e.A) < 3:
+    """N - A is a constant times something that is at hand, in an elementwise Function, and A no multiple of N."""
+    if not e.elementwise or len(e.A) < 3 or factor(e.A, e.N, e) is not None:
         return None
     rest = (e.N - e.A).diagonal()
     alive = np.ones(rest.shape, dtype=bool)
@@ -191,7 +191,12 @@ def _spread(values: Array, shape: tuple[int, ...]) -> Array | None:
 
 
 def lost_term(e: Evidence) -> Cause | None:
-    """Find a term missing of each row that runs along some dimensions, all alike or in step with a tensor at hand."""
+    """Find a term missing of each row that runs along some dimensions, all alike or in step with a tensor at hand.
+
+    What is a multiple of the right one is off by no term.
+    """
+    if factor(e.A, e.N, e) is not None:
+        return None
     missing = e.N - e.A
     rows = np.flatnonzero((~e.equal(e.A, e.N)).any(axis=1))
     dims = _dims(e, missing, rows)

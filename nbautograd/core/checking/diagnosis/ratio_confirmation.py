@@ -23,7 +23,16 @@ RatioAt = tuple[float, Outputs]
 
 
 def gradient_ratio(problem: Problem, which: int, output: int, inputs: tuple[Any, ...]) -> RatioAt | None:
-    """Divide the gradient of one output along a random direction by the slope there; None where nothing is clear."""
+    """Divide the gradient of one output along a random direction by the slope there; None where nothing is clear.
+
+    A ratio of formulas is no matter of precision: where single precision leaves the slope unclear, double is asked.
+    """
+    found = _ratio_at(problem, which, output, inputs)
+    single = problem.inputs[problem.differentiable[which]].dtype in (torch.float32, torch.float16, torch.bfloat16)
+    return found or (_ratio_at(problem, which, output, other_points.in_double(inputs)) if single else None)
+
+
+def _ratio_at(problem: Problem, which: int, output: int, inputs: tuple[Any, ...]) -> RatioAt | None:
     try:
         outputs = problem.call(inputs)
         v = cotangents(problem, outputs, problem.seed + 61, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -13,9 +14,10 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import SMALL, ULPS, nudged
 from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
+from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Problem
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, LINEAR, LOOSEST, OF_SUMS, ROUNDED, SCALED
 
@@ -69,8 +71,26 @@ def rounded_inside(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
             lost += [position] if bool(gone.any()) else []
     names = {"input": problem.input_names[min(lost, default=problem.differentiable[0])]}
     sentence = "causes.backward_loses_values" if lost else "causes.backward_loses_precision"
-    found = about(problem, "backward_loses_precision", line, sentence, **names)
-    yield dataclasses.replace(found, kind="bug") if lost or _off(problem, outputs, v, spacing) else found
+    off = bool(lost) or _off(problem, outputs, v, spacing)
+    size = _error(problem, outputs) if off and not lost else None
+    keeps = math.floor(-math.log10(problem.casts.backward / 2))
+    measured = Phrase("causes.numbers_keep", digits=keeps) if size is None else Phrase("causes.off_by", percent=size)
+    found = about(problem, "backward_loses_precision", line, sentence, **names, measured=measured)
+    yield dataclasses.replace(found, kind="bug") if off else found
+
+
+def _error(problem: Problem, outputs: Outputs) -> str | None:
+    """Measure how many per cent of its largest entry a gradient is off by, the most here and nearby."""
+    places = (problem.call(nearby_inputs(problem, problem.seed + k)) for k in (6, 7))
+    most = 0.0
+    for number, place in enumerate((outputs, *places)):
+        v = cotangents(problem, place, problem.seed + 3 + number)
+        right = gradients_of_forward(problem, place, v)
+        if right is None:
+            return None
+        pairs = zip(pull(problem, place, v), right, strict=True)
+        most = max(most, *(_largest(_sub(a, b)) / (_largest(b) or math.inf) for a, b in pairs))
+    return f"{100 * most:.2g}" if 0 < most < math.inf else None
 
 
 def _off(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], spacing: float) -> bool:
