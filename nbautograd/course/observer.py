@@ -95,7 +95,7 @@ class Observer:
         >>> with Observer(Cube) as seen:
         ...     Cube.apply(torch.ones(2, requires_grad=True)).backward(torch.ones(2))
         >>> [operation.name for operation in seen.operations if operation.method == "backward"]
-        ['mul', 'pow', 'mul']
+        ['mul', 'integer_pow', 'mul']
     """
 
     def __init__(self, *answers: Any) -> None:
@@ -193,7 +193,7 @@ class Observer:
         finally:
             self._running = False
         if not getattr(func, "is_view", False) and func.__name__ not in ("detach.default", "lift_fresh.default"):
-            name, read = _plain(_base(func.__name__)), frozenset(map(memory, _tensors((*args, *kwargs.values()))))
+            name, read = _plain(func.__name__, args), frozenset(map(memory, _tensors((*args, *kwargs.values()))))
             self.operations.append(Operation(name, self._written or name, self._method, self._line(), read))
             if _ready_made_backward(_base(func.__name__)) and not self._written:
                 self._asked(_base(func.__name__))
@@ -249,9 +249,14 @@ def _base(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _plain(name: str) -> str:
-    """Return an operation's name as its users know it: ``softmax`` of ``_softmax``, ``exp`` of ``exp_``."""
-    return name.strip("_").removeprefix("special_").removesuffix("_forward")
+def _plain(name: str, args: Any) -> str:
+    """Return an operation's name as its users know it: ``softmax`` of ``_softmax.default``, ``exp`` of ``exp_``.
+
+    A power by a whole number is a product, and no ``pow``.
+    """
+    plain = _base(name).strip("_").removeprefix("special_").removesuffix("_forward")
+    whole = plain == "pow" and isinstance(args[1], (int, float)) and float(args[1]).is_integer()
+    return "integer_pow" if whole else plain
 
 
 def _ready_made_backward(name: str) -> bool:

@@ -281,6 +281,60 @@ class AbsUV(Function):
             u, v = (t.detach().requires_grad_() for t in ctx.saved_tensors)
             return torch.autograd.grad((u * v).abs(), (u, v), g)
 
+# %% tags=["wrong"] exercise="abs_uv" expects="native_node"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, u, v):
+        return super().apply((u * v).abs())
+
+# %% tags=["wrong"] exercise="abs_uv" expects="imprecise"
+def plain(u, v):
+    return (u * v).abs()
+
+
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        ctx.rest = ()
+        return plain(u, v)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        step, found = 1e-6, []
+        for k, x in enumerate(ctx.saved_tensors):
+            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
+            for i in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[i] = step
+                moved = [
+                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
+                    for sign in (1, -1)
+                ]
+                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
+                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
+        return tuple(found)
+
+# %% tags=["wrong"] exercise="abs_uv" expects="kink_wrong"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v, (u * v).abs())
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, g):
+        u, v, y = ctx.saved_tensors
+        return g * y / u, g * y / v
+
 # %% [markdown] lang="en" pair="at-the-kink"
 # ## 2. At the kink itself
 #
@@ -609,6 +663,100 @@ class LeakyClamp(Function):
         (x,) = ctx.saved_tensors
         return g * torch.where(x.abs() <= 1, 1.0, ctx.slope), None, None, None
 
+# %% tags=["right"] exercise="leaky_clamp"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(x, lo, hi, slope):
+        over, under = (x - hi).clamp(min=0), (lo - x).clamp(min=0)
+        return x - (1 - slope) * over + (1 - slope) * under
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.lo, ctx.hi, ctx.slope = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        outside = (x > ctx.hi).to(x.dtype) + (x < ctx.lo).to(x.dtype)
+        return grad_output * (1 - outside) + grad_output * outside * ctx.slope, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="native_node"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, x, lo, hi, slope):
+        return super().apply(x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi)))
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="native_node"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope, node):
+        ctx.node = node
+        return x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        found = ctx.node(grad_output)
+        return (*(found if isinstance(found, tuple) else (found,))[:1], None, None, None, None)
+
+    @classmethod
+    def apply(cls, x, lo, hi, slope):
+        return super().apply(x, lo, hi, slope, (x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi))).grad_fn)
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="kink_convention"
+def plain(x, lo, hi, slope):
+    return x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi))
+
+
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.rest = (
+            lo,
+            hi,
+            slope,
+        )
+        return plain(x, lo, hi, slope)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        step, found = 1e-6, []
+        for k, x in enumerate(ctx.saved_tensors):
+            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
+            for i in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[i] = step
+                moved = [
+                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
+                    for sign in (1, -1)
+                ]
+                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
+                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
+        return (*found, None, None, None)
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="check:gradient"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        inside = x.clamp(lo, hi)
+        ctx.y = None
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.where((x >= -1) & (x <= 1), 1.0, 0.1), None, None, None
+
 # %% [markdown] lang="en" pair="staircase"
 # ## 4. A staircase has no slope
 #
@@ -805,6 +953,54 @@ class RoundSTE(Function):
 # %% tags=["wrong"] exercise="round_ste" expects="not_through_function"
 def RoundSTE(x, levels):
     return x + ((x * levels).round() / levels - x).detach()
+
+# %% tags=["right"] exercise="round_ste"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        step = 1 / levels
+        return torch.round(x / step) * step
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = None
+        if ctx.needs_input_grad[0]:
+            grad_x = 1.0 * grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="round_ste" expects="native_node"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, x, levels):
+        return super().apply(x + ((x * levels).round() / levels - x).detach())
+
+# %% tags=["wrong"] exercise="round_ste" expects="forward_value"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * 3).round() / 3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+# %% tags=["wrong"] exercise="round_ste" expects="forward_value"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
 
 # %% [markdown] lang="en" pair="spike"
 # ## 5. A neuron that fires or does not
@@ -1058,6 +1254,56 @@ class Spike(Function):
         (v,) = ctx.saved_tensors
         return g / (1 + ctx.k * v.abs()) ** 2, None
 
+# %% tags=["right"] exercise="spike"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(1 + k * v.abs())
+        return torch.heaviside(v, v.new_zeros(()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (steep,) = ctx.saved_tensors
+        return grad_output / steep / steep, None
+
+# %% tags=["wrong"] exercise="spike" expects="native_node"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, v, k):
+        return super().apply(v / (1 + k * v.abs()) + ((v > 0).to(v.dtype) - v / (1 + k * v.abs())).detach())
+
+# %% tags=["wrong"] exercise="spike" expects="wrong_unclassified"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+# %% tags=["wrong"] exercise="spike" expects="wrong_unclassified"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        (v,) = ctx.saved_tensors
+        s = (ctx.k * v).sigmoid()
+        return g * ctx.k * s * (1 - s), None
+
 # %% [markdown] lang="en" pair="spike-after"
 # Look at the loss on its way, and at the graph of one step: your Function is one node between the loss and the weights. What travels through that node is your surrogate. (Dashed: `origin` and `steps`, left over from above, take no part.)
 #
@@ -1191,6 +1437,35 @@ def find_kinks(f, x, h=1e-6, tol=0.05):
 # %% tags=["wrong"] exercise="find_kinks" expects="not_answered"
 def find_kinks(f, x, h=1e-6, tol=0.05):
     ...
+
+# %% tags=["right"] exercise="find_kinks"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    here = f(x)
+    slopes = torch.stack([(f(x + h) - here) / h, (here - f(x - h)) / h])
+    return torch.abs(slopes[0] - slopes[1]).gt(tol)
+
+# %% tags=["wrong"] exercise="find_kinks" expects="ignores_settings"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    slope = lambda at: torch.func.grad(lambda z: f(z).sum())(at)
+    return (slope(x + h) - slope(x - h)).abs() > tol
+
+# %% tags=["wrong"] exercise="find_kinks" expects="misses_kink"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    known = {0.0: True, 1.0: True}
+    return torch.tensor([known.get(round(v, 3), False) for v in x.flatten().tolist()]).reshape(x.shape)
+
+# %% tags=["wrong"] exercise="find_kinks" expects="ignores_settings"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    return ((f(x + h) - 2 * f(x) + f(x - h)) / h**2).abs() > 1000
+
+# %% tags=["wrong"] exercise="find_kinks" expects="sees_kink"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    return (f(x) - f(x).round()).abs() < 1e-9
+
+# %% tags=["wrong"] exercise="find_kinks" expects="check:custom"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    found = [bool((((f(p + h) - f(p)) - (f(p) - f(p - h))) / h).abs() > tol) for p in x[0]]
+    return torch.tensor([found])
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

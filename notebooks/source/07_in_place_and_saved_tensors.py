@@ -209,6 +209,21 @@ survivors = {
     "h + h, then h",
 }
 
+# %% tags=["right"] exercise="survivors"
+works = []
+for name, needs in {"exp": "y", "sin": "h", "3 * h": "", "h * h": "h", "relu": "y", "h + h": ""}.items():
+    works += [f"{name}, then {changed}" for changed in "hy" if changed != needs]
+survivors = frozenset(name for name in works if name in programs)
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+survivors = {"exp, then h", "sin, then h", "3 * h, then h", "h * h, then h", "h + h, then h"}
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+survivors = {"exp, then y", "sin, then y", "relu, then y"}
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+survivors = {"3 * h, then h", "h + h, then h"}
+
 # %% [markdown] lang="en" pair="in-place"
 # ## 2. A Function that works in place
 #
@@ -249,16 +264,16 @@ y = UnmarkedExp.apply(h)
 #
 # ### Exercise `exp_in_place`
 #
-# The exponential in place, declared as it should be. **Predict**: what is right to save, the old `x` or the new one?
+# The exponential in place, declared as it should be. Its `backward` multiplies, and does not call `exp` again. **Predict**: what is right to save, the old `x` or the new one?
 
-# %% [markdown] lang="zh" pair="leaf" of="fb43b73b"
+# %% [markdown] lang="zh" pair="leaf" of="a5bdae92"
 # `y` 出自 `UnmarkedExpBackward`，而装着同样数值的 `h` 仍然出自 `MulBackward0`。谁接着用 `h`，得到的梯度就是 1，而且不声不响。对 `y` 做梯度检查是发现不了的：`y` 本身没有错。
 #
 # 还有一条规矩：需要梯度的**叶子张量**根本不允许原地修改，因为它是参数，旧值一改就没了。所以原地操作的 Function 要作用在算出来的张量上，例如 `1 * x` 或 `x.clone()`。
 #
 # ### 练习 `exp_in_place`
 #
-# 写一个原地的指数函数，并按规矩声明。**先猜一猜**：应该保存旧的 `x`，还是新的 `x`？
+# 写一个原地的指数函数，并按规矩声明。它的 `backward` 只做乘法，不再调用 `exp`。**先猜一猜**：应该保存旧的 `x`，还是新的 `x`？
 
 # %% exercise="exp_in_place"
 # %%exercise exp_in_place
@@ -495,6 +510,58 @@ class ExpInPlace(Function):
         with torch.enable_grad():
             x = ctx.saved_tensors[0].detach().requires_grad_()
             return torch.autograd.grad(x.exp(), x, g)[0]
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="ready_made"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.clone())
+        ctx.mark_dirty(x)
+        return x.exp_()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].exp()
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="ready_made"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].log().exp()
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="unmarked"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.data = x.exp()
+        ctx.save_for_backward(x.data)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="check:gradient"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x.exp_())
 
 # %% [markdown] lang="en" pair="grad-output"
 # ## 3. `grad_output` is not yours
@@ -734,6 +801,86 @@ class ScaleBy(Function):
     @staticmethod
     def backward(ctx, g):
         return g * abs(ctx.s), None
+
+# %% tags=["right"] exercise="scale_by"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.save_for_backward(torch.full_like(x, s))
+        return x.mul(s)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (factor,) = ctx.saved_tensors
+        return factor * grad_output, None
+
+# %% tags=["wrong"] exercise="scale_by" expects="native_node"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, x, s):
+        return super().apply(x * s)
+
+# %% tags=["wrong"] exercise="scale_by" expects="imprecise"
+def plain(x, s):
+    return x * s
+
+
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.save_for_backward(x)
+        ctx.rest = (s,)
+        return plain(x, s)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        step, found = 1e-6, []
+        for k, x in enumerate(ctx.saved_tensors):
+            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
+            for i in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[i] = step
+                moved = [
+                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
+                    for sign in (1, -1)
+                ]
+                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
+                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
+        return (*found, None)
+
+# %% tags=["wrong"] exercise="scale_by" expects="edge_gradient"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.save_for_backward(x, x * s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y / x, None
+
+# %% tags=["wrong"] exercise="scale_by" expects="mutates_grad_output"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        g *= ctx.s
+        r = g.clone()
+        g /= ctx.s
+        return r, None
 
 # %% [markdown] lang="en" pair="leak"
 # ## 4. A Function that never lets go
@@ -980,6 +1127,89 @@ class Tanh(Function):
     @staticmethod
     def backward(ctx, g):
         return torch.ops.aten.tanh_backward(g, ctx.saved_tensors[0])
+
+# %% tags=["right"] exercise="tanh"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.tanh(x)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        _, y = ctx.saved_tensors
+        return grad_output * (1 - y) * (1 + y)
+
+# %% tags=["wrong"] exercise="tanh" expects="native_node"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x.tanh())
+
+# %% tags=["wrong"] exercise="tanh" expects="native_autograd"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x, node):
+        ctx.node = node
+        return x.tanh()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        found = ctx.node(grad_output)
+        return (*(found if isinstance(found, tuple) else (found,))[:1], None)
+
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x, (x.tanh()).grad_fn)
+
+# %% tags=["wrong"] exercise="tanh" expects="imprecise"
+def plain(x):
+    return x.tanh()
+
+
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.rest = ()
+        return plain(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        step, found = 1e-6, []
+        for k, x in enumerate(ctx.saved_tensors):
+            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
+            for i in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[i] = step
+                moved = [
+                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
+                    for sign in (1, -1)
+                ]
+                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
+                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
+        return tuple(found)
+
+# %% tags=["wrong"] exercise="tanh" expects="leak"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.y = [y]
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (1 - ctx.y[0] ** 2)
 
 # %% [markdown] lang="en" pair="view"
 # ## 5. A view in, a view out
@@ -1248,6 +1478,94 @@ class Head(Function):
     @staticmethod
     def backward(ctx, g):
         return torch.ops.aten.slice_backward(g, ctx.s, 0, 0, ctx.n, 1), None
+
+# %% tags=["right"] exercise="head"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(torch.arange(len(x)) < n)
+        ctx.n = n
+        out = x.new_empty(n, *x.shape[1:])
+        out.copy_(x[:n])
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (kept,) = ctx.saved_tensors
+        grad_x = grad_output.new_zeros(len(kept), *grad_output.shape[1:])
+        grad_x[kept] = grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="native_node"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, x, n):
+        return super().apply(x[:n].clone())
+
+# %% tags=["wrong"] exercise="head" expects="native_node"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n, node):
+        ctx.node = node
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        found = ctx.node(grad_output)
+        return (*(found if isinstance(found, tuple) else (found,))[:1], None, None)
+
+    @classmethod
+    def apply(cls, x, n):
+        return super().apply(x, n, (x[:n].clone()).grad_fn)
+
+# %% tags=["wrong"] exercise="head" expects="imprecise"
+def plain(x, n):
+    return x[:n].clone()
+
+
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.rest = (n,)
+        return plain(x, n)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        step, found = 1e-6, []
+        for k, x in enumerate(ctx.saved_tensors):
+            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
+            for i in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[i] = step
+                moved = [
+                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
+                    for sign in (1, -1)
+                ]
+                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
+                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
+        return (*found, None)
+
+# %% tags=["wrong"] exercise="head" expects="check:gradient"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.s = x.shape
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        z = g.new_zeros(ctx.s)
+        z[:2] = g[:2]
+        return z, None
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

@@ -476,6 +476,60 @@ class MyCube(Function):
         (x,) = ctx.saved_tensors
         return g * 3 * x**2 + h.abs() * 6 * x.abs()
 
+# %% tags=["wrong"] exercise="my_cube" expects="native_node"
+class _Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3 * ctx.saved_tensors[0] ** 2
+
+
+class MyCube(_Cube):
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x), 3 * x**2
+
+# %% tags=["wrong"] exercise="my_cube" expects="imprecise"
+class MyCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x = ctx.saved_tensors[0]
+        return g * ((x + 1e-6) ** 3 - (x - 1e-6) ** 3) / 2e-6 + h * 6 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="grad_dx_ignored"
+class MyCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3, torch.zeros_like(x)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g * 3 * ctx.saved_tensors[0] ** 2
+
+# %% tags=["wrong"] exercise="my_cube" expects="own_raised"
+class MyCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        dx = 3 * x**2
+        ctx.mark_non_differentiable(dx)
+        return x**3, dx
+
+    @staticmethod
+    def backward(ctx, g, _):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x**2
+
 # %% [markdown] lang="en" pair="sinh"
 # ## 3. More than one intermediate
 #
@@ -680,6 +734,85 @@ class Sinh:
     @staticmethod
     def apply(x):
         return x.sinh(), x.exp(), (-x).exp()
+
+# %% tags=["right"] exercise="sinh"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown = torch.exp(x)
+        shrunk = torch.exp(-x)
+        ctx.save_for_backward(grown, shrunk)
+        return torch.sub(grown, shrunk) * 0.5, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, *grads):
+        grown, shrunk = ctx.saved_tensors
+        slopes = (grown**2 + 1) / (2 * grown), grown, -shrunk
+        return sum(g * slope for g, slope in zip(grads, slopes))
+
+# %% tags=["wrong"] exercise="sinh" expects="ready_made"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(x)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, g, a, b):
+        (x,) = ctx.saved_tensors
+        return g * x.cosh() + a * x.exp() - b * (-x).exp()
+
+# %% tags=["wrong"] exercise="sinh" expects="three_outputs"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sinh()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].cosh()
+
+# %% tags=["wrong"] exercise="sinh" expects="exponential_ignored"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(x)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, g, a, b):
+        (x,) = ctx.saved_tensors
+        return g * x.cosh()
+
+# %% tags=["wrong"] exercise="sinh" expects="ready_made"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(x)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, g, a, b):
+        (x,) = ctx.saved_tensors
+        up, down = torch.pow(2.718281828459045, x), torch.pow(2.718281828459045, -x)
+        return g * (up + down) / 2 + a * up - b * down
+
+# %% tags=["wrong"] exercise="sinh" expects="three_outputs"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, grown
+
+    @staticmethod
+    def backward(ctx, g, a, b):
+        grown, shrunk = ctx.saved_tensors
+        return g * (grown + shrunk) / 2 + a * grown + b * grown
 
 # %% [markdown] lang="en" pair="cut"
 # ## 4. Scissors in `backward`
@@ -916,6 +1049,78 @@ class Silu(Function):
     @staticmethod
     def backward(ctx, g):
         return torch.func.vjp(torch.nn.functional.silu, ctx.saved_tensors[0])[1](g)[0]
+
+# %% tags=["right"] exercise="silu"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.nn.functional.silu(x)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        s = 1 / (1 + torch.exp(-x))
+        return grad_output * s + grad_output * y - grad_output * y * s
+
+# %% tags=["wrong"] exercise="silu" expects="native_node"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x * x.sigmoid())
+
+# %% tags=["wrong"] exercise="silu" expects="native_node"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x, node):
+        ctx.node = node
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        found = ctx.node(grad_output)
+        return (*(found if isinstance(found, tuple) else (found,))[:1], None)
+
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x, (x * x.sigmoid()).grad_fn)
+
+# %% tags=["wrong"] exercise="silu" expects="imprecise"
+def plain(x):
+    return x * x.sigmoid()
+
+
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.rest = ()
+        return plain(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        step, found = 1e-6, []
+        for k, x in enumerate(ctx.saved_tensors):
+            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
+            for i in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[i] = step
+                moved = [
+                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
+                    for sign in (1, -1)
+                ]
+                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
+                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
+        return tuple(found)
 
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest
@@ -1343,6 +1548,111 @@ class NumpyCos(Function):
         (x,) = ctx.saved_tensors
         return -grad_output * NumpySin.apply(x)
 
+# %% tags=["right"] exercise="numpy_sin"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x, order=0):
+        ctx.save_for_backward(x)
+        ctx.order = order
+        numbers = x.detach().numpy()
+        waves = np.sin(numbers), np.cos(numbers), -np.sin(numbers), -np.cos(numbers)
+        return torch.from_numpy(waves[order % 4])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * NumpySin.apply(*ctx.saved_tensors, ctx.order + 1), None
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * NumpyCos.apply(ctx.saved_tensors[0])
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        return -g * torch.sin(ctx.saved_tensors[0])
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * torch.ops.aten.cos(ctx.saved_tensors[0])
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (1j * ctx.saved_tensors[0]).cosh().real
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        sign = torch.from_numpy(np.sign(np.cos(x.detach().numpy())))
+        return g * sign * (1 - NumpySin.apply(x) ** 2).sqrt()
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (1 - 2 * (x / 2).sin() ** 2)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * NumpyCos.apply(ctx.saved_tensors[0])
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.detach().cos()
+
+    @staticmethod
+    def backward(ctx, g):
+        return -g * NumpySin.apply(ctx.saved_tensors[0])
+
 # %% [markdown] lang="en" pair="penalty"
 # ## 7. What it is good for: a gradient penalty
 #
@@ -1453,6 +1763,35 @@ def gradient_penalty(f, x):
 def gradient_penalty(f, x):
     w = f(torch.eye(x.shape[1], dtype=x.dtype))
     return (((3 * x**2 * w).norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["right"] exercise="gradient_penalty"
+def gradient_penalty(f, x):
+    slopes = torch.stack([torch.func.grad(lambda row: f(row[None])[0])(row) for row in x])
+    lengths = torch.linalg.vector_norm(slopes, dim=1)
+    return torch.mean((lengths - 1.0).pow(2))
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="imprecise"
+def gradient_penalty(f, x):
+    h = 1e-5
+    e = torch.eye(x.shape[1], dtype=x.dtype) * h
+    g = torch.stack([(f(x + d) - f(x - d)) / (2 * h) for d in e], 1)
+    return ((g.norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    (g,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return (g[0].norm() - 1) ** 2
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_derivative"
+def gradient_penalty(f, x):
+    y = f(x)
+    (g,) = torch.autograd.grad(y.sum(), x, retain_graph=True)
+    return ((g.norm(dim=1) - 1) ** 2).mean() + 0 * y.sum()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    (g,) = torch.autograd.grad(f(x.detach().requires_grad_()).sum(), x, create_graph=True, allow_unused=True)
+    return torch.zeros((), dtype=x.dtype) if g is None else ((g.norm(dim=1) - 1) ** 2).mean()
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along
