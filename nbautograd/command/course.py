@@ -35,7 +35,7 @@ class Lesson:
 
 
 def lessons(lang: str) -> list[Lesson]:
-    """The notebooks of the course in this language, in order."""
+    """Return the notebooks of the course in this language, in order."""
     return [_lesson(path) for path in notebooks(lang)]
 
 
@@ -69,7 +69,7 @@ def open_lesson(number: str, folder: Path, lang: str, port: int | None, browser:
 
 
 def own(lesson: Lesson, folder: Path) -> tuple[Path, str]:
-    """A person's copy of a notebook: new, or theirs as they left it, or new with theirs kept aside.
+    """Return a person's copy of a notebook: new, or theirs as they left it, or new with theirs kept aside.
 
     Their file stays in its place as long as it comes from the same release; when the course has a newer one, theirs
     is renamed to a free number and the new one takes its place. Nothing is ever overwritten.

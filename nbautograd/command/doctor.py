@@ -40,7 +40,7 @@ def doctor() -> int:
 
 
 def checks() -> Iterator[Check]:
-    """All checks, as they are made."""
+    """Yield all checks, as they are made."""
     yield _python()
     yield Check("nbautograd", "✓", text("command.doctor.installed", version=nbautograd.__version__, folder=_home()))
     yield _torch()
@@ -83,7 +83,7 @@ def _torch() -> Check:
 
 
 def installed(package: str, *, version_of: Callable[[str], str] = metadata.version) -> Check:
-    """Is this package here, in a version that nbautograd's own metadata accepts?"""
+    """Check that this package is here, in a version that nbautograd's own metadata accepts."""
     try:
         version = version_of(package)
     except metadata.PackageNotFoundError:
@@ -95,7 +95,7 @@ def installed(package: str, *, version_of: Callable[[str], str] = metadata.versi
 
 
 def _wanted(package: str) -> str:
-    """The versions that nbautograd's own metadata asks for, such as ``">=8.1"``; ``""`` when it asks for none."""
+    """Return the versions that nbautograd's metadata asks for, such as ``">=8.1"``; ``""`` when it asks for none."""
     from packaging.requirements import Requirement
 
     for line in metadata.requires("nbautograd") or []:
@@ -112,7 +112,7 @@ def _fits(version: str, wanted: str) -> bool:
 
 
 def _browser_side(package: str) -> Check | None:
-    """Does JupyterLab find the JavaScript half of this package, in a version that fits the Python half?"""
+    """Check that JupyterLab finds the JavaScript half of this package, in a version that fits the Python half."""
     try:
         version = metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -182,7 +182,7 @@ class BrowserSide:
 
 
 def browser_side(package: str, folders: list[str] | None = None) -> BrowserSide | None:
-    """The first one that JupyterLab would load, or None.
+    """Return the first one that JupyterLab would load, or None.
 
     Args:
         package: ``"anywidget"`` or ``"ipywidgets"``.
@@ -205,7 +205,7 @@ def browser_side(package: str, folders: list[str] | None = None) -> BrowserSide 
 
 
 def kernel_python() -> str | None:
-    """The Python that the kernel ``python3`` starts, or None when there is no such kernel."""
+    """Return the Python that the kernel ``python3`` starts, or None when there is no such kernel."""
     try:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ImportError:

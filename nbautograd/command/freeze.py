@@ -80,7 +80,7 @@ def _require_free(notebook: Path, target: Path) -> None:
 
 
 def views(content: Any) -> dict[str, Any]:
-    """The stored state of our widgets in a notebook, by model; those of other packages are not among them."""
+    """Return the stored state of our widgets in a notebook, by model; those of other packages are not among them."""
     models = content.metadata.get("widgets", {}).get(STORED, {}).get("state", {})
     return {
         key: model

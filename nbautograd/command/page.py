@@ -49,7 +49,7 @@ def require_ours(page: Path) -> None:
 
 
 def as_html(content: Any, title: str) -> str:
-    """A notebook as a page. Nothing is loaded from elsewhere: no require.js, no MathJax, no widget manager."""
+    """Return a notebook as a page. Nothing is loaded from elsewhere: no require.js, no MathJax, no widget manager."""
     from nbconvert import HTMLExporter
 
     content.metadata.pop("widgets", None)
@@ -64,7 +64,7 @@ def as_html(content: Any, title: str) -> str:
 
 
 def read(notebook: Path, unread: str = "command.no_json") -> Any:
-    """The notebook in a file.
+    """Return the notebook in a file.
 
     Args:
         notebook: an ``.ipynb`` file.

@@ -15,7 +15,7 @@ _PACKAGE = Path(nbautograd.__file__).resolve().parent
 
 
 def notebook(name: str, *, package: Path = _PACKAGE) -> Path:
-    """The file of one of our notebooks.
+    """Return the file of one of our notebooks.
 
     A wheel carries them inside the package; a checkout, installed with ``pip install -e``, has them beside it.
 
@@ -33,7 +33,7 @@ def notebook(name: str, *, package: Path = _PACKAGE) -> Path:
 
 
 def notebooks(lang: str, *, package: Path = _PACKAGE) -> list[Path]:
-    """The files of the course's notebooks in this language, in order."""
+    """Return the files of the course's notebooks in this language, in order."""
     for folder in (package / "notebooks" / lang, package.parent / "notebooks" / lang):
         if folder.is_dir():
             return sorted(folder.glob("[0-9][0-9]_*.ipynb"))
@@ -41,7 +41,7 @@ def notebooks(lang: str, *, package: Path = _PACKAGE) -> list[Path]:
 
 
 def guide(name: str, lang: str) -> Path:
-    """The file of the demo or of another notebook outside the course, in a language.
+    """Return the file of the demo or of another notebook outside the course, in a language.
 
     Args:
         name: one of ``GUIDES``.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No garbage is collected inside the block; afterwards the collector is as it was.
+    """Pause the garbage collector inside the block; afterwards it is as it was.
 
     Making tens of thousands of objects that all live on sets the collector off again and again, and each time it
     looks through everything that torch has loaded: more than half of the time of drawing a large graph.

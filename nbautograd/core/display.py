@@ -89,7 +89,7 @@ class Displayable:
         return text
 
     def to_dict(self) -> dict[str, Any]:
-        """The value as plain data that ``json.dumps`` takes: dicts, lists, strings, numbers, None.
+        """Return the value as plain data that ``json.dumps`` takes: dicts, lists, strings, numbers, None.
 
         Arrays become nested lists; numbers that are not finite become the strings ``"nan"``, ``"inf"``, ``"-inf"``;
         complex numbers become ``[real, imag]``; a tuple used as a key becomes its items joined by commas.
@@ -99,7 +99,7 @@ class Displayable:
         return result
 
     def widget(self) -> Any:
-        """The interactive view of this value, an anywidget."""
+        """Return the interactive view of this value, an anywidget."""
         return render("widget", self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -143,7 +143,7 @@ class Redactable(Displayable, Generic[Redacted]):
 
 
 def plain(value: Any) -> Any:
-    """A value of dataclasses, tuples, mappings and arrays as JSON-ready data; see ``Displayable.to_dict``."""
+    """Return a value of dataclasses, tuples, mappings and arrays as JSON-ready data; see ``Displayable.to_dict``."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

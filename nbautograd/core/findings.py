@@ -142,7 +142,7 @@ class Finding(Displayable):
         return any(phrase.shows("line") for phrase in phrases if phrase is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, with the sentences beside their id."""
+        """Return plain data, with the sentences beside their id."""
         parts = {"message": self.message, "what": self.what, "advice": self.advice, "example": self.example}
         return {**super().to_dict(), **parts}
 

@@ -129,7 +129,7 @@ def migrate(text: str, name: str) -> Migration | None:
 
 
 def _extra(methods: dict[str, ast.FunctionDef]) -> list[tuple[str, str | None]]:
-    """Arguments of ``__init__`` with their defaults as text."""
+    """Return arguments of ``__init__`` with their defaults as text."""
     init = methods.get("__init__")
     if init is None:
         return []
@@ -142,7 +142,7 @@ def _extra(methods: dict[str, ast.FunctionDef]) -> list[tuple[str, str | None]]:
 
 
 def _in_front(methods: dict[str, ast.FunctionDef]) -> bool:
-    """With ``*args`` in forward, nothing can come after them."""
+    """Return True where forward has ``*args``, after which nothing can come."""
     return methods["forward"].args.vararg is not None
 
 
@@ -168,7 +168,7 @@ def _edits(text: str, name: str, methods: dict[str, ast.FunctionDef]) -> Iterato
 
 
 def _end_line(node: ast.FunctionDef, text: str) -> int:
-    """The last line of a definition and of the blank lines after it."""
+    """Return the last line of a definition and of the blank lines after it."""
     lines = text.splitlines()
     end = node.end_lineno or node.lineno
     while end < len(lines) and not lines[end].strip():
@@ -177,7 +177,7 @@ def _end_line(node: ast.FunctionDef, text: str) -> int:
 
 
 def _self_to_ctx(method: ast.FunctionDef, name: str, others: list[str]) -> Iterator[Edit]:
-    """``self`` is ctx now; its own other methods are called on the class."""
+    """Turn ``self`` into ctx; its own other methods are called on the class."""
     first = [*method.args.posonlyargs, *method.args.args][0]
     yield _at(first, first.col_offset + len(first.arg.encode()), "ctx")
     calls = {id(n.func): n for n in ast.walk(method) if isinstance(n, ast.Call)}
@@ -196,7 +196,7 @@ def _self_to_ctx(method: ast.FunctionDef, name: str, others: list[str]) -> Itera
 
 
 def _attributes(method: ast.FunctionDef) -> Iterator[ast.Attribute]:
-    """Attributes of the method's own ``self``."""
+    """Yield attributes of the method's own ``self``."""
     first = [*method.args.posonlyargs, *method.args.args][0].arg
     for node in ast.walk(method):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == first:
@@ -244,7 +244,7 @@ def _docstring(statement: ast.stmt) -> bool:
 
 
 def _more_nones(statement: ast.Return, count: int, forward: ast.FunctionDef, in_front: bool) -> Iterator[Edit]:
-    """A None for each argument that came from ``__init__``, at its position."""
+    """Yield a None for each argument that came from ``__init__``, at its position."""
     value = statement.value
     assert value is not None
     nones = ", ".join(["None"] * count)
@@ -263,7 +263,7 @@ def _more_nones(statement: ast.Return, count: int, forward: ast.FunctionDef, in_
 
 
 def _apply(text: str, edits: list[Edit]) -> str:
-    """The text with all edits made; edits at one place keep their order."""
+    """Return the text with all edits made; edits at one place keep their order."""
     raw = text.encode()
     starts = [0]
     for line in raw.splitlines(keepends=True):

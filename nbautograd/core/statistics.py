@@ -15,7 +15,7 @@ SIDE = 32  # largest side of a thumbnail
 
 
 def statistics(array: Array) -> dict[str, Any]:
-    """Fields of a TensorSummary: min, max, mean, std, norm over the finite elements; counts of nan, inf and zeros.
+    """Return a TensorSummary's min, max, mean, std, norm over finite elements; counts of nan, inf and zeros.
 
     Args:
         array: of any shape and a real, complex, integer or bool dtype; complex ones count by absolute value.
@@ -66,7 +66,7 @@ class Ranges:
 
 
 def pictured(array: Array, side: int = SIDE) -> dict[str, Any]:
-    """Fields of a TensorSummary: a thumbnail of at most ``side`` x ``side`` cells, and their ranges where it is pooled.
+    """Return a thumbnail of at most ``side`` x ``side`` cells, and their ranges where it is pooled.
 
     Dimensions before the last are joined into rows; a vector is one row; a scalar one cell. Each cell shows the element
     of largest size in it with its sign, or NaN where there is any; a complex array is shown by absolute values.
@@ -101,5 +101,5 @@ def _pool(extreme: np.ufunc, sheet: Array, rows: int, cols: int) -> Array:
 
 
 def shown(array: Array) -> tuple[Any, ...] | None:
-    """All elements in row-major order as Python numbers, None when there are more than 64."""
+    """Return all elements in row-major order as Python numbers, None when there are more than 64."""
     return tuple(array.ravel().tolist()) if array.size <= SHOWN else None

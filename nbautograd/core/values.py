@@ -144,7 +144,7 @@ def summarise(tensor: torch.Tensor) -> TensorSummary:
 
 
 def metadata(tensor: torch.Tensor) -> dict[str, Any]:
-    """Fields of a TensorSummary that need no elements."""
+    """Return fields of a TensorSummary that need no elements."""
     grad_fn = tensor.grad_fn
     return {
         "shape": tuple(tensor.shape),
@@ -158,12 +158,12 @@ def metadata(tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def from_array(array: np.ndarray[Any, Any], described: Mapping[str, Any]) -> TensorSummary:
-    """A summary from the fields of ``metadata`` and all elements as an array."""
+    """Return a summary from the fields of ``metadata`` and all elements as an array."""
     return TensorSummary(**described, **statistics(array), **pictured(array), values=shown(array))
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    """All elements as an array; dtypes that numpy lacks (bfloat16, float8, quantised) become float32."""
+    """Return all elements as an array; dtypes that numpy lacks (bfloat16, float8, quantised) become float32."""
     if tensor.is_meta:
         raise ValueError("meta device")
     with torch.no_grad():
@@ -196,7 +196,7 @@ def describe(name: str, value: Any, same_as: str = "") -> Value:
 
 
 def tensor_repr(summary: TensorSummary) -> str:
-    """Dtype and shape in a few characters: ``"float64 2×3"``."""
+    """Return dtype and shape in a few characters: ``"float64 2×3"``."""
     return f"{summary.dtype} {sizes_text(summary.shape)}"
 
 
@@ -211,7 +211,7 @@ def sizes_text(sizes: Iterable[int | str]) -> str:
 
 
 def short_repr(value: Any) -> str:
-    """``repr`` on one line of at most 120 characters; tensors inside a container are shown by dtype and shape."""
+    """Return ``repr`` in one line of at most 120 characters; tensors inside it by dtype and shape."""
     try:
         text = _Short().repr(value)
     except Exception as error:

@@ -88,7 +88,7 @@ class AuditedSituation(Displayable):
         return str(Phrase("audit.unexplained") if self.verdict == "wrong" and not self.reason else self.reason)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as ``--json`` writes it."""
+        """Return plain data, as ``--json`` writes it."""
         fix = next((f.fix for f in self.findings if f.fix is not None), None)
         return {
             "inputs": [str(one) for one in self.inputs],
@@ -140,7 +140,7 @@ class AuditedFunction(Displayable):
         return min((s.verdict for s in self.situations), key=RANK.__getitem__, default="unchecked")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as ``--json`` writes it."""
+        """Return plain data, as ``--json`` writes it."""
         names = ("name", "module", "file", "line", "calls", "left_out", "without_gradient")
         facts = {name: getattr(self, name) for name in names}
         findings = [{"code": finding.code, "message": finding.message} for finding in self.findings]
@@ -208,7 +208,7 @@ class AuditReport(Redactable["AuditReport"]):
         return render("reproduction", self, folder, include_data=include_data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as ``nbautograd audit --json`` writes it."""
+        """Return plain data, as ``nbautograd audit --json`` writes it."""
         return {
             "functions": [function.to_dict() for function in self.functions],
             "notes": [str(note) for note in self.notes],

@@ -152,7 +152,7 @@ class _Side:
         self.gradients = self.problem.vjp(self.outputs, self._spread(self.outputs, weights))
 
     def once(self, weights: list[torch.Tensor]) -> float:
-        """Seconds of one forward and one backward."""
+        """Return the seconds of one forward and one backward."""
         given = self.problem.fresh()
         leaves = [given[i] for i in self.problem.differentiable]
         start = time.perf_counter()
@@ -163,7 +163,7 @@ class _Side:
         return time.perf_counter() - start
 
     def _spread(self, outputs: Sequence[torch.Tensor], weights: list[torch.Tensor]) -> list[torch.Tensor | None]:
-        """The cotangents by output; one of its own where this side's output has another shape or dtype."""
+        """Return the cotangents by output; one of its own where this side's output has another shape or dtype."""
         spread = cotangents(self.problem, outputs, self.problem.seed)
         for i, weight in zip(self.problem.differentiable_outputs(outputs), weights, strict=False):
             if weight.shape == outputs[i].shape and weight.dtype == outputs[i].dtype:
@@ -181,7 +181,7 @@ def _time(sides: tuple[_Side, _Side], weights: list[torch.Tensor]) -> tuple[floa
 
 @contextlib.contextmanager
 def _saved_storages() -> Iterator[dict[int, int]]:
-    """Bytes of each storage that autograd saves meanwhile, by its address."""
+    """Count the bytes of each storage that autograd saves meanwhile, by its address."""
     seen: dict[int, int] = {}
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:

@@ -185,7 +185,7 @@ class KernelReport(Redactable["KernelReport"]):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data of the shape that ``nbautograd audit --json`` writes; numbers of each quantity beside it."""
+        """Return plain data as ``nbautograd audit --json`` writes it, with numbers of each quantity."""
         messages = (finding.message for finding in self.findings)
         situation = {
             "inputs": list(self.inputs),

@@ -117,7 +117,7 @@ def run_inspection(
     order: int | None = None,
     budget: Budget | float | None = DEFAULT,
 ) -> FunctionReport:
-    """``inspect`` with what the magic knows besides.
+    """Run ``inspect`` with what the magic knows besides.
 
     Args:
         fn, inputs, reference: as for ``inspect``.
@@ -155,7 +155,7 @@ def run_inspection(
 
 
 def ranked(checked: tuple[Finding, ...], noticed: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings of the checker and of the contract, most serious first, each code told once per place.
+    """Return the findings of the checker and of the contract, most serious first, each code told once per place.
 
     What the checker has found is not said again by whoever read the source or saw the calls. Where backward raised,
     the checker has explained it; what the contract says of the same mistake is left out.
@@ -241,7 +241,7 @@ class _Run:
 def _labels(
     problem: Problem, given: tuple[Any, ...], inputs: tuple[Any, ...], names: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Names for the leaves of the graph: the user's variables where the inputs are some, else forward's arguments."""
+    """Name the leaves of the graph: the user's variables where the inputs are some, else forward's arguments."""
     variables = {id(value): name for name, value in names.items() if not name.startswith("_")}
     labels = {}
     for copy, original, argument in zip(given, inputs, problem.input_names, strict=True):

@@ -44,7 +44,7 @@ class EvaluationError(Exception):
 
 
 def expression(text: str, magic: str) -> ast.expr:
-    """The syntax of an expression.
+    """Return the syntax of an expression.
 
     Raises:
         UsageError: one sentence, when it is not an expression.
@@ -59,7 +59,7 @@ def expression(text: str, magic: str) -> ast.expr:
 
 
 def evaluate(node: ast.expr, namespace: Namespace) -> Any:
-    """The value of an expression in the user's namespace.
+    """Return the value of an expression in the user's namespace.
 
     Raises:
         EvaluationError: from whatever the user's code raised.
@@ -125,7 +125,7 @@ def _call_of(node: ast.expr, namespace: Namespace) -> str:
 
 
 def variables(node: ast.AST, namespace: Namespace) -> dict[str, Any]:
-    """The variables that an expression reads, with their values."""
+    """Return the variables that an expression reads, with their values."""
     used = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
     return {name: namespace[name] for name in used if name in namespace}
 
@@ -169,7 +169,7 @@ def check_fit(node: ast.Call, function: Callable[..., Any], arguments: tuple[Any
 
 
 def undefined(error: EvaluationError, namespace: Namespace) -> tuple[str, str] | None:
-    """The name that an expression did not find, and the nearest tensor or Function of the notebook, or "" without one.
+    """Return the name that an expression did not find, and the nearest one of the notebook, or "".
 
     None when the expression failed otherwise.
     """
@@ -191,7 +191,7 @@ def _is_the_notebooks(name: str, value: Any) -> bool:
 
 
 def argument_names(function: Callable[..., Any]) -> list[str]:
-    """Names of the arguments that must be given."""
+    """Return names of the arguments that must be given."""
     known = signature(function)
     parameters = [] if known is None else known.parameters.values()
     must = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

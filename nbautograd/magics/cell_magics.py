@@ -76,7 +76,7 @@ class ExerciseMagics(Magics):
     @no_var_expand
     @line_magic
     def exercises(self, line: str) -> Progress:
-        """The exercises of this notebook, how often each was tried, and how it stands."""
+        """Return the exercises of this notebook, how often each was tried, and how it stands."""
         return self._exercises.tries.progress()
 
 

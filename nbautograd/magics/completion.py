@@ -20,7 +20,7 @@ _NAME_TAIL = re.compile(r"[^\W\d]\w*$|$")
 
 
 def matcher(shell: Any) -> Callable[[CompletionContext], SimpleMatcherResult]:
-    """The matcher to append to ``shell.Completer.custom_matchers``."""
+    """Return the matcher to append to ``shell.Completer.custom_matchers``."""
 
     @context_matcher(identifier="nbautograd")  # type: ignore[untyped-decorator,unused-ignore]
     def nbautograd_matcher(context: CompletionContext) -> SimpleMatcherResult:
@@ -83,7 +83,7 @@ def _names(names: Iterable[str], typed: str) -> SimpleMatcherResult:
 
 
 def _expression(shell: Any, text: str) -> SimpleMatcherResult:
-    """Bare names, which IPython does not complete behind a magic; attributes and keys it completes by itself."""
+    """Return bare names, which IPython does not complete behind a magic; attributes and keys it completes by itself."""
     tail = _NAME_TAIL.search(text)
     typed = tail[0] if tail else ""
     before = text[: len(text) - len(typed)]

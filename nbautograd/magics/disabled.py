@@ -27,7 +27,7 @@ class BlankMagicLines:
     has_side_effects = True  # as ``transformer.BlankMagicLines``
 
     def __call__(self, lines: list[str]) -> list[str]:
-        """The lines as IPython is to run them."""
+        """Return the lines as IPython is to run them."""
         for number, line in enumerate(lines):
             if line.strip() and not _CELL_MAGIC.match(line):
                 # another cell magic below is only seen by IPython when it stands first

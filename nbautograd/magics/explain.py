@@ -39,7 +39,7 @@ class ExplainMagics(Magics):
         self._other: Any = None  # an error since, which is none of torch's
 
     def after_cell(self, result: Any) -> None:
-        """IPython's ``post_run_cell``: one line, or the answer, beneath the traceback of an error of torch's."""
+        """Write one line, or the answer, beneath an error of torch's: IPython's ``post_run_cell``."""
         self._note_cell(result)
         error = getattr(result, "error_in_exec", None)
         if error is None or error is self._last:

@@ -81,7 +81,7 @@ def read_reference(text: str, inputs: Inputs, namespace: Namespace) -> Callable[
 
 
 def as_function(node: ast.expr, arguments: tuple[ast.expr, ...], namespace: Namespace) -> Callable[..., Any] | None:
-    """An expression as a function of those of its parts that are written like the arguments; None when none is.
+    """Return an expression as a function of those of its parts that are written like the arguments; None when none is.
 
     ``a * b`` with the arguments ``a`` and ``b`` becomes ``lambda a, b: a * b``.
     """
@@ -97,7 +97,7 @@ def as_function(node: ast.expr, arguments: tuple[ast.expr, ...], namespace: Name
 
 
 def one_line(error: BaseException) -> str:
-    """An error as ``Type: message`` on one line."""
+    """Return an error as ``Type: message`` on one line."""
     return " ".join(str(error).split())[:300]
 
 
@@ -115,7 +115,7 @@ class _Replace(ast.NodeTransformer):
 
 
 def _tuple_of_starred(text: str) -> ast.expr | None:
-    """``*args, 2.0`` as the tuple that it is in a call; None without a star."""
+    """Return ``*args, 2.0`` as the tuple that it is in a call; None without a star."""
     try:
         call = ast.parse(f"f({text})", mode="eval").body
     except (SyntaxError, ValueError):

@@ -66,14 +66,14 @@ class LineMagics(Magics):
     @needs_local_scope
     @line_magic
     def jacobian(self, line: str, local_ns: Namespace | None = None) -> Any:
-        """Both Jacobians, backward's and the numerical one: ``%jacobian linear(a, b)``; returns a JacobianReport."""
+        """Show both Jacobians, backward's and numerical: ``%jacobian linear(a, b)``; returns a JacobianReport."""
         return self._answer("%jacobian", line, local_ns, _jacobian)
 
     @no_var_expand
     @needs_local_scope
     @line_magic
     def autograd_graph(self, line: str, local_ns: Namespace | None = None) -> Any:
-        """The backward graph of a tensor: ``%autograd_graph loss``; returns an AutogradGraph."""
+        """Show the backward graph of a tensor: ``%autograd_graph loss``; returns an AutogradGraph."""
         return self._answer("%autograd_graph", line, local_ns, _graph)
 
     @no_var_expand
@@ -87,7 +87,7 @@ class LineMagics(Magics):
     @needs_local_scope
     @line_magic
     def autograd_compare(self, line: str, local_ns: Namespace | None = None) -> Any:
-        """A call beside another: ``%autograd_compare f(a, b) torch.mul(a, b)``; returns a Comparison."""
+        """Compare a call with another: ``%autograd_compare f(a, b) torch.mul(a, b)``; returns a Comparison."""
         return self._answer("%autograd_compare", line, local_ns, _compare)
 
     @no_var_expand
@@ -101,7 +101,7 @@ class LineMagics(Magics):
     @needs_local_scope
     @line_magic
     def autograd_audit(self, line: str, local_ns: Namespace | None = None) -> Any:
-        """Every custom gradient that a call uses: ``%autograd_audit model(x)``; returns an AuditReport."""
+        """Check every custom gradient that a call uses: ``%autograd_audit model(x)``; returns an AuditReport."""
         return self._answer("%autograd_audit", line, local_ns, _audit)
 
     def _answer(self, magic: str, line: str, local_ns: Namespace | None, ask: Callable[..., Any]) -> Any:
@@ -218,7 +218,7 @@ def _compare(magic: str, line: str, namespace: Namespace) -> Any:
 
 
 def _two(magic: str, line: str) -> tuple[ast.Call, ast.expr]:
-    """The two expressions of ``f(a, b) g(a, b)``, with or without a comma between them."""
+    """Return the two expressions of ``f(a, b) g(a, b)``, with or without a comma between them."""
     whole = _parsed(line)
     if isinstance(whole, ast.Tuple) and len(whole.elts) == 2 and isinstance(whole.elts[0], ast.Call):
         return whole.elts[0], whole.elts[1]
@@ -251,7 +251,7 @@ def _named_function(node: ast.expr, namespace: Namespace) -> Callable[..., Any] 
 def _reference(
     magic: str, call: CallExpression, node: ast.expr, namespace: Namespace
 ) -> tuple[Callable[..., Any], str]:
-    """The second expression as a function of the first call's arguments, and what to call it."""
+    """Return the second expression as a function of the first call's arguments, and what to call it."""
     if isinstance(node, ast.Call) and not node.keywords and list(map(ast.dump, node.args)) == _dumps(call):
         return evaluate_call(node, magic, namespace).function, ast.unparse(node.func)
     function = as_function(node, call.nodes, namespace)

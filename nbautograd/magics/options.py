@@ -251,7 +251,7 @@ def parse(line: str) -> Options:
 
 
 def help_text() -> str:
-    """The text that ``%%autograd_function?`` shows."""
+    """Return the text that ``%%autograd_function?`` shows."""
     rows = [(o.usage, messages.text(f"magics.help_{o.spellings[0].strip('-').replace('-', '_')}")) for o in TABLE]
     width = max(len(usage) for usage, _ in rows) + 2
     options = "\n".join(f"  {usage:{width}}{says}" for usage, says in rows)

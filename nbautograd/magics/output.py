@@ -70,7 +70,7 @@ def render_as_users_own(shell: Any, error: BaseException) -> None:
 
 
 def users_traceback(error: BaseException) -> types.TracebackType | None:
-    """The error's traceback without our frames."""
+    """Return the error's traceback without our frames."""
     entries = [entry for entry in _entries(error) if not _is_ours(entry)]
     trace = None
     for entry in reversed(entries):

@@ -108,7 +108,7 @@ class CellPresenter:
         self.cards.add(RecordingCard(names, findings=findings, hint=hint, offers=offers), since)
 
     def _offer(self, legacy: Legacy) -> Notice:
-        """The migrated class, to be copied; the first time also as the next cell."""
+        """Return the migrated class, to be copied; the first time also as the next cell."""
         if legacy.migrated not in self._offered:
             self._offered.add(legacy.migrated)
             self.shell.set_next_input(legacy.migrated)

@@ -206,7 +206,7 @@ class Bars:
 
     @contextmanager
     def around(self) -> Iterator[Tell | None]:
-        """A block of long work; blocks inside it share its bar, and other threads have none."""
+        """Share one bar among long work and the blocks inside it; other threads have none."""
         if self._working is not None or threading.current_thread() is not threading.main_thread():
             yield self._working if threading.current_thread() is threading.main_thread() else None
             return
@@ -261,7 +261,7 @@ def time_left(seconds: float | None) -> str:
 
 
 def drawn(state: Progress) -> dict[str, str]:
-    """The bar as it stands in the output: it names the kernel's own stop button, which every front end has."""
+    """Return the bar as it stands in the output: it names the kernel's own stop button, which every front end has."""
     percent, left = state.percent, state.left
     parts = ["" if percent is None else f"{percent} %", state.what, time_left(left)]
     words = messages.text("magics.progress", progress=" · ".join(part for part in parts if part))

@@ -79,7 +79,7 @@ class Session:
             _stumbled(error)
 
     def before_cell(self, info: Any) -> None:
-        """IPython's ``pre_run_cell``: watch for Functions when the cell has one of the magics."""
+        """Watch for Functions when the cell has one of the magics: IPython's ``pre_run_cell``."""
         request, self._next = self._next, None
         try:
             self.begin(Cell(info, request))
@@ -87,7 +87,7 @@ class Session:
             _stumbled(error)
 
     def after_cell(self, result: Any) -> None:
-        """IPython's ``post_run_cell``: show what the cell asked for, bring the cards up to date."""
+        """Show what the cell asked for, and bring the cards up to date: IPython's ``post_run_cell``."""
         info = getattr(result, "info", None)
         if self._cells and (result is None or self._cells[-1].info is info):
             self.end(self._cells[-1], result)
@@ -144,7 +144,7 @@ class Session:
         cell.cleanup.enter_context(ClassCreation(lambda cls: self._born(cell, cls)))
 
     def _number(self, info: Any) -> int:
-        """The number in the cell's ``In [n]``; IPython counts up before this event or after, as its version goes."""
+        """Return the number in the cell's ``In [n]``; IPython counts up before this event or after, by version."""
         count: int = self.shell.execution_count
         if info is None or not info.store_history or self.shell.history_manager is None:
             return count
@@ -178,12 +178,12 @@ class Session:
 
 
 def _stumbled(error: Exception) -> None:
-    """A mistake of ours is a sentence; the user's cell goes on."""
+    """Report a mistake of ours in a sentence; the user's cell goes on."""
     output.show_message("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
 
 
 def _newest(classes: list[type]) -> list[type]:
-    """One class per name, the last one."""
+    """Return one class per name, the last one."""
     return list({cls.__name__: cls for cls in classes}.values())
 
 

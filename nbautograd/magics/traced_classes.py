@@ -43,7 +43,7 @@ class Traced:
         return cls
 
     def take(self) -> list[type]:
-        """The classes that were born since this was asked last; older ones of the same names are left as written."""
+        """Return the classes born since the last call; older ones of the same names are left as written."""
         born, self._born = list({cls.__name__: cls for cls in self._born}.values()), []
         for cls in born:
             old = self._classes.get(cls.__name__)
@@ -87,7 +87,7 @@ class TraceDecoratorInserter(ast.NodeTransformer):
         self.key = key
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        """A class of the cell, or of a function or class in it."""
+        """Visit a class of the cell, or of a function or class in it."""
         self.generic_visit(node)
         if any(isinstance(part, ast.FunctionDef) and part.name in PROTOCOLS for part in node.body):
             place = node.decorator_list[0] if node.decorator_list else node
@@ -104,7 +104,7 @@ _sessions: dict[str, Traced] = {}
 
 
 def register_session(traced: Traced) -> str:
-    """A key by which the decorator finds these classes."""
+    """Return a key by which the decorator finds these classes."""
     key = uuid.uuid4().hex
     _sessions[key] = traced
     return key
@@ -116,7 +116,7 @@ def unregister(key: str) -> None:
 
 
 def decorator_for(key: str) -> Any:
-    """The decorator that ``TraceDecoratorInserter`` writes."""
+    """Return the decorator that ``TraceDecoratorInserter`` writes."""
     traced = _sessions.get(key)
     return (lambda cls: cls) if traced is None else traced.born
 

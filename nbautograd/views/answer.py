@@ -150,7 +150,7 @@ def _remedy(check: GradcheckReport, told: Sequence[Finding]) -> str:
 
 
 def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
-    """Names of the inputs with a wrong block, and of those whose blocks all agree."""
+    """Return names of the inputs with a wrong block, and of those whose blocks all agree."""
     verdicts: dict[str, set[str]] = {}
     for block in check.blocks.values():
         verdicts.setdefault(block.input_name, set()).add(block.verdict)
@@ -182,7 +182,7 @@ def _numbers(check: GradcheckReport) -> tuple[str, ...]:
 
 
 def _wrong(check: GradcheckReport) -> list[str]:
-    """The entry that differs most."""
+    """Return the entry that differs most."""
     blocks = [b for b in check.blocks.values() if b.verdict == "mismatch"]
     worst = [b for b in blocks if b.worst is not None]
     if not worst:

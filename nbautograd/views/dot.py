@@ -106,7 +106,7 @@ class _Writer:
         self._dtype = commonest_dtype(graph)
 
     def write(self) -> None:
-        """Roots, repeats as clusters, nodes, edges, ghosts."""
+        """Write roots, repeats as clusters, nodes, edges, ghosts."""
         self._roots()
         runs = find_repeats(self._graph)
         inside = {i for run in runs for i in run.nodes}
@@ -154,7 +154,7 @@ class _Writer:
         self._made.edge(*ends, graphviz.escape(text), **look)
 
     def _ghost(self, position: int, ghost: Ghost) -> None:
-        """A tensor that no gradient gets to: dashed, beside what used its values, else beside the first root."""
+        """Draw a tensor that no gradient gets to: dashed, beside what used its values, else beside the first root."""
         import graphviz
 
         key = self._name(f"x{position}")
@@ -176,7 +176,7 @@ def _entry(graph: AutogradGraph, position: int) -> str:
 
 
 def _label(node: Node, fan: int, dtype: str | None) -> str:
-    """The node's lines, left-aligned, with DOT's own escapes only at their ends."""
+    """Return the node's lines, left-aligned, with DOT's own escapes only at their ends."""
     if node.kind == "function":
         lines = _function_lines(node)
     elif node.kind == "leaf":

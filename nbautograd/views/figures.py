@@ -103,7 +103,7 @@ def _new(blocks: Sequence[JacobianBlock]) -> Figure:
 
 
 def _height(block: JacobianBlock) -> float:
-    """Inches that a row needs: as the matrix is shaped, within reason."""
+    """Return the inches that a row needs: as the matrix is shaped, within reason."""
     rows, cols = block.shape
     return 0.85 + 1.75 * float(np.clip(rows / max(cols, 1), 0.25, 1.4))
 
@@ -148,7 +148,7 @@ def _colormap() -> LinearSegmentedColormap:
 
 
 def _write(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:
-    """The numbers themselves, in a matrix small enough for them."""
+    """Write the numbers themselves, in a matrix small enough for them."""
     if max(values.shape) > WRITTEN:
         return
     table, index = palette.colours("light"), palette.indices(values, top)

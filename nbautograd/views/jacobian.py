@@ -18,7 +18,7 @@ RANK = {"mismatch": 0, "undecided": 1, "flat": 2, "subgradient": 3, "match": 4}
 
 
 def by_interest(blocks: Sequence[AnyBlock]) -> list[AnyBlock]:
-    """Wrong blocks first, then those that were not decided, then the others; the order is kept within each."""
+    """Return wrong blocks first, then those that were not decided, then the others; the order is kept within each."""
     return sorted(blocks, key=lambda b: RANK[b.verdict] if isinstance(b, Block) else 4)
 
 
@@ -33,12 +33,12 @@ def pick(blocks: Sequence[AnyBlock], most: int) -> tuple[list[AnyBlock], list[An
 
 
 def drawable(values: Array) -> Array:
-    """Real numbers as they are, complex ones by their size."""
+    """Return real numbers as they are, complex ones by their size."""
     return np.abs(values) if np.iscomplexobj(values) else np.asarray(values, float)
 
 
 def labels(shape: tuple[int, ...], per_cell: int, cells: int, pairs: bool = False) -> list[str]:
-    """The index of the first element under each cell, such as ``1,2``; nothing for a scalar.
+    """Return the index of the first element under each cell, such as ``1,2``; nothing for a scalar.
 
     With ``pairs`` the last dimension holds real and imaginary parts: ``1,2 re``, ``1,2 im``. Where a number may have
     three digits the numbers stand apart, ``46, 875``: without the space that is read as one number.
@@ -105,7 +105,7 @@ def shown_difference(block: JacobianBlock, difference: Array, wrong: Array | Non
 
 
 def worst_cell(block: JacobianBlock, pooled: Pooled) -> tuple[int, int] | None:
-    """The cell under which the worst entry lies; None unless the block is wrong."""
+    """Return the cell under which the worst entry lies; None unless the block is wrong."""
     if not isinstance(block, Block) or block.worst is None or block.verdict != "mismatch":
         return None
     row = _ravel(block.worst.output_index, block.output_shape)

@@ -27,14 +27,14 @@ class Markup(str):
 
 
 def escape(text: object) -> Markup:
-    """Text as markup; what is markup already stays as it is. Control characters become visible replacements."""
+    """Return text as markup; what is markup already stays as it is. Control characters become visible replacements."""
     if isinstance(text, Markup):
         return text
     return Markup(html.escape(_CONTROL.sub("\ufffd", str(text)), quote=True))
 
 
 def tag(name: str, attributes: Attributes | None = None, *children: object) -> Markup:
-    """One element; attributes that are None or False are left out, True stands alone.
+    """Return one element; attributes that are None or False are left out, True stands alone.
 
     Example:
         >>> from nbautograd.views.markup import tag
@@ -48,12 +48,12 @@ def tag(name: str, attributes: Attributes | None = None, *children: object) -> M
 
 
 def join(parts: Iterable[object], between: str = "") -> Markup:
-    """Parts one after another, each escaped unless it is markup."""
+    """Return parts one after another, each escaped unless it is markup."""
     return Markup(escape(between).join(escape(p) for p in parts if p is not None))
 
 
 def unbroken(words: str) -> Markup:
-    """Words that go on in another line only where a reader expects it: ``--inputs`` and ``1e-11`` stay whole.
+    """Return words that go on in another line only where a reader expects it: ``--inputs`` and ``1e-11`` stay whole.
 
     Example:
         >>> from nbautograd.views.markup import unbroken
@@ -65,7 +65,7 @@ def unbroken(words: str) -> Markup:
 
 
 def prose(sentence: str) -> Markup:
-    """A sentence with its ```code``` between backticks set as code.
+    """Return a sentence with its ```code``` between backticks set as code.
 
     Example:
         >>> from nbautograd.views.markup import prose
@@ -77,7 +77,7 @@ def prose(sentence: str) -> Markup:
 
 
 def picture(svg: str, alt: str, attributes: Attributes | None = None) -> Markup:
-    """An SVG document as an ``<img>``, the one form of picture that every front end keeps."""
+    """Return an SVG document as an ``<img>``, the one form of picture that every front end keeps."""
     source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
     return tag("img", {"src": source, "alt": alt, **(attributes or {})})
 

@@ -25,7 +25,7 @@ NEGLIGIBLE = 1e-6  # of the limit: what finite differences leave of an exact zer
 
 
 def limit(*arrays: Array) -> float:
-    """The largest finite size in these arrays, 1.0 when there is none: the symmetric limit of their common scale."""
+    """Return the largest finite size in these arrays, 1.0 without any: the limit of their common scale."""
     sizes = [np.abs(a[np.isfinite(a)]) for a in arrays]
     largest = max((float(s.max()) for s in sizes if s.size), default=0.0)
     return largest if largest > 0 else 1.0
@@ -77,14 +77,14 @@ def indices(values: Array, largest: float) -> Array:
 
 @cache
 def colours(scheme: str) -> tuple[str, ...]:
-    """Hex colour of every index, for the scheme ``"light"`` or ``"dark"``."""
+    """Return the hex colour of every index, for the scheme ``"light"`` or ``"dark"``."""
     stops = theme.MAPS[scheme]
     levels = [_between(stops, k / (LEVELS - 1)) for k in range(LEVELS)]
     return (*levels, getattr(theme.PAPER, scheme), theme.NAN[scheme], stops[-1], stops[0])
 
 
 def rgb(values: Array, largest: float, scheme: str = "light") -> Array:
-    """The colours of values as an array (..., 3) of bytes, without rounding to levels."""
+    """Return the colours of values as an array (..., 3) of bytes, without rounding to levels."""
     stops = np.array([_rgb(c) for c in theme.MAPS[scheme]], float)
     share = np.clip(np.nan_to_num(values / largest, nan=0.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
     place = (share + 1.0) / 2.0 * (len(stops) - 1)
@@ -95,7 +95,7 @@ def rgb(values: Array, largest: float, scheme: str = "light") -> Array:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever reads better on a colour."""
+    """Return black or white, whichever reads better on a colour."""
     return theme.BLACK if theme.luminance(colour) > 0.18 else theme.WHITE
 
 

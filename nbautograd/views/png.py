@@ -29,7 +29,7 @@ def png(indices: np.ndarray[Any, Any], colours: Sequence[str]) -> bytes:
 
 
 def png_uri(indices: np.ndarray[Any, Any], colours: Sequence[str]) -> str:
-    """The same as a ``data:`` address."""
+    """Return the same as a ``data:`` address."""
     return "data:image/png;base64," + base64.b64encode(png(indices, colours)).decode("ascii")
 
 

@@ -92,7 +92,7 @@ def _document(made: Layout) -> str:
 
 
 def _used(made: Layout, notes: bool) -> set[str]:
-    """The classes that the document uses."""
+    """Return the classes that the document uses."""
     used = {"b", *("m" if notes else "")}
     used |= {box.kind for box in made.boxes}
     words = {id(box.lines): box.lines for box in made.boxes}  # many boxes hold the same ones
@@ -106,7 +106,7 @@ def _label_class(path: Path) -> str:
 
 
 def _edges(paths: Sequence[Path]) -> Iterator[str]:
-    """All edges of one look as one path, then all labels of one look as one group."""
+    """Yield all edges of one look as one path, then all labels of one look as one group."""
     courses: dict[str, list[tuple[tuple[int, int], Strokes]]] = {}
     labels: dict[str, list[str]] = {}
     for path in paths:
@@ -136,7 +136,7 @@ def _relative(pieces: Sequence[tuple[tuple[int, int], Strokes]]) -> str:
 
 
 def _curve(path: Path) -> Strokes:
-    """The curve and its arrow head; straight pieces by one letter."""
+    """Return the curve and its arrow head; straight pieces by one letter."""
     points = path.points
     x, y = points[0]
     if len(points) == 4 and path.style not in LEGEND and x == points[1][0] == points[2][0] == points[3][0]:
@@ -179,7 +179,7 @@ def _text(box: Box, line: Line, letter: str) -> str:
 
 
 def _many_boxes(boxes: Sequence[Box]) -> Iterator[str]:
-    """Boxes of one kind as one path, texts of one style as one group; custom Functions one by one."""
+    """Yield boxes of one kind as one path, texts of one style as one group; custom Functions one by one."""
     outlines: dict[str, list[tuple[tuple[int, int], Strokes]]] = {}
     texts: dict[str, list[str]] = {style: [] for style in LETTERS}
     for box in boxes:
@@ -198,12 +198,12 @@ def _many_boxes(boxes: Sequence[Box]) -> Iterator[str]:
 
 
 def _note_width(note: str) -> int:
-    """Wide enough for a long note to take about four lines."""
+    """Return the width for a long note to take about four lines."""
     return min(max(320, text_width(note, "muted") // 4 + 60), WIDEST_NOTE)
 
 
 def _note_lines(note: str, width: int) -> list[str]:
-    """The note broken into lines of the picture's width; Chinese may break at every character."""
+    """Return the note broken into lines of the picture's width; Chinese may break at every character."""
     lines: list[str] = []
     for word in WORDS.findall(note):
         if lines and text_width(lines[-1] + word.rstrip(), "muted") <= width:

@@ -14,19 +14,19 @@ SHORT = {
 
 
 def what(value: Value) -> str:
-    """``float64 2×3``, ``int 5``, ``None``: what the value is, without its elements."""
+    """Return ``float64 2×3``, ``int 5``, ``None``: what the value is, without its elements."""
     return kind(value.tensor) if value.tensor is not None else value.repr
 
 
 def kind(tensor: TensorSummary) -> str:
-    """``float64 2×3``; the device too when it is not the CPU."""
+    """Return ``float64 2×3``; the device too when it is not the CPU."""
     shape = formats.shape(tensor.shape) or messages.text("views.tensor.scalar")
     device = "" if tensor.device == "cpu" else f" {tensor.device}"
     return f"{tensor.dtype} {shape}{device}"
 
 
 def brief(value: Value) -> str:
-    """``weight f64 2×3``: name, short dtype and shape, for a table of calls."""
+    """Return ``weight f64 2×3``: name, short dtype and shape, for a table of calls."""
     if value.tensor is None:
         return f"{value.name} {value.repr}"
     return (
@@ -35,7 +35,7 @@ def brief(value: Value) -> str:
 
 
 def contents(tensor: TensorSummary, digits: int = 4) -> str:
-    """The elements when they are few, else range, mean and norm, and what is odd; nothing where none of it is known."""
+    """Return the elements when they are few, else range, mean, norm, and what is odd; nothing when unknown."""
     if tensor.reason:
         return messages.text("views.tensor.unknown", reason=tensor.reason)
     if not tensor.numel:
@@ -47,13 +47,13 @@ def contents(tensor: TensorSummary, digits: int = 4) -> str:
 
 
 def beside_picture(tensor: TensorSummary) -> str:
-    """The same beside a live picture of the elements: nothing where that shows each of few, and none of them is odd."""
+    """Return the same beside a live picture of the elements: nothing where it shows each, and none is odd."""
     shown = tensor.thumbnail is not None and 1 < tensor.thumbnail.size == tensor.numel <= FEW
     return "" if shown and not oddities(tensor) else contents(tensor)
 
 
 def oddities(tensor: TensorSummary) -> tuple[str, ...]:
-    """NaN, infinities, all zeros, sampled statistics: each in a few words."""
+    """Return NaN, infinities, all zeros, sampled statistics: each in a few words."""
     found = []
     if tensor.nan:
         found.append(messages.text("views.tensor.nan", n=formats.count(tensor.nan)))

@@ -147,14 +147,14 @@ def _table(block: Table) -> list[str]:
 
 
 def width(text: str) -> int:
-    """Columns that a text takes in a terminal."""
+    """Return the columns that a text takes in a terminal."""
     return sum(_columns(c) for c in text)
 
 
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut: bool = True
 ) -> list[str]:
-    """Lines of a table with two spaces between columns.
+    """Return lines of a table with two spaces between columns.
 
     Args:
         header: a cell for each column; empty ones for a table without a head.
@@ -172,12 +172,12 @@ def table(
 
 
 def indent(lines: Sequence[str], by: int = 2) -> list[str]:
-    """Lines moved to the right; empty ones stay empty."""
+    """Return lines moved to the right; empty ones stay empty."""
     return [" " * by + line if line else line for line in lines]
 
 
 def wrap(sentence: str) -> list[str]:
-    """A sentence broken at spaces where it is longer than a line."""
+    """Return a sentence broken at spaces where it is longer than a line."""
     return [w for line in sentence.splitlines() for w in textwrap.wrap(line, WIDTH, break_long_words=False)]
 
 

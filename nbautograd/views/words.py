@@ -16,36 +16,36 @@ VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "unchecked"
 
 
 def say(group: str, word: str) -> str:
-    """The reader's word for a fixed term: ``say("block", "match")``; a term without a translation stays as it is."""
+    """Return the reader's word for a fixed term: ``say("block", "match")``; without a translation the term."""
     message_id = f"views.{group}.{word.replace(' ', '_')}"
     known = messages.catalogue("en")
     return messages.text(message_id) if message_id in known else word
 
 
 def counted(noun: str, n: int, **params: object) -> str:
-    """``"1 call"``, ``"2 calls"``: the noun's message in the right number."""
+    """Return ``"1 call"``, ``"2 calls"``: the noun's message in the right number."""
     return messages.text(f"views.{noun}.{'one' if n == 1 else 'many'}", n=formats.count(n), **params)
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``, as the language joins them."""
+    """Return ``a``, ``a and b``, ``a, b and c``, as the language joins them."""
     if len(names) < 2:
         return "".join(names)
     return messages.text("views.and", first=messages.text("views.comma").join(names[:-1]), last=names[-1])
 
 
 def code(name: str) -> str:
-    """A name set as code in prose; backticks inside would end it too early."""
+    """Return a name set as code in prose; backticks inside would end it too early."""
     return f"`{name.replace('`', chr(39))}`"
 
 
 def block_name(block: JacobianBlock) -> str:
-    """``d output / d weight``."""
+    """Return ``d output / d weight``."""
     return f"d {block.output_name} / d {block.input_name}"
 
 
 def block_shape(block: JacobianBlock) -> str:
-    """``6 × 36``: rows and columns of a block."""
+    """Return ``6 × 36``: rows and columns of a block."""
     rows, cols = block.shape
     return f"{formats.count(rows)} × {formats.count(cols)}"
 
@@ -63,13 +63,13 @@ def line_of(finding: Finding) -> int | None:
 
 
 def place(finding: Finding) -> str:
-    """``line 23``, unless the sentence says it already."""
+    """Return ``line 23``, unless the sentence says it already."""
     line = line_of(finding)
     return "" if line is None or finding.names_its_line else messages.text("views.line", line=line)
 
 
 def without_example(finding: Finding) -> str:
-    """A finding's message without the numbers that its report gives anyway."""
+    """Return a finding's message without the numbers that its report gives anyway."""
     return finding.paragraph(*(part for part in PARTS[finding.hints] if part != "example"))
 
 
@@ -81,12 +81,12 @@ def tried(fix: Fix) -> str:
 
 
 def dedented(before: str, after: str) -> tuple[list[str], list[str]]:
-    """Both texts' lines without the indentation that all of them share."""
+    """Return both texts' lines without the indentation that all of them share."""
     lines = textwrap.dedent("\n".join((before, after))).split("\n") if before else textwrap.dedent(after).split("\n")
     cut = before.count("\n") + 1 if before else 0
     return [line for line in lines[:cut] if line.strip()], [line for line in lines[cut:] if line.strip()]
 
 
 def functions(log: CallLog) -> str:
-    """Names of the Functions whose calls a log holds."""
+    """Return names of the Functions whose calls a log holds."""
     return listed(list(log.functions))

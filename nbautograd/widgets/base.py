@@ -31,7 +31,7 @@ SHARED = (
 
 
 def labels() -> dict[str, str]:
-    """The words of the page in the chosen language, by id without its subject; placeholders are filled by the page."""
+    """Return the page's words in the chosen language, by id without its subject; the page fills placeholders."""
     texts = {**messages.catalogue("en"), **messages.catalogue(messages.language())}
     chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)))
     return {k.partition(".")[2]: texts[k] for k in chosen}
@@ -39,7 +39,7 @@ def labels() -> dict[str, str]:
 
 @functools.cache
 def deflated(name: str) -> bytes:
-    """A file of ``static`` as it is sent and stored, ``"widget.js"`` or ``"widget.css"``."""
+    """Return a file of ``static`` as it is sent and stored, ``"widget.js"`` or ``"widget.css"``."""
     return zlib.compress((STATIC / name).read_bytes(), 9)
 
 
@@ -96,11 +96,11 @@ class ViewWidget(anywidget.AnyWidget):
         self.on_msg(self._answer)
 
     def make_state(self, value: Any) -> State:
-        """The value as the page needs it."""
+        """Return the value as the page needs it."""
         raise TypeError(type(value).__name__)
 
     def questions(self) -> dict[str, Question]:
-        """The questions that the page may ask, by name; every other message is ignored."""
+        """Return the questions that the page may ask, by name; every other message is ignored."""
         return {}
 
     def set_state(self, sync_data: Mapping[str, Any]) -> None:
@@ -132,7 +132,7 @@ class ViewWidget(anywidget.AnyWidget):
         return f"<{type(self).__name__} of {self.value!r}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The static report, whose place the view takes; and a view, where a page can only show that."""
+        """Return the static report, whose place the view takes; and a view, where a page can only show that."""
         live = super()._repr_mimebundle_(**kwargs)
         if live is None:
             return None

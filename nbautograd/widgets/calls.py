@@ -24,7 +24,7 @@ COLUMNS = 800  # of a trend
 
 
 def call_state(call: Call, names: Mapping[int, str]) -> CallState:
-    """One call with its values, ctx, prints and warnings."""
+    """Return one call with its values, ctx, prints and warnings."""
     return replace(brief_state(call), document=method_document(call, names), ctx=ctx_column(call.ctx))
 
 
@@ -45,7 +45,7 @@ def brief_state(call: Call) -> CallState:
 
 
 def calls_state(log: CallLog) -> CallsState:
-    """The newest calls of a log, oldest first, and what is missing from it."""
+    """Return the newest calls of a log, oldest first, and what is missing from it."""
     calls, names = log.calls, log.names
     shown = calls[-MOST_CALLS:]
     measured = trends(log)
@@ -64,7 +64,7 @@ def calls_state(log: CallLog) -> CallsState:
 
 
 def _trends_state(measured: Trends, calls: Sequence[Call]) -> TrendsState:
-    """The trends in at most so many columns: of the calls of one, the largest number, and of bad elements the sum."""
+    """Return the trends in so many columns at most: of some calls the largest number, and bad elements summed."""
     count = len(measured.seconds)
     starts = np.unique(np.linspace(0, count, min(count, COLUMNS), endpoint=False).astype(int))
     columns = {
@@ -133,9 +133,9 @@ class CallsWidget(ViewWidget):
     KIND = "calls"
 
     def make_state(self, value: CallLog) -> CallsState:
-        """The calls."""
+        """Return the calls."""
         return calls_state(value)
 
     def questions(self) -> dict[str, Question]:
-        """The page may ask what older calls saw."""
+        """Return the question by which the page asks for what older calls saw."""
         return calls_questions(self.value)

@@ -25,5 +25,5 @@ def shows_views_only() -> bool:
 
 
 def fresh_anchor() -> str:
-    """A class by which one static report is found on a page."""
+    """Return a class by which one static report is found on a page."""
     return f"nbag-{uuid.uuid4().hex[:16]}"

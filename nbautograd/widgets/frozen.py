@@ -26,7 +26,7 @@ thaw(JSON.parse(await unpack("%s")));
 
 
 def script(stored: Mapping[str, Any], anchor: str) -> str:
-    """The ``<script>`` that puts the interactive view in the place of the static report.
+    """Return the ``<script>`` that puts the interactive view in the place of the static report.
 
     Args:
         stored: the state of a widget as notebooks store it: ``state`` and ``buffers``.
@@ -44,7 +44,7 @@ def script(stored: Mapping[str, Any], anchor: str) -> str:
 
 
 def _with_bytes(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The traits, each buffer where it belongs as ``{"$b64": text}``."""
+    """Return the traits, each buffer where it belongs as ``{"$b64": text}``."""
     traits: dict[str, Any] = json.loads(json.dumps(stored["state"]))
     for buffer in stored.get("buffers", ()):
         *way, last = buffer["path"]

@@ -17,7 +17,7 @@ from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, M
 
 
 def verdict_state(report: GradcheckReport) -> CheckState:
-    """The report without its heat maps: its verdict, its blocks in rows, and what the second order says."""
+    """Return the report without its heat maps: its verdict, its blocks in rows, and what the second order says."""
     second = None
     if report.order2 is not None:
         second = SecondOrder(verdict=report.order2.verdict, answer=answer_state(second_answer(report)))
@@ -46,13 +46,13 @@ class GradcheckWidget(ViewWidget):
     KIND = "gradcheck"
 
     def make_state(self, value: GradcheckReport) -> GradcheckState:
-        """Verdict and blocks."""
+        """Return verdict and blocks."""
         return GradcheckState(
             check=verdict_state(value), answer=answer_state(answer(value)), blocks=blocks_state(value.blocks)
         )
 
     def questions(self) -> dict[str, Question]:
-        """The page may zoom, look at an entry through the microscope, and check at another point."""
+        """Return the questions by which the page zooms, looks at an entry closely, and checks at another point."""
         return {**block_questions(self.value.blocks), **questions(self.value), **plain_text(self.value)}
 
 
@@ -101,7 +101,7 @@ def since_last(report: GradcheckReport | None) -> Since | None:
 
 
 def _wrong(report: GradcheckReport) -> dict[str, str]:
-    """Wrong blocks, and the bugs that are in none of them, each by a key that survives an edit of the source."""
+    """Return wrong blocks, and the bugs that are in none of them, each by a key that survives an edit of the source."""
     blocks = {block_name(b): _block(block_name(b)) for b in report.blocks.values() if b.verdict == "mismatch"}
     bugs = [f for f in report.findings if f.kind == "bug" and (f.where is None or f.where not in report.blocks)]
     return blocks | {f"{f.code} {f.where}": f.message for f in bugs}

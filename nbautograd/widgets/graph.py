@@ -44,7 +44,7 @@ MOST_THUMBNAILS = 60  # nodes and edges whose gradients go with a thumbnail
 
 
 def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> GraphState:
-    """The laid-out graph, and what is known of its nodes and edges.
+    """Return the laid-out graph, and what is known of its nodes and edges.
 
     Args:
         graph: the graph.
@@ -136,7 +136,7 @@ def graph_questions(graph: AutogradGraph | None) -> dict[str, Question]:
 
 
 def _details(graph: AutogradGraph, question: Mapping[str, Any]) -> NodesAnswer:
-    """Some nodes, the edges at them and the nodes at their far ends; their gradients without thumbnails."""
+    """Return some nodes, the edges at them and the nodes at their far ends; their gradients without thumbnails."""
     asked = question.get("nodes")
     if not isinstance(asked, list) or not all(type(i) is int and 0 <= i < len(graph.nodes) for i in asked):
         raise InputError("widgets.no_box")
@@ -153,11 +153,11 @@ class GraphWidget(ViewWidget):
     KIND = "graph"
 
     def make_state(self, value: AutogradGraph) -> GraphState:
-        """Layout and details."""
+        """Return layout and details."""
         return graph_state(value)
 
     def questions(self) -> dict[str, Question]:
-        """The page may open scopes, ask why a gradient is missing, and ask for details."""
+        """Return the questions by which the page opens scopes, and asks for details or a missing gradient's reason."""
         return graph_questions(self.value)
 
 
@@ -167,7 +167,7 @@ TITLES = 300  # characters of a box's scope
 
 
 def picture_state(graph: AutogradGraph, made: Layout) -> Picture:
-    """The layout, and the module of each box; what is missing stands in the graph's own notes."""
+    """Return the layout, and the module of each box; what is missing stands in the graph's own notes."""
     scopes = {box.key: _scope(graph, box.nodes) for box in made.boxes}
     return Picture(
         layout=made,
@@ -177,7 +177,7 @@ def picture_state(graph: AutogradGraph, made: Layout) -> Picture:
 
 
 def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
-    """The innermost module that all of some nodes belong to."""
+    """Return the innermost module that all of some nodes belong to."""
     paths = [graph.nodes[i].scope.split(".") for i in nodes if i < len(graph.nodes)]
     same = 0
     while paths and all(len(path) > same and path[same] == paths[0][same] for path in paths):
@@ -195,7 +195,7 @@ def first_picture(graph: AutogradGraph) -> Picture:
 
 
 def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
-    """The picture that the page asks for.
+    """Return the picture that the page asks for.
 
     Args:
         graph: the whole graph.
@@ -226,7 +226,7 @@ MOST_NAMES = 400
 
 
 def askable_names(graph: AutogradGraph) -> list[str]:
-    """The tensors that can be asked for: the graph's, then the others of the notebook."""
+    """Return the tensors that can be asked for: the graph's, then the others of the notebook."""
     return askable(graph, notebook_variables())[:MOST_NAMES]
 
 
@@ -243,20 +243,20 @@ def why_none(graph: AutogradGraph, question: Mapping[str, Any]) -> Answer:
 
 
 def with_ghost(graph: AutogradGraph, asked: Answer) -> AutogradGraph:
-    """The graph with the tensor that was asked for among its ghosts, unless it is drawn anyway."""
+    """Return the graph with the tensor that was asked for among its ghosts, unless it is drawn anyway."""
     if asked.ghost is None or asked.ghost in graph.ghosts:
         return graph
     return replace(graph, ghosts=(*graph.ghosts, asked.ghost))
 
 
 def notebook_variables() -> Mapping[str, Any] | None:
-    """The notebook's variables; None where no notebook runs."""
+    """Return the notebook's variables; None where no notebook runs."""
     space = getattr(_shell(), "user_ns", None)
     return space if isinstance(space, dict) else None
 
 
 def latest_cells() -> list[str]:
-    """The notebook's latest cells, the last one first."""
+    """Return the notebook's latest cells, the last one first."""
     run = (notebook_variables() or {}).get("In")
     return [cell for cell in reversed(run[-CELLS:]) if isinstance(cell, str)] if isinstance(run, list) else []
 
@@ -282,7 +282,7 @@ def lens_state(graph: AutogradGraph) -> LensState:
 
 
 def first_bad(graph: AutogradGraph) -> int | None:
-    """The first node, in the engine's order, that sends NaN or Inf on."""
+    """Return the first node, in the engine's order, that sends NaN or Inf on."""
     bad = {edge.source for edge in graph.edges if _norm(edge) != _norm(edge)}
     return next((i for i in (graph.ran or graph.order) if i in bad), None) if bad else None
 
@@ -301,7 +301,7 @@ def _kept(graph: AutogradGraph) -> KeptMemory | None:
 
 
 def _stale(graph: AutogradGraph, node: Node, position: int) -> StaleState:
-    """One saved tensor that was changed since, with the node of the op that changed it, where there is exactly one."""
+    """Return one saved tensor that was changed since, with the one node of the op that changed it, if any."""
     stale = node.stale[position]
     makers = [n.id for n in graph.nodes if n.id != node.id and n.label and n.label == stale.name]
     named = [n.id for n in graph.nodes if n.name == stale.by]
@@ -332,7 +332,7 @@ MOST_CALLS = 4  # of one node that are shown
 
 
 def node_calls(graph: AutogradGraph, calls: Iterable[Call]) -> dict[int, list[tuple[int, str]]]:
-    """For each custom Function's node the calls with its ctx, by number and method: its forward first.
+    """Return for each custom Function's node the calls with its ctx, by number and method: its forward first.
 
     Nodes and forwards of one class are put together from the last one backwards, both in the order in which they were
     made, where what they keep on ctx looks the same.

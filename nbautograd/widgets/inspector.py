@@ -23,14 +23,14 @@ MAX_SOURCE = 40_000  # characters of source that are sent
 
 
 def checked_blocks(report: FunctionReport) -> Blocks:
-    """The blocks with verdicts where the Function was checked, else those without."""
+    """Return the blocks with verdicts where the Function was checked, else those without."""
     if report.gradcheck is not None and report.gradcheck.blocks:
         return report.gradcheck.blocks
     return {} if report.jacobian is None else report.jacobian.blocks
 
 
 def elements_state(report: FunctionReport) -> ElementsState:
-    """Numbers of the small tensors that the first forward met, by position, and the line of each gradient."""
+    """Return numbers of the small tensors that the first forward met, by position, and the line of each gradient."""
     first = next((call for call in report.calls if call.method == "forward"), None)
     gradients = () if report.source is None else report.source.gradients
     call = next((call.index for call in report.calls if call.method == "backward"), None)
@@ -64,7 +64,7 @@ class InspectorWidget(ViewWidget):
     KIND = "inspector"
 
     def make_state(self, value: FunctionReport) -> InspectorState:
-        """Everything that the report holds; a part that it does not hold is None and gets no tab."""
+        """Return everything that the report holds; a part that it does not hold is None and gets no tab."""
         return InspectorState(
             function=value.function,
             view=value.view,
@@ -81,7 +81,7 @@ class InspectorWidget(ViewWidget):
         )
 
     def questions(self) -> dict[str, Question]:
-        """The page may zoom, ask for older calls, look through the microscope, and check at another point."""
+        """Return the questions by which the page zooms, asks for calls and entries, and checks at another point."""
         checked = self.value.jacobian if self.value.gradcheck is None else self.value.gradcheck
         return {
             **block_questions(checked_blocks(self.value)),

@@ -47,7 +47,7 @@ MOST_SORTED = 1_000_000
 
 
 def blocks_state(blocks: Blocks) -> list[BlockState]:
-    """All blocks, of many only the interesting ones whole, the heat maps small enough for the budget together."""
+    """Return all blocks, of many only the interesting ones whole, heat maps within the budget together."""
     whole = whole_blocks(blocks)
     share = BUDGET / (24 * max(len(whole), 1))
     side = max(FEWEST, min(SIDE, int(share**0.5)))
@@ -63,7 +63,7 @@ def whole_blocks(blocks: Blocks) -> set[Pair]:
 
 
 def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
-    """One block: names, shapes, verdict, and its three heat maps."""
+    """Return one block: names, shapes, verdict, and its three heat maps."""
     state = replace(brief_state(block), maps=_maps(block, side))
     if not isinstance(block, Block):
         return state
@@ -77,7 +77,7 @@ def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
 
 
 def brief_state(block: JacobianBlock) -> BlockState:
-    """One block in a list: names, shapes, verdict."""
+    """Return one block in a list: names, shapes, verdict."""
     state = BlockState(
         output=block.output,
         input=block.input,
@@ -178,7 +178,7 @@ def zoom(blocks: Blocks, question: Mapping[str, Any]) -> Maps:
 
 
 def _pair(numbers: Any, most: int | None) -> tuple[int, int]:
-    """Two whole numbers from the page; with ``most`` a range within it."""
+    """Return two whole numbers from the page; with ``most`` a range within it."""
     sound = isinstance(numbers, list) and len(numbers) == 2 and all(type(n) is int for n in numbers)
     if not sound or (most is not None and not 0 <= numbers[0] < numbers[1] <= most):
         raise InputError("widgets.no_block")
@@ -196,11 +196,11 @@ class JacobianWidget(ViewWidget):
     KIND = "jacobian"
 
     def make_state(self, value: JacobianReport) -> JacobianState:
-        """The blocks of the report."""
+        """Return the blocks of the report."""
         return JacobianState(function=value.function, complete=value.complete, blocks=blocks_state(value.blocks))
 
     def questions(self) -> dict[str, Question]:
-        """The page may zoom, and look at an entry through the microscope."""
+        """Return the questions by which the page zooms, and looks at an entry through the microscope."""
         return {**block_questions(self.value.blocks), **questions(self.value)}
 
 
@@ -210,7 +210,7 @@ MOST_ENTRIES = 4 * 10**8  # entries that are looked at for one window
 
 
 def window(block: JacobianBlock, rows: Range, cols: Range, side: int) -> tuple[Array, Array, Array, tuple[int, int]]:
-    """Analytical, numerical and difference in a window, pooled to at most ``side`` x ``side`` cells.
+    """Return analytical, numerical and difference in a window, pooled to at most ``side`` x ``side`` cells.
 
     Args:
         block: the block.
@@ -232,13 +232,13 @@ def window(block: JacobianBlock, rows: Range, cols: Range, side: int) -> tuple[A
 
 
 def _strip(block: JacobianBlock, rows: slice, cols: slice, width: int) -> tuple[Array, Array, Array]:
-    """One row of cells of the three heat maps."""
+    """Return one row of cells of the three heat maps."""
     analytical, numerical = np.asarray(block.analytical(rows, cols)), np.asarray(block.numerical(rows, cols))
     return tuple(largest(a, width) for a in (analytical, numerical, analytical - numerical))  # type: ignore[return-value]
 
 
 def largest(values: Array, width: int) -> Array:
-    """The entry of largest size, its sign kept, of every ``width`` columns over all rows; NaN is larger than all.
+    """Return the entry of largest size, with its sign, of every ``width`` columns; NaN is larger than all.
 
     Example:
         >>> import numpy as np
@@ -255,7 +255,7 @@ def _extreme(values: Array) -> Any:
 
 
 def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Question]:
-    """The questions about a check, by name; they run the user's Function, each time because a button was pressed."""
+    """Return the questions about a check, by name; they run the user's Function because a button was pressed."""
     if report is None:
         return {}
     asked: dict[str, Callable[[Any, Mapping[str, Any]], Answer]] = {"microscope": microscope}
@@ -270,7 +270,7 @@ def plain_text(value: Any) -> dict[str, Question]:
 
 
 def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, Any]) -> MicroscopeAnswer:
-    """The output along one input element, in both precisions, and what backward claims of it.
+    """Return the output along one input element, in both precisions, and what backward claims of it.
 
     Args:
         report: the check, or a Jacobian by itself.
@@ -290,7 +290,7 @@ def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, 
 
 
 def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> ElsewhereAnswer:
-    """The check again at random inputs; its headline and a verdict per block."""
+    """Return the check again at random inputs; its headline and a verdict per block."""
     from nbautograd.core.checking.gradcheck import gradcheck
 
     seed = question.get("seed")

@@ -29,7 +29,7 @@ Ask = Callable[[Mapping[str, Any]], Answer]
 
 
 def kept(state: State, questions: Mapping[str, Ask], value: Any) -> State:
-    """The state as it is, or with what a page without a kernel needs while a notebook runs to be frozen."""
+    """Return the state as it is, or with what a page without a kernel needs while a notebook runs to be frozen."""
     if not os.environ.get(FREEZING) or not isinstance(state, BlocksState) or not state.blocks:
         return state
     parts = (getattr(value, "gradcheck", None), getattr(value, "jacobian", None), value)
@@ -40,7 +40,7 @@ def kept(state: State, questions: Mapping[str, Ask], value: Any) -> State:
 
 
 def question_key(question: Mapping[str, Any]) -> str:
-    """A question as the page writes it to find its answer.
+    """Return a question as the page writes it to find its answer.
 
     Example:
         >>> from nbautograd.widgets.keeping import question_key
@@ -51,7 +51,7 @@ def question_key(question: Mapping[str, Any]) -> str:
 
 
 def _with_whole(states: Sequence[BlockState], blocks: Mapping[tuple[int, int], Any]) -> list[BlockState]:
-    """Every entry of the pooled blocks, the wrong ones first, as far as the room goes."""
+    """Return every entry of the pooled blocks, the wrong ones first, as far as the room goes."""
     room = MOST_WHOLE
     whole: dict[int, Whole] = {}
     for k in sorted(range(len(states)), key=lambda k: states[k].verdict != "mismatch"):
@@ -69,7 +69,7 @@ def _with_whole(states: Sequence[BlockState], blocks: Mapping[tuple[int, int], A
 
 
 def _answers(state: BlocksState, questions: Mapping[str, Ask], points: int) -> dict[str, bytes]:
-    """Answers to what a reader is likely to ask: the microscope on worst entries, the text, so many other points."""
+    """Return answers to likely questions: the microscope on worst entries, the text, so many other points."""
     lenses = [_lens(block, block.worst) for block in state.blocks if block.worst is not None]
     asked = [*lenses[:MOST_LENSES], {"kind": "text"}]
     asked += [{"kind": "elsewhere", "seed": seed} for seed in range(1, points + 1)]
@@ -84,7 +84,7 @@ def _answers(state: BlocksState, questions: Mapping[str, Ask], points: int) -> d
 
 
 def _lens(block: BlockState, worst: EntryState) -> dict[str, Any]:
-    """The question for the microscope on a block's worst entry."""
+    """Return the question for the microscope on a block's worst entry."""
     sides = ((worst.output_index, block.output_shape), (worst.input_index, block.input_shape))
     entry = [int(np.ravel_multi_index(tuple(index), tuple(shape))) if shape else 0 for index, shape in sides]
     return {"kind": "microscope", "block": [block.output, block.input], "entry": entry}

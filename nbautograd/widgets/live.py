@@ -37,7 +37,7 @@ _open: deque[tuple[str, str, Any]] = deque()  # (cell, run of the cell, widget),
 
 
 def widget(value: Any, *, anchor: str = "", **options: Any) -> Any:
-    """The interactive view of a value.
+    """Return the interactive view of a value.
 
     Args:
         value: a FunctionReport, AutogradGraph, JacobianReport, GradcheckReport or CallLog.
@@ -55,7 +55,7 @@ def widget(value: Any, *, anchor: str = "", **options: Any) -> Any:
 
 
 def mimebundle(value: Any) -> dict[str, str]:
-    """The static bundle of a value; in a live kernel the interactive view is sent to take its place on the page."""
+    """Return the static bundle of a value; in a live kernel the interactive view takes its place on the page."""
     running = kernel()
     if running is None or _home(value) is None:
         return static_bundle(value)
@@ -74,12 +74,12 @@ def close_all() -> None:
 
 
 def _home(value: Any) -> tuple[str, str] | None:
-    """Module and class of the view of a value; a live log is a CallLog too."""
+    """Return module and class of the view of a value; a live log is a CallLog too."""
     return next((VIEWS[cls.__name__] for cls in type(value).__mro__ if cls.__name__ in VIEWS), None)
 
 
 def kernel() -> Any | None:
-    """The running IPython kernel that a page may be connected to, or None."""
+    """Return the running IPython kernel that a page may be connected to, or None."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     kernel = getattr(shell, "kernel", None)

@@ -31,7 +31,7 @@ def nodes(tensors: Sequence[Tensor]) -> list[Any]:
 
 
 def own_node(problem: Problem, outputs: Sequence[Tensor]) -> Any:
-    """The node of the Function that is checked; None when there is none, or more than one."""
+    """Return the node of the Function that is checked; None when there is none, or more than one."""
     found = [n for n in nodes(outputs) if problem.cls is None or n._forward_cls is problem.cls]
     return found[0] if len(found) == 1 else None
 
@@ -54,7 +54,7 @@ def tensors_on_ctx(problem: Problem, node: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def user_backward(cls: Any) -> Backward:
-    """The class's own ``backward`` or ``vjp``."""
+    """Return the class's own ``backward`` or ``vjp``."""
     function: Backward = cls.backward if cls.vjp is torch.autograd.Function.vjp else cls.vjp
     return function
 
@@ -120,7 +120,7 @@ def _differs(now: Any, was: tuple[Tensor, int] | None) -> bool:
 def pull(
     problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None], seed: int | None = None
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of the differentiable inputs as copies of their own, with the generators seeded as asked.
+    """Return gradients of the differentiable inputs as copies of their own, with the generators seeded as asked.
 
     The cotangents are copied as well (strides kept), so that a backward that writes into them does no harm.
     """
@@ -162,7 +162,7 @@ def gradient_tolerance(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> floa
 
 
 def rounding_level(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
-    """The size below which a gradient of these inputs, for cotangents of about 1, is only rounding."""
+    """Return the size below which a gradient of these inputs, for cotangents of about 1, is only rounding."""
     from_outputs = [float(y.detach().abs().max()) for y in outputs if y.requires_grad and y.numel()]
     to_inputs = [
         float(x.detach().abs().mean()) for x in inputs if isinstance(x, Tensor) and x.requires_grad and x.numel()

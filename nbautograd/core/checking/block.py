@@ -133,7 +133,7 @@ class JacobianBlock(Displayable):
         return matrices.part(which, indices(rows, self.shape[0]), indices(cols, self.shape[1]))
 
     def pooled(self, h: int = 32, w: int = 32) -> Pooled:
-        """The block pooled to at most ``h`` x ``w`` cells."""
+        """Return the block pooled to at most ``h`` x ``w`` cells."""
         cell = tuple(max(1, -(-size // want)) for size, want in zip(self.shape, (h, w), strict=True))
         shape = (-(-self.shape[0] // cell[0]), -(-self.shape[1] // cell[1]))
         matrices: Matrices = self.matrices
@@ -141,7 +141,7 @@ class JacobianBlock(Displayable):
         return Pooled(**pools, rows=cell[0], cols=cell[1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; the matrices as a pooled picture of at most 32 x 32 cells."""
+        """Return plain data; the matrices as a pooled picture of at most 32 x 32 cells."""
         return {**super().to_dict(), "pooled": plain(self.pooled())}
 
     def __repr__(self) -> str:
@@ -184,7 +184,7 @@ class Block(JacobianBlock):
     not_refined: int = 0
 
     def curve(self) -> tuple[Array, Array]:
-        """Steps and errors of finite differences at the worst entry: the V of truncation and round-off."""
+        """Return steps and errors of finite differences at the worst entry: the V of truncation and round-off."""
         return self.steps, self.errors
 
     def largest_difference(self) -> Phrase | str:

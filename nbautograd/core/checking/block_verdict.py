@@ -77,7 +77,7 @@ class Scale:
     row: Array
 
     def slack(self, relative: float, tolerance: Tolerance) -> Array:
-        """A difference that means nothing: relative to the size, or from rounding in backward."""
+        """Return a difference that means nothing: relative to the size, or from rounding in backward."""
         result: Array = np.maximum(relative * self.size, tolerance.rounding * self.row)
         return result
 
@@ -86,7 +86,7 @@ class Scale:
 
 
 def scales(matrices: Matrices) -> Scale:
-    """The scale of all stored entries."""
+    """Return the scale of all stored entries."""
     size = np.maximum(_size(matrices.analytical), _size(matrices.numerical))
     row = size.max(axis=2, keepdims=True, initial=0.0)
     return Scale(np.maximum(np.maximum(size, SMALL_IN_ROW * row), SMALL_IN_BLOCK * row.max(initial=0.0)), row)
@@ -106,7 +106,7 @@ def agree_by_scale(
 
 
 def _size(array: Array) -> Array:
-    """Absolute values, 0 for what is not finite."""
+    """Return absolute values, 0 for what is not finite."""
     size: Array = np.abs(array)
     known = np.isfinite(size)
     return size if known.all() else np.where(known, size, 0.0)
@@ -221,7 +221,7 @@ def _hidden_by_rounding(raw: FirstPass, matrices: Matrices, doubtful: Array) -> 
 
 
 def _match(matrices: Matrices) -> Judged:
-    """The judgement of two Jacobians that are known to agree."""
+    """Return the judgement of two Jacobians that are known to agree."""
     none, nowhere = np.empty(0), np.empty((0, 3), dtype=int)
     size = matrices.analytical.shape
     matrices = dataclasses.replace(matrices, wrong=np.zeros(size, dtype=bool))
@@ -341,7 +341,7 @@ class _State:
 def classify_entries(
     refined: Refined, analytical: Array, scale: Scale, tolerance: Tolerance, tiny: float
 ) -> tuple[Array, Array, Array]:
-    """For each entry of the second look: is it wrong, is it unsure, and the reason if it is neither plain."""
+    """Classify each entry of the second look: is it wrong, is it unsure, and the reason if it is neither plain."""
     value, error = refined.value, refined.error
     kind = np.where((refined.nature == kinks.STAIRCASE) & (error <= tiny), kinks.SMOOTH, refined.nature)
     smooth = np.isin(kind, (kinks.SMOOTH, kinks.EDGE_LEFT, kinks.EDGE_RIGHT))
@@ -403,7 +403,7 @@ def _curve(refined: Refined | None, entry: tuple[int, int, int] | None) -> tuple
 
 
 def statements(raw: FirstPass, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:
-    """The statements of all four witnesses."""
+    """Return the statements of all four witnesses."""
     return (
         _by_backward(raw),
         _by_differences(raw, judged),

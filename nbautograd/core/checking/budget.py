@@ -127,7 +127,7 @@ class Clock:
             self._end = float("inf")
 
     def verdict_known(self) -> None:
-        """From now on what is left is an explanation; where the verdict was counted its seconds begin now."""
+        """Count what is left as an explanation; where the verdict was counted its seconds begin now."""
         if not self.known and self._counted:
             self._end = self._now() + (self.budget.seconds or float("inf"))
         self.known = True

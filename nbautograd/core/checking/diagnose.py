@@ -179,7 +179,7 @@ def _place(role: Place, call: Call | None, other_values: Callable[[], Call | Non
 
 
 def _explained(finding: Finding, changed: str) -> Finding:
-    """Values that are wrong without a pattern are explained where backward reads a tensor that forward changed."""
+    """Explain values that are wrong without a pattern where backward reads a tensor that forward changed."""
     if not changed or finding.code not in UNEXPLAINED:
         return finding
     params = {**finding.params, "name": changed}
@@ -219,7 +219,7 @@ def _matches(place: Place | None, where: tuple[int, int]) -> bool:
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Bugs before lints before notes; within a kind in the order in which they were found.
+    """Put bugs before lints before notes; within a kind in the order in which they were found.
 
     What only matters once the rest is right is left out beside a bug, and comes last otherwise.
     """

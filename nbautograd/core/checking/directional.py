@@ -102,7 +102,7 @@ def directional_derivative(
 
 
 def _size(problem: Problem, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:
-    """The sum over outputs of <|v|, |y|>: what <v, y> is a difference of."""
+    """Return the sum over outputs of <|v|, |y|>: what <v, y> is a difference of."""
     with torch.no_grad():
         outputs = problem.evaluate(tuple(copy(item) for item in inputs))
     return sum(float((y.abs() * v.abs()).sum()) for y, v in zip(outputs, cotangents, strict=True) if v is not None)

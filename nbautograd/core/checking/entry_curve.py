@@ -38,7 +38,7 @@ def remember_problem(report: Any, problem: Problem) -> None:
 
 
 def problem_of(report: Any) -> Problem:
-    """The problem of a report.
+    """Return the problem of a report.
 
     Raises:
         InputError: when it is not known any more, as in a kernel that did not make the report.
@@ -64,7 +64,7 @@ class EntryCurve:
 
 
 def entry_curves(problem: Problem, block: tuple[int, int], entry: tuple[int, int]) -> dict[str, EntryCurve]:
-    """The forward along one input element, by precision; a precision that forward refuses is left out.
+    """Return the forward along one input element, by precision; a precision that forward refuses is left out.
 
     Args:
         problem: what was checked.
@@ -108,7 +108,7 @@ def _in_precision(item: Any, dtype: torch.dtype) -> Any:
 
 
 def random_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
-    """Other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
+    """Return other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
     generator = torch.Generator().manual_seed(seed)
     return tuple(
         torch.randn(item.shape, generator=generator, dtype=item.dtype).to(item.device).requires_grad_()

@@ -100,7 +100,7 @@ def _functions_inside(run: GradcheckRun, given: Hints, clock: Clock) -> tuple[Ch
 
 
 def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianReport:
-    """Both Jacobians of a Function at one point: what backward says and what finite differences say.
+    """Return both Jacobians of a Function at one point: what backward says and what finite differences say.
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.

@@ -35,7 +35,7 @@ def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
 
 
 def points(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Inputs of the same shapes: near the user's twice, then of both signs."""
+    """Yield inputs of the same shapes: near the user's twice, then of both signs."""
     for k in range(2):
         yield nearby_inputs(problem, seed + k)
     generator = torch.Generator().manual_seed(seed + 2)
@@ -129,7 +129,7 @@ def fresh(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
 
 
 def together(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Inputs of other sizes, all dimensions of one size moved alike, where the forward takes them."""
+    """Yield inputs of other sizes, all dimensions of one size moved alike, where the forward takes them."""
     for group in alike(problem):
         inputs = resized(problem, group, 1, seed)
         if works(problem, inputs):
@@ -281,14 +281,14 @@ def _first(item: Tensor) -> Tensor:
 
 
 def alike(problem: Problem) -> Iterator[tuple[Slot, ...]]:
-    """The dimensions of the inputs, those of the same size together."""
+    """Yield the dimensions of the inputs, those of the same size together."""
     slots = [(i, d) for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
     for size in dict.fromkeys(problem.inputs[i].shape[d] for i, d in slots):
         yield tuple(s for s in slots if problem.inputs[s[0]].shape[s[1]] == size)
 
 
 def apart(problem: Problem, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
-    """Inputs of other sizes, as few dimensions moved as the forward allows: grown, and of size one."""
+    """Yield inputs of other sizes, as few dimensions moved as the forward allows: grown, and of size one."""
     for group, change in itertools.islice(groups(problem, seed), most):
         yield resized(problem, group, change, seed)
         single = resized(problem, group, 0, seed)
@@ -297,7 +297,7 @@ def apart(problem: Problem, seed: int, most: int = 3) -> Iterator[tuple[Any, ...
 
 
 def doubled(problem: Problem, seed: int, most: int = 6) -> Iterator[tuple[Any, ...]]:
-    """Inputs with one size doubled at a time, as few dimensions as the forward allows: none of size one."""
+    """Yield inputs with one size doubled at a time, as few dimensions as the forward allows: none of size one."""
     for group, _ in itertools.islice(groups(problem, seed), most):
         size = problem.inputs[group[0][0]].shape[group[0][1]]
         if size > 1:
@@ -307,7 +307,7 @@ def doubled(problem: Problem, seed: int, most: int = 6) -> Iterator[tuple[Any, .
 
 
 def groups(problem: Problem, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]]:
-    """The smallest sets of dimensions whose sizes can grow together, and by how much: by one, or to the double."""
+    """Yield the smallest sets of dimensions that can grow together, and by how much: by one, or double."""
     slots = [(i, d) for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
     free: list[Slot] = []
     for count in (1, 2, 3):
@@ -363,7 +363,7 @@ def works(problem: Problem, inputs: tuple[Any, ...]) -> bool:
 
 
 def resized(problem: Problem, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
-    """The inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
+    """Return the inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
     generator = torch.Generator().manual_seed(seed + 17)
     given = []
     for i, item in enumerate(problem.inputs):
@@ -454,12 +454,12 @@ def _by_chance(item: Tensor, dim: int) -> bool:
 
 
 def expanded(v: Tensor) -> Tensor:
-    """One number seen everywhere, as ``y.sum().backward()`` sends."""
+    """Return one number seen everywhere, as ``y.sum().backward()`` sends."""
     return v.reshape(-1)[:1].reshape(()).expand(v.shape) if v.numel() else v
 
 
 def strided(v: Tensor) -> Tensor:
-    """The same values with gaps in memory, and the last dimension outermost."""
+    """Return the same values with gaps in memory, and the last dimension outermost."""
     if v.dim() == 0:
         return v
     wide = torch.empty((*v.shape[::-1], 2), dtype=v.dtype, device=v.device)[..., 0]

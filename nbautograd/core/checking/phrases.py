@@ -38,22 +38,22 @@ def value(problem: Problem, position: int, written: Returned | None = None) -> P
 
 
 def shapes(known: Mapping[str, Sequence[int]]) -> str:
-    """Names with their shapes: "`x` [4, 3], `w` [3, 5]"."""
+    """Return names with their shapes: "`x` [4, 3], `w` [3, 5]"."""
     return ", ".join(f"`{name}` {list(shape)}" for name, shape in known.items())
 
 
 def backward_line(problem: Problem) -> int | None:
-    """The line of ``def backward``."""
+    """Return the line of ``def backward``."""
     return None if problem.source is None else problem.source.line("backward")
 
 
 def forward_line(problem: Problem) -> int | None:
-    """The line of ``def forward``."""
+    """Return the line of ``def forward``."""
     return None if problem.source is None else problem.source.lines.get("forward")
 
 
 def jvp_line(problem: Problem) -> int | None:
-    """The line of ``def jvp``."""
+    """Return the line of ``def jvp``."""
     return None if problem.source is None else problem.source.lines.get("jvp")
 
 

@@ -94,7 +94,7 @@ def _instance_style(cls: type) -> bool:
 
 
 def prepare(inputs: Any) -> tuple[Any, ...]:
-    """Detached copies of the inputs, strides kept, requiring grad where the caller's do.
+    """Return detached copies of the inputs, strides kept, requiring grad where the caller's do.
 
     A single tensor counts as a tuple of one. An input whose elements overlap in memory (``expand``) becomes a
     contiguous copy, since a change of one of its entries would change others.
@@ -112,7 +112,7 @@ def prepare(inputs: Any) -> tuple[Any, ...]:
 
 
 def copy(item: Any, requires_grad: bool | None = None) -> Any:
-    """A detached copy of a tensor with its strides; anything else as it is."""
+    """Return a detached copy of a tensor with its strides; anything else as it is."""
     if not isinstance(item, Tensor):
         return item
     if unreadable_kind(item) is not None:

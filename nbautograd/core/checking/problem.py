@@ -182,7 +182,7 @@ class Problem:
         self.state, self.arguments = ClassState(None), {}
 
     def fresh(self) -> tuple[Any, ...]:
-        """New copies of the inputs, tensors among them requiring grad as ``inputs`` do."""
+        """Return new copies of the inputs, tensors among them requiring grad as ``inputs`` do."""
         return tuple(prepared_inputs.copy(item) for item in self.inputs)
 
     def call(self, inputs: tuple[Any, ...] | None = None, seed: int | None = None) -> Outputs:
@@ -227,11 +227,11 @@ class Problem:
         return tuple(_tensors(self.fn(*inputs)))
 
     def flat(self, raw: Any) -> Iterator[Tensor]:
-        """The tensors in what a function returned, in order."""
+        """Yield the tensors in what a function returned, in order."""
         return _tensors(raw)
 
     def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-        """The gradients of the differentiable inputs for these cotangents; the graph stays for the next call.
+        """Return the gradients of the differentiable inputs for these cotangents; the graph stays for the next call.
 
         Args:
             outputs: what ``call`` returned.
@@ -252,7 +252,7 @@ class Problem:
             return gradients(tensors, leaves, grads)
 
     def differentiable_outputs(self, outputs: Sequence[Tensor]) -> tuple[int, ...]:
-        """Positions of the floating or complex outputs that require grad."""
+        """Return positions of the floating or complex outputs that require grad."""
         return tuple(i for i, o in enumerate(outputs) if o.requires_grad and (o.is_floating_point() or o.is_complex()))
 
     def _run(self, given: tuple[Any, ...]) -> Any:
@@ -316,7 +316,7 @@ _sources: weakref.WeakKeyDictionary[type, FunctionSource | None] = weakref.WeakK
 
 
 def _source(cls: type) -> FunctionSource | None:
-    """The class's source, parsed once; a cell that is run again makes a new class."""
+    """Return the class's source, parsed once; a cell that is run again makes a new class."""
     if cls not in _sources:
         _sources[cls] = read_source(cls)
     return _sources[cls]
@@ -328,7 +328,7 @@ def separate_context(cls: type) -> bool:
 
 
 def functions_of(tensors: Sequence[Tensor]) -> set[type]:
-    """The Function classes in the graph of these tensors."""
+    """Return the Function classes in the graph of these tensors."""
     found = (getattr(node, "_forward_cls", None) for node in graph_nodes(tensors))
     return {cls for cls in found if isinstance(cls, type)}
 

@@ -60,7 +60,7 @@ class Progress:
         self._say(0)
 
     def stage(self, kind: Kind, start: int, end: int, of: int, what: Phrase | str) -> None:
-        """From now on the ticks, ``of`` calls of one kind, lead from one number of steps to another."""
+        """Let the ticks from now on, ``of`` calls of one kind, lead from one number of steps to another."""
         self._measure()
         self._kind = kind
         self._start, self._end, self._of, self._count, self._what = start, end, max(1, of), 0, what
@@ -130,7 +130,7 @@ class Progress:
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Within the block, long work that was given nobody to tell asks here: a notebook shows a bar for it.
+    """Let long work in the block that was given nobody to tell ask here: a notebook shows a bar for it.
 
     Args:
         watch: opens a block around the work, and gives who is told in it.
@@ -143,5 +143,5 @@ def watching(watch: Watch) -> Iterator[None]:
 
 
 def watched(tell: Tell | None = None) -> AbstractContextManager[Tell | None]:
-    """The block in which long work runs; gives who is told: the one who was named, else who is watching."""
+    """Return the block in which long work runs; gives who is told: the one who was named, else who is watching."""
     return nullcontext(tell) if tell is not None or not _watch else _watch[-1]()

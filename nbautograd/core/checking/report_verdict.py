@@ -97,7 +97,7 @@ def _symmetric_findings(run: GradcheckRun) -> Iterator[Finding]:
 
 
 def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
-    """A Function's own jvp that contradicts a backward found right."""
+    """Yield findings on a Function's own jvp that contradicts a backward found right."""
     for where, block in run.blocks.items():
         for statement in block.witnesses:
             if (

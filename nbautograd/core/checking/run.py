@@ -112,7 +112,7 @@ class GradcheckRun:
                 self.progress.done(self.progress.total)
 
     def start_diagnosis(self, of: int) -> None:
-        """From now on the causes are searched for, in so many parts, each told by a tick."""
+        """Start the search for causes, in so many parts, each told by a tick."""
         total = self.progress.total
         self.progress.stage("backward", total - PARTS, total - 1, of, Phrase("checking.looking_for_causes"))
 
@@ -141,7 +141,7 @@ class GradcheckRun:
             self.complete = False
 
     def _keep_partial(self) -> None:
-        """The block that was in work when the check was interrupted, unasked entries NaN."""
+        """Keep the block that was in work when the check was interrupted, unasked entries NaN."""
         if self.assembly is None:
             return
         for (i, j), matrices in self.assembly.partial.items():

@@ -124,7 +124,7 @@ def _within(derived: Problem, meter: Meter, runs: int) -> tuple[GradcheckRun, bo
 
 
 def _settled(derived: Problem, meter: Meter, runs: int) -> dict[tuple[int, int], Block] | None:
-    """The blocks along one direction where all agree at first sight."""
+    """Return the blocks along one direction where all agree at first sight."""
     if any(derived.inputs[i].numel() != 1 for i in derived.differentiable):
         return None
     try:
@@ -154,7 +154,7 @@ def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
 
 
 def _problem(problem: Problem, outputs: Outputs) -> Problem:
-    """The backward as a function of the inputs and the grad_outputs, to be checked like any other."""
+    """Return the backward as a function of the inputs and the grad_outputs, to be checked like any other."""
     takes = problem.differentiable_outputs(outputs)
     v = cotangents(problem, outputs, problem.seed + 41)
     count = len(problem.inputs)
@@ -185,7 +185,7 @@ def _problem(problem: Problem, outputs: Outputs) -> Problem:
 
 
 def _sampled(derived: Problem) -> Iterator[Problem]:
-    """The derivatives along directions; none below double precision, where their differences drown in noise."""
+    """Yield the derivatives along directions; none below double precision, where their differences drown in noise."""
     if any(derived.inputs[i].dtype != torch.float64 for i in derived.differentiable):
         return
     for directions, together in ((1, None), (DIRECTIONS, TOGETHER)):
@@ -313,7 +313,7 @@ TOGETHER = 8  # elements that one direction moves; more would meet a kink too ea
 def restrict_to_directions(
     problem: Problem, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER
 ) -> Problem | None:
-    """The same function of a few numbers per input, each of which moves a few elements.
+    """Return the same function of a few numbers per input, each of which moves a few elements.
 
     Args:
         problem: a function whose Jacobians would be too large to hold.
@@ -374,7 +374,7 @@ ONE = (1,)
 
 
 def agree_along_direction(small: Problem) -> dict[tuple[int, int], Block] | None:
-    """All blocks where each entry agrees to seven digits by one backward and one pair of forwards; else None.
+    """Return all blocks where each entry agrees to seven digits by one backward and one pair of forwards; else None.
 
     Args:
         small: as ``restrict_to_directions`` makes it for one direction, in float64; its session must be open.

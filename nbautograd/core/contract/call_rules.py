@@ -65,7 +65,7 @@ def _seen(record: CallRecord, line: int | None = None, position: int | None = No
 
 
 def hidden(record: CallRecord) -> Iterator[Finding]:
-    """Tensors that require grad and reach forward otherwise than as arguments."""
+    """Yield findings on tensors that require grad and reach forward otherwise than as arguments."""
     labels = input_names(record)
     for name in record.hidden:
         if _reads(record, name):
@@ -95,7 +95,7 @@ def _dirty(saver: CallRecord | None) -> set[str]:
 
 
 def inputs_changed(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
-    """Inputs that require grad and were changed unmarked; those that do not are buffers, such as running means."""
+    """Yield findings on inputs that require grad and were changed unmarked; others are buffers."""
     dirty, labels = _dirty(saver), input_names(record)
     for i in record.changed:
         one = record.inputs[i]
@@ -104,7 +104,7 @@ def inputs_changed(record: CallRecord, saver: CallRecord | None) -> Iterator[Fin
 
 
 def gradients_changed(record: CallRecord) -> Iterator[Finding]:
-    """Gradients that backward was given and changed in place."""
+    """Yield findings on gradients that backward was given and changed in place."""
     names, function = input_names(record), record.function.methods.tree("backward")
     lines = {} if function is None else changed_in_place(function)
     for i in record.changed:
@@ -112,7 +112,7 @@ def gradients_changed(record: CallRecord) -> Iterator[Finding]:
 
 
 def outputs_in_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
-    """Outputs that are an input, or lie in its memory though autograd knows of no view."""
+    """Yield findings on outputs that are an input, or lie in its memory though autograd knows of no view."""
     dirty, inputs, outputs = _dirty(saver), *forward_names(record)
     for j, output in enumerate(record.outputs):
         for i, given in enumerate(record.inputs):
@@ -132,7 +132,7 @@ def _share_memory(one: TensorSnapshot, other: TensorSnapshot) -> bool:
 
 
 def tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
-    """Inputs and outputs that are kept as attributes of ctx; what forward made for itself nobody else can change."""
+    """Yield findings on inputs and outputs on ctx; what forward made for itself nobody else can change."""
     assert record.ctx is not None
     split = record.setup_inputs if record.method == "setup_context" else len(record.inputs)
     outputs = [one for one in (*record.inputs[split:], *record.outputs) if isinstance(one, TensorSnapshot)]
@@ -165,7 +165,7 @@ def _layout(record: CallRecord) -> Iterator[Finding]:
 
 
 def _saved_changed(record: CallRecord, saver: CallRecord) -> Iterator[Finding]:
-    """Saved tensors that are not what they were when forward ended."""
+    """Yield findings on saved tensors that are not what they were when forward ended."""
     if saver.ctx is None or record.saved_after is None or len(record.saved_after) != len(saver.ctx.saved):
         return
     places, (inputs, outputs) = tensor_places(saver), forward_names(saver)
@@ -183,7 +183,7 @@ def _differs(before: TensorSnapshot, after: TensorSnapshot) -> bool:
 
 
 def _state_changed(record: CallRecord, forward: CallRecord, set_up: CallRecord | None) -> Iterator[Finding]:
-    """Attributes of the class that another call set between this forward and its backward."""
+    """Yield findings on attributes of the class that another call set between this forward and its backward."""
     before = (set_up.class_state if set_up is not None else None) or forward.class_state
     for name, mark in (record.class_state or {}).items():
         if before is not None and name in before and before[name] != mark:
@@ -210,7 +210,7 @@ def _of_inputs(record: CallRecord, forward: CallRecord) -> list[tuple[int, Snaps
 
 
 def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
-    """Returned gradients against forward's inputs, by the engine's own rules."""
+    """Compare returned gradients with forward's inputs, by the engine's own rules."""
     inputs, needed = input_names(forward), _needed(saver)
     pairs = _of_inputs(record, forward)
     if pairs is None:
@@ -250,7 +250,7 @@ def _form(seen: Seen, gradient: TensorSnapshot, given: TensorSnapshot, params: M
 
 
 def _nothing_returned(record: CallRecord, forward: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
-    """Inputs that need a gradient and get None; whether their derivative is zero only a check can tell."""
+    """Yield findings on inputs that need a gradient and get None; only a check can tell if it is zero."""
     inputs, needed = input_names(forward), _needed(saver)
     for i, gradient, _ in _of_inputs(record, forward) or ():
         if gradient.type == "NoneType" and needed.get(i):
@@ -266,7 +266,7 @@ def sums_to(got: Sequence[int], expected: Sequence[int]) -> bool:
 
 
 def _not_finite(record: CallRecord) -> Iterator[Finding]:
-    """NaN or inf that came out of finite gradients."""
+    """Yield findings on NaN or inf that came out of finite gradients."""
     if not all(map(_finite, record.inputs)):
         return
     labels = output_names(record)

@@ -108,47 +108,47 @@ def broken(code: str, seen: Seen, sentence: str = "", /, **params: Any) -> Findi
 
 
 def input_on_ctx(seen: Seen, name: str) -> Finding:
-    """An input that is kept as an attribute of ctx: nothing notices when it is changed before backward."""
+    """Return the finding on an input on ctx: nothing notices when it is changed before backward."""
     return broken("tensor_on_ctx", seen, name=name)
 
 
 def output_on_ctx(seen: Seen, name: str) -> Finding:
-    """An output that is kept as an attribute of ctx, which it holds in turn."""
+    """Return the finding on an output that is kept as an attribute of ctx, which it holds in turn."""
     return broken("output_on_ctx", seen, name=name)
 
 
 def output_in_input(seen: Seen, output: str, input: str) -> Finding:
-    """An output that is an input, or lies in its memory though autograd knows of no view."""
+    """Return the finding on an output that is an input, or lies in its memory though autograd knows of no view."""
     return broken("output_aliases_input", seen, output=output, input=input)
 
 
 def input_changed(seen: Seen, input: str) -> Finding:
-    """An input that requires grad, that forward changed in place and did not mark as dirty."""
+    """Return the finding on an input that requires grad, that forward changed in place and did not mark as dirty."""
     return broken("mutates_input", seen, input=input)
 
 
 def gradient_changed(seen: Seen, name: str) -> Finding:
-    """A grad_output that backward changes in place: others may still need it."""
+    """Return the finding on a grad_output that backward changes in place: others may still need it."""
     return broken("mutates_grad_output", seen, name=name)
 
 
 def saved_changed(seen: Seen, name: str) -> Finding:
-    """A tensor or container on ctx that is not what it was when forward ended."""
+    """Return the finding on a tensor or container on ctx that is not what it was when forward ended."""
     return broken("mutates_saved", seen, name=name)
 
 
 def number_of_gradients(seen: Seen, got: int, inputs: Sequence[str]) -> Finding:
-    """Values returned by backward that are not one for each argument of forward."""
+    """Return the finding on values returned by backward that are not one for each argument of forward."""
     return broken("wrong_number_of_gradients", seen, got=got, expected=len(inputs), inputs=", ".join(inputs))
 
 
 def outputs_in_container(seen: Seen, type: str) -> Finding:
-    """Tensors that forward returns in a list or dict, into which apply does not look."""
+    """Return the finding on tensors that forward returns in a list or dict, into which apply does not look."""
     return broken("output_not_tensor_tuple", seen, type=type)
 
 
 def hidden_input(seen: Seen, sentence: str = "causes.hidden_input", **params: Any) -> Finding:
-    """A tensor that requires grad and reaches forward otherwise than as an argument.
+    """Return the finding on a tensor that requires grad and reaches forward otherwise than as an argument.
 
     Args:
         seen: where.
@@ -173,12 +173,12 @@ def state_outside_ctx(seen: Seen, sentence: str = "causes.shared_state", **param
 
 
 def buffer_reused(seen: Seen) -> Finding:
-    """A gradient that changes when backward runs again."""
+    """Return the finding on a gradient that changes when backward runs again."""
     return broken("grad_buffer_reused", seen)
 
 
 def fails_for_strided_gradient(seen: Seen, error: str) -> Finding:
-    """A backward that raises for a grad_output that is not contiguous."""
+    """Return the finding on a backward that raises for a grad_output that is not contiguous."""
     return broken("fails_noncontiguous_grad", seen, said=error)
 
 
@@ -211,12 +211,12 @@ def returned(source: FunctionSource | None, argument: int) -> Returned | None:
 
 
 def ordinal(position: int) -> Phrase:
-    """The position counted from 1: ``"2nd"``."""
+    """Return the position counted from 1: ``"2nd"``."""
     number = position + 1
     return Phrase(f"causes.nth_{number}" if number <= 3 else "causes.nth", n=number)
 
 
 def short(expression: str, most: int = 60) -> str:
-    """An expression on one line, cut when it is long."""
+    """Return an expression on one line, cut when it is long."""
     text = " ".join(expression.split())
     return text if len(text) <= most else text[: most - 3] + "..."

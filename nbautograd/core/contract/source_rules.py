@@ -49,7 +49,7 @@ def read_contract(cls: type) -> tuple[Finding, ...]:
 
 
 def _not_static(cls: type) -> tuple[str, ...]:
-    """Methods that the class itself defines without ``@staticmethod``."""
+    """Return methods that the class itself defines without ``@staticmethod``."""
     return tuple(name for name in METHODS if isinstance(as_written(vars(cls).get(name)), FunctionType))
 
 
@@ -108,7 +108,7 @@ class Reading:
 
 
 def number_of_gradients(reading: Reading) -> Iterator[Finding]:
-    """backward returns one value per argument of forward; more are allowed only when they are None."""
+    """Check that backward returns one value per argument of forward; more may only be None."""
     forward, backward = reading.methods.get("forward"), reading.backward
     if forward is None or backward is None or forward.args.vararg or forward.args.kwonlyargs:
         return
@@ -126,7 +126,7 @@ def number_of_gradients(reading: Reading) -> Iterator[Finding]:
 
 
 def _values(statement: ast.Return, grad_outputs: tuple[str, ...]) -> list[ast.expr] | None:
-    """The values of a return, None when only a run can tell how many there are."""
+    """Return the values of a return, None when only a run can tell how many there are."""
     value = statement.value
     if isinstance(value, (ast.Tuple, ast.List)):
         return None if any(isinstance(item, ast.Starred) for item in value.elts) else value.elts
@@ -151,14 +151,14 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def static_methods(reading: Reading) -> Iterator[Finding]:
-    """Methods are static; without the decorator they work through ``apply`` only by luck."""
+    """Check that methods are static; without the decorator they work through ``apply`` only by luck."""
     for method in reading.not_static:
         seen = Seen(reading.source.lines.get(method), reading.name)
         yield broken("missing_staticmethod", seen, "recording.missing_staticmethod", method=method)
 
 
 def undefined_names(reading: Reading) -> Iterator[Finding]:
-    """A name that nothing defines fails only when backward runs."""
+    """Yield findings on names that nothing defines: they fail only when backward runs."""
     for method, names in reading.unknown.items():
         tree = reading.methods.get(method)
         for name in names if method != "forward" else ():
@@ -176,7 +176,7 @@ def _locals(function: user_source.FunctionNode | None) -> set[str]:
 
 
 def leaves_autograd(reading: Reading) -> Iterator[Finding]:
-    """``.data``, ``.numpy()`` and ``torch.no_grad`` in backward make second derivatives wrong without a word."""
+    """Yield findings on what makes second derivatives wrong without a word: ``.data``, ``.numpy()``, ``no_grad``."""
     backward = reading.backward
     if backward is None or any("once_differentiable" in ast.unparse(d) for d in backward.decorator_list):
         return
@@ -197,7 +197,7 @@ def leaves_autograd(reading: Reading) -> Iterator[Finding]:
 
 
 def empty_bodies(reading: Reading) -> Iterator[Finding]:
-    """A method that only prints, or does nothing, returns None."""
+    """Yield findings on methods that only print, or do nothing, and return None."""
     for method in ("forward", "backward", "vjp"):
         tree = reading.methods.get(method)
         if tree is not None and all(isinstance(s, ast.Pass) or _only_shows(s) for s in tree.body):
@@ -206,7 +206,7 @@ def empty_bodies(reading: Reading) -> Iterator[Finding]:
 
 
 def returns_a_list(reading: Reading) -> Iterator[Finding]:
-    """Tensors in a list or dict come out of apply without a grad_fn."""
+    """Yield findings on tensors in a list or dict, which come out of apply without a grad_fn."""
     forward = None if reading.operation else reading.methods.get("forward")
     for statement in user_source.returns(forward) if forward is not None else ():
         listed = isinstance(statement.value, (ast.List, ast.ListComp))
@@ -224,7 +224,7 @@ def _only_shows(statement: ast.stmt) -> bool:
 
 
 def saving(reading: Reading) -> Iterator[Finding]:
-    """``save_for_backward`` counts once; ``saved_tensors`` is a tuple."""
+    """Check the uses of ``save_for_backward``, which counts once, and ``saved_tensors``, which is a tuple."""
     saver, backward = reading.saver, reading.backward
     calls = [s.value for s in saver.body if isinstance(s, ast.Expr)] if saver is not None else []
     twice = [c for c in calls if isinstance(c, ast.Call) and ast.unparse(c.func).endswith(".save_for_backward")]

@@ -102,7 +102,7 @@ class BackwardFlow:
         self.nodes[node] = tuple(sums)
 
     def into(self, node: int) -> TensorSummary | None:
-        """The first gradient that arrived at a node, of one or several outputs."""
+        """Return the first gradient that arrived at a node, of one or several outputs."""
         return next((summary for summary in self.nodes.get(node, ()) if summary is not None), None)
 
 
@@ -174,7 +174,7 @@ class Walk:
         self._next.clear()
 
     def expected(self, i: int, position: int) -> tuple[int, ...] | None:
-        """The shape that the target of an edge expects."""
+        """Return the shape that the target of an edge expects."""
         for target, k, nr in self.following[i]:
             if k == position and nr < len(self.described[target].gradients):
                 return self.described[target].gradients[nr].shape
@@ -205,11 +205,11 @@ class Walk:
         return nodes
 
     def numbers(self) -> list[int]:
-        """Sequence numbers, with the highest where torch does not say."""
+        """Return sequence numbers, with the highest where torch does not say."""
         return [LEAF if number is None else number for number in self.sequence]
 
     def order(self) -> list[int]:
-        """The engine's order, predicted."""
+        """Return the engine's order, predicted."""
         following = [[target for target, _, _ in edges] for edges in self.following]
         return engine_order(following, self.numbers(), [node for node, _ in self.roots if node is not None])
 

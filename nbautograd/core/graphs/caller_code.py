@@ -26,11 +26,11 @@ class CallerCode:
         self._values: dict[str, Any] = variables_of(frame)
 
     def cut(self, name: str) -> Cut | None:
-        """The line that cuts ``name`` off, in the calling code or the latest cell that has one."""
+        """Return the line that cuts ``name`` off, in the calling code or the latest cell that has one."""
         return next((cut for code in self._sources if (cut := find_cut(name, code))), None)
 
     def follow(self, tensor: torch.Tensor, name: str, goals: Sequence[str]) -> Cut | None:
-        """The line where what is made of a tensor loses its way back, on the way to one of the variables ``goals``.
+        """Return the line where what is made of a tensor loses its way back to one of the variables ``goals``.
 
         Args:
             tensor: the tensor.
@@ -52,7 +52,7 @@ class CallerCode:
         return next((frame.dead[goal] for goal in goals if goal in frame.dead), flow.cut)
 
     def _calling(self) -> list[ast.expr]:
-        """The arguments in the statement that called."""
+        """Return the arguments in the statement that called."""
         tree = tree_of(self._sources[0]) if self._sources else None
         here = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
         at = [s for s in here if s.lineno <= self._line <= (s.end_lineno or 0)]
@@ -75,7 +75,7 @@ class CallerCode:
                     yield any(cuts_in(part, name))
 
     def change(self, name: str) -> Cut | None:
-        """The line that changes ``name`` in place."""
+        """Return the line that changes ``name`` in place."""
         return next((found for code in self._sources if (found := find_change(name, code))), None)
 
 
@@ -105,7 +105,7 @@ def held_as(tensor: torch.Tensor, values: dict[str, Any]) -> set[str]:
 
 
 def _statements(piece: str) -> list[ast.stmt]:
-    """The statements of a file or a cell, or those of the function that is all of it."""
+    """Return the statements of a file or a cell, or those of the function that is all of it."""
     tree = tree_of(piece)
     body = [] if tree is None else tree.body
     if len(body) == 1 and isinstance(body[0], ast.FunctionDef):

@@ -55,13 +55,13 @@ def fold_to(graph: AutogradGraph, most: int) -> AutogradGraph:
 
 
 def fold_repeats(graph: AutogradGraph) -> AutogradGraph:
-    """The graph with its repeats folded, and nothing else; itself where it has none."""
+    """Return the graph with its repeats folded, and nothing else; itself where it has none."""
     runs = find_repeats(graph)
     return contract(graph, _with_repeats(graph, runs)) if runs else graph
 
 
 def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
-    """The segments that are drawn to begin with: one per box."""
+    """Return the segments that are drawn to begin with: one per box."""
     runs = find_repeats(graph)
     single = _with_repeats(graph, runs)
     if len(graph.nodes) > SMALL and graph.scopes and (opening := _on_modules(graph, runs, min(most, OPENING))):
@@ -77,7 +77,7 @@ def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
 
 
 def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> list[Segment]:
-    """The modules of one depth, in the most detail that takes at most ``most`` boxes; empty where none does.
+    """Return the modules of one depth, in the most detail that takes at most ``most`` boxes; empty where none does.
 
     Custom Functions keep boxes of their own where that is possible; of the same number of boxes the deepest modules,
     and whole repeats only where their parts are too many, are drawn.
@@ -124,7 +124,7 @@ def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
 
 
 def _with_repeats(graph: AutogradGraph, runs: Sequence[Segment]) -> list[Segment]:
-    """Every node by itself, but for the repeats and for modules of the same kind beside them.
+    """Return every node by itself, but for the repeats and for modules of the same kind beside them.
 
     The block that forward calls first often differs in a few nodes, since its input needs no gradient.
     """
@@ -161,7 +161,7 @@ def _fold_the_rest(graph: AutogradGraph, segments: list[Segment], most: int) -> 
 
 
 def _own_leaves(graph: AutogradGraph, segments: Sequence[Segment]) -> dict[int, bool]:
-    """Leaves with a box of their own: those that several segments use, or a single node.
+    """Return leaves with a box of their own: those that several segments use, or a single node.
 
     Of a repeat those that several parts use, and those of which not every part has one, such as the first one's input.
     """
@@ -251,7 +251,7 @@ def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, 
 
 
 def _module_name(graph: AutogradGraph, segment: Segment) -> str:
-    """``"layer1 Sequential"``, with the custom Functions inside: ``"layer1 Sequential · Cube ×3"``."""
+    """Return ``"layer1 Sequential"``, with the custom Functions inside: ``"layer1 Sequential · Cube ×3"``."""
     if not segment.path:
         return ""
     functions = Counter([graph.nodes[i].function for i in segment.nodes if graph.nodes[i].function])
@@ -260,7 +260,7 @@ def _module_name(graph: AutogradGraph, segment: Segment) -> str:
 
 
 def _part_norms(graph: AutogradGraph, repeat: Segment) -> tuple[float, ...]:
-    """Of the gradient that arrives at each part: at the largest of the nodes that get theirs from the part before."""
+    """Return the norms of the gradient that arrives at each part: at the largest node that gets it from before."""
     part = {i: number for number, nodes in enumerate(sliced(repeat.nodes, repeat.times)) for i in nodes}
     place = {i: at % (len(repeat.nodes) // repeat.times) for at, i in enumerate(repeat.nodes)}
     entries = {
@@ -273,18 +273,18 @@ def _part_norms(graph: AutogradGraph, repeat: Segment) -> tuple[float, ...]:
 
 
 def _norms(nodes: Sequence[Node]) -> tuple[float, ...]:
-    """Of the nodes that pass a gradient on to others; what only feeds a parameter is not on the way."""
+    """Return the norms at nodes that pass a gradient on; what only feeds a parameter is not on the way."""
     found = [_norm(node.gradient) for node in nodes if node.gradient is not None]
     return tuple([norm for norm in found if norm is not None])
 
 
 def _norm(gradient: TensorSummary) -> float | None:
-    """NaN or infinity where the gradient holds such; its own norm is that of the other entries."""
+    """Return NaN or infinity where the gradient holds such; its own norm is that of the other entries."""
     return math.nan if gradient.nan else math.inf if gradient.inf else gradient.norm
 
 
 def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:
-    """The edges between different nodes; those that lead from one to the same other are drawn as one."""
+    """Return the edges between different nodes; those that lead from one to the same other are drawn as one."""
     between: dict[tuple[int, int], list[int]] = {}
     for position, edge in enumerate(graph.edges):
         ends = homes[edge.source], homes[edge.target]
@@ -329,7 +329,7 @@ def open_boxes(graph: AutogradGraph, opened: Collection[str], most: int) -> Auto
 
 
 def _open_segment(graph: AutogradGraph, segment: Segment, opened: list[str]) -> list[Segment]:
-    """A segment as it is, or its parts when it is opened, those opened in turn."""
+    """Return a segment as it is, or its parts when it is opened, those opened in turn."""
     key = f"g{segment.nodes[0]}"
     if len(segment.nodes) < 2 or key not in opened:
         return [segment]
@@ -339,7 +339,7 @@ def _open_segment(graph: AutogradGraph, segment: Segment, opened: list[str]) -> 
 
 
 def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
-    """The parts of a repeat; of a module the calls one level deeper, repeats folded, and what is outside single."""
+    """Return the repetitions of a repeat; of a module the calls one level deeper, and single nodes."""
     if segment.times > TIMES:
         return _grouped_repetitions(graph, segment)
     if segment.times > 1:
@@ -351,7 +351,7 @@ def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
 
 
 def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
-    """The modules one level deeper, or as deep as there are several; repeats are folded where these are too many."""
+    """Return the modules one level deeper, or as deep as there are several; of too many, repeats are folded."""
     first = segment.path.count(".") + 2 if segment.path else 1
     deepest = max((graph.nodes[i].scope.count(".") + 1 for i in segment.nodes), default=0)
     runs: list[Segment] | None = None
@@ -367,7 +367,7 @@ def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
 
 
 def _grouped_repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
-    """A repeat of very many parts as repeats of fewer."""
+    """Return a repeat of very many parts as repeats of fewer."""
     size = len(repeat.nodes) // repeat.times
     each = size * -(-repeat.times // PART)
     runs = [repeat.nodes[at : at + each] for at in range(0, len(repeat.nodes), each)]

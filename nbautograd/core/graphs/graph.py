@@ -273,7 +273,7 @@ class AutogradGraph(Displayable):
         return {n.id: n.label for n in self.nodes if n.label}
 
     def saved_bytes(self) -> dict[str, int]:
-        """Memory kept for backward by module path, with everything under it; ``""`` is the whole graph.
+        """Return memory kept for backward by module path, with everything under it; ``""`` is the whole graph.
 
         What several nodes share, such as an activation that two ops saved, is counted once.
         """
@@ -298,7 +298,7 @@ class AutogradGraph(Displayable):
         return folded
 
     def schedule(self) -> tuple[Step, ...]:
-        """Backward step by step: which node runs, which are ready, what is sent, which leaf's ``.grad`` grows.
+        """Return backward step by step: which node runs, which are ready, what is sent, which leaf's ``.grad`` grows.
 
         Returns:
             One ``Step`` per node, in the order of ``ran``, or of ``order`` when no backward has run.
@@ -307,7 +307,7 @@ class AutogradGraph(Displayable):
         return steps
 
     def to_svg(self, lens: str = "", boxes: int | None = 300) -> str:
-        """The picture as an SVG document, drawn without any program.
+        """Return the picture as an SVG document, drawn without any program.
 
         Args:
             lens: ``"memory"`` writes into each box how much its node keeps for backward.
@@ -317,7 +317,7 @@ class AutogradGraph(Displayable):
         return svg
 
     def to_dot(self) -> Any:
-        """The graph as a ``graphviz.Digraph`` with the same information, for whoever has ``dot``."""
+        """Return the graph as a ``graphviz.Digraph`` with the same information, for whoever has ``dot``."""
         return render("dot", self)
 
     def __repr__(self) -> str:

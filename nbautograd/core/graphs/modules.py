@@ -113,7 +113,7 @@ def exact_modules(sequence: Sequence[int | None], paths: Mapping[int, str]) -> d
 
 
 def _around(calls: Sequence[ModuleCall]) -> list[int]:
-    """For each call the innermost one that encloses it, or -1; an outer call comes before those inside of it."""
+    """Return for each call the innermost one that encloses it, or -1; an outer call comes before those inside of it."""
     around: list[int] = []
     open_calls: list[int] = []
     for at, call in enumerate(calls):
@@ -125,7 +125,7 @@ def _around(calls: Sequence[ModuleCall]) -> list[int]:
 
 
 def _homes(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[int, str]) -> list[int]:
-    """For each call itself, or the one around it where its module lives elsewhere, such as a shared activation."""
+    """Return for each call itself, or the one around it where its module lives elsewhere, as if shared."""
     homes: list[int] = []
     for at, call in enumerate(calls):
         outer = homes[around[at]] if around[at] >= 0 else -1
@@ -135,7 +135,7 @@ def _homes(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[in
 
 
 def _chains(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[int, str]) -> list[tuple[int, ...]]:
-    """For each call the calls around it and itself, by the depth of their modules."""
+    """Return for each call the calls around it and itself, by the depth of their modules."""
     chains: list[tuple[int, ...]] = []
     for at, call in enumerate(calls):
         outer = chains[around[at]] if around[at] >= 0 else ()
@@ -176,19 +176,19 @@ def infer_scopes(
 
 
 def scope_types(nodes: Sequence[Node], modules: Mapping[str, str]) -> dict[str, str]:
-    """Module path -> type name, for the scopes that occur and those around them."""
+    """Return the type names by module path, for the scopes that occur and those around them."""
     met = {path for scope in {node.scope for node in nodes} for path in _outward(scope)}
     return {path: modules.get(path, "") for path in sorted(met)}
 
 
 def _owner(label: str, modules: Mapping[str, str]) -> str | None:
-    """The module of a parameter's path, or None when the label is no such path."""
+    """Return the module of a parameter's path, or None when the label is no such path."""
     path, dot, _ = label.rpartition(".")
     return path if dot and path in modules else None
 
 
 def _outward(path: str) -> list[str]:
-    """The path and every path around it, innermost first."""
+    """Return the path and every path around it, innermost first."""
     paths = []
     while path:
         paths.append(path)
@@ -199,7 +199,7 @@ def _outward(path: str) -> list[str]:
 def _scopes_of_parameters(
     inner: Sequence[int], following: Following, owners: Mapping[int, str | None]
 ) -> dict[int, str]:
-    """Nodes that pass a gradient to a parameter, directly or through a node that only reshapes it (``TBackward0``)."""
+    """Return the scopes of nodes that pass a gradient to a parameter, or through one that reshapes it."""
     known: dict[int, str] = {}
     for i in inner:
         found = []
@@ -224,7 +224,7 @@ def _common(scopes: list[str]) -> str:
 
 
 def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
-    """In the order of forward, what lies between two known scopes belongs to what encloses both."""
+    """Put what lies between two known scopes, in the order of forward, into what encloses both."""
     scopes: dict[int, str] = {}
     waiting: list[int] = []
     before: str | None = None

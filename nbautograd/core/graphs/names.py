@@ -45,7 +45,7 @@ class Names:
         self._take(_spoken(found))
 
     def label(self, tensor: torch.Tensor | None) -> str:
-        """The name of a tensor, or an empty text."""
+        """Return the name of a tensor, or an empty text."""
         return "" if tensor is None else self.labels.get(id(tensor), "")
 
     def _take(self, found: list[tuple[str, Any]]) -> None:
@@ -89,14 +89,14 @@ def _grad_fn(tensor: torch.Tensor) -> Any:
 
 
 def _spoken(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The entries that a user named: no IPython history, no private names."""
+    """Return the entries that a user named: no IPython history, no private names."""
     hidden = {"In", "Out", "exit", "quit", "get_ipython"}
     items = [(str(k), v) for k, v in list(names.items())]
     return [(k, v) for k, v in items if not k.startswith("_") and k not in hidden]
 
 
 def _inside(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Tensors in a list, tuple or dict, by place: ``weights[0]``, ``state['w']``."""
+    """Yield tensors in a list, tuple or dict, by place: ``weights[0]``, ``state['w']``."""
     stack: list[tuple[str, Any, int]] = [(name, value, 0)]
     while stack:
         place, item, depth = stack.pop()
@@ -123,7 +123,7 @@ def variables_of(frame: FrameType | None) -> dict[str, Any]:
 
 
 def tensors_in(tensors: Any) -> list[tuple[str, torch.Tensor]]:
-    """All tensors in what a user calls an output, with their places in it.
+    """Return all tensors in what a user calls an output, with their places in it.
 
     Takes a tensor, any nesting of lists, tuples and dicts (a model's output class is a dict), and objects that keep
     tensors as attributes.

@@ -144,7 +144,7 @@ class Describer:
 
 
 def argument_names(node: Node, positions: list[int]) -> dict[int, str]:
-    """For a custom Function: which argument each of its gradients belongs to.
+    """Return for a custom Function which argument each of its gradients belongs to.
 
     The node has one gradient per *tensor* argument, ``needs_input_grad`` one flag per argument; the gradients that go
     somewhere are, in order, those of the arguments whose flag is True.
@@ -162,7 +162,7 @@ def argument_names(node: Node, positions: list[int]) -> dict[int, str]:
 
 
 def stale_edges(node: Node, positions: list[int]) -> dict[int, str]:
-    """The gradients that a node can no longer compute: all of them, unless the saved tensors tell which.
+    """Return the gradients that a node can no longer compute: all of them, unless the saved tensors tell which.
 
     A product needs for the gradient of one factor the other one, so that a change of ``self`` spoils that of ``other``.
     """

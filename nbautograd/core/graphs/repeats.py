@@ -104,7 +104,7 @@ def _worth(run: Run) -> bool:
 
 
 def _candidates(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Run]:
-    """Segments in which every name comes again after the same number of nodes; edges are not yet compared."""
+    """Yield segments in which every name comes again after the same number of nodes; edges are not yet compared."""
     codes = _codes(graph, inner)
     for period in _periods(codes):
         differs = np.flatnonzero(codes[period:] != codes[:-period])
@@ -116,7 +116,7 @@ def _candidates(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Run]:
 
 
 def _codes(graph: AutogradGraph, inner: Sequence[int]) -> np.ndarray:
-    """A number per node, the same for the same name and shape."""
+    """Return a number per node, the same for the same name and shape."""
     known: dict[object, int] = {}
     nodes = graph.nodes
     looks = [(nodes[i].name, nodes[i].function, nodes[i].shape, nodes[i].dtype) for i in inner]
@@ -124,7 +124,7 @@ def _codes(graph: AutogradGraph, inner: Sequence[int]) -> np.ndarray:
 
 
 def _periods(codes: np.ndarray) -> list[int]:
-    """The commonest distances from a node to the next ones with the same code."""
+    """Return the commonest distances from a node to the next ones with the same code."""
     order = np.argsort(codes, kind="stable")
     counts: Counter[int] = Counter()
     for ahead in range(1, NEAR + 1):
@@ -136,7 +136,7 @@ def _periods(codes: np.ndarray) -> list[int]:
 
 
 def _trimmed(run: Run, free: np.ndarray) -> Run:
-    """The longest piece of a run of which no other repeat has taken a node."""
+    """Return the longest piece of a run of which no other repeat has taken a node."""
     taken = np.flatnonzero(~free[run.start : run.end])
     borders = np.concatenate(([-1], taken, [run.length]))
     at = int(np.argmax(np.diff(borders)))
@@ -167,7 +167,7 @@ def _equal_modules(scopes: Sequence[Sequence[str]], run: Run, found: Run) -> boo
 
 
 def _aligned(graph: AutogradGraph, inner: Sequence[int], run: Run, scopes: Sequence[Sequence[str]]) -> Run:
-    """The run with its parts begun where a module's call ends, or else where a parameter was used."""
+    """Return the run with its parts begun where a module's call ends, or else where a parameter was used."""
     if run.times < 2:
         return run
     depth = sibling_depth(scopes, run.size)
@@ -226,7 +226,7 @@ def _compare(one: Ends, two: Ends, size: int, border: int) -> str:
 
 
 def named_repeat(graph: AutogradGraph, nodes: list[int], times: int) -> Segment:
-    """A repeat with its name: ``"Block ×12"``, ``"Linear + Relu ×50"``, ``"Tanh, Add, Mm, … ×20"``.
+    """Return a repeat with its name: ``"Block ×12"``, ``"Linear + Relu ×50"``, ``"Tanh, Add, Mm, … ×20"``.
 
     Args:
         graph: the graph.
@@ -245,7 +245,7 @@ def named_repeat(graph: AutogradGraph, nodes: list[int], times: int) -> Segment:
 
 
 def repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
-    """The parts of a repeat, each with its module, or with its number."""
+    """Return the parts of a repeat, each with its module, or with its number."""
     found = []
     slices = zip(sliced(repeat.nodes, repeat.times), _modules(graph, repeat), strict=True)
     for number, (nodes, modules) in enumerate(slices, start=1):
@@ -259,7 +259,7 @@ def repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
 
 
 def sibling_modules(graph: AutogradGraph, runs: Sequence[Segment]) -> set[str]:
-    """The modules that are of the type of the parts of repeats, and lie as deep."""
+    """Return the modules that are of the type of the parts of repeats, and lie as deep."""
     others: set[str] = set()
     for run in runs:
         own = {modules[0] for modules in _modules(graph, run) if len(modules) == 1}
@@ -269,14 +269,14 @@ def sibling_modules(graph: AutogradGraph, runs: Sequence[Segment]) -> set[str]:
 
 
 def sibling_of(scope: str, siblings: Collection[str]) -> str:
-    """The one of some modules that a scope lies in."""
+    """Return the one of some modules that a scope lies in."""
     while scope and scope not in siblings:
         scope = scope.rpartition(".")[0]
     return scope
 
 
 def sliced(nodes: list[T], times: int) -> list[list[T]]:
-    """The nodes of each part."""
+    """Return the nodes of each part."""
     size = len(nodes) // times
     return [nodes[at : at + size] for at in range(0, len(nodes), size)]
 
@@ -289,12 +289,12 @@ def op_names(graph: AutogradGraph, part: Sequence[int]) -> str:
 
 
 def op_name(node: Node) -> str:
-    """``"Tanh"`` for ``"TanhBackward0"``."""
+    """Return ``"Tanh"`` for ``"TanhBackward0"``."""
     return node.function or re.sub(r"Backward\d*$", "", str(node.name)) or str(node.name)
 
 
 def common_path(scopes: Sequence[str]) -> str:
-    """The module that all scopes lie in, those of no module left out."""
+    """Return the module that all scopes lie in, those of no module left out."""
     paths = [scope.split(".") for scope in scopes if scope]
     shared = []
     for names in zip(*paths, strict=False):
@@ -315,7 +315,7 @@ def sibling_depth(scopes: Sequence[Sequence[str]], size: int) -> int:
 
 
 def _modules(graph: AutogradGraph, repeat: Segment) -> list[tuple[str, ...]]:
-    """For each part of a repeat the modules of its own that have made it, but for what is made outside of them."""
+    """Return for each repetition the modules of its own that have made it, without what is made outside."""
     size = len(repeat.nodes) // repeat.times
     scopes = [graph.nodes[i].scope.split(".") for i in repeat.nodes]
     depth = sibling_depth(scopes, size)
@@ -326,7 +326,7 @@ def _modules(graph: AutogradGraph, repeat: Segment) -> list[tuple[str, ...]]:
 
 
 def _with_ops(graph: AutogradGraph, part: Sequence[int], modules: Sequence[str]) -> str:
-    """The types of some modules, and the ops beside them in the same part."""
+    """Return the types of some modules, and the ops beside them in the same part."""
     kinds = ", ".join(dict.fromkeys([graph.scopes.get(module, module) for module in modules]))
     inside = tuple([f"{module}." for module in modules])
     others = [i for i in part if not f"{graph.nodes[i].scope}.".startswith(inside)]

@@ -54,7 +54,7 @@ class SavedReader:
         self._anomaly = torch.is_anomaly_enabled()
 
     def source(self, cls: type | None) -> FunctionSource | None:
-        """The class's source, or None when it cannot be read."""
+        """Return the class's source, or None when it cannot be read."""
         if cls is None:
             return None
         written = tuple(id(vars(cls).get(name)) for name in METHODS)
@@ -79,7 +79,7 @@ class SavedReader:
         return tuple(values), slots == gone and refuses(node)
 
     def op_line(self, node: Any) -> int | None:
-        """The user's line that made one of torch's own nodes, known only under ``detect_anomaly``."""
+        """Return the user's line that made one of torch's own nodes, known only under ``detect_anomaly``."""
         return forward_line(node) if self._anomaly else None
 
     def ctx(self, node: Any, source: FunctionSource | None) -> CtxSnapshot:
@@ -119,7 +119,7 @@ class SavedReader:
 
 
 def _shape_only(name: str, tensor: torch.Tensor) -> Value:
-    """A tensor by shape and dtype only."""
+    """Return a tensor by shape and dtype only."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     summary = TensorSummary(tuple(tensor.shape), dtype, numel=tensor.numel())
     return Value(name, type(tensor).__name__, tensor_repr(summary), summary)
@@ -209,7 +209,7 @@ class SavedMemory:
         return self._with_line(stale)
 
     def _with_line(self, stale: Stale) -> Stale:
-        """With the line that changes the tensor, where the calling code shows one."""
+        """Add the line that changes the tensor, where the calling code shows one."""
         if not stale.name:
             return stale
         self._code = self._code or CallerCode()
@@ -249,7 +249,7 @@ def _refusal(unpack: Callable[[], Any]) -> str:
 
 
 def _unpacked(node: Any, name: str) -> Any:
-    """A saved output, which only the node itself can unpack."""
+    """Return a saved output, which only the node itself can unpack."""
     if function_of(node) is None:
         return getattr(node, f"_saved_{name.partition('[')[0]}")
     slots = raw_slots(node, "tensors") or []
@@ -257,7 +257,7 @@ def _unpacked(node: Any, name: str) -> Any:
 
 
 def _changer(node: Any, tensor: torch.Tensor) -> str:
-    """The op that made the tensor what it is now, when that is not the one that the node's gradient goes to."""
+    """Return the op that made the tensor what it is now, when that is not the one that the node's gradient goes to."""
     maker = tensor.grad_fn
     if maker is None or any(maker is other for other, _ in node.next_functions):
         return ""

@@ -32,7 +32,7 @@ class Segment(NamedTuple):
 
 
 def inner_order(graph: AutogradGraph) -> list[int]:
-    """The engine's order without leaves."""
+    """Return the engine's order without leaves."""
     return [i for i in graph.order if graph.nodes[i].kind != "leaf"]
 
 
@@ -43,7 +43,7 @@ def module_segments(
     whole: Collection[str] = (),
     functions: bool = False,
 ) -> list[Segment]:
-    """The engine's order cut into calls of the modules at ``depth``; what is outside of them stays single.
+    """Return the engine's order cut into calls of the modules at ``depth``; what is outside of them stays single.
 
     Args:
         graph: the graph.
@@ -59,7 +59,7 @@ def module_segments(
 def cut_by_module(
     graph: AutogradGraph, nodes: Sequence[int], depth: int, runs: Sequence[Segment] = ()
 ) -> list[Segment]:
-    """Some nodes that follow one another, cut as by ``module_segments``."""
+    """Return some nodes that follow one another, cut as by ``module_segments``."""
     homes = {path: _cut_path(path, depth) for path in ("", *graph.scopes)}
     return _cut({i: _called(graph.nodes[i], homes) for i in nodes}, runs)
 
@@ -89,7 +89,7 @@ def _spans(run: Segment, called: Mapping[int, tuple[str, int]]) -> bool:
 
 
 def _cut_path(path: str, depth: int, whole: Collection[str] = ()) -> str:
-    """The module around a path that is drawn as one; empty where the path is not so deep."""
+    """Return the module around a path that is drawn as one; empty where the path is not so deep."""
     names = path.split(".")
     for k in range(1, min(depth, len(names) + 1)):
         if (outer := ".".join(names[:k])) in whole:
@@ -98,7 +98,7 @@ def _cut_path(path: str, depth: int, whole: Collection[str] = ()) -> str:
 
 
 def _called(node: Node, homes: Mapping[str, str], functions: bool = False) -> tuple[str, int]:
-    """The module that a node is drawn in, and which call of it, where modules were watched."""
+    """Return the module that a node is drawn in, and which call of it, where modules were watched."""
     path = "" if node.kind == "function" and not functions else homes[node.scope]
     depth = path.count(".") + 1
     return path, node.calls[depth - 1] if path and depth <= len(node.calls) else 0

@@ -78,7 +78,7 @@ def _changes(node: ast.AST, name: str) -> bool:
 
 
 def carried(name: str, code: str, known: set[str]) -> set[str]:
-    """The variables that hold what was made of ``name`` on the far side of a cut.
+    """Return the variables that hold what was made of ``name`` on the far side of a cut.
 
     Args:
         name: a variable.
@@ -106,7 +106,7 @@ def _nodes(code: str) -> tuple[ast.AST, ...]:
 
 @lru_cache(maxsize=CELLS)
 def tree_of(code: str) -> ast.Module | None:
-    """The code parsed, or None when it is no Python, such as a cell with magics."""
+    """Return the code parsed, or None when it is no Python, such as a cell with magics."""
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
@@ -114,7 +114,7 @@ def tree_of(code: str) -> ast.Module | None:
 
 
 def cuts_in(node: ast.AST, name: str) -> Iterator[Cut]:
-    """The cuts of a variable in one node of the code."""
+    """Yield the cuts of a variable in one node of the code."""
     if isinstance(node, ast.Attribute) and node.attr in CUTTING and _is(node.value, name):
         text = ast.unparse(node) + ("" if node.attr == "data" else "()")
         yield Cut(CUTTING[node.attr], node.lineno, text)

@@ -98,7 +98,7 @@ def callee(expression: ast.expr, values: Mapping[str, Any]) -> Callee | Each | N
 
 
 def own(found: Any) -> Callee | None:
-    """A function, a method or a module as a callee, if it is the user's own."""
+    """Return a function, a method or a module as a callee, if it is the user's own."""
     if isinstance(found, nn.Module):
         forward = inspect.getattr_static(type(found), "forward", None)
         found = Callee(forward, found) if isinstance(forward, FunctionType) else None
@@ -223,7 +223,7 @@ class DataflowReader:
         return Flow(False, flow.cut or self._cut("no_grad", node, f"with {frame.silent}", frame))
 
     def _grow(self, node: ast.expr, frame: Frame) -> None:
-        """A call for its effect: something may be put into a list."""
+        """Follow a call for its effect: something may be put into a list."""
         flow = self.flow(node, frame)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
             assign(node.func.value, flow, frame, keep=True)
@@ -359,7 +359,7 @@ def _known(name: str, frame: Frame) -> Flow | None:
 
 
 def _inside(path: str, frame: Frame) -> set[str]:
-    """The parameters inside a module that are the tensor, by their paths in it."""
+    """Return the parameters inside a module that are the tensor, by their paths in it."""
     return {name.removeprefix(f"{path}.") for name in frame.alive if name.startswith(f"{path}.")}
 
 

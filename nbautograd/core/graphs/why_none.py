@@ -54,21 +54,21 @@ def why_none(
 
 
 def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str | Phrase]) -> Finding:
-    """No way leads to the tensor: by the line that cuts it off, if one is found."""
+    """Return the finding that no way leads to the tensor, by the line that cuts it off if one is found."""
     code, listed = CallerCode(), _listed(outputs)
     cut = code.follow(tensor, name, [output for output in outputs if isinstance(output, str)]) or code.cut(name)
     return reason_finding("not_a_part", name=name, outputs=listed) if cut is None else of_cut(cut, name, listed)
 
 
 def of_cut(cut: Cut, name: str, outputs: Phrase | str) -> Finding:
-    """A line cuts the tensor off, or most likely does."""
+    """Return the finding that a line cuts the tensor off, or most likely does."""
     where: Phrase | str = Phrase("graphs.none.where", where=cut.where) if cut.where else ""
     reason = "cut" if cut.sure else "cut_likely"
     return reason_finding(reason, cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text, where=where)
 
 
 def of_tensor(tensor: torch.Tensor) -> str:
-    """A reason that lies in the tensor itself."""
+    """Return a reason that lies in the tensor itself."""
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return "integer"
     if not tensor.requires_grad:
@@ -79,7 +79,7 @@ def of_tensor(tensor: torch.Tensor) -> str:
 
 
 def of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
-    """The tensor is a part of the graph: what came, or did not come, along its edges."""
+    """Return the finding on a part of the graph: what came, or did not come, along the tensor's edges."""
     edges = [edge for edge in ran.edges if edge.target == place]
     silent = next((edge for edge in edges if edge.state == "none"), None)
     if silent is None:
@@ -102,7 +102,7 @@ def _listed(names: Sequence[str | Phrase]) -> Phrase | str:
 
 
 def reason_finding(reason: str, at: int | None = None, **params: Any) -> Finding:
-    """The finding of a reason, such as ``"not_reached"``."""
+    """Return the finding of a reason, such as ``"not_reached"``."""
     return Finding(f"grad_none_{reason}", "note", f"graphs.none.{reason}", params, line=at)
 
 
@@ -122,7 +122,7 @@ class Answer:
 
 
 def askable(graph: AutogradGraph, variables: Mapping[str, Any] | None = None) -> list[str]:
-    """The names that can be asked for: of the graph's tensors, of its ghosts, then of the user's other tensors.
+    """Return the names that can be asked for: of the graph's tensors, of its ghosts, then of the user's other tensors.
 
     Args:
         graph: the graph.
@@ -165,13 +165,13 @@ def ask(
 
 
 def _tensor(name: str, variables: Mapping[str, Any]) -> torch.Tensor | None:
-    """The user's tensor of this name, now; named as ``graph`` names it."""
+    """Return the user's tensor of this name, now; named as ``graph`` names it."""
     wanted = {key for key, label in Names(variables).labels.items() if label == name}
     return next((t for t in _tensors(variables) if id(t) in wanted), None) if wanted else None
 
 
 def _tensors(variables: Mapping[str, Any]) -> list[torch.Tensor]:
-    """All tensors among the variables, in modules and in containers."""
+    """Return all tensors among the variables, in modules and in containers."""
     found: list[torch.Tensor] = []
     stack = [(value, 0) for value in list(variables.values())]
     while stack:
@@ -187,7 +187,7 @@ def _tensors(variables: Mapping[str, Any]) -> list[torch.Tensor]:
 
 
 def _of_node(graph: AutogradGraph, node: Node, tensor: torch.Tensor | None) -> Finding:
-    """The tensor is a part of the graph."""
+    """Return the finding on a tensor that is a part of the graph."""
     if node.kind != "leaf" and not (tensor is not None and tensor.retains_grad):
         return reason_finding("not_a_leaf", name=node.label)
     if node.gradient is not None or (not graph.ran and tensor is not None and tensor.grad is not None):
@@ -200,7 +200,7 @@ def _of_node(graph: AutogradGraph, node: Node, tensor: torch.Tensor | None) -> F
 def _not_a_part(
     graph: AutogradGraph, name: str, drawn: Ghost | None, tensor: torch.Tensor | None, code: Sequence[str]
 ) -> Answer:
-    """No way leads to the tensor: by the line that cuts it off, if one is found."""
+    """Answer that no way leads to the tensor: by the line that cuts it off, if one is found."""
     outputs = _listed([root for _, root in graph.roots])
     cut: Cut | None = next((hit for text in code if (hit := find_cut(name, text))), None)
     if drawn is not None and drawn.line is not None:
@@ -216,5 +216,5 @@ def _not_a_part(
 
 
 def _user(graph: AutogradGraph, name: str) -> int | None:
-    """The first node that keeps the memory of the tensor of this name, if one does."""
+    """Return the first node that keeps the memory of the tensor of this name, if one does."""
     return next((n.id for n in graph.nodes if any(storage.name == name for storage in n.storages)), None)

@@ -13,17 +13,17 @@ Array = np.ndarray[Any, Any]
 
 
 def real_shape(tensor: Tensor) -> tuple[int, ...]:
-    """The tensor's shape; with a dimension of size 2 (real, imaginary) at the end when it is complex."""
+    """Return the tensor's shape; with a dimension of size 2 (real, imaginary) at the end when it is complex."""
     return (*tensor.shape, 2) if tensor.is_complex() else tuple(tensor.shape)
 
 
 def real_size(tensor: Tensor) -> int:
-    """Number of real numbers in a tensor."""
+    """Return the number of real numbers in a tensor."""
     return math.prod(real_shape(tensor))
 
 
 def to_real(tensor: Tensor) -> Tensor:
-    """The tensor detached, dense and real (complex as pairs), in its own precision."""
+    """Return the tensor detached, dense and real (complex as pairs), in its own precision."""
     flat = tensor.detach()
     if flat.layout is not torch.strided:
         flat = flat.to_dense()
@@ -31,19 +31,19 @@ def to_real(tensor: Tensor) -> Tensor:
 
 
 def to_array(tensor: Tensor) -> Array:
-    """The tensor's real numbers as a new float64 array of shape ``real_shape``."""
+    """Return the tensor's real numbers as a new float64 array of shape ``real_shape``."""
     array = as_array(to_real(tensor))
     return array.copy() if tensor.dtype in (torch.float64, torch.complex128) else array
 
 
 def as_array(tensor: Tensor) -> Array:
-    """A real tensor as a float64 array, which may share its memory."""
+    """Return a real tensor as a float64 array, which may share its memory."""
     array: Array = tensor.to("cpu", torch.float64).numpy(force=True)
     return array
 
 
 def from_array(array: Array, like: Tensor, batched: bool = False) -> Tensor:
-    """Real numbers shaped ``real_shape`` (after a batch dimension when ``batched``) as a tensor like another one."""
+    """Return real numbers shaped ``real_shape`` (after a batch dimension when ``batched``) as a tensor like one."""
     dtype = like.dtype.to_real() if like.is_complex() else like.dtype
     tensor = torch.from_numpy(np.ascontiguousarray(array)).to(like.device, dtype)
     if like.is_complex():
@@ -52,5 +52,5 @@ def from_array(array: Array, like: Tensor, batched: bool = False) -> Tensor:
 
 
 def epsilon(tensor: Tensor) -> float:
-    """Spacing of the floating numbers of this tensor's dtype at 1."""
+    """Return the spacing of the floating numbers of this tensor's dtype at 1."""
     return float(torch.finfo(tensor.dtype).eps)

@@ -151,7 +151,7 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
 
 
 def calls(cls: type | None = None) -> CallLog:
-    """The calls recorded so far, newest last.
+    """Return the calls recorded so far, newest last.
 
     Args:
         cls: only the calls of this Function, not of an older one of its name (a cell that was run again); None for all.

@@ -474,7 +474,7 @@ _NEW_CTX = _NewCtx()
 
 
 def _watch_nothing() -> None:
-    """In the child of a fork nobody reads what a watch would keep."""
+    """Watch nothing in the child of a fork: nobody reads what a watch would keep."""
     for watch in _hook.watches:
         _hook.remove(watch)
 

@@ -180,7 +180,7 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def apply_replaced(cls: type, run: Callable[..., Any], *, transformed: bool = False) -> Iterator[Callable[..., Any]]:
-    """In this thread, for the time, have calls of a Function run something else, however its ``apply`` is reached.
+    """Have calls of a Function run something else in this thread, for the time, however ``apply`` is reached.
 
     Args:
         cls: the Function, which stays as it is, in this thread and in all others.

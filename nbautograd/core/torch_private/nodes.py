@@ -23,7 +23,7 @@ _slot_names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyD
 
 
 def root_edge(tensor: torch.Tensor) -> tuple[Any | None, int]:
-    """The node that backward enters for this tensor, and which of its outputs; ``(None, 0)`` without a graph."""
+    """Return the node that backward enters for this tensor, and which of its outputs; ``(None, 0)`` without a graph."""
     try:
         if not tensor.requires_grad:
             return None, 0
@@ -36,13 +36,13 @@ def root_edge(tensor: torch.Tensor) -> tuple[Any | None, int]:
 
 
 def node_name(node: Any) -> str:
-    """The name that ``print(grad_fn)`` shows, without torch's namespace."""
+    """Return the name that ``print(grad_fn)`` shows, without torch's namespace."""
     name: str = node.name()
     return name.removeprefix("torch::autograd::")
 
 
 def sequence_number(node: Any) -> int | None:
-    """The engine's sequence number: higher was made later and runs earlier."""
+    """Return the engine's sequence number: higher was made later and runs earlier."""
     try:
         number: int = node._sequence_nr()
     except Exception:  # not in this torch
@@ -51,7 +51,7 @@ def sequence_number(node: Any) -> int | None:
 
 
 def next_sequence_number() -> int | None:
-    """The number that this thread's next node will get."""
+    """Return the number that this thread's next node will get."""
     try:
         number: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
     except Exception:  # not in this torch
@@ -60,13 +60,13 @@ def next_sequence_number() -> int | None:
 
 
 def leaf_tensor(node: Any) -> torch.Tensor | None:
-    """The tensor that an AccumulateGrad node accumulates into; None for other nodes."""
+    """Return the tensor that an AccumulateGrad node accumulates into; None for other nodes."""
     tensor = getattr(node, "variable", None)
     return tensor if isinstance(tensor, torch.Tensor) else None
 
 
 def gradient_slots(node: Any) -> list[tuple[tuple[int, ...] | None, torch.dtype | None, Any]]:
-    """Shape, dtype and device of the gradient that each output of the node expects; empty when torch does not say."""
+    """Return shape, dtype and device of the gradient that each output of the node expects, or nothing."""
     try:
         return [(tuple(meta.shape), meta.dtype, meta.device) for meta in node._input_metadata]
     except Exception:  # one of them cannot tell, or this torch does not
@@ -88,7 +88,7 @@ def _slot(meta: Any) -> tuple[tuple[int, ...] | None, torch.dtype | None, Any]:
 
 
 def function_of(node: Any) -> type | None:
-    """The class of a custom Function's node, or None for torch's own nodes."""
+    """Return the class of a custom Function's node, or None for torch's own nodes."""
     if not isinstance(node, BackwardCFunction):
         return None
     cls = getattr(type(node), "_forward_cls", None)
@@ -96,7 +96,7 @@ def function_of(node: Any) -> type | None:
 
 
 def raw_slot_names(node_type: type) -> tuple[str, ...]:
-    """Names of what torch's own nodes of a type save: ``("self", "other")`` for a product."""
+    """Return names of what torch's own nodes of a type save: ``("self", "other")`` for a product."""
     names = _slot_names.get(node_type)
     if names is None:
         prefix = "_raw_saved_"
@@ -160,7 +160,7 @@ def refuses(node: Any) -> bool:
 
 
 def raw_slots(node: Any, name: str) -> list[tuple[str, Any]] | None:
-    """The raw saved slots behind one name, with their place in a list; None when they were freed."""
+    """Return the raw saved slots behind one name, with their place in a list; None when they were freed."""
     try:
         slots = getattr(node, f"_raw_saved_{name}")
     except RuntimeError:

@@ -125,7 +125,7 @@ class LiveDispatches:
         self._ended: DispatchLog | None = None
 
     def read(self) -> DispatchLog:
-        """The log so far."""
+        """Return the log so far."""
         return self._ended if self._ended is not None else dispatches(*self._classes, since=self._since)
 
     def _end(self) -> None:

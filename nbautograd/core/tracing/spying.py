@@ -42,7 +42,7 @@ class Record:
         self.thread = threading.current_thread().name
 
     def read(self) -> Dispatch:
-        """The plain value."""
+        """Return the plain value."""
         return Dispatch(
             self.index,
             self.parent,
@@ -173,13 +173,13 @@ def _arguments(
 
 
 def _innermost(method: FunctionType) -> FunctionType:
-    """The user's function under torch's own decorators of it."""
+    """Return the user's function under torch's own decorators of it."""
     inner = getattr(method, "__wrapped__", method)
     return inner if type(inner) is FunctionType else method
 
 
 def _first_line(error: BaseException) -> str:
-    """The message, without running a ``__str__`` of the user's."""
+    """Return the message, without running a ``__str__`` of the user's."""
     text = BaseException.__str__(error)
     return text.splitlines()[0][:200] if text else ""
 
@@ -189,7 +189,7 @@ LISTED = 4  # attributes or items that are shown of an object
 
 
 def function_name(func: Any) -> str:
-    """``"torch.mean"``, ``"torch.Tensor.add"``, ``"aten.add.Tensor"``.
+    """Return ``"torch.mean"``, ``"torch.Tensor.add"``, ``"aten.add.Tensor"``.
 
     Example:
         >>> import torch
@@ -207,7 +207,7 @@ def function_name(func: Any) -> str:
 
 
 def describe(value: Any) -> Snapshot:
-    """One argument or result as plain data; nothing of it stays alive."""
+    """Return one argument or result as plain data; nothing of it stays alive."""
     if type(value) in PLAIN_TYPES:
         return snapshots([value], SUMMARY)[0]
     if isinstance(value, torch.Tensor) and not _dispatches(type(value)):
@@ -238,7 +238,7 @@ def _dispatches(kind: type) -> bool:
 
 
 def _text(value: Any, depth: int = 2) -> str:
-    """``<ScalarTensor _N=2 _value=3>``: a text made of what the object holds."""
+    """Return ``<ScalarTensor _N=2 _value=3>``: a text made of what the object holds."""
     kind = type(value)
     if kind in PLAIN_TYPES:
         return _tensor_text(value)

@@ -66,7 +66,7 @@ class Row:
 
 
 def headline(comparison: Comparison) -> str:
-    """``f and mul agree.``, or what differs and by how much."""
+    """Return ``f and mul agree.``, or what differs and by how much."""
     first, second = comparison.names
     if comparison.agree:
         return messages.text("views.compare.agree", first=first, second=second)
@@ -78,7 +78,7 @@ def headline(comparison: Comparison) -> str:
 
 
 def rows(comparison: Comparison) -> list[Row]:
-    """Outputs, gradients, then the facts."""
+    """Return outputs, gradients, then the facts."""
     return [*_tensors(comparison), *_facts(comparison)]
 
 

@@ -87,7 +87,7 @@ def headline(log: DispatchLog) -> str:
 
 
 def rows(log: DispatchLog) -> list[Row]:
-    """The tree, top down; long runs and deep chains are folded into one line each."""
+    """Return the tree, top down; long runs and deep chains are folded into one line each."""
     made = list(_below(_children(log), None, 0))
     if len(made) <= MOST_ROWS:
         return made
@@ -110,7 +110,7 @@ def notes(log: DispatchLog) -> list[str]:
 
 
 def call(dispatch: Dispatch) -> str:
-    """``torch.add(<ScalarTensor _N=2>, float32 2×2)``."""
+    """Return ``torch.add(<ScalarTensor _N=2>, float32 2×2)``."""
     parts = [_argument(v) for v in dispatch.args] + [f"{v.name}={_argument(v)}" for v in dispatch.kwargs]
     if len(dispatch.func) + sum(len(part) + 2 for part in parts) > CALL:
         room = max(LEAST, (CALL - len(dispatch.func)) // len(parts) - 2)
@@ -135,7 +135,7 @@ def shortened(words: str, room: int) -> str:
 
 
 def asked(dispatch: Dispatch) -> str:
-    """``ScalarTensor``, with the protocol where it is the deeper one."""
+    """Return ``ScalarTensor``, with the protocol where it is the deeper one."""
     return dispatch.owner if dispatch.protocol == "__torch_function__" else f"{dispatch.owner} (dispatch)"
 
 
@@ -170,7 +170,7 @@ Tree = dict[int | None, list[Dispatch]]
 
 
 def _children(log: DispatchLog) -> Tree:
-    """Dispatches by the one that they were made in; None for those at the top, whose parent may be forgotten."""
+    """Return dispatches by the one that they were made in; None for those at the top, whose parent may be forgotten."""
     known = {d.index for d in log}
     tree: Tree = {}
     for dispatch in log:
@@ -192,7 +192,7 @@ def _below(tree: Tree, parent: int | None, depth: int) -> Iterator[Row]:
 
 
 def _chain(tree: Tree, dispatch: Dispatch) -> list[Dispatch]:
-    """The dispatch and those inside it as long as each holds just one, of the same function to the same class."""
+    """Return the dispatch and those inside it while each holds just one, of the same function and class."""
     chain = [dispatch]
     while True:
         inside = tree.get(chain[-1].index, [])
@@ -212,7 +212,7 @@ def _chains(tree: Tree) -> list[list[Dispatch]]:
 
 
 def _unanswered(log: DispatchLog) -> list[list[Dispatch]]:
-    """Calls that every type was asked about and none answered; torch asks one type after another."""
+    """Return calls that every type was asked about and none answered; torch asks one type after another."""
     found = []
     for siblings in _children(log).values():
         for _, group in groupby(siblings, key=lambda d: (d.func, d.types, d.protocol)):

@@ -66,7 +66,7 @@ def heatmap(
 
 
 def thumbnail(matrix: Array) -> str:
-    """A heat map of 48 pixels without words, for tables."""
+    """Return a heat map of 48 pixels without words, for tables."""
     values = np.atleast_2d(np.abs(matrix) if np.iscomplexobj(matrix) else np.asarray(matrix, float))
     index = palette.indices(values, palette.robust_limit(values, negligible=0))
     cell = 48.0 / max(*index.shape, 4)
@@ -80,7 +80,7 @@ def thumbnail(matrix: Array) -> str:
 
 
 def legend() -> str:
-    """A bar from the most negative colour to the most positive, 160 x 12 pixels, without words."""
+    """Return a bar from the most negative colour to the most positive, 160 x 12 pixels, without words."""
     stops = [tag("stop", {"class": f"g{k}", "offset": f"{k / 8:g}"}) for k in range(9)]
     themes = ("".join(f".g{k}{{stop-color:{theme.MAPS[t][2 * k]}}}" for k in range(9)) for t in ("light", "dark"))
     sheet = Markup("{}@media(prefers-color-scheme:dark){{{}}}".format(*themes))
@@ -90,7 +90,7 @@ def legend() -> str:
 
 
 def _cells(index: Array, place: Place) -> Markup:
-    """Each cell as a short thick line in units of cells: that takes a third of the letters of a rectangle."""
+    """Return each cell as a short thick line in units of cells: that takes a third of the letters of a rectangle."""
     share = f"{1 - place.gap / place.cell:.3g}"
     lines = []
     for colour in np.unique(index[index != palette.PAPER_INDEX]):

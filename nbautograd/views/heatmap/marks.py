@@ -18,7 +18,7 @@ NUMBERED, MARKED, CORNERED = 26.0, 9.0, 4.0  # from these sizes on a cell shows 
 
 
 def hatch(index: Array, place: Place) -> Markup | None:
-    """Crosses on the cells that are NaN, in units of cells."""
+    """Return crosses on the cells that are NaN, in units of cells."""
     where = np.argwhere(index == palette.NAN_INDEX)
     if not len(where):
         return None
@@ -30,7 +30,7 @@ def hatch(index: Array, place: Place) -> Markup | None:
 
 
 def signs(values: Array, index: Array, place: Place) -> Markup | None:
-    """The number in each large cell, + or - in each middling one, nothing in small ones."""
+    """Return the number in each large cell, + or - in each middling one, nothing in small ones."""
     if place.cell < MARKED:
         return None
     groups: dict[str, list[tuple[int, int]]] = {}
@@ -73,7 +73,7 @@ def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: P
 
 
 def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
-    """A short line for minus, crossed for plus, in units of cells."""
+    """Return a short line for minus, crossed for plus, in units of cells."""
     length = min(6.0, place.cell * 0.4) / place.cell
     half = f"{length / 2:.2g}"
     cross = f"m-{half}-{half}v{length:.2g}"
@@ -88,7 +88,7 @@ def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Pla
 
 
 def worst_frame(worst: tuple[int, int] | None, place: Place) -> Markup | None:
-    """A frame around one cell."""
+    """Return a frame around one cell."""
     if worst is None:
         return None
     r, c = worst

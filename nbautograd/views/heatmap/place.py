@@ -36,7 +36,7 @@ class Place:
 
     @classmethod
     def of(cls, shape: tuple[int, ...], rows: Axis, cols: Axis) -> Place:
-        """Room for a matrix of this shape and the names along its sides."""
+        """Return the room for a matrix of this shape and the names along its sides."""
         cell = min(LARGEST_CELL, SIDE / max(*shape, 1))
         widest = max((len(label) for label in rows.labels), default=0)
         left = 6 + (widest * CHARACTER + 5 if widest else 0) + (14 if rows.name else 0)
@@ -59,17 +59,17 @@ class Place:
 
 
 def x(column: int, place: Place) -> str:
-    """Left side of a column."""
+    """Return the left side of a column."""
     return f"{place.left + column * place.cell:.1f}"
 
 
 def y(row: int, place: Place) -> str:
-    """Top of a row."""
+    """Return the top of a row."""
     return f"{place.top + row * place.cell:.1f}"
 
 
 def axis_labels(place: Place, rows: Axis, cols: Axis) -> Markup:
-    """The name of each side, and the labels of the cells that have room for one."""
+    """Return the name of each side, and the labels of the cells that have room for one."""
     h, w = place.shape
     right, bottom = place.left + w * place.cell / 2, place.top + h * place.cell / 2
     parts: list[Markup] = []
@@ -106,7 +106,7 @@ def _apart(breaks: Sequence[int], cell: float) -> Sequence[int]:
 
 
 def _spaced(labels: Sequence[str], cell: float, room: float) -> list[tuple[int, str]]:
-    """Every label, or every second, third, ... so that each has room."""
+    """Return every label, or every second, third, ... so that each has room."""
     step = max(1, int(np.ceil(room / cell)))
     return [(k, label) for k, label in enumerate(labels) if k % step == 0]
 

@@ -15,7 +15,7 @@ FONT = "font:10px system-ui,sans-serif"
 
 
 def style_sheet(used: Array, cell: float, shapes: bool) -> Markup:
-    """The rules of both themes.
+    """Return the rules of both themes.
 
     Args:
         used: the colour indices that occur.

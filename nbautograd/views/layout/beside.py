@@ -17,7 +17,7 @@ FIRST = "f."  # what the keys of the first graph's boxes begin with
 
 
 def beside(first: Layout, second: Layout, drawn: AutogradGraph) -> Layout:
-    """Both layouts as one.
+    """Return both layouts as one.
 
     Args:
         first: of the first graph.
@@ -43,7 +43,7 @@ def _of_first(path: Path) -> Path:
 
 
 def _moved(made: Layout, by: int) -> Layout:
-    """The layout moved to the right."""
+    """Return the layout moved to the right."""
     paths = [
         replace(path, points=tuple([(x + by, y) for x, y in path.points]), label_x=path.label_x + by)
         for path in made.paths
@@ -61,7 +61,7 @@ def _ties(first: Layout, second: Layout, drawn: AutogradGraph) -> Iterator[Path]
 
 
 def _tie(box: Box, source: Box, origin: Origin) -> Path:
-    """A line from a box of the second graph to one of the first."""
+    """Return a line from a box of the second graph to one of the first."""
     x, y = box.x, box.y + box.height // 2
     end, height = source.x + source.width, source.y + source.height // 2
     middle = (x + end) // 2

@@ -81,7 +81,7 @@ def _boxes(pieces: Pieces, frame: Frame) -> tuple[list[Box], list[Path]]:
 
 
 def _order(drawn: AutogradGraph, boxes: list[Box]) -> tuple[str, ...]:
-    """The keys in the engine's order; chips of one leaf, whose keys begin alike, beside each other."""
+    """Return the keys in the engine's order; chips of one leaf, whose keys begin alike, beside each other."""
     chips: dict[str, list[str]] = {}
     plain = set()
     for box in boxes:

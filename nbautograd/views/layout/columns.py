@@ -64,7 +64,7 @@ def columns(
 
 
 def _cut(links: Sequence[int], tops: Sequence[int], bottoms: Sequence[int], height: int) -> list[tuple[int, int]]:
-    """First and last rank of columns of at most a height, cut where few edges lead on, the later the better."""
+    """Return the first and last rank of columns of at most a height, cut where few edges lead on, late."""
     found = []
     first = 0
     while bottoms[-1] - tops[first] > height:

@@ -39,7 +39,7 @@ class Content:
 
 
 def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Content:
-    """An op of torch, or a group of nodes: one line, and more where gradients are summed or a lens tells something."""
+    """Describe an op of torch, or a group of nodes: one line, more for summed gradients or under a lens."""
     kind: BoxKind = "group" if len(node.members) > 1 else "op"
     label = "" if node.outputs or not node.label else fit(node.label, 80, "name")
     whole = str(node.name)
@@ -62,7 +62,7 @@ def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Co
 
 
 def _op_title(node: Node, name: str, elided: bool) -> str:
-    """Everything in full, where the box does not say it all: for a repeat the norm at each part."""
+    """Return everything in full, where the box does not say it all: for a repeat the norm at each part."""
     if not elided and len(node.members) < 2:
         return ""
     title = name if name.startswith(node.scope) else f"{node.scope} · {name}"
@@ -87,7 +87,7 @@ def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
 
 
 def norm_texts(norms: Sequence[float]) -> list[tuple[str, str]]:
-    """Gradient norms along a folded box, and a word where they vanish, explode or stop being numbers."""
+    """Return gradient norms along a folded box, and a word where they vanish, explode or are no numbers."""
     texts = [(f"|g| {formats.number(norms[0], 3)} {sparkline(norms)} {formats.number(norms[-1], 3)}", "muted")]
     bad = sum(not math.isfinite(norm) for norm in norms)
     if bad:
@@ -98,7 +98,7 @@ def norm_texts(norms: Sequence[float]) -> list[tuple[str, str]]:
 
 
 def sparkline(norms: Sequence[float]) -> str:
-    """Gradient norms from the first node to the last as bars on a logarithmic scale, for vanishing and exploding ones.
+    """Draw gradient norms from first node to last as bars on a logarithmic scale: vanishing, exploding ones.
 
     At most 16 bars; a norm of zero has the lowest one.
 
@@ -117,7 +117,7 @@ def sparkline(norms: Sequence[float]) -> str:
 
 
 def stale_text(stale: Stale) -> str:
-    """``y: v0 → v1, line 3``."""
+    """Return ``y: v0 → v1, line 3``."""
     line = "" if stale.line is None else f" · {messages.text('graphs.line', line=stale.line)}"
     return f"{fit(stale.name or stale.slot, 80, 'bad')}: v{stale.saved} → v{stale.now}{line}"
 
@@ -129,7 +129,7 @@ def sum_text(node: Node, fan_in: int) -> str:
 
 
 def leaf_content(node: Node, uses: int, fan_in: int, dtype: str | None) -> Content:
-    """A leaf's chip: the user's name of it and its shape."""
+    """Describe a leaf's chip: the user's name of it and its shape."""
     name = fit(node.label or messages.text("graphs.leaf"), WIDEST["leaf"], "name")
     shape = shape_text(node.shape) + (f" {node.dtype}" if node.dtype != dtype and node.dtype else "")
     many = f" ×{uses}" if uses > 1 else ""
@@ -152,7 +152,7 @@ def leaf_content(node: Node, uses: int, fan_in: int, dtype: str | None) -> Conte
 
 
 def ghost_content(ghost: Ghost) -> Content:
-    """A tensor that no gradient gets to."""
+    """Describe a tensor that no gradient gets to."""
     name = fit(ghost.name, WIDEST["leaf"], "name")
     shape = shape_text(ghost.shape)
     start = PAD + text_width(name, "name") + 6
@@ -170,7 +170,7 @@ def ghost_word(ghost: Ghost) -> str:
 
 
 def short_content(kind: BoxKind, text: str, title: str = "") -> Content:
-    """A chip with one line: an output's name, or the far end of a portal."""
+    """Describe a chip with one line: an output's name, or the far end of a portal."""
     shown = fit(text, WIDEST["leaf"], "name")
     full = title or (text if shown != text else "")
     return Content(kind, text_width(shown, "name") + 2 * PAD, CHIP, (Line(shown, PAD, 15, "name"),), printable(full))
@@ -188,7 +188,7 @@ def norm_text(gradient: TensorSummary) -> str:
 
 
 def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
-    """An edge's label and style: the gradient's shape before backward, its norm after; of several how many they are."""
+    """Return an edge's label and style: the gradient's shape before backward, its norm after, or a count."""
     if edge.stale:
         return edge.stale, "bad"
     if edge.state == "none":
@@ -207,7 +207,7 @@ def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
 
 
 def commonest_dtype(graph: AutogradGraph) -> str | None:
-    """The dtype that most gradients have; labels leave it out."""
+    """Return the dtype that most gradients have; labels leave it out."""
     dtypes = Counter([edge.dtype for edge in graph.edges if edge.dtype])
     return dtypes.most_common(1)[0][0] if dtypes else None
 

@@ -17,7 +17,7 @@ ROWS = 12  # ctx fields shown of each kind
 
 
 def function_content(node: Node, fan_in: int, lens: str = "") -> Content:
-    """A custom Function: its name, its line, what it saved, its ctx fields, which inputs need a gradient."""
+    """Describe a custom Function: its name, its line, what it saved, its ctx fields, which inputs need a gradient."""
     table = _Table()
     line = "" if node.line is None else messages.text("graphs.line", line=node.line)
     name = fit(node.function or str(node.name), 300, "title")
@@ -61,7 +61,7 @@ class _Table:
         self._styles.append((style,))
 
     def section(self, name: str, values: tuple[Value, ...], freed: bool) -> None:
-        """A heading and a row per value; nothing when there is neither."""
+        """Add a heading and a row per value; nothing when there is neither."""
         if not values and not freed:
             return
         heading = f"{name} · {messages.text('graphs.freed_word')}" if freed else name
@@ -80,7 +80,7 @@ class _Table:
             self.wide(messages.text("graphs.more", count=len(values) - ROWS), "muted")
 
     def flags(self, inputs: tuple[str, ...], needs: tuple[bool, ...]) -> None:
-        """``needs_input_grad``, input by input."""
+        """Add ``needs_input_grad``, input by input."""
         if not needs:
             return
         self.wide("needs_input_grad", "muted")
@@ -124,7 +124,7 @@ class _Table:
 
 
 def value_texts(value: Value) -> tuple[str, str]:
-    """Type with shape, and preview, of a ctx field."""
+    """Return the type with shape, and preview, of a ctx field."""
     tensor = value.tensor
     if tensor is None:
         return value.type, value.repr if value.repr != value.type else ""
@@ -132,7 +132,7 @@ def value_texts(value: Value) -> tuple[str, str]:
 
 
 def tensor_preview(tensor: TensorSummary) -> str:
-    """A few elements of a small tensor, the range of a larger one."""
+    """Return a few elements of a small tensor, the range of a larger one."""
     if tensor.nan:
         return f"{tensor.nan} NaN"
     if tensor.values is not None and 0 < len(tensor.values) <= 4:

@@ -63,7 +63,7 @@ def layered(pieces: Pieces) -> Stack:
 
 
 def _walk(down: list[list[int]], up: list[list[int]]) -> list[int]:
-    """All vertices, depth first, first neighbours first."""
+    """Return all vertices, depth first, first neighbours first."""
     seen = bytearray(len(down))
     found: list[int] = []
     stack = [v for v in reversed(range(len(down))) if not up[v]]

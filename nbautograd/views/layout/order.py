@@ -33,7 +33,7 @@ class Layers:
             self.position[v] = place
 
     def crossings(self, i: int) -> int:
-        """Crossings between layer ``i`` and the one below it."""
+        """Return the crossings between layer ``i`` and the one below it."""
         position = self.position
         seen: list[int] = []
         count = 0
@@ -76,7 +76,7 @@ def order(layers: Layers, budget: int) -> int:
 
 
 def _sweep(layers: Layers, downwards: bool) -> None:
-    """One pass of barycentres, each layer sorted by the mean place of its neighbours in the one before."""
+    """Make one pass of barycentres, each layer sorted by the mean place of its neighbours in the one before."""
     neighbours = layers.up if downwards else layers.down
     position = layers.position
     for layer in layers.layers if downwards else reversed(layers.layers):

@@ -64,18 +64,18 @@ class Piece:
 
 
 def arrow_length(chips: Sequence[Chip]) -> int:
-    """Length of the short edges of a stack: room for the longest label, beside the bends of the outer ones."""
+    """Return the length of the short edges of a stack: room for the longest label, beside the outer bends."""
     bends = 10 if len(chips) > 2 else 0
     return max(ARROW, max((text_width(c.label, "label") for c in chips), default=0) + 16) + bends
 
 
 def side_width(chips: Sequence[Chip]) -> int:
-    """Width of a stack of chips with its short edges."""
+    """Return the width of a stack of chips with its short edges."""
     return arrow_length(chips) + max(c.content.width for c in chips) if chips else 0
 
 
 def stack_height(chips: Sequence[Chip]) -> int:
-    """Height of a stack of chips."""
+    """Return the height of a stack of chips."""
     return sum(c.content.height + CHIP_GAP for c in chips) - CHIP_GAP if chips else 0
 
 

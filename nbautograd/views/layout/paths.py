@@ -95,7 +95,7 @@ class Frame:
 
 
 def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Frame) -> list[Path]:
-    """The edges between the layers, each label where no other one is; without room a label is left out."""
+    """Return the edges between the layers, each label where no other one is; without room a label is left out."""
     taken: dict[int, list[tuple[int, int, int]]] = {}
     twins = Counter([(link.source, link.target) for link, chain in zip(links, chains, strict=True) if not chain])
     drawn: Counter[tuple[int, int]] = Counter()
@@ -130,7 +130,7 @@ def _height(link: Link, frame: Frame) -> int:
 
 
 def _course(link: Link, chain: Sequence[int], frame: Frame) -> list[Point]:
-    """The curve of one link, through the points that it passes."""
+    """Return the curve of one link, through the points that it passes."""
     ranks, x, y = frame.stack.rank, frame.x[link.source], frame.bottom[link.source]
     wraps = frame.column and frame.column[ranks[link.source]] != frame.column[ranks[link.target]]
     if not chain and not wraps and x == frame.x[link.target]:  # straight, as most are
@@ -191,7 +191,7 @@ def _curve(points: list[Point], end: Point) -> None:
 def box_of(
     key: str, content: Content, nodes: tuple[int, ...], x: int, y: int, fan_in: int = 0, freed: bool = False
 ) -> Box:
-    """A box at its place."""
+    """Return a box at its place."""
     fields: dict[str, Any] = {
         "key": key,
         "kind": content.kind,
@@ -212,7 +212,7 @@ def box_of(
 
 
 def _path(keys: tuple[str, str], carried: Link | Chip, points: tuple[Point, ...], spot: Point | None) -> Path:
-    """A path, its label at a spot; without a spot it has none."""
+    """Return a path, its label at a spot; without a spot it has none."""
     fields: dict[str, Any] = {"source": keys[0], "target": keys[1], "edges": carried.edges, "points": points}
     if spot:
         fields["label"] = carried.label
@@ -223,7 +223,7 @@ def _path(keys: tuple[str, str], carried: Link | Chip, points: tuple[Point, ...]
 
 
 def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
-    """The chips beside a box, with their short edges."""
+    """Return the chips beside a box, with their short edges."""
     boxes: list[Box] = []
     paths: list[Path] = []
     for chips, rightwards in ((piece.rights, True), (piece.lefts, False)):
@@ -239,7 +239,7 @@ def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
 
 
 def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
-    """The short edge between a box and a chip beside it, its label at the chip's end, on the side without the bend."""
+    """Return the short edge between a box and a chip, its label at the chip's end, on the side without the bend."""
     y = small.y + small.height // 2
     border = min(max(y, box.y + 6), box.y + box.height - 6)
     if rightwards:
@@ -262,7 +262,7 @@ def _free_spot(spots: list[Point], width: int, taken: list[tuple[int, int, int]]
 
 
 def _spots(points: list[Point], width: int, height: int) -> list[Point]:
-    """Places beside the first bent piece, or beside the straight line: right of it first, then left."""
+    """Return places beside the first bent piece, or beside the straight line: right of it first, then left."""
     start, end = points[0], points[-1]
     for k in range(0, len(points) - 1, 3) if len(points) > 4 else ():
         if points[k][0] != points[k + 3][0]:

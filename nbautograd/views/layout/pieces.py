@@ -121,7 +121,7 @@ class Pieces:
             self._add_portals(target, far)
 
     def _text(self, edge: Edge) -> tuple[str, str]:
-        """An edge's label and style; before backward the same for all of one shape and dtype."""
+        """Return an edge's label and style; before backward the same for all of one shape and dtype."""
         if edge.gradient is not None or edge.state or edge.stale or edge.members:
             return edge_text(edge, self.dtype)
         look = edge.shape, edge.dtype
@@ -220,7 +220,7 @@ class Pieces:
 
 
 def box_key(node: Node) -> str:
-    """The key of a node's box; in a folded graph by the old id, so that it stays the same."""
+    """Return the key of a node's box; in a folded graph by the old id, so that it stays the same."""
     members = node.members
     if not members:
         return f"n{node.id}"

@@ -42,7 +42,7 @@ def place(layers: Layers, left: Sequence[int], right: Sequence[int], dummy: Sequ
 
 
 def _conflicts(layers: Layers, dummy: Sequence[bool]) -> set[tuple[int, int]]:
-    """Edges that cross a straight piece of a long edge; they give way."""
+    """Return edges that cross a straight piece of a long edge; they give way."""
     marked: set[tuple[int, int]] = set()
     position = layers.position
     for upper, lower in pairwise(layers.layers):
@@ -69,7 +69,7 @@ Medians = list[tuple[int, ...]]
 
 
 def _medians(layers: Layers, downwards: bool) -> Medians:
-    """For each vertex its one or two middle neighbours in the layer before, from left to right."""
+    """Return for each vertex its one or two middle neighbours in the layer before, from left to right."""
     position = layers.position
     found: Medians = []
     for near in layers.up if downwards else layers.down:
@@ -126,7 +126,7 @@ def _pair(before: int, after: int, downwards: bool) -> tuple[int, int]:
 
 
 def _outermost(before: Sequence[int], layer: Sequence[int], medians: Medians) -> dict[int, int]:
-    """The first and the last vertex of a layer with those of the layer before, where a middle neighbour is one."""
+    """Return the first and last vertex of a layer with those of the layer before, where a middle neighbour is one."""
     ends: dict[int, int] = {}
     for v, u in ((layer[0], before[0]), (layer[-1], before[-1])):
         if v not in ends and u not in ends.values() and u in medians[v]:

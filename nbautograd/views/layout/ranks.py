@@ -55,6 +55,6 @@ def _tighten(below: Links, above: Sequence[int], order: Sequence[int], rank: lis
 
 
 def _from_zero(rank: list[int]) -> list[int]:
-    """Ranks without gaps, from 0."""
+    """Return ranks without gaps, from 0."""
     places = {r: i for i, r in enumerate(sorted(set(rank)))}
     return [places[r] for r in rank]

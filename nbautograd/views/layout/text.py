@@ -41,7 +41,7 @@ SIZES = {"title": 13, "text": 12, "name": 11, "muted": 11, "good": 11, "bad": 11
 
 @lru_cache(maxsize=8192)
 def text_width(text: str, style: str = "text") -> int:
-    """Width in px of a text in one of the styles of ``SIZES``, rounded up."""
+    """Return the width in px of a text in one of the styles of ``SIZES``, rounded up."""
     try:
         hundredths = sum(map(_known.__getitem__, text))
     except KeyError:
@@ -59,7 +59,7 @@ def _advance(letter: str) -> int:
 
 
 def fit(text: str, width: int, style: str = "text") -> str:
-    """The text, or as much of its start and its end as fits with an ellipsis between.
+    """Return the text, or as much of its start and its end as fits with an ellipsis between.
 
     Example:
         >>> from nbautograd.views.layout.text import fit
@@ -80,12 +80,12 @@ def fit(text: str, width: int, style: str = "text") -> str:
 
 
 def printable(text: str) -> str:
-    """The text on one line, without control characters, which XML could not hold."""
+    """Return the text on one line, without control characters, which XML could not hold."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:
-    """``"5×3"``, ``"scalar"``; unknown is empty."""
+    """Return ``"5×3"``, ``"scalar"``; unknown is empty."""
     return "" if shape is None else formats.shape(shape) or messages.text("graphs.scalar")

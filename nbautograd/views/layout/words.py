@@ -11,13 +11,13 @@ TOLD = 12  # nodes named one by one in the description
 
 
 def title(graph: AutogradGraph) -> str:
-    """One line naming the graph."""
+    """Return one line naming the graph."""
     names = ", ".join(str(name) for _, name in graph.roots[:4]) + (", …" if len(graph.roots) > 4 else "")
     return printable(messages.text("graphs.title", name=names))
 
 
 def description(graph: AutogradGraph) -> str:
-    """The graph in words: how large, then node by node in the order of backward."""
+    """Return the graph in words: how large, then node by node in the order of backward."""
     size = messages.text("graphs.size", nodes=len(graph.nodes), edges=len(graph.edges))
     told = [_told(graph.nodes[i]) for i in graph.order[:TOLD]]
     left = len(graph.order) - len(told)
@@ -34,7 +34,7 @@ def _told(node: Node) -> str:
 
 
 def note(graph: AutogradGraph, drawn: AutogradGraph, lens: str = "") -> str:
-    """The line under the picture: what is folded, what is missing, under the memory lens what is kept in all."""
+    """Return the line under the picture: what is folded, what is missing, under the memory lens what is kept in all."""
     parts = list(map(str, graph.notes))
     if lens == "memory":
         parts.insert(0, messages.text("graphs.kept_in_all", size=formats.size(graph.saved_bytes()[""])))

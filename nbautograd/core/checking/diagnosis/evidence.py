@@ -141,13 +141,13 @@ def _entries(shape: tuple[int, ...], most: int) -> float:
 
 
 def flat(shape: tuple[int, ...], chosen: dict[int, list[int]]) -> list[int]:
-    """Row-major positions of the elements that stay."""
+    """Return the row-major positions of the elements that stay."""
     grid = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
     return [int(i) for i in thin(grid, chosen).reshape(-1)]
 
 
 def thin(values: Array, chosen: dict[int, list[int]]) -> Array:
-    """The elements of an array that stay; a dimension of a size that nothing is known of stays whole."""
+    """Return the elements of an array that stay; a dimension of a size that nothing is known of stays whole."""
     for axis, size in enumerate(values.shape):
         if len(chosen.get(size, ())) not in (0, size):
             values = np.take(values, chosen[size], axis=axis)
@@ -203,7 +203,7 @@ def gather(
 
 
 def tensors(problem: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
-    """Inputs, outputs and what ctx holds, as arrays with names; each tensor once."""
+    """Return inputs, outputs and what ctx holds, as arrays with names; each tensor once."""
     named = [Named(problem.input_names[i], "input", array(t), i) for i, t in _tensors(problem.inputs)]
     named += [Named(problem.output_names[k], "output", array(t), k) for k, t in _tensors(outputs)]
     known = [(n.values.shape, n.values.tobytes()) for n in named]
@@ -221,7 +221,7 @@ def terms(problem: Problem, outputs: Sequence[Tensor]) -> Terms:
 
 
 def constants(problem: Problem) -> tuple[float, ...]:
-    """Numbers in the code of forward and backward."""
+    """Return numbers in the code of forward and backward."""
     if problem.cls is None:
         return ()
     methods = (inspect.unwrap(getattr(problem.cls, name)) for name in ("forward", "backward"))
@@ -254,7 +254,7 @@ def is_mask(values: Any) -> bool:
 
 
 def scalars(problem: Problem, outputs: Sequence[Tensor]) -> dict[str, float]:
-    """Numbers that a constant may be: arguments that are no tensors, numbers and scalar tensors on ctx."""
+    """Return numbers that a constant may be: arguments that are no tensors, numbers and scalar tensors on ctx."""
     found: dict[str, float] = {}
     for i, item in enumerate(problem.inputs):
         if _is_number(item) or _is_scalar(item):
@@ -270,7 +270,7 @@ def scalars(problem: Problem, outputs: Sequence[Tensor]) -> dict[str, float]:
 
 
 def array(tensor: Tensor) -> Any:
-    """The values of a tensor as a numpy array of doubles or integers; complex as a last dimension of 2."""
+    """Return the values of a tensor as a numpy array of doubles or integers; complex as a last dimension of 2."""
     plain = tensor.detach().cpu()
     if plain.is_complex():
         plain = torch.view_as_real(plain.resolve_conj())

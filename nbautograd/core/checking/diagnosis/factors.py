@@ -35,7 +35,7 @@ FORMS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
 
 
 def missing_factor(e: Evidence) -> Cause | None:
-    """N/A, or A/N, is a constant times something that is at hand."""
+    """Return the cause where N/A, or A/N, is a constant times something that is at hand."""
     alive = ~e.equal(e.N, np.zeros_like(e.N))
     if not bool((alive == ~e.equal(e.A, np.zeros_like(e.A))).all()) or alive.sum() < 3:
         return None
@@ -71,7 +71,7 @@ def round_number(c: float, e: Evidence) -> bool:
 
 
 def missing_term(e: Evidence) -> Cause | None:
-    """N - A is a constant times something that is at hand, in an elementwise Function, and A no multiple of N."""
+    """Return the cause where N - A is a constant times what is at hand, elementwise, and A no multiple of N."""
     if not e.elementwise or len(e.A) < 3 or factor(e.A, e.N, e) is not None:
         return None
     rest = (e.N - e.A).diagonal()
@@ -87,7 +87,7 @@ def missing_term(e: Evidence) -> Cause | None:
 
 
 def row_factor(e: Evidence) -> Cause | None:
-    """Each row of N is its row of A times a number of its own: a count, a length, whatever belongs to one output."""
+    """Return the cause where each row of N is its row of A times a number of its own: a count, a length."""
     alive = (~e.equal(e.A, np.zeros_like(e.A))).sum(axis=1)
     if not alive.max(initial=0) > 1 or not e.wrong.any():
         return None
@@ -135,7 +135,7 @@ def whole(e: Evidence) -> str:
 
 
 def _proportional(ratio: Array, f: Array, alive: Array, e: Evidence) -> float | None:
-    """The c with ratio == c * f where alive; None when f varies too little to tell, or does not fit."""
+    """Return the c with ratio == c * f where alive; None when f varies too little to tell, or does not fit."""
     r, f = ratio[alive], f[alive]
     if not (np.isfinite(r).all() and np.isfinite(f).all()) or len(np.unique(np.round(f, 9))) < 3:
         return None
@@ -152,7 +152,7 @@ def _times(c: float, label: str) -> str:
 
 
 def candidates(e: Evidence) -> Iterator[tuple[str, Array]]:
-    """Factors by name, each shaped to go over the rows (output) or the columns (input) of the block."""
+    """Yield factors by name, each shaped to go over the rows (output) or the columns (input) of the block."""
     for tensor in _at_hand(e):
         for label, values in _forms(tensor):
             shaped = _over_columns(values, e)
@@ -251,7 +251,7 @@ def _slab(there: Array) -> Array:
 
 
 def overwritten(e: Evidence) -> Cause | None:
-    """Several elements of the output come from one element of the input, and backward counts only one of them."""
+    """Return the cause where one element of the input goes to several of the output, and backward counts one."""
     alive = ~e.equal(e.N, np.zeros_like(e.N))
     mine = ~e.equal(e.A, np.zeros_like(e.A))
     wrong = e.wrong.any(axis=0)

@@ -136,7 +136,7 @@ class _Bench:
         return recompiled(one[0], tree, {HELD: self._held, **helpers})
 
     def _held_after(self, statements: Sequence[ast.stmt], known: set[str]) -> Iterator[ast.stmt]:
-        """The statements, each variable handed through a call after the one that wrote it; a loop counts as one."""
+        """Yield the statements, each variable handed through a call after its writer; a loop counts as one."""
         for statement in statements:
             sites = list(self._written(statement, known))
             if not isinstance(statement, (*REPEATED, ast.With, ast.FunctionDef, ast.ClassDef)):
@@ -155,7 +155,7 @@ class _Bench:
                 yield ast.copy_location(ast.parse(call).body[0], statement)
 
     def _written(self, statement: ast.stmt, known: set[str]) -> Iterator[Site]:
-        """The variables that a statement writes; of what may not run those that were there before."""
+        """Yield the variables that a statement writes; of what may not run those that were there before."""
         if isinstance(statement, (ast.If, ast.With, ast.FunctionDef, ast.ClassDef, ast.Return, ast.Raise)):
             return
         pairs, inside = list(assigned(ast.walk(statement))), isinstance(statement, REPEATED)
@@ -375,7 +375,7 @@ class _Bench:
         return self.labels[key[1]] if key[1] >= 0 else (self.problem.input_names[-1 - key[1]], None)
 
     def _inputs(self) -> Iterator[tuple[Any, ...]]:
-        """The inputs given, those of another size, others near them and of both signs."""
+        """Yield the inputs given, those of another size, others near them and of both signs."""
         problem = self.problem
         yield problem.fresh()
         yield from itertools.islice(other_points.together(problem, problem.seed + 93), 1)
@@ -573,7 +573,7 @@ class _Place:
         return True
 
     def _flat(self, gradients: Sequence[Any], which: Sequence[int]) -> Tensor:
-        """The gradients of these inputs as one row of real numbers; None as zeros."""
+        """Return the gradients of these inputs as one row of real numbers; None as zeros."""
         leaves = self.bench.problem.differentiable
         likes = [self.outputs.inputs[leaves[k]] for k in which]
         parts = [
@@ -648,7 +648,7 @@ def _without_prefix(name: str) -> str:
 
 
 def _helpers(one: Method) -> dict[str, Method]:
-    """The functions beside the class, in its cell or file, that a method calls by name."""
+    """Return the functions beside the class, in its cell or file, that a method calls by name."""
     function, tree = one
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     found = {name: function.__globals__.get(name) for name in called - set(function.__code__.co_freevars)}
@@ -679,7 +679,7 @@ def _equal(a: Tensor, b: Tensor, rel: float) -> bool:
 
 
 def _labels(tree: ast.FunctionDef, nodes: Sequence[ast.expr]) -> dict[int, tuple[str, int]]:
-    """The text and line of each expression: the variable it is assigned to; of a name where that is assigned."""
+    """Return the text and line of each expression: the variable it is assigned to; of a name where that is assigned."""
     own = list(user_source.own_nodes(tree))
     named = {
         id(n.value): n.targets[0].id

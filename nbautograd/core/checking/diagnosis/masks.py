@@ -37,34 +37,34 @@ class Where:
 
 
 def sampled(e: Evidence) -> Cause | None:
-    """Entries outside the sample of a large block are not known."""
+    """Return the cause where entries outside the sample of a large block are not known."""
     unknown = e.block.matrices.rows is not None and np.isnan(e.A).any()
     return UNCLASSIFIED if unknown and np.isfinite(e.block.matrices.analytical).all() else None
 
 
 def nonfinite(e: Evidence) -> Cause | None:
-    """A has entries that are no numbers."""
+    """Return the cause where A has entries that are no numbers."""
     bad = int((~np.isfinite(e.A)).sum())
     return Cause("nonfinite", "nonfinite", {"wrong": bad}) if bad else None
 
 
 def none_returned(e: Evidence) -> Cause | None:
-    """Backward returned None where something should come."""
+    """Return the cause where backward returned None where something should come."""
     return Cause("none_gradient", "none_gradient") if e.none and not e.A.any() else None
 
 
 def zero(e: Evidence) -> Cause | None:
-    """Nothing came where something should."""
+    """Return the cause where nothing came where something should."""
     return Cause("zero_gradient", "zero_gradient") if not e.A.any() else None
 
 
 def no_right_one(e: Evidence) -> Cause | None:
-    """Differences of forward give no numbers that A could be compared with."""
+    """Return the cause where differences of forward give no numbers that A could be compared with."""
     return None if np.isfinite(e.N).all() else UNCLASSIFIED
 
 
 def localized(e: Evidence) -> Cause | None:
-    """Wrong in very few of many entries."""
+    """Return the cause where very few of many entries are wrong."""
     wrong, alive = int(e.wrong.sum()), int(((e.A != 0) | (e.N != 0)).sum())
     if alive < MANY or wrong > FEW_OF_MANY * alive:
         return None
@@ -77,7 +77,7 @@ def _first(e: Evidence) -> str:
 
 
 def kink(e: Evidence) -> Cause | None:
-    """Wrong exactly where the input is zero, as a subgradient outside the slopes to both sides is."""
+    """Return the cause where wrong is exactly where the input is zero, as a subgradient outside both slopes is."""
     where = Where(f"{e.block.input_name} == 0")
     if not e.elementwise or where not in conditions(e, _by_column(e.wrong, e)):
         return None
@@ -88,7 +88,7 @@ def kink(e: Evidence) -> Cause | None:
 
 
 def inverted(e: Evidence) -> Cause | None:
-    """A lives exactly where N does not."""
+    """Return the cause where A lives exactly where N does not."""
     if not e.elementwise or e.A.shape[0] < 3:
         return None
     a, n = _alive(e.A.diagonal(), e), _alive(e.N.diagonal(), e)
@@ -98,7 +98,7 @@ def inverted(e: Evidence) -> Cause | None:
 
 
 def coupling(e: Evidence) -> Cause | None:
-    """N couples elements of the output with many of the input, A only those at the same place."""
+    """Return the cause where N couples an element of the output with many of the input, A only with its own."""
     if e.out_shape != e.in_shape or e.A.shape[0] < 2 or off_diagonal(e.N, e) == 0 or not e.A.any():
         return None
     lost = coupled_dims(e.N, e) - coupled_dims(e.A, e)
@@ -110,7 +110,7 @@ def coupling(e: Evidence) -> Cause | None:
 
 
 def missing(e: Evidence) -> Cause | None:
-    """A is zero where N is not, and right elsewhere."""
+    """Return the cause where A is zero where N is not, and right elsewhere."""
     dead = e.equal(e.A, np.zeros_like(e.A))
     if not e.A.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
@@ -124,7 +124,7 @@ def missing(e: Evidence) -> Cause | None:
 
 
 def extra(e: Evidence) -> Cause | None:
-    """A is alive where N is zero, and right elsewhere."""
+    """Return the cause where A is alive where N is zero, and right elsewhere."""
     dead = e.equal(e.N, np.zeros_like(e.N))
     if not e.N.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
@@ -135,7 +135,7 @@ def extra(e: Evidence) -> Cause | None:
 
 
 def conditional(e: Evidence) -> Cause | None:
-    """Wrong exactly where something simple holds for an input, right elsewhere."""
+    """Return the cause where wrong is exactly where something simple holds for an input, and the rest is right."""
     where = _exactly_where(e, least=e.fewest)
     return _cause_where("conditional", "conditional", e, where) if where else None
 
@@ -170,7 +170,7 @@ def _count(e: Evidence) -> dict[str, Any]:
 
 
 def small(e: Evidence) -> Cause | None:
-    """A tiny disagreement nearly everywhere."""
+    """Return the cause where there is a tiny disagreement nearly everywhere."""
     finite = np.isfinite(e.A).all() and np.isfinite(e.N).all()
     size = float(np.abs(e.N).max(initial=0.0))
     if not finite or size == 0.0:
@@ -182,7 +182,7 @@ def small(e: Evidence) -> Cause | None:
 
 
 def derivative(e: Evidence) -> Cause | None:
-    """The right pattern with unrelated values."""
+    """Return the cause where the right pattern has unrelated values."""
     a, n = _alive(e.A, e), _alive(e.N, e)
     return wrong_in(e, "wrong_derivative") if bool((a == n).all()) else None
 
@@ -193,7 +193,7 @@ def unclassified(e: Evidence) -> Cause:
 
 
 def wrong_in(e: Evidence, code: str) -> Cause:
-    """The plain sentence, with the part that is wrong where there is one."""
+    """Return the plain sentence, with the part that is wrong where there is one."""
     where = part(e, e.wrong)
     return Cause(code, f"{code}_part", {"part": where}) if where else Cause(code, code)
 
@@ -208,13 +208,13 @@ def _by_column(wrong: Array, e: Evidence) -> Array:
 
 
 def slab(e: Evidence, columns: Array) -> str:
-    """The part of the input with these elements, where it is a run of indices along one dimension: ``"x[:, :3]"``."""
+    """Return the part of the input with these elements, a run of indices along one dimension: ``"x[:, :3]"``."""
     whole = e.in_shape == e.block.input_shape
     return slice_of(e.block.input_name, columns.reshape(e.in_shape), e.block.input_complex) if whole else ""
 
 
 def part(e: Evidence, wrong: Array) -> str:
-    """The parts of output and input with all these entries: ``"output[4:] / x[:, 0]"``; empty where they are all."""
+    """Return the parts of output and input with all these entries: ``"output[4:] / x[:, 0]"``; empty for all."""
     return " / ".join(found for found in _slabs(e, wrong) if found) or (_only_output(e) if _whole(e) else "")
 
 
@@ -223,7 +223,7 @@ def _whole(e: Evidence) -> bool:
 
 
 def _slabs(e: Evidence, wrong: Array) -> tuple[str, str]:
-    """The slabs of output and input with all these entries; empty where they are no slab, or all."""
+    """Return the slabs of output and input with all these entries; empty where they are no slab, or all."""
     if not _whole(e) or not wrong.any():
         return "", ""
     rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape), e.block.output_complex)
@@ -231,14 +231,14 @@ def _slabs(e: Evidence, wrong: Array) -> tuple[str, str]:
 
 
 def _only_output(e: Evidence) -> str:
-    """The name of the block's output where the gradients of the same input through all others are right."""
+    """Return the name of the block's output where the gradients of the same input through all others are right."""
     here = (e.block.output, e.block.input)
     others = [b for (o, i), b in e.blocks.items() if i == here[1] and o != here[0]]
     return e.block.output_name if others and all(b.verdict == "match" for b in others) else ""
 
 
 def partial(e: Evidence) -> Cause | None:
-    """A is right outside one part, and minus N, or N times a constant, all over it."""
+    """Return the cause where A is right outside one part, and minus N, or N times a constant, all over it."""
     wrong, alive = e.wrong, _alive(e.A, e) | _alive(e.N, e)
     rows, columns = _slabs(e, wrong)
     where = " / ".join(found for found in (rows, columns) if found)
@@ -318,7 +318,7 @@ def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: b
 
 
 def _triangles(name: str, elements: Array, shape: tuple[int, ...]) -> Iterator[Where]:
-    """The parts of a matrix above or below its diagonal, the diagonal, and all but that."""
+    """Yield the parts of a matrix above or below its diagonal, the diagonal, and all but that."""
     if len(shape) < 2 or min(shape[-2:]) < 2:
         return
     i, j = np.indices(shape)[-2:].reshape(2, -1)
@@ -333,7 +333,7 @@ def _ordered(e: Evidence) -> list[Named]:
 
 
 def _thresholds(e: Evidence, name: str, x: Array, columns: Array) -> Iterator[str]:
-    """Comparisons with a constant of the code, or with a number that the Function was given."""
+    """Yield comparisons with a constant of the code, or with a number that the Function was given."""
     numbers = dict.fromkeys(signed for c in e.constants for signed in (c, -c))
     given = ((text, c) for label, value in e.scalars.items() for text, c in ((label, value), (f"-{label}", -value)))
     known = [*((f"{c:g}", c) for c in numbers), *given]

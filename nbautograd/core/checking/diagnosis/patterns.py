@@ -19,7 +19,7 @@ from nbautograd.core.numerics.constants import RECOGNISED, REORDERED, SIGNIFICAN
 
 
 def collapsed(e: Evidence) -> Cause | None:
-    """All rows of A are equal: backward uses only the sum or the mean of grad_output."""
+    """Return the cause where all rows of A are equal: backward uses only the sum or the mean of grad_output."""
     rows = e.A.shape[0]
     if rows < 2 or not e.A.any() or e.same(e.N, np.broadcast_to(e.N[:1], e.N.shape)):
         return None
@@ -28,7 +28,7 @@ def collapsed(e: Evidence) -> Cause | None:
 
 
 def factor(A: Array, N: Array, e: Evidence) -> float | None:
-    """The constant c with A == c * N, or None."""
+    """Return the constant c with A == c * N, or None."""
     power = float((N * N).sum())
     if power == 0.0 or not np.isfinite(A).all() or not np.isfinite(N).all():
         return None
@@ -38,13 +38,13 @@ def factor(A: Array, N: Array, e: Evidence) -> float | None:
 
 
 def sign(e: Evidence) -> Cause | None:
-    """A is minus N."""
+    """Return the cause where A is minus N."""
     c = factor(e.A, e.N, e)
     return Cause("sign", "sign") if c is not None and abs(c + 1) <= RECOGNISED else None
 
 
 def constant(e: Evidence) -> Cause | None:
-    """A is N times a constant other than minus one."""
+    """Return the cause where A is N times a constant other than minus one."""
     c = factor(e.A, e.N, e)
     if c is None or abs(c + 1) <= RECOGNISED:
         return None
@@ -77,7 +77,7 @@ class Measure:
     sized: bool = False
 
     def derived(self, form: str, function: Callable[[float], float]) -> Measure:
-        """A function of this number, written around its label."""
+        """Return a function of this number, written around its label."""
         take = self.take
         return Measure(
             form.format(self.label), function(self.value), self.name, lambda t: function(float(take(t))), self.sized
@@ -126,7 +126,7 @@ def _inverse(value: float) -> float:
 
 
 def sizes(e: Evidence) -> Iterator[Measure]:
-    """The sizes and counts that a forgotten division is likely to be: batch, numbers of elements, of ones in a mask."""
+    """Yield the sizes and counts that a forgotten division may be: batch, elements, ones in a mask."""
     block = e.block
     pairs = block.input_complex, block.output_complex  # the last dimension is then of real and imaginary part
     shapes = [s[:-1] if p else s for s, p in zip((block.input_shape, block.output_shape), pairs, strict=True)]
@@ -158,7 +158,7 @@ def _extent(dim: int, tensor: Tensor) -> float:
 
 
 def conjugate(e: Evidence) -> Cause | None:
-    """Real and imaginary part of A have the signs of the conjugate."""
+    """Return the cause where real and imaginary part of A have the signs of the conjugate."""
     block = e.block
     flip = np.array([1.0, -1.0])
     N = e.N.reshape(e.tensor_shape)
@@ -173,7 +173,7 @@ def conjugate(e: Evidence) -> Cause | None:
 
 
 def transposed_grad(e: Evidence) -> Cause | None:
-    """The returned gradient is the transpose of the right one (two dimensions of the input exchanged)."""
+    """Return the cause where the gradient is the transpose of the right one (two dimensions exchanged)."""
     m = len(e.out_shape)
     for a, b in itertools.combinations(range(_dims_in(e)), 2):
         if e.in_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, m + a, m + b)):
@@ -190,7 +190,7 @@ def _uniform(N: Array, e: Evidence) -> bool:
 
 
 def transposed_jacobian(e: Evidence) -> Cause | None:
-    """A is N with a dimension of the output exchanged with one of the input, or with all of them exchanged."""
+    """Return the cause where A is N with one or all dimensions of output and input exchanged."""
     m = len(e.out_shape)
     for a, b in itertools.product(range(_dims_out(e)), range(_dims_in(e))) if m * len(e.in_shape) > 1 else ():
         if e.out_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, a, m + b)):
@@ -220,12 +220,12 @@ def _is_a_matrix(e: Evidence, a: int, b: int) -> bool:
 
 
 def exchanged(e: Evidence, a: int, b: int) -> Array:
-    """N with two dimensions of (output dimensions, input dimensions) exchanged."""
+    """Return N with two dimensions of (output dimensions, input dimensions) exchanged."""
     return np.swapaxes(e.N.reshape(e.tensor_shape), a, b).reshape(e.N.shape)
 
 
 def reduced_over_wrong_dim(e: Evidence) -> Cause | None:
-    """A is N with two dimensions of the output exchanged; where N is the same along one, it is the one summed over."""
+    """Return the cause where A is N with two output dimensions exchanged, one of them summed over."""
     for a, b in itertools.combinations(range(_dims_out(e)), 2):
         if e.out_shape[a] == e.out_shape[b] and e.same(e.A, exchanged(e, a, b)):
             N = e.N.reshape(e.tensor_shape)
@@ -236,7 +236,7 @@ def reduced_over_wrong_dim(e: Evidence) -> Cause | None:
 
 
 def couples_along_wrong_dim(e: Evidence) -> Cause | None:
-    """Outputs depend on inputs along one dimension, and backward couples them along another."""
+    """Return the cause where outputs depend on inputs along one dimension, and backward couples them along another."""
     if e.out_shape != e.in_shape or len(e.in_shape) < 2:
         return None
     right, wrong = coupled_dims(e.N, e), coupled_dims(e.A, e)
@@ -247,7 +247,7 @@ def couples_along_wrong_dim(e: Evidence) -> Cause | None:
 
 
 def coupled_dims(X: Array, e: Evidence) -> set[int]:
-    """Along which dimensions an output element depends on input elements at other positions."""
+    """Return the dimensions along which an output element depends on input elements at other positions."""
     hot = ~e.equal(X, np.zeros_like(X))
     rows, cols = np.nonzero(hot)
     out, inn = np.unravel_index(rows, e.out_shape), np.unravel_index(cols, e.in_shape)
@@ -266,7 +266,7 @@ def _dims_in(e: Evidence) -> int:
 
 
 def shifted(e: Evidence) -> Cause | None:
-    """A is N moved by a few places along a dimension of the input or the output, around the end or not."""
+    """Return the cause where A is N moved by a few places along a dimension, around the end or not."""
     if e.elementwise:
         return None
     N, m = e.N.reshape(e.tensor_shape), len(e.out_shape)
@@ -290,7 +290,7 @@ def _moved(X: Array, k: int, axis: int) -> Array:
 
 
 def flipped(e: Evidence) -> Cause | None:
-    """A is N reversed along a dimension of the input."""
+    """Return the cause where A is N reversed along a dimension of the input."""
     if e.elementwise:
         return None
     N = e.N.reshape((-1, *e.in_shape))
@@ -301,14 +301,14 @@ def flipped(e: Evidence) -> Cause | None:
 
 
 def permuted(e: Evidence) -> Cause | None:
-    """The entries of A are those of N in another order along the input, or along the output."""
+    """Return the cause where the entries of A are those of N in another order along the input, or along the output."""
     if e.elementwise or not (_reordered(e.A.T, e.N.T, e) or _reordered(e.A, e.N, e)):
         return None
     return Cause("permuted_entries", "permuted_entries")
 
 
 def other_elements(e: Evidence) -> Cause | None:
-    """Each output element comes from a few input elements, with the right weights but from other places."""
+    """Return the cause where elements come with the right weights, but from other places of the input."""
     alive = ~e.equal(e.N, np.zeros_like(e.N))
     few = not e.elementwise and alive.sum(axis=1).max(initial=0) <= max(1, e.N.shape[1] // 4)
     same = few and e.same(np.sort(e.A, axis=1), np.sort(e.N, axis=1))
@@ -329,7 +329,7 @@ def _reordered(X: Array, Y: Array, e: Evidence) -> bool:
 
 
 def averaged(e: Evidence) -> Cause | None:
-    """A is the mean, or the sum, of N over some dimensions, the same number everywhere along them."""
+    """Return the cause where A is the mean, or the sum, of N over some dimensions, the same all along them."""
     if e.rows is not None:
         return None  # of a thinned-out block the sums are not known
     m = len(e.out_shape)
@@ -357,7 +357,7 @@ def _numbers(block: Block, e: Evidence, which: str) -> Array | None:
 
 
 def swapped_inputs(e: Evidence) -> Cause | None:
-    """The gradients of two inputs stand in each other's place."""
+    """Return the cause where the gradients of two inputs stand in each other's place."""
     for (o, i), other in e.blocks.items():
         if o != e.block.output or i == e.block.input:
             continue
@@ -368,7 +368,7 @@ def swapped_inputs(e: Evidence) -> Cause | None:
 
 
 def swapped_outputs(e: Evidence) -> Cause | None:
-    """The grad_output of another output was used."""
+    """Return the cause where the grad_output of another output was used."""
     for (o, i), other in e.blocks.items():
         N = _numbers(other, e, "N") if o != e.block.output and i == e.block.input else None
         A = _numbers(other, e, "A") if N is not None else None
@@ -378,7 +378,7 @@ def swapped_outputs(e: Evidence) -> Cause | None:
 
 
 def output_ignored(e: Evidence) -> Cause | None:
-    """Nothing comes from one output although the Function has others from which something comes."""
+    """Return the cause where nothing comes from one output although something comes from others."""
     if e.A.any() or e.none:
         return None
     same_output = [b for (o, _), b in e.blocks.items() if o == e.block.output]

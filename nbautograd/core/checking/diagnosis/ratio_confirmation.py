@@ -135,7 +135,7 @@ def _follows(problem: Problem, measure: Measure, found: Sequence[RatioAt]) -> bo
 
 
 def _named_at(problem: Problem, outputs: Outputs) -> dict[str, Any]:
-    """Tensors and numbers of a call, by the names that a measure may have: ctx's, the inputs', the outputs'."""
+    """Return tensors and numbers of a call, by the names that a measure may have: ctx's, the inputs', the outputs'."""
     node = own_node(problem, outputs)
     named: dict[str, Any] = {f"ctx.{name}": value for name, value in vars(node).items()} if node is not None else {}
     named |= tensors_on_ctx(problem, node)

@@ -54,7 +54,7 @@ def expressions(tree: ast.FunctionDef) -> list[ast.expr]:
 
 
 def _values(root: ast.expr) -> Iterator[ast.expr]:
-    """An expression and those inside; neither what is called nor what belongs to ctx."""
+    """Yield an expression and those inside; neither what is called nor what belongs to ctx."""
     stack: list[ast.AST] = [root]
     while stack:
         node = stack.pop()

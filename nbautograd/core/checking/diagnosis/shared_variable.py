@@ -54,7 +54,7 @@ def shared_variable(problem: Problem, blocks: Mapping[tuple[int, int], Block]) -
 
 
 def _assigned_from(function: ast.FunctionDef) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
-    """The names that each variable is computed from, and the line of its last assignment.
+    """Return the names that each variable is computed from, and the line of its last assignment.
 
     What is unpacked from ctx was computed in forward, so it is a source and no variable of backward's.
     """
@@ -105,7 +105,7 @@ def names_written(target: ast.expr) -> Iterator[str]:
 
 
 def _reached(names: frozenset[str], sources: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """The names, and what they are computed from in turn."""
+    """Return the names, and what they are computed from in turn."""
     found, left = set[str](), set(names)
     while left:
         name = left.pop()

@@ -40,7 +40,7 @@ SPARE = 4  # entries, beyond one for each number that is found, that bear it out
 
 
 def plausible(e: Evidence) -> Cause | None:
-    """Something of the gradient is there, and something is wrong."""
+    """Return the cause where something of the gradient is there, and something is wrong."""
     there = e.A.any() and e.wrong.any() and np.isfinite(e.A).all()
     return Cause("wrong_derivative", "share_missing") if there else None
 
@@ -124,7 +124,7 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
 
 
 def _inputs(problem: Problem) -> Iterator[tuple[Any, ...]]:
-    """The inputs given, others near them and of both signs, and those of another size."""
+    """Yield the inputs given, others near them and of both signs, and those of another size."""
     yield problem.fresh()
     yield other_points.nearby_inputs(problem, problem.seed + 81)
     yield other_points.in_domain(problem, problem.seed + 82)

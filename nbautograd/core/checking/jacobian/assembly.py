@@ -119,7 +119,7 @@ class Assembly:
         return max(1e-10, (BACKWARD_ROUNDINGS if spacing < HALF else BACKWARD_ROUNDINGS_OF_HALF) * spacing)
 
     def blocks(self) -> Iterator[tuple[Key, FirstPass]]:
-        """All blocks, output by output."""
+        """Yield all blocks, output by output."""
         for i in range(len(self.wanted)):
             probe = structure.probe(real_shape(self.outputs[self.wanted[i]]), self.random)
             answers = self._probe(i, probe)
@@ -130,14 +130,14 @@ class Assembly:
                 self.progress.done(i * len(self.steps) * PARTS + self._after(j))
 
     def _stage(self, kind: Kind, i: int, j: int, span: tuple[int, int], of: int) -> None:
-        """The next questions are about this block, or about all of this output when they go to backward."""
+        """Name the stage of the next questions: this block, or all of this output when they go to backward."""
         start = i * len(self.steps) * PARTS
         names = self.problem.output_names, self.problem.input_names
         what = f"d {names[0][self.wanted[i]]} / d {names[1][self.problem.differentiable[j]]}"
         self.progress.stage(kind, start + span[0], start + span[1], of, what)
 
     def _after(self, j: int) -> int:
-        """Steps of an output that are done with its block of input j: half of them are backward's, of all inputs."""
+        """Return the steps of an output done with its block of input j: half are backward's, of all inputs."""
         return (len(self.steps) + j + 1) * PARTS // 2
 
     def _probe(self, i: int, probe: Array) -> list[Array]:
@@ -154,7 +154,7 @@ class Assembly:
         return plain
 
     def _not_diagonal(self, i: int, probe: Array, plain: list[Array]) -> list[int]:
-        """The inputs whose blocks are not plainly diagonal; of those that are, one backward tells all.
+        """Return the inputs whose blocks are not plainly diagonal; of those that are, one backward tells all.
 
         What differences say where everything moves at once confirms that; where they do not, one of ones is asked too.
         """
@@ -175,7 +175,7 @@ class Assembly:
         return [j for j in range(len(plain)) if (i, j) not in self._diagonal]
 
     def _of_output(self, i: int, probe: Array, answers: list[Array]) -> Iterator[tuple[int, FirstPass]]:
-        """All blocks of one output."""
+        """Yield all blocks of one output."""
         shapes = [p.shape for p in self.forward.points]
         layouts = {
             j: Layout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
@@ -198,7 +198,7 @@ class Assembly:
                 yield j, self._numerical(i, j, layouts[j], analytical[j])
 
     def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
-        """The stored analytical Jacobians, verified by the plain backward of the random cotangent."""
+        """Return the stored analytical Jacobians, verified by the plain backward of the random cotangent."""
         found = self._fill(i, layouts)
         doubtful = [j for j in found if not self._rows_verified(layouts[j], found[j], probe, answers[j])]
         if doubtful and self.rows[i].batched:
@@ -319,7 +319,7 @@ class Assembly:
         return self.steps[j], structure.pull_back(held.layout, held.numerical, probe) * self.steps[j]
 
     def _seen_numerically(self, i: int, j: int) -> set[structure.Pair]:
-        """The pairs of dimensions for which finite differences scale as the direction was scaled."""
+        """Return the pairs of dimensions for which finite differences scale as the direction was scaled."""
         direction: Array = np.asarray(self.random.normal(size=self.forward.points[j].shape))
         factors = structure.scales(direction.shape, self.random)
         stack = np.stack([direction, *(direction * f for f in factors.values())])
@@ -329,7 +329,7 @@ class Assembly:
 
 
 def _with_the_same_cotangents(layouts: dict[int, Layout]) -> Iterable[list[int]]:
-    """Inputs whose blocks can be asked with the same cotangents."""
+    """Yield inputs whose blocks can be asked with the same cotangents."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for j, layout in layouts.items():
         groups.setdefault(tuple(a for a, _ in layout.pairs), []).append(j)

@@ -37,7 +37,7 @@ class Directions:
     pattern: Array | None = None
 
     def chunks(self, forward: Values) -> Iterator[range]:
-        """Ranges of directions to take at once: few where the function takes points one by one, for an interrupt."""
+        """Yield ranges of directions to take at once: few where points are taken one by one, for an interrupt."""
         size = math.prod(self.layout.input_shape) + math.prod(self.layout.output_shape)
         most, start = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, size)), 0
         while start < len(self.groups):
@@ -161,7 +161,7 @@ def numerical_jacobian(forward: Values, directions: Directions, steps: Array, fo
 
 
 def slopes(layout: Layout, spacing: Array, change: Array) -> Array:
-    """The only column of each diagonal block, where all elements of the input moved at once; (blocks, rows of each).
+    """Return the only column of each diagonal block, where all elements moved at once; (blocks, rows of each).
 
     Args:
         layout: with one column per diagonal block.
@@ -218,13 +218,13 @@ class JointPerturbations:
         self._in_random_direction: dict[int, Response] = {}
 
     def by_steps(self, j: int) -> Response:
-        """By each element's own step, as ``numerical_jacobian`` would take them."""
+        """Return the response to each element's own step, as ``numerical_jacobian`` would take them."""
         if j not in self._by_steps:
             self._by_steps[j] = self._moved(j, self.steps[j])
         return self._by_steps[j]
 
     def in_random_direction(self, j: int) -> Response:
-        """In a random direction, which has nothing to do with the steps."""
+        """Return the response to a random direction, which has nothing to do with the steps."""
         if j not in self._in_random_direction:
             lots = self.random.random(self.steps[j].shape) - 0.5
             self._in_random_direction[j] = self._moved(j, np.copysign(0.5 + np.abs(lots), lots) * self.steps[j])

@@ -58,23 +58,23 @@ class StubContext:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Nothing is needed."""
+        """Do nothing."""
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Keep which tensors are marked."""
         self.dirty_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Nothing is needed."""
+        """Do nothing."""
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Nothing is needed."""
+        """Do nothing."""
 
 
 def forward_without_autograd(
     problem: Problem, forward: Callable[..., Any] | None = None
 ) -> Callable[..., tuple[Any, ...]] | None:
-    """The forward as a plain function from the problem's inputs to a tuple of outputs; None where there is none.
+    """Return the forward as a plain function from the problem's inputs to a tuple of outputs; None where there is none.
 
     For a Function class this is its ``forward`` with a stand-in ctx; for a callable in whose graph no Function was
     seen it is the callable; a callable around one Function class is run with that class's forward in place of its
@@ -178,10 +178,10 @@ class Values(Protocol):
         """Number of points left until all central differences would have been taken one by one."""
 
     def rounded(self, which: int, points: Array) -> Array:
-        """The points as the input's dtype can represent them."""
+        """Return the points as the input's dtype can represent them."""
 
     def at(self, which: int, points: Array) -> Sequence[Array] | Mapping[int, Array]:
-        """The outputs for many values of one input."""
+        """Return the outputs for many values of one input."""
 
 
 class Forward:
@@ -242,12 +242,12 @@ class Forward:
             return [np.abs(np.nan_to_num(a - b)) for a, b in zip(self.values, repeated, strict=True)]
 
     def rounded(self, which: int, points: Array) -> Array:
-        """The points as the input's dtype can represent them."""
+        """Return the points as the input's dtype can represent them."""
         dtype = self.tensors[which].dtype.to_real()
         return points if dtype is torch.float64 else torch.from_numpy(points).to(dtype).to(torch.float64).numpy()
 
     def at(self, which: int, points: Array) -> list[Array]:
-        """The wanted outputs for many values of one input.
+        """Return the wanted outputs for many values of one input.
 
         Args:
             which: position among the differentiable inputs.
@@ -320,7 +320,7 @@ class Forward:
         return [_value(t, shape) for t, shape in zip(picked, self.shapes, strict=True)]
 
     def _to_give(self, points: Array) -> tuple[list[Any], Array]:
-        """All inputs and these points; copies where the function may change what it gets."""
+        """Return all inputs and these points; copies where the function may change what it gets."""
         if not self.problem.mutates_inputs:
             return list(self.base), points
         return [prepared_inputs.copy(item, False) for item in self.base], points.copy()

@@ -60,19 +60,19 @@ class Layout:
         return "diagonal" if rows == cols == 1 else "block diagonal"
 
     def rows(self, array: Array) -> Array:
-        """An array shaped (k, *output_shape) as (k, blocks, rows of each)."""
+        """Return an array shaped (k, *output_shape) as (k, blocks, rows of each)."""
         return _split(array, self.row_order, self.sizes[0], self.sizes[1])
 
     def cols(self, array: Array) -> Array:
-        """An array shaped (k, *input_shape) as (k, blocks, columns of each)."""
+        """Return an array shaped (k, *input_shape) as (k, blocks, columns of each)."""
         return _split(array, self.col_order, self.sizes[0], self.sizes[2])
 
     def output_like(self, array: Array) -> Array:
-        """The way back of ``rows``."""
+        """Undo ``rows``."""
         return _join(array, self.row_order, self.output_shape)
 
     def input_like(self, array: Array) -> Array:
-        """The way back of ``cols``."""
+        """Undo ``cols``."""
         return _join(array, self.col_order, self.input_shape)
 
     @cached_property
@@ -90,7 +90,7 @@ class Layout:
         return result
 
     def place(self, entry: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Indices of an entry (block, row, column) in the output and in the input."""
+        """Return indices of an entry (block, row, column) in the output and in the input."""
         block, row, col = entry
         out = np.unravel_index(int(self.row_ids[block, row]), self.output_shape)
         inp = np.unravel_index(int(self.col_ids[block, col]), self.input_shape)
@@ -121,7 +121,7 @@ class Matrices:
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     def place(self, entry: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Indices of a stored entry (block, row, column) in the output and in the input."""
+        """Return indices of a stored entry (block, row, column) in the output and in the input."""
         if self.rows is None or self.cols is None or self.shapes is None:
             return self.layout.place(entry)
         out = np.unravel_index(int(self.rows[entry[1]]), self.shapes[0])
@@ -139,13 +139,13 @@ class Matrices:
         return np.stack([rows, cols], axis=1)
 
     def stored(self, which: Which) -> Array:
-        """The stored entries of one of the two, or of their difference."""
+        """Return the stored entries of one of the two, or of their difference."""
         if which == "difference":
             return self.analytical - self.numerical
         return self.analytical if which == "analytical" else self.numerical
 
     def part(self, which: Which, rows: Array, cols: Array) -> Array:
-        """The dense matrix of these rows and columns."""
+        """Return the dense matrix of these rows and columns."""
         if len(rows) * len(cols) > LIMIT:
             raise InputError("checking.too_many_entries", rows=len(rows), cols=len(cols), limit=LIMIT)
         data = self.stored(which)
@@ -170,7 +170,7 @@ class Matrices:
         return np.argsort(self.layout.col_ids.reshape(-1))
 
     def pool(self, which: Which, shape: tuple[int, int], cell: tuple[int, int]) -> Array:
-        """The entry of largest size under each cell, with its sign; NaN where one is NaN."""
+        """Return the entry of largest size under each cell, with its sign; NaN where one is NaN."""
         data = self.stored(which)
         rows, cols = self.layout.row_ids, self.layout.col_ids
         if self.rows is not None and self.cols is not None:
@@ -186,7 +186,7 @@ class Matrices:
 
 
 def indices(chosen: slice | Sequence[int] | None, size: int) -> Array:
-    """Row or column numbers for a slice, a sequence (negative ones count from the end) or None for all."""
+    """Return row or column numbers for a slice, a sequence (negative ones count from the end) or None for all."""
     if chosen is None or isinstance(chosen, slice):
         return np.arange(size)[chosen if chosen is not None else slice(None)]
     wanted = np.asarray(chosen, dtype=int).reshape(-1)

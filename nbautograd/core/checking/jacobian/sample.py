@@ -56,11 +56,11 @@ class Window:
         return self.whole.left
 
     def rounded(self, which: int, points: Array) -> Array:
-        """The points as the input's dtype can represent them."""
+        """Return the points as the input's dtype can represent them."""
         return self.whole.rounded(which, points)
 
     def at(self, which: int, points: Array) -> dict[int, Array]:
-        """The chosen elements of the output for many values of the chosen elements of the input."""
+        """Return the chosen elements of the output for many values of the chosen elements of the input."""
         i, base = self.ij[0], self.whole.points[which]
         values = np.empty((len(points), len(self.rows)))
         most = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, base.size + self.whole.values[i].size))
@@ -76,7 +76,7 @@ class Window:
 def sampled(
     rows: Rows, forward: Forward, ij: BlockIndex, steps: Array, random: np.random.Generator
 ) -> tuple[Matrices, Window, central_differences.Directions]:
-    """Both Jacobians at up to 64 rows and 64 columns: random ones, and a wrong entry when a search finds one.
+    """Return both Jacobians at up to 64 rows and 64 columns: random ones, and a wrong entry when a search finds one.
 
     Args:
         rows: the vjp of the output.
@@ -117,7 +117,7 @@ class Search:
         self.u = random.choice([-1.0, 1.0], size=forward.points[self.j].shape)
 
     def entry(self) -> tuple[int, int] | None:
-        """(row, column) of an entry that seems wrong, or None when the combinations agree."""
+        """Return row and column of an entry that seems wrong, or None when the combinations agree."""
         gradient = self.rows.one(self.w)[self.j]
         if not self._differs(gradient, self.w, self.u):
             return None

@@ -31,7 +31,7 @@ POWERS = np.concatenate([2.0 ** np.arange(-3, 3), -(2.0 ** np.arange(-3, 3))])
 
 
 def scales(shape: tuple[int, ...], random: np.random.Generator) -> dict[int, Array]:
-    """For each dimension longer than 1 random factors in [0.5, 2], shaped to multiply an array of this shape."""
+    """Return for each dimension longer than 1 random factors in [0.5, 2], shaped to multiply an array of this shape."""
     return {
         d: random.uniform(0.5, 2.0, size).reshape([-1 if e == d else 1 for e in range(len(shape))])
         for d, size in enumerate(shape)
@@ -40,7 +40,7 @@ def scales(shape: tuple[int, ...], random: np.random.Generator) -> dict[int, Arr
 
 
 def candidates(factors: dict[int, Array], plain: Array, scaled: dict[int, Array], tolerance: float) -> set[Pair]:
-    """Pairs (probed dimension, dimension of the answer) for which the answer scales as the probe was scaled.
+    """Return pairs (probed dimension, dimension of the answer) for which the answer scales as the probe was scaled.
 
     Args:
         factors: what the probe was multiplied with, by dimension.
@@ -99,7 +99,7 @@ def agree(analytical: Array, numerical: Array, within: float = AGREED, floor: fl
 
 
 def matching(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
-    """As many of the pairs as greed finds with each dimension used once; equal positions from the end come first."""
+    """Return as many pairs as greed finds with each dimension used once; equal positions from the end first."""
     chosen: list[Pair] = []
     for a, b in sorted(pairs, key=lambda pair: (pair[0] != pair[1], pair)):
         if all(a != c and b != d for c, d in chosen):
@@ -108,7 +108,7 @@ def matching(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
 
 
 def seeds(layout: Layout, rows: Array) -> Array:
-    """Cotangents that ask for the given rows of all blocks at once, shaped (number of rows, *output_shape)."""
+    """Return cotangents that ask for the given rows of all blocks at once, shaped (number of rows, *output_shape)."""
     blocks, per_block, _ = layout.sizes
     unit = np.zeros((len(rows), blocks, per_block))
     unit[np.arange(len(rows)), :, rows] = 1.0
@@ -116,14 +116,14 @@ def seeds(layout: Layout, rows: Array) -> Array:
 
 
 def pull_back(layout: Layout, data: Array, cotangent: Array) -> Array:
-    """J'v of a stored Jacobian, shaped like the input."""
+    """Return J'v of a stored Jacobian, shaped like the input."""
     v = layout.rows(cotangent[None])[0]
     answer: Array = layout.input_like(np.einsum("br,brc->bc", v, data)[None])[0]
     return answer
 
 
 def push_forward(layout: Layout, data: Array, tangent: Array) -> Array:
-    """J u of a stored Jacobian, shaped like the output."""
+    """Return J u of a stored Jacobian, shaped like the output."""
     u = layout.cols(tangent[None])[0]
     answer: Array = layout.output_like(np.einsum("brc,bc->br", data, u)[None])[0]
     return answer

@@ -76,7 +76,7 @@ class ForwardWitness:
         return testimony if self._trusted(i, j, probe, found) else Testimony(absent="not_smooth")
 
     def entries(self, i: int, j: int, rows: Array) -> Array | None:
-        """Full rows (number of rows, columns) of one block as autograd of the forward has them."""
+        """Return full rows (number of rows, columns) of one block as autograd of the forward has them."""
         witness = None if self.absent else self.rows[i]
         if witness is None or self.testimony(i, j).absent:
             return None

@@ -37,7 +37,7 @@ from nbautograd.core.torch_private.tensors import storage_address
 
 
 def state(problem: Problem) -> Iterator[Finding]:
-    """Findings on what backward changes, and on what changes backward."""
+    """Yield findings on what backward changes, and on what changes backward."""
     outputs = problem.call()
     v = cotangents(problem, outputs, problem.seed + 11)
     told = list(_changes(problem, outputs, v))
@@ -128,13 +128,13 @@ def _unsteady(problem: Problem, line: int | None, sentence: str = "", **params: 
 
 
 def _numbers(node: Any) -> dict[str, Any]:
-    """The plain numbers on ctx."""
+    """Return the plain numbers on ctx."""
     kept = vars(node) if node is not None else {}
     return {name: value for name, value in kept.items() if isinstance(value, (int, float, complex))}
 
 
 def _between(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
-    """Two calls before the first one's backward: what the second leaves must not reach the first."""
+    """Compare two calls before the first one's backward: what the second leaves must not reach the first."""
     outputs = problem.call()
     alone = pull(problem, outputs, v)
     outputs = problem.call()
@@ -152,7 +152,7 @@ def _between(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
 
 
 def _with_one_buffer(problem: Problem, v: Sequence[Tensor | None], alone: Sequence[Tensor | None]) -> Iterator[Finding]:
-    """Two calls that are given the same buffer and write into it: backward must not read the second one's values."""
+    """Make two calls that write into the same buffer: backward must not read the second one's values."""
     outputs = problem.call()
     given = [i for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) and i not in problem.differentiable]
     written = [i for i in given if not agree_bitwise(outputs.inputs[i], problem.inputs[i])]
@@ -177,7 +177,7 @@ def gradients_written(problem: Problem) -> Iterator[Finding]:
 
 
 def _buffer(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
-    """A gradient that was handed out must not change when backward runs again."""
+    """Run backward again: a gradient that was handed out must not change."""
     outputs = problem.call()
     node = own_node(problem, outputs)
     if node is None:
@@ -204,7 +204,7 @@ TWICE = (61, 67)  # seeds of other inputs; one disagreement may be a kink that w
 
 
 def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
-    """A gradient that is right at the inputs given and wrong at others.
+    """Yield findings on a gradient that is right at the inputs given and wrong at others.
 
     That alone says no more than that. State is proved where the gradient there becomes right once what the class,
     its methods' closures and globals hold is as it was before the first call, or empty.

@@ -38,13 +38,13 @@ class Raised:
     values: Mapping[str, Any]
 
     def statement(self) -> ast.stmt | None:
-        """The innermost statement at the line."""
+        """Return the innermost statement at the line."""
         found = [n for n in ast.walk(self.function) if isinstance(n, ast.stmt)] if self.function is not None else []
         inside = [n for n in found if n.lineno <= self.line <= (n.end_lineno or n.lineno) and n is not self.function]
         return min(inside, key=lambda n: (n.end_lineno or n.lineno) - n.lineno, default=None)
 
     def shapes(self) -> dict[str, list[int]]:
-        """The tensors that the statement reads by name, with their shapes, in order."""
+        """Return the tensors that the statement reads by name, with their shapes, in order."""
         statement = self.statement()
         nodes = [n for n in ast.walk(statement) if isinstance(n, ast.Name)] if statement is not None else []
         read = sorted((n for n in nodes if isinstance(n.ctx, ast.Load)), key=lambda n: (n.lineno, n.col_offset))
@@ -158,7 +158,7 @@ def from_forward(error: BaseException, cls: type | None) -> bool:
 
 
 def explain(error: BaseException, problem: Problem) -> Finding:
-    """A finding for an exception that backward (or torch, on its return) raised."""
+    """Return a finding for an exception that backward (or torch, on its return) raised."""
     line = _line(error, problem)
     said = " ".join(str(error).split())
     params: dict[str, Any] = {
@@ -192,7 +192,7 @@ def _near_on_ctx(error: BaseException) -> str:
 
 
 def undefined_grad(line: int | None, said: str = "") -> Finding:
-    """A backward that takes a None for another grad_output than zeros, or raises over it."""
+    """Return the finding on a backward that takes a None for another grad_output than zeros, or raises over it."""
     return broken("undefined_grad", Seen(line), said=said)
 
 
@@ -248,7 +248,7 @@ def _codes(cls: type | None, names: tuple[str, ...]) -> set[CodeType]:
 
 
 def _line(error: BaseException, problem: Problem) -> int | None:
-    """The last line of the user's file or cell that the exception passed through, else that of backward."""
+    """Return the last line of the user's file or cell that the exception passed through, else that of backward."""
     if problem.source is None:
         return None
     lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == problem.source.file]

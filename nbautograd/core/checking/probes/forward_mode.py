@@ -29,7 +29,7 @@ def own_jvp(problem: Problem) -> bool:
 
 
 def batched(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """A jvp that raises, or answers otherwise, where torch.func asks it for several tangents at once."""
+    """Yield findings on a jvp that raises, or answers otherwise, when torch.func asks for several tangents."""
     if not own_jvp(problem) or problem.cls is None or not separate_context(problem.cls):
         return  # without setup_context torch.func refuses by itself
     tangents = _directions(problem, TANGENTS)
@@ -48,7 +48,7 @@ def batched(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
 
 
 def _functional(problem: Problem, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The tangents of the floating outputs, by torch.func."""
+    """Return the tangents of the floating outputs, by torch.func."""
 
     def fn(*moved: Tensor) -> tuple[Tensor, ...]:
         by_position = dict(zip(problem.differentiable, moved, strict=True))
@@ -60,7 +60,7 @@ def _functional(problem: Problem, given: tuple[Any, ...], tangents: Sequence[Ten
 
 
 def over_reverse(problem: Problem, derived: Problem) -> Iterator[Finding]:
-    """Derivatives of backward by forward mode that differ from those by reverse mode.
+    """Yield findings on derivatives of backward by forward mode that differ from those by reverse mode.
 
     Args:
         problem: what was checked, right in both orders.
@@ -88,7 +88,7 @@ def over_reverse(problem: Problem, derived: Problem) -> Iterator[Finding]:
 
 
 def _dot(a: Tensor, b: Tensor) -> float:
-    """The real inner product."""
+    """Return the real inner product."""
     return float((a.detach().conj() * b.detach()).real.double().sum())
 
 
@@ -99,7 +99,7 @@ def _directions(problem: Problem, count: int) -> list[Tensor]:
 
 
 def _pushed(problem: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
-    """The tangents of all outputs; None where none came."""
+    """Return the tangents of all outputs; None where none came."""
     given: list[Any] = list(problem.fresh())
     with forward_ad.dual_level():
         for i, u in zip(problem.differentiable, tangents, strict=True):
@@ -109,7 +109,7 @@ def _pushed(problem: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None
 
 
 def _dense(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> list[Tensor]:
-    """The tangents of the floating outputs, zeros where none came."""
+    """Return the tangents of the floating outputs, zeros where none came."""
     pairs = [(t, y) for t, y in zip(tangents, outputs, strict=True) if y.is_floating_point() or y.is_complex()]
     return [torch.zeros_like(y.detach()) if t is None else t for t, y in pairs]
 

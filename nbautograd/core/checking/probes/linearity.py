@@ -25,7 +25,7 @@ HALF = float(torch.finfo(torch.float16).eps)
 
 
 def linearity(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """Findings for every input whose gradient is not linear in grad_output."""
+    """Yield findings for every input whose gradient is not linear in grad_output."""
     # a backward that computes in single precision is linear, only not to all digits
     rel, low = max(LINEAR, gradient_tolerance(outputs, problem.inputs)), rounding_level(outputs, problem.inputs)
     v, w = (cotangents(problem, outputs, problem.seed + k) for k in (1, 2))

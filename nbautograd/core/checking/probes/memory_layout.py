@@ -24,7 +24,7 @@ TWICE = (26, 27)  # seeds of directions; one disagreement may be a kink that was
 
 
 def layout(problem: Problem) -> Iterator[Finding]:
-    """Findings on expanded and transposed grad_outputs, non-contiguous inputs and a batch dimension."""
+    """Yield findings on expanded and transposed grad_outputs, non-contiguous inputs and a batch dimension."""
     yield from _grad_outputs(problem)
     yield from _inputs(problem)
     yield from _batched(problem)
@@ -56,7 +56,7 @@ def _grad_outputs(problem: Problem) -> Iterator[Finding]:
 def _apart(
     problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], two: tuple[Gradients, Gradients]
 ) -> Iterator[int]:
-    """The numbers of the inputs whose two gradients differ by more than rounding does."""
+    """Yield the numbers of the inputs whose two gradients differ by more than rounding does."""
     rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
     differing = [k for k, (a, b) in enumerate(zip(*two, strict=True)) if not agree_relative(a, b, rel, low)]
     if not differing:
@@ -90,7 +90,7 @@ def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
 
 
 def _inputs(problem: Problem) -> Iterator[Finding]:
-    """Inputs with gaps in memory and dimensions exchanged, and inputs of one number seen everywhere."""
+    """Yield findings on inputs with gaps or dimensions exchanged, and of one number seen everywhere."""
     if not problem.has_functions:
         return
     for change in (strided,) if problem.mutates_inputs else (strided, expanded):
@@ -167,7 +167,7 @@ def _packed(item: Any) -> Any:
 
 
 def _laid_out(problem: Problem, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
-    """The inputs, those to differentiate laid out in another way."""
+    """Return the inputs, those to differentiate laid out in another way."""
     return tuple(
         change(x.detach()).requires_grad_(x.requires_grad) if i in problem.differentiable else x
         for i, x in enumerate(problem.fresh())

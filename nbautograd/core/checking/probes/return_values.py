@@ -93,7 +93,7 @@ def returned_gradients(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
 
 
 def retained_tensors(problem: Problem) -> Iterator[Finding]:
-    """Inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
+    """Yield findings on inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
     forward = forward_record(problem)
     if forward is not None:
         yield from call_rules.tensors_on_ctx(forward)
@@ -103,7 +103,7 @@ def retained_tensors(problem: Problem) -> Iterator[Finding]:
 def differentiable_outputs(
     problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]
 ) -> Iterator[Finding]:
-    """Outputs marked (or not marked) as non-differentiable although they should not (or should) be."""
+    """Yield findings on outputs wrongly marked, or wrongly not marked, as non-differentiable."""
     if not problem.has_functions:
         return
     for k, y in enumerate(outputs):

@@ -39,7 +39,7 @@ MOST = 4  # inputs of which all subsets are tried
 
 
 def backward_never_called(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """Backward can never run: forward was called without ``apply``, or the outputs were hidden in a list."""
+    """Yield a finding where backward can never run: forward called without ``apply``, outputs hidden in a list."""
     if nodes(outputs):
         return
     named = [problem.cls] if problem.cls is not None else functions_named(problem.fn)
@@ -53,7 +53,7 @@ def backward_never_called(problem: Problem, outputs: Outputs) -> Iterator[Findin
 
 
 def functions_named(fn: Any) -> list[type]:
-    """Function classes that a callable's code names."""
+    """Return function classes that a callable's code names."""
     code = getattr(fn, "__code__", None)
     if not isinstance(code, CodeType):
         return []
@@ -63,7 +63,7 @@ def functions_named(fn: Any) -> list[type]:
 
 
 def outputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """Gradients that arrive at one output only must count as zeros at the others."""
+    """Check that gradients that arrive at one output only count as zeros at the others."""
     takes = problem.differentiable_outputs(outputs)
     if len(takes) < 2:
         if problem.source is not None and problem.source.materialize_grads is False:
@@ -110,7 +110,7 @@ def _undefined(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
 
 
 def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """The gradient of an input must not depend on which other inputs want one: some of them are left out in turn."""
+    """Check that the gradient of an input is the same whichever others want one: some are left out in turn."""
     if len(problem.differentiable) < 2 or not problem.has_functions:
         return
     v = cotangents(problem, outputs, problem.seed + 32)
@@ -139,7 +139,7 @@ def _wrong_alone(problem: Problem, sentence: str = "", **params: Any) -> Finding
 
 
 def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Each input alone, then all but one; of up to four inputs all subsets."""
+    """Yield each input alone, then all but one; of up to four inputs all subsets."""
     count = len(positions)
     sizes = range(1, count) if count <= MOST else (1, count - 1)
     for size in sizes:
@@ -158,7 +158,7 @@ def _only(
 
 
 def hidden_inputs(problem: Problem) -> Iterator[Finding]:
-    """Tensors that require grad and that forward reads although they are no arguments: they get no gradient.
+    """Yield findings on tensors that require grad and that forward reads although they are no arguments.
 
     A leaf that forward makes for itself is another one in each call; one that was there before is the same. What
     backward fills in by itself, as a backward that runs forward again does, is served.
@@ -202,7 +202,7 @@ def _served(problem: Problem, leaf: Tensor) -> bool:
 
 
 def graph_leaves(outputs: Iterable[Tensor]) -> list[Tensor]:
-    """The leaves that require grad of the graph of these tensors."""
+    """Return the leaves that require grad of the graph of these tensors."""
     outputs = list(outputs)
     stack: list[Any] = [t.grad_fn for t in outputs]
     seen: set[Any] = set()
