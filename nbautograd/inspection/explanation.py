@@ -20,7 +20,17 @@ from nbautograd.core.explaining.no_grad import without_gradient
 from nbautograd.core.explaining.not_finite import of_gradients
 from nbautograd.core.explaining.program import Program, cells_behind, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
-from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, alike, ends_finite, in_copy, mends, reaches
+from nbautograd.core.explaining.trial import (
+    GradientWatch,
+    Refused,
+    Run,
+    alike,
+    depends,
+    ends_finite,
+    in_copy,
+    mends,
+    reaches,
+)
 from nbautograd.core.explaining.watch import tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
@@ -31,6 +41,7 @@ from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
 from nbautograd.core.user_source import returns
 from nbautograd.errors import InputError
 
+LONGEST_NAME = 48  # of what a function returns
 MOST_NODES = 60  # of a graph that is drawn beside the answer
 UNSEEN = (
     "in_place",
@@ -163,11 +174,12 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
 
 
 def _returned(function: Callable[..., Any]) -> str:
-    """Return the variable that a function returns, where it has one ``return`` of its own."""
+    """Return what a function returns, as it is written where it has one short ``return`` of its own."""
     source = definition(function.__code__) if isinstance(function, FunctionType) else None
     own = returns(source) if isinstance(source, ast.FunctionDef) else []
     only = own[0].value if len(own) == 1 else None
-    return ast.unparse(only) if isinstance(only, (ast.Name, ast.Attribute, ast.Subscript)) else ""
+    written = "" if only is None else ast.unparse(only)
+    return written if 0 < len(written) <= LONGEST_NAME else f"{getattr(function, '__name__', 'it')}()"
 
 
 def _typed(frame: FrameType) -> str:
@@ -261,7 +273,12 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
         explanation = replace(explanation, findings=(*explanation.findings, *others))
     for edit in cause.edits:
         if _works(run, edit, cause):
-            return replace(explanation, fix=Fix(edit.after, True, edit.line, edit.before))
+            rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all
+            return replace(explanation, findings=rest, fix=Fix(edit.after, True, edit.line, edit.before))
+    for place, after in cause.suspects if explanation.did is None else ():
+        if depends(run, place, after):
+            shown = _note("left_shown", line=place.line, root=cause.params["root"])
+            return replace(explanation, findings=(*explanation.findings, shown), did=place)
     return explanation
 
 
@@ -272,8 +289,8 @@ def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
         return False  # the iteration itself needs a gradient of what is stored
     if code.startswith("not_finite"):
         return ends_finite(run, edit)
-    if code.startswith(("no_grad", "freed_carried", "freed_create_graph")):
-        return reaches(run, edit, further=code != "freed_carried")
+    if code.startswith(("no_grad", "freed_carried", "freed_create_graph", "freed_shared_grad")):
+        return reaches(run, edit, further=code not in ("freed_carried", "freed_shared_grad"))
     return mends(run, edit, "in_place" if code.startswith("in_place") else "freed")
 
 
@@ -323,7 +340,9 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
     cause = cause_of_tensor(bad[0], program, ran) if bad else None
     steps, lacking = watch.steps.cause(watch), without_gradient(result, watch, run.returned)
     if steps is not None and watch.steps.holds(result) and (lacking is None or lacking.did is None):
-        lacking = steps  # says more of a tensor that an optimizer holds in place of another
+        # says more of a tensor that an optimizer holds in place of another
+        also = () if lacking is None else lacking.findings[:1]
+        lacking = replace(steps, findings=(steps.findings[0], *also, *steps.findings[1:]))
     cause = cause or lacking or steps
     if cause is None:
         return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""

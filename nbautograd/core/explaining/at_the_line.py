@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, said
+from nbautograd.core.explaining.in_place import writes
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.watch import line_that_made
@@ -40,6 +42,8 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
         found = [(program.name_of(root) or differentiated(program), root) for root in program.roots]
     else:
         found = [(name, tensor) for name, tensor in mentioned(program, kind in HANDED) if MEANT[kind](tensor)]
+        if kind in ("leaf", "view"):
+            found = _written_into(program, found)
     if kind == "numpy" and (owner := _owner(program, "numpy")):
         found = [(owner, program.tensors.get(owner))]
     name, tensor = found[0] if found else ("", None)
@@ -47,8 +51,20 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
     shape = "" if tensor is None else sizes_text(tensor.shape)
     dtype = "" if tensor is None else str(tensor.dtype).removeprefix("torch.")
     shown = {"name": name or "?", "shape": shape, "dtype": dtype, "line": did.line, "text": did.text}
+    shown["argument"] = "grad_outputs" if re.search(r"\bgrad\(", did.text) else "gradient"
     which = f"{kind}.what" if name else f"{kind}.unnamed"
     return ErrorCause(kind, (said(which, did, **shown), said(f"{kind}.advice", None, **shown)), name, made, did)
+
+
+def _written_into(
+    program: Program, found: list[tuple[str, torch.Tensor | None]]
+) -> list[tuple[str, torch.Tensor | None]]:
+    """Return those into which the statement that raised writes, as it reads; else the only one, where there is one."""
+    for source in program.code[:1]:
+        here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0)]
+        into = [one for one in found for s in here[-1:] if one[1] is not None and writes(s, {one[0]}, program, one[1])]
+        return into[:1] or (found if len(found) == 1 else [])
+    return []
 
 
 def mentioned(program: Program, handed: bool) -> list[tuple[str, torch.Tensor]]:

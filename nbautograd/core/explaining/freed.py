@@ -40,11 +40,11 @@ def freed(program: Program) -> ErrorCause | None:
     here = program.caller
     name = _shared(program, set(gone))
     root = next((program.name_of(root) for root in program.roots), "")
-    written = root or differentiated(program)
+    written = root or differentiated(program) or (here.text if here is not None else "?")
     if (ungraphed := _without_its_graph(program, earlier, written)) is not None:
         return ungraphed
     looped = any(source.line in source.in_loops for source in program.code)
-    case = _Case(program, name, root, again=_is_same_line(did, here), looped=looped)
+    case = _Case(program, name, root, set(gone), _is_same_line(did, here), looped, _twice(program, did, root))
     tie = next(tie for tie in _TIES if tie.holds(case))
     made = line_that_made(program, name, program.tensors.get(name))
     op = node_name(gone[0])
@@ -53,9 +53,10 @@ def freed(program: Program) -> ErrorCause | None:
         tie = tie._replace(what="kept", advice="kept")  # the earlier backward went through it, not only behind it
     what, shown = tie.what, {"name": name or written, "root": written, "op": op, "line": did.line if did else 0}
     about = made
-    if what == "carried_unnamed" and (older := _made_before(program, set(gone))) is not None:
-        about, what = older, "carried_unnamed_at"
-        shown |= {"made": older.line, "text": older.text}
+    older = [*_entered(program, set(gone)).values()]
+    if what == "carried_unnamed" and len(older) == 1:
+        about, what = older[0], "carried_unnamed_at"
+        shown |= {"made": older[0].line, "text": older[0].text}
     if did is None:
         facts = [said("freed.somewhere", None, **shown)]
     elif case.again and looped:
@@ -66,13 +67,16 @@ def freed(program: Program) -> ErrorCause | None:
     stored = program.stored(name or root, made) if tie.kind == "freed_carried" and "." in (name or root) else None
     if stored is not None:
         facts.append(said("freed.stored", stored, line=stored.line, text=stored.text))
+    kind, asked = tie.kind, earlier is not None and earlier.call == "grad"
+    if tie.advice == "shared" and asked:  # its gradients are used, so that the losses cannot be added
+        kind, tie = "freed_shared_grad", tie._replace(advice="shared_grad")
     facts.append(said(f"freed.advice_{tie.advice}", None, **shown))
     if tie.kind == "freed_carried":
         edits = tuple(_end_of_graph(program, name or root, stored)) if here is not None else ()
     else:
         edits = () if did is None or case.again or (edit := _retain(did)) is None else (edit,)
     params = {"node": op, "root": root}
-    return ErrorCause(tie.kind, tuple(facts), name or root, made, did, params, edits)
+    return ErrorCause(kind, tuple(facts), name or root, made, did, params, edits)
 
 
 def _without_its_graph(program: Program, earlier: Any, root: str) -> ErrorCause | None:
@@ -80,12 +84,12 @@ def _without_its_graph(program: Program, earlier: Any, root: str) -> ErrorCause 
     if earlier is None or earlier.call != "grad":
         return None
     cuts = [cut for node in program.nodes() for cut in cuts_into(node) if cut.reason == "create_graph"]
-    cut = next((cut for cut in cuts if cut.spot is not None and cut.spot == earlier.spot), None)
-    if cut is None or cut.spot is None:
+    cut = next((cut for cut in cuts if cut.spot is not None and cut.op == "grad"), None)  # not detached on purpose
+    if cut is None or cut.spot is None or earlier.spot is None:
         return None
-    did = cut.spot.place()
+    did, by = cut.spot.place(), earlier.spot.place()
     facts = (
-        said("freed.by_line", did, line=did.line),
+        said("freed.by_line", by, line=by.line),
         said("freed.create_graph", did, root=root, line=did.line, text=did.text),
         said("no_grad.advice_create_graph"),
     )
@@ -122,15 +126,19 @@ class _Case:
     Attributes:
         name: the variable nearest to what was freed; empty where none is known.
         root: what the second backward differentiates.
+        gone: nodes that an earlier backward freed.
         again: the same line ran both.
         looped: that line stands in a loop.
+        twice: both differentiate the same tensor.
     """
 
     program: Program
     name: str
     root: str
+    gone: set[Any]
     again: bool
     looped: bool
+    twice: bool
 
     @property
     def shared(self) -> bool:
@@ -139,8 +147,9 @@ class _Case:
 
     @property
     def carried(self) -> bool:
-        """A loop reads the variable before it assigns it."""
-        return _carried(self.program, self.name if self.shared else self.root)
+        """A loop reads the variable before it assigns it, and this backward goes on into what it held before."""
+        name = self.name if self.shared else self.root
+        return _carried(self.program, name) and _goes_on(self.program, name, self.gone)
 
     @property
     def outside(self) -> bool:
@@ -173,11 +182,11 @@ _TIES = (  # the first that holds
     ),
     _Tie(lambda c: c.shared and c.looped and c.carried, "freed_carried", "carried_on", "carried"),
     _Tie(lambda c: c.shared, "freed_shared", "shared", "shared"),
-    _Tie(lambda c: c.again and not c.looped, "freed_again", "again", "again"),
-    _Tie(lambda c: c.again and c.outside, "freed_again", "graph_outside_loop", "again"),
+    _Tie(lambda c: c.twice and c.again and c.looped and c.outside, "freed_again", "graph_outside_loop", "again"),
+    _Tie(lambda c: c.twice, "freed_again", "again", "again"),
     # an iteration before is a part of it, by a way that has no name here
     _Tie(lambda c: c.again, "freed_carried", "carried_unnamed", "carried_unnamed"),
-    _Tie(lambda c: True, "freed_again", "", "again"),
+    _Tie(lambda c: True, "freed_again", "", "carried_unnamed"),
 )  # fmt: skip
 
 
@@ -192,14 +201,39 @@ def _freed_before(program: Program) -> list[Any]:
     return seen or sorted(gone, key=lambda node: sequence_number(node) or 0)[:1]
 
 
-def _made_before(program: Program, gone: set[Any]) -> Place | None:
-    """Return the line that computed what this backward goes on into; None where there are several, or none is known."""
+def _entered(program: Program, gone: set[Any]) -> dict[tuple[str, int], Place]:
+    """Return the lines that computed what this backward goes on into, where a watched run saw them."""
     nodes = program.nodes()
     # all that an earlier backward went through, also what had nothing saved; leaves belong to every backward
     old = gone | {node for node in nodes if freed_by(node) is not None and leaf_tensor(node) is None}
     entered = [f for node in nodes if node not in old for f, _ in node.next_functions if f in old]
-    places = {(place.file, place.line): place for node in entered if (place := made_at(node)) is not None}
-    return next(iter(places.values())) if len(places) == 1 else None
+    return {(place.file, place.line): place for node in entered if (place := made_at(node)) is not None}
+
+
+def _goes_on(program: Program, name: str, gone: set[Any]) -> bool:
+    """Return True where this backward goes on into what a variable held before, as far as that was seen.
+
+    What it holds now an earlier backward went through as well, or the line that made it made what that one freed.
+    """
+    tensor = program.tensors.get(name)
+    node = None if tensor is None else node_of(tensor)
+    if program.watch is None or node is None:
+        return program.watch is None
+    made = made_at(node)
+    return freed_by(node) is not None or (made is not None and (made.file, made.line) in _entered(program, gone))
+
+
+def _twice(program: Program, did: Place | None, root: str) -> bool:
+    """Return True where the earlier backward began at the same tensor."""
+    if program.watch is not None:
+        return any(freed_by(node) is not None for tensor in program.roots if (node := node_of(tensor)) is not None)
+    for source in program.code:
+        for statement in source.statements if did is not None and root else ():
+            if statement.lineno < source.line and source.place(statement.lineno) == did:
+                calls = [call for call in ast.walk(statement) if isinstance(call, ast.Call)]
+                same = any(ast.unparse(part) == root for call in calls for part in _root(call))
+                return same and (source.assigned_line(root) or source.line) < statement.lineno
+    return False
 
 
 def is_freed(node: Any) -> bool:
@@ -219,6 +253,7 @@ def _shared(program: Program, gone: set[Any]) -> str:
     # in a loop what is carried ties the iterations, not what this one computed of it; what an earlier backward began at
     # and this one does not come by is an old result
     carried = [n for n in found if _carried(program, n) and (n in used or node_of(inner[n]) not in gone)]
+    carried = [n for n in carried if _goes_on(program, n, gone)]
     tied = carried or [name for name in used if _went_before(program, name, gone)]
     return min(tied, key=lambda name: (found[name], name.count("."), len(name)), default="")
 

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, Source, shares, targets
-from nbautograd.core.explaining.watch import Write, made_at
+from nbautograd.core.explaining.program import Program, Source, shares, targets, window
+from nbautograd.core.explaining.watch import Write, made_at, passed_by
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
 from nbautograd.core.graphs.source_cuts import tree_of
@@ -25,10 +25,10 @@ _REFUSAL = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].* is at version (\d+); expected
 
 def in_place(program: Program) -> ErrorCause | None:
     """Explain the error on a tensor that was changed after it was saved; None where no node is broken."""
-    broken = _refused(program)
-    if broken is None:
+    broken = [(node, *found) for node in program.nodes() for found in changed_slots(node)]
+    if not broken:
         return None
-    node, slot, tensor, saved, now = broken
+    node, slot, tensor, saved, now = _refused(program, broken)
     name = program.name_of(tensor, sharing=False)
     write = _first_write(program, tensor, saved)
     candidates = [] if write is not None else _candidates(program, tensor)
@@ -36,22 +36,32 @@ def in_place(program: Program) -> ErrorCause | None:
     did = write.spot.place() if write is not None and write.spot is not None else None
     if did is None and statement is not None:
         did = statement[0].place(statement[1].lineno)
-    view = not name and write is not None and write.shape != tuple(tensor.shape)  # of what was saved
-    name = name or (write.name if write is not None else "") or program.name_of(tensor)
+    written = write.window if write is not None else _written_window(program, statement)
+    view = written is not None and written != window(tensor)
+    if view:
+        name = write.name if write is not None else _written_name(statement)
+    elif write is None and statement is None and not name:
+        name = program.name_of(tensor)
+        view = bool(name)
+    name = name or (write.name if write is not None else "")
     saved_at = made_at(node) or program.line_of_node(node)
     own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
     made = saved_at if own and not view else _made(program, name)
-    step = did is not None and ".step(" in did.text
     own_tensor = program.tensors.get(name)
     root = tensor if tensor._base is None else tensor._base
+    step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
     advice = "advice"
     if own_tensor is not None and own_tensor.is_leaf and own_tensor.requires_grad:
         advice = "advice_leaf"
-    elif did is not None and write is not None and _is_loop_variable(did, write.name):
-        advice = "advice_loop"
     elif root.is_leaf and not own:  # data, a buffer, weights that do not learn: what is changed is to stay changed
         advice = "advice_kept"
+    elif did is not None and write is not None and _is_loop_variable(did, write.name):
+        advice = "advice_loop"
+    elif view and name:
+        advice = "advice_view"
     facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, advice, view)
+    if did is not None:
+        facts = (*facts, *_others(program, broken, did))
     if did is None:
         places = [source.place(s.lineno) for source, s, _ in candidates[:MOST_CANDIDATES]]
         facts = (*facts, *map(_candidate, places))
@@ -69,18 +79,38 @@ def in_place(program: Program) -> ErrorCause | None:
     )
 
 
-def _refused(program: Program) -> tuple[Any, str, torch.Tensor, int, int] | None:
-    """Return the node that torch refused, its slot and tensor, and the tensor's version when saved and now.
+_Broken = tuple[Any, str, torch.Tensor, int, int]  # a node, its slot and tensor, its version when saved and now
 
-    Of several that are broken it is the one that the error describes; backward comes to the newest first.
-    """
-    broken = [(node, *found) for node in program.nodes() for found in changed_slots(node)]
+
+def _refused(program: Program, broken: list[_Broken]) -> _Broken:
+    """Return which of the broken ones torch refused: the one that its error describes, the newest of several."""
     told = _REFUSAL.search(str(program.error))
     if told is not None:
         shape = tuple(int(size) for size in told[1].split(",") if size.strip())
         as_told = (shape, int(told[3]), int(told[2]))
         broken = [one for one in broken if (tuple(one[2].shape), *one[3:]) == as_told] or broken
-    return max(broken, key=lambda one: sequence_number(one[0]) or 0, default=None)
+    return max(broken, key=lambda one: sequence_number(one[0]) or 0)
+
+
+def _others(program: Program, broken: list[_Broken], did: Place) -> list[Finding]:
+    """Return the other lines that changed what the graph had saved; torch's error speaks of one tensor alone."""
+    writes = [_first_write(program, tensor, saved) for _, _, tensor, saved, _ in broken]
+    places = [write.spot.place() for write in writes if write is not None and write.spot is not None]
+    found = {(place.file, place.line): place for place in places if (place.file, place.line) != (did.file, did.line)}
+    return [
+        said("in_place.others", place, line=place.line, text=place.text)
+        for place in [*found.values()][:MOST_CANDIDATES]
+    ]
+
+
+def _written_name(statement: tuple[Source, ast.stmt] | None) -> str:
+    written = _written(statement[1]) if statement is not None else None
+    return "" if written is None else _base(written)
+
+
+def _written_window(program: Program, statement: tuple[Source, ast.stmt] | None) -> Any:
+    tensor = program.tensors.get(_written_name(statement))
+    return None if tensor is None else window(tensor)
 
 
 def _facts(
@@ -104,20 +134,22 @@ def _facts(
         shown |= {"module": module[0], "kind": module[1]}
         facts.append(said("in_place.module", did, **shown, line=did.line, text=did.text))
     elif did is not None:
-        changed = "in_place.step" if step else "in_place.changed_view" if view and name else "in_place.changed"
+        changed = "in_place.step" if step else "in_place.changed_view" if view else "in_place.changed"
         facts.append(said(changed + unnamed, did, **shown, line=did.line, text=did.text))
     else:
-        facts.append(said(f"in_place.changed_somewhere{unnamed}", None, **shown))
+        facts.append(said("in_place.changed_somewhere" + ("_view" if view else unnamed), None, **shown))
     which = "in_place.saved_output" if slot.startswith("result") else "in_place.saved_input"
     if function_of(node) is not None:
         which = "in_place.saved_by_function"
     which = which if saved_at is None else f"{which}_at"
-    which += unnamed if "saved_input" in which else ""
+    which += ("_unnamed" if view else unnamed) if "saved_input" in which else ""
     facts.append(said(which, saved_at, **shown, line=saved_at.line if saved_at else 0))
-    plain = advice if advice in ("advice_leaf", "advice_loop") else advice + unnamed
+    plain = advice if advice in ("advice_leaf", "advice_loop", "advice_view") else advice + unnamed
     stepped = "advice_step" if saved_at is None else "advice_step_at"
     shown["line"] = 0 if saved_at is None else saved_at.line
     advice = "advice_module" if "module" in shown else stepped + unnamed if step else plain
+    if step and (ran := passed_by(node)) is not None and ran.spot is not None:
+        advice, shown["line"] = "advice_step_again", ran.spot.line
     if advice == "advice_loop" and write is not None:
         shown["name"] = write.name
     facts.append(said(f"in_place.{advice}", None, **shown))

@@ -63,7 +63,7 @@ def unused(program: Program) -> ErrorCause | None:
         return None
     tensor = missing[0]
     name = program.name_of(tensor) or f"inputs[{[t is tensor for t in program.inputs].index(True)}]"
-    root = next((program.name_of(root) for root in program.roots), "") or differentiated(program)
+    root = next((program.name_of(root) for root in program.roots), "") or differentiated(program) or "?"
     if not tensor.requires_grad:
         return ErrorCause("no_grad_not_required", _not_required(name, root), name, None, None)
     cut = _follow(program, tensor, name, root)
@@ -88,11 +88,27 @@ def unused(program: Program) -> ErrorCause | None:
             said(f"unused.advice_new_leaf{unnamed}", None, **shown),
         )
         return ErrorCause("unused_new_leaf", facts, name, None, did)
+    shown = {"name": name, "root": root, "copy": copy}
+    advice = said("unused.advice" if program.error is not None else "unused.advice_none", None, **shown)
     if copy:
-        facts = (said("unused.copy", None, name=name, root=root, copy=copy), said("unused.advice", None, name=name))
-        return ErrorCause("unused", facts, name, made)
-    facts = (said("unused.what", None, name=name, root=root), said("unused.advice", None, name=name))
-    return ErrorCause("unused", facts, name, made)
+        return ErrorCause("unused", (said("unused.copy", None, **shown), advice), name, made)
+    before = 0 if program.watch is None else len(program.watch.passes) - (program.error is None)
+    what, left = said("unused.what", None, **shown), _left_since(program, tensor, before)
+    if left:
+        lines = [said("no_grad.left", place, line=place.line, text=place.text) for place in left[-3:]]
+        suspects = tuple((place, before) for place in left)
+        told = (what, *lines, said("no_grad.advice_python"))
+        return ErrorCause("unused", told, name, made, params={"root": root}, suspects=suspects)
+    return ErrorCause("unused", (what, advice), name, made)
+
+
+def _left_since(program: Program, tensor: torch.Tensor, before: int) -> list[Place]:
+    """Return where values computed from a tensor left torch when as many backwards had run."""
+    if program.watch is None:
+        return []
+    cuts = [cut for _, cut in program.watch.left if cut.after == before and cut.was(tensor) and cut.spot is not None]
+    places = [cut.spot.place() for cut in cuts if cut.spot is not None]
+    return [*{(place.file, place.line): place for place in places}.values()]
 
 
 def _by_numbers(program: Program, tensor: torch.Tensor, name: str, root: str) -> ErrorCause | None:
@@ -140,7 +156,7 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     if not inside or tensor.retains_grad:
         return None
     made = made_at(node_of(tensor))
-    if not name and made is not None:
+    if made is not None and "(" in (name or "("):
         what = said("grad_none.unnamed", made, line=made.line, text=made.text)
     else:
         what = reason_finding("not_a_leaf", None if made is None else made.line, name=name or "?")
@@ -285,11 +301,13 @@ def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCaus
     if not (root.is_floating_point() or root.is_complex()):
         facts = (said("no_grad.integer_root", None, root=name, dtype=str(root.dtype).removeprefix("torch.")),)
         return ErrorCause("no_grad_integer", (*facts, said("no_grad.advice_integer", None, name=name)), name)
-    left = [] if program.watch is None else [cut.spot.place() for _, cut in program.watch.left if cut.spot is not None]
-    places = sorted({place.line: place for place in left}.items())
+    cuts = [] if program.watch is None else [cut for _, cut in program.watch.left if cut.spot is not None]
+    afters = {place.line: (place, cut.after) for cut in cuts if cut.spot is not None and (place := cut.spot.place())}
+    places = [(line, place) for line, (place, _) in sorted(afters.items())]
     if places:  # something with a graph was read out, so that nothing shows that no leaf of it asked for a gradient
         outside = [said("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
-        return ErrorCause("no_grad", (said("no_grad.nothing_requires", None, root=name), *outside), name)
+        facts = (said("no_grad.nothing_requires", None, root=name), *outside)
+        return ErrorCause("no_grad", facts, name, params={"root": name}, suspects=tuple(afters.values()))
     if program.watch is not None and (frozen := program.watch.frozen_in(root)):
         return _frozen(program, frozen, name)
     used = _used(program, name)

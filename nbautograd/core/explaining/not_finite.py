@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import linecache
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,7 +88,7 @@ TRAPS: dict[str, tuple[Trap, ...]] = {
     "Atanh": (Trap("atanh_at_one", "self", _ends),),
     "Logit": (Trap("logit_at_ends", "self", lambda t: (t <= 0) | (t >= 1)),),
     "Atan2": (Trap("atan2_at_zero", "self", _zero),),
-    "Logsumexp": (Trap("all_masked", "result", _infinite),),
+    "Logsumexp": (Trap("all_masked", "result", torch.isneginf),),
     "Softmax": (Trap("all_masked", "result", torch.isnan),),
     "LogSoftmax": (Trap("all_masked", "result", torch.isnan),),
     "Prod": (Trap("prod_at_zero", "result", _infinite),),
@@ -98,6 +99,17 @@ OF_VALUES = {
     *("sqrt_negative", "rsqrt_at_zero", "std_of_one", "log_of_zero", "log_negative", "log1p_at_minus_one"),
     *("exp_overflow", "division_by_zero", "atanh_at_one", "logit_at_ends", "all_masked", "prod_at_zero"),
 }
+
+# those of forward that make an infinity or a NaN of finite numbers, and those that make a NaN of infinities
+TO_INFINITY = {
+    *("rsqrt_at_zero", "log_of_zero", "log1p_at_minus_one", "exp_overflow", "division_by_zero", "pow_at_zero"),
+    *("zero_over_zero", "outside_domain"),  # of other numbers than zero; at the ends of ``atanh``
+}
+TO_NAN = {
+    *("sqrt_negative", "log_negative", "zero_over_zero", "outside_domain", "pow_of_negative", "mean_of_nothing"),
+    "std_of_one",
+}
+OF_INFINITIES = {"all_masked", "inf_minus_inf", "zero_times_inf"}
 
 # an operation's name in forward -> the rule, tested on the argument of this position
 FORWARD: dict[str, tuple[tuple[str, int, Test], ...]] = {
@@ -133,6 +145,7 @@ class BackwardWatch:
         count: how many elements are bad.
         shape: of the gradient that came out.
         hidden: the node behind that made what is not finite in forward, where what this one saved is not.
+        dtype: of that gradient.
     """
 
     node: str = ""
@@ -144,6 +157,7 @@ class BackwardWatch:
     count: int = 0
     shape: tuple[int, ...] = ()
     hidden: Any = None
+    dtype: torch.dtype | None = None
     handles: list[Any] = field(default_factory=list)
 
     def attach(self, nodes: Sequence[Any]) -> None:
@@ -174,8 +188,8 @@ class BackwardWatch:
         self.node, self.live, self.place = node_name(node), node, made_at(node)
         self.what = "NaN" if bool(bad.isnan().any()) else "Inf"
         where = ~bad.detach().isfinite()
-        self.count, self.shape = int(where.sum()), tuple(bad.shape)
-        self.rule = trap(node)
+        self.count, self.shape, self.dtype = int(where.sum()), tuple(bad.shape), bad.dtype
+        self.rule = trap(node, where=where)
         if not self.rule and any(not all_finite(saved) for saved in saved_tensors(node)):
             self.hidden = earliest_trap(nodes_behind(node))
             self.rule = trap(self.hidden, forward=True) if self.hidden is not None else ""
@@ -184,12 +198,13 @@ class BackwardWatch:
         self.masked = bool(same) and not bool(same[0][where].any())
 
 
-def trap(node: Any, forward: bool = False) -> str:
+def trap(node: Any, forward: bool = False, where: torch.Tensor | None = None) -> str:
     """Return the rule of the trap that a node's saved values show; empty where they show none.
 
     Args:
         node: a node whose saved values are there.
         forward: look only for those at which the value itself is no finite number, not its derivative alone.
+        where: the elements that are looked at, of what was saved in this shape.
     """
     name = node_name(node).rstrip("0123456789").removesuffix("Backward")
     for one in TRAPS.get(name, ()):
@@ -201,9 +216,27 @@ def trap(node: Any, forward: bool = False) -> str:
             continue
         if isinstance(saved, (int, float)):
             saved = torch.tensor(float(saved))
-        if isinstance(saved, torch.Tensor) and bool(one.test(saved.detach()).any()):
+        if not isinstance(saved, torch.Tensor):
+            continue
+        shown = one.test(saved.detach())
+        if bool((shown if where is None or where.shape != shown.shape else shown & where).any()) and _holds(node, one):
             return one.rule
     return ""
+
+
+def _holds(node: Any, one: Trap) -> bool:
+    """Return True where what else a node saved is as the rule says."""
+    try:
+        if one.rule == "atan2_at_zero":
+            return bool(((node._saved_self == 0) & (node._saved_other == 0)).any())
+        if one.rule.startswith("pow") and one.slot == "self":
+            exponent = torch.as_tensor(node._saved_exponent).detach()
+            if one.rule == "pow_at_zero":
+                return bool((exponent < 1).any())
+            return exponent.requires_grad or bool((exponent != exponent.round()).any()) or exponent.dim() > 0
+    except Exception:  # another torch, which saves it otherwise
+        return False
+    return True
 
 
 def saved_tensors(node: Any) -> Iterator[torch.Tensor]:
@@ -276,12 +309,13 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
         return _of_backward(program, program.watch.backward, "carried")
     did = bad.spot.place() if bad.spot is not None else None
     rule = forward_rule(bad)
-    outside = bad.came_in and bad.what == "NaN" and not rule
-    source = bad.source or name
+    outside = bad.came_in and not rule
+    source = bad.source or ("" if outside else name)
     shown = {"root": name, "what": bad.what, "op": plain_name(bad.op), "count": bad.bad, "size": bad.size}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
-    facts = [said("not_finite.came_in" if outside else "not_finite.forward", did, **shown)]
-    facts += _rule(rule, source)
+    came_in = "not_finite.came_in" if source else "not_finite.came_in_unnamed"
+    facts = [said(came_in if outside else "not_finite.forward", did, **shown)]
+    facts += _rule(rule, source, bad.op, next(t.dtype for t in (*filter(_is_tensor, bad.arguments), root)))
     return ErrorCause(
         f"not_finite_{rule}" if rule else "not_finite", tuple(facts), source, None, did, {"rule": rule, **shown}
     )
@@ -298,7 +332,9 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     which = "saved" if did is None else "saved_at"
     unnamed = "" if name else "_unnamed"
     facts = [said(f"not_finite.{which if rule else 'somewhere'}{unnamed}", did, **shown)]
-    return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", (*facts, *_rule(rule, name)), name, None, did)
+    dtype = next((t.dtype for t in saved_tensors(node)), torch.float32) if rule else torch.float32
+    facts += _rule(rule, name, shown["op"], dtype)
+    return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", tuple(facts), name, None, did)
 
 
 def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward") -> ErrorCause:
@@ -313,10 +349,11 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
         made = {"op": node_name(seen.hidden).rstrip("0123456789").removesuffix("Backward").lower()}
         at = {"line": did.line, "text": did.text} if did is not None else {}
         facts.append(said("not_finite.hidden_at" if did is not None else "not_finite.hidden", did, **made, **at))
-    facts += _rule(seen.rule, root)
+    facts += _rule(seen.rule, root, node_name(seen.hidden) if seen.hidden is not None else op, seen.dtype)
     masked = seen.masked and seen.hidden is None  # of what is not finite in forward only the values are to blame
     if masked:
-        facts.append(said("not_finite.masked"))
+        example = {"value": SAFE[op][1]} if op in SAFE else {}
+        facts.append(said("not_finite.masked" if example else "not_finite.masked_plain", None, **example))
     rule = ("masked_" if masked else "") + seen.rule
     edits = tuple(safe_inside(did, op)) if did is not None and masked else ()
     params = {"rule": seen.rule, **shown}
@@ -327,6 +364,7 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
 SAFE = {
     **{name: ((name.lower(),), 1) for name in ("Sqrt", "Rsqrt", "Log", "Log2", "Log10", "Reciprocal")},
     **{name: ((name.lower(), f"arc{name[1:].lower()}"), 0) for name in ("Acos", "Asin", "Atanh")},
+    "Exp": (("exp",), 0),
     "Div": (("div", "true_divide"), 1),
     "Pow": (("pow",), 1),
 }
@@ -347,13 +385,14 @@ def safe_inside(did: Place, op: str) -> Iterator[Edit]:
     wheres = [call for call in ast.walk(tree) if isinstance(call, ast.Call) and _is_where(call)]
     for node in ast.walk(statement):
         for parent, place in _inputs(node, op):
-            around = [w for w in wheres if any(part is node for part in ast.walk(w.args[1]))]
+            around = [(w, k) for w in wheres for k in (1, 2) if any(part is node for part in ast.walk(w.args[k]))]
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 name = statement.targets[0].id
-                around += [w for w in wheres if isinstance(w.args[1], ast.Name) and w.args[1].id == name]
+                around += [(w, k) for w in wheres for k in (1, 2) if ast.unparse(w.args[k]) == name]
             if around:
-                value = place(parent)
-                safe = ast.Call(around[0].func, [around[0].args[0], value, ast.Constant(SAFE[op][1])], [])
+                where, k = around[0]
+                chosen = [place(parent), ast.Constant(SAFE[op][1])]
+                safe = ast.Call(where.func, [where.args[0], *(chosen if k == 1 else reversed(chosen))], [])
                 place(parent, safe)
                 yield Edit(did.file, did.line, did.text, ast.unparse(statement))
                 return
@@ -384,13 +423,34 @@ def _item(position: int) -> Callable[..., Any]:
     return lambda items, *new: items.__setitem__(position, *new) if new else items[position]
 
 
-def _rule(rule: str, name: str) -> list[Finding]:
-    return [said(f"trap.{rule}", None, name=name)] if rule else []
+def _rule(rule: str, name: str, op: str, dtype: torch.dtype | None) -> list[Finding]:
+    shown: dict[str, Any] = {"name": name}
+    if rule == "exp_overflow":
+        shown["op"] = op = op.rstrip("0123456789").removesuffix("Backward").lower() or "exp"
+        dtype = dtype or torch.float32
+        largest = math.log(torch.finfo(dtype).max if dtype.is_floating_point else torch.finfo(torch.float32).max)
+        more = {"exp2": largest / math.log(2), "sinh": largest + math.log(2), "cosh": largest + math.log(2)}
+        shown |= {"limit": int(more.get(op, largest)), "dtype": str(dtype).removeprefix("torch.")}
+    return [said(f"trap.{rule}", None, **shown)] if rule else []
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 def forward_rule(bad: Bad) -> str:
     """Return the rule that the arguments of an operation show."""
+    given = [t for t in bad.arguments if _is_tensor(t)]
+    if any(bool(t.isnan().any()) for t in given):
+        return ""  # it came in
+    came_in = any(bool(t.isinf().any()) for t in given)
+    if came_in and bad.what == "Inf":
+        return ""
     for rule, position, test in FORWARD.get(bad.op, ()):
+        if rule not in (OF_INFINITIES if came_in else TO_INFINITY if bad.what == "Inf" else TO_NAN):
+            continue
+        if rule == "pow_at_zero" and not bool((torch.as_tensor(bad.arguments[1]) < 0).any()):
+            continue
         if position < len(bad.arguments):
             value = bad.arguments[position]
             tensor = torch.as_tensor(value) if isinstance(value, (int, float, torch.Tensor)) else None

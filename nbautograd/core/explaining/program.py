@@ -417,11 +417,24 @@ def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
         return one is other
 
 
-def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+def window(tensor: torch.Tensor) -> Any:
+    """Return which elements of its memory a tensor shows, the same for all its transposed and flattened views."""
     try:
-        return one.numel() == other.numel() and data_address(one) == data_address(other) != 0 and one.numel() > 0
-    except Exception:  # as in ``shares``
-        return False
+        at = data_address(tensor) + tensor.storage_offset() * tensor.element_size()
+        dims = sorted(((step, size) for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1))
+    except Exception:  # sparse and wrapped tensors show none
+        return None
+    merged: list[tuple[int, int]] = []
+    for step, size in dims:
+        if merged and merged[-1][0] * merged[-1][1] == step:
+            merged[-1] = (merged[-1][0], merged[-1][1] * size)
+        else:
+            merged.append((step, size))
+    return at, tuple(merged)
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.numel() == other.numel() > 0 and shares(one, other) and window(one) == window(other)
 
 
 MOST_OBJECTS = 3  # the user's own, one in the other, whose tensors are named

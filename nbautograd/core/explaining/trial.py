@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -27,7 +28,7 @@ import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from nbautograd.core.explaining.cause import Edit
+from nbautograd.core.explaining.cause import Edit, Place
 from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.watch import Pass, StepWatch, Watch, all_finite, tensors_of
@@ -389,6 +390,34 @@ def reaches(run: Run, edit: Edit, further: bool = False) -> bool:
     values, changed = before[0][: before[2]] if further else before[0], after[0]
     same = 0 < len(values) <= len(changed) and all(map(_agree, values, changed))
     return same and after[1] > (before[1] if further else 0) and (further or after[3])
+
+
+def depends(run: Run, place: Place, after: int) -> bool:
+    """Return True where what is differentiated last is another value with other numbers leaving torch at a line.
+
+    Args:
+        run: the program.
+        place: the line.
+        after: how many backwards have to have run.
+    """
+    same, changed = partial(_last_value, run, None), partial(_last_value, run, (place, after))
+    found = [in_copy(job) for job in (same, same, changed)]
+    if any(one is None or isinstance(one, Refused) for one in found):
+        return False
+    return _equal(found[0], found[1]) and not _equal(found[0], found[2])
+
+
+def _last_value(run: Run, disturb: tuple[Place, int] | None) -> Any:
+    """Return the value that a program differentiates last."""
+    watch = GradientWatch()
+    watch.disturb = disturb
+    with contextlib.suppress(Exception), watch:
+        run()
+    return watch.values[-1] if watch.values else None
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return bool(one.shape == other.shape and np.array_equal(one, other, equal_nan=True))
 
 
 def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, bool]:

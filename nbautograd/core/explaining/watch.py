@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import linecache
 import re
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,18 +21,31 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef, WeakTensorKeyDictionary
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, is_users, node_of, nodes_behind, place_of, users_frame, version
+from nbautograd.core.explaining.program import (
+    Program,
+    is_users,
+    node_of,
+    nodes_behind,
+    place_of,
+    users_frame,
+    version,
+    window,
+)
 from nbautograd.core.graphs.names import variables_of
 from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
+CLOCK = itertools.count()
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
 MOST_WRITES = 200_000
 MOST_LEFT = 1_000
@@ -43,6 +57,7 @@ LEAVES_TORCH = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "
 _ASKED_ONLY = {"__get__", "__repr__", "size", "dim", "is_floating_point", "is_complex", "__len__", "__hash__"}
 WRITES_CONSTANTS = {"masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "__setitem__", "tensor"}
 _SWITCHES = ("no_grad", "inference_mode", "set_grad_enabled")
+_DETACHES = {"data", "detach", "detach_"}
 _VIEWS = {"data", "T", "mT", "H", "mH", "real", "imag"}
 
 
@@ -67,7 +82,7 @@ class Write(NamedTuple):
     spot: Spot | None
     op: str
     name: str
-    shape: tuple[int, ...] = ()
+    window: Any = None  # which elements of the memory the tensor shows
     module: tuple[str, str] | None = None  # torch's that was told to write, as it is called and as it is written
 
 
@@ -82,7 +97,7 @@ class Pass(NamedTuple):
 class Cut(NamedTuple):
     """A result without a graph, computed from tensors with one: why, the line, the tensor, where gradients went off.
 
-    ``leaves`` are those behind the tensor; none where its graph is large.
+    ``leaves`` are those behind the tensor; none where its graph is large. ``after`` says how many backwards had run.
     """
 
     reason: str
@@ -92,6 +107,7 @@ class Cut(NamedTuple):
     off: Spot | None = None
     tensor: weakref.ref[torch.Tensor] | None = None
     leaves: frozenset[WeakIdRef] = frozenset()
+    after: int = 0
 
     def was(self, tensor: torch.Tensor) -> bool:
         """Return True when this tensor was taken out of the graph, or what was computed from it."""
@@ -110,6 +126,7 @@ class Bad(NamedTuple):
     size: int
     came_in: bool
     after_backward: bool
+    order: int = 0
 
 
 class Anew(NamedTuple):
@@ -128,6 +145,7 @@ class Watch(TorchFunctionMode):
         finite: look for the first NaN and infinity as well, which reads every result once.
 
     Attributes:
+        disturb: a line at which what leaves torch gets other values, and how many backwards have to have run.
         writes: what was written into, in order.
         passes: the backwards that ran, in order.
         cuts: tensor -> why it has no graph.
@@ -139,42 +157,55 @@ class Watch(TorchFunctionMode):
         off: tensor -> the line that set its ``requires_grad`` to False.
         anew: parameter of a module -> the result whose memory it took over without its graph.
         registered: parameter of a module -> the user's lines that ran when a module got it, the innermost first.
+        placed: the same for the last module that got it, or a module with it.
+        ages: parameter of a module -> when one got it first, as ``CLOCK`` counts.
     """
 
     def __init__(self, finite: bool = False) -> None:
         super().__init__()
         self.finite = finite
+        self.disturb: tuple[Place, int] | None = None
         self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
         self.passes: list[Pass] = []
         self.cuts: Any = WeakTensorKeyDictionary()
         self.left: deque[tuple[Any, Cut]] = deque(maxlen=MOST_LEFT)
         self.bad: Any = WeakTensorKeyDictionary()
         self.born: Any = WeakTensorKeyDictionary()
+        self.apart: Any = WeakTensorKeyDictionary()  # ``x.data``, which counts its own changes
         self.of_numbers: Any = WeakTensorKeyDictionary()
         self.frozen: Any = WeakTensorKeyDictionary()
         self.off: Any = WeakTensorKeyDictionary()
         self.anew: Any = WeakTensorKeyDictionary()
         self.registered: Any = WeakTensorKeyDictionary()
+        self.placed: Any = WeakTensorKeyDictionary()
+        self.ages: Any = WeakTensorKeyDictionary()
         self._results: dict[int, weakref.ref[torch.Tensor]] = {}  # by storage, the last result with a graph
         self._latest: torch.Tensor | None = None  # of these, so that one without a name lives until a module has it
-        self._registration: Any = None
+        self._registrations: list[Any] = []
         self._off: Spot | None = None
+        self._outer_off: list[Spot | None] = []  # of where gradients are switched on inside of where they are off
         self._held: set[int] = set()  # by identity, what was not finite before it is written into
 
     def __enter__(self) -> Any:
         """Begin to watch; calls of torch, and the parameters that modules get."""
-        self._registration = register_module_parameter_registration_hook(self._note_parameter)
+        self._registrations = [
+            register_module_parameter_registration_hook(self._note_parameter),
+            register_module_module_registration_hook(self._note_module),
+        ]
         return super().__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: Any) -> None:
         """Watch no longer."""
-        self._registration.remove()
+        for handle in self._registrations:
+            handle.remove()
         super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def _note_parameter(self, module: nn.Module, name: str, parameter: Any) -> None:
         if not isinstance(parameter, torch.Tensor):
             return
-        self.registered[parameter] = tuple(itertools.islice(_spots(), MOST_FRAMES))
+        self.registered[parameter] = self.placed[parameter] = tuple(itertools.islice(_spots(), MOST_FRAMES))
+        if parameter not in self.ages:
+            self.ages[parameter] = next(CLOCK)
         ref = self._results.get(_storage(parameter))
         source = None if ref is None else ref()
         if source is None or (node := node_of(source)) is None:
@@ -184,6 +215,12 @@ class Watch(TorchFunctionMode):
             known.leaves for leaf in leaves if (known := self.anew.get(leaf)) is not None
         ]  # made anew themselves
         self.anew[parameter] = Anew(_spot(), name, _named(source), frozenset(map(WeakIdRef, leaves)).union(*earlier))
+
+    def _note_module(self, module: nn.Module, name: str, part: Any) -> None:
+        parameters = list(part.parameters()) if isinstance(part, nn.Module) else []
+        spots = tuple(itertools.islice(_spots(), MOST_FRAMES)) if parameters else ()
+        for parameter in parameters:
+            self.placed[parameter] = spots
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
@@ -204,17 +241,26 @@ class Watch(TorchFunctionMode):
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith("torch"):
             return self._differentiate(name, func, args, kwargs)
         if name == "_set_grad_enabled":
-            self._off = _switch() if args and not args[0] else self._off
+            self._note_grad_mode(bool(args and args[0]))
             return func(*args, **kwargs)
         given = list(tensors_of((args, kwargs)))
         before = [version(tensor) for tensor in given]
         self._held = self._not_finite(given) if name.endswith("_") else set()
         first = next_sequence_number()
         result = func(*args, **kwargs)
+        if self.disturb is not None and name in LEAVES_TORCH:
+            result = self._disturbed(result)
         if name not in _ASKED_ONLY:
             with contextlib.suppress(Exception):  # what cannot be looked at is not seen; the program goes on
                 self._note(name, args, given, before, result, first)
         return result
+
+    def _disturbed(self, result: Any) -> Any:
+        spot = _spot()
+        if self.disturb is None or spot is None or self.disturb[1] != len(self.passes):
+            return result
+        place = self.disturb[0]
+        return other_values(result) if (place.file, place.line) == (spot.code.co_filename, spot.line) else result
 
     def _note(
         self, name: str, args: Any, given: list[torch.Tensor], before: list[int], result: Any, first: int | None
@@ -225,12 +271,10 @@ class Watch(TorchFunctionMode):
 
     def _note_writes(self, given: list[torch.Tensor], before: list[int], spot: Spot | None, name: str) -> None:
         for tensor, earlier in zip(given, before, strict=True):
-            if (now := version(tensor)) != earlier:
+            if (now := version(tensor)) != earlier and tensor not in self.apart and tensor._base not in self.apart:
                 key = _storage(tensor)
                 if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
-                    self.writes.append(
-                        Write(key, earlier, now, spot, name, _named(tensor), tuple(tensor.shape), _module())
-                    )
+                    self.writes.append(Write(key, earlier, now, spot, name, _named(tensor), window(tensor), _module()))
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -242,6 +286,8 @@ class Watch(TorchFunctionMode):
             new = not any(tensor is other for other in given)
             if new:
                 self.born[tensor] = spot
+                if name == "data":
+                    self.apart[tensor] = True
                 if name in FROM_PYTHON and not given:
                     self.of_numbers[tensor] = spot
             if (node := node_of(tensor)) is not None:
@@ -257,6 +303,16 @@ class Watch(TorchFunctionMode):
             if self.finite and (tensor.is_floating_point() or tensor.is_complex()):
                 self._note_bad(name, args, given, tensor, spot)
 
+    def _note_grad_mode(self, on: bool) -> None:
+        frame = sys._getframe(2)
+        leaving = "__exit__" in (frame.f_code.co_name, frame.f_back.f_code.co_name if frame.f_back else "")
+        was_on = torch.is_grad_enabled()
+        if on and not was_on:
+            self._outer_off += [] if leaving else [self._off]
+            self._off = None
+        elif was_on and not on:  # a block in another one switches nothing off
+            self._off = self._outer_off.pop() if leaving and self._outer_off else _switch()
+
     def _note_switch(self, args: Any, kwargs: Any) -> None:
         wanted = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
         self.off.pop(args[0], None)
@@ -270,8 +326,11 @@ class Watch(TorchFunctionMode):
 
     def made_by(self, parameter: torch.Tensor) -> Place | None:
         """Return the innermost line that assigned something when a module got a parameter, such as the module."""
-        places = (spot.place() for spot in self.registered.get(parameter, ()))
-        return next((place for place in places if left_side(place)), None)
+        return _assigning(self.registered.get(parameter, ()))
+
+    def placed_by(self, parameter: torch.Tensor) -> Place | None:
+        """Return the line that assigned a module, or a part of one, the last time that it brought in a parameter."""
+        return _assigning(self.placed.get(parameter, ()))
 
     def _note_frozen(self, given: list[torch.Tensor], tensor: torch.Tensor) -> None:
         """Hand on which parameters a result without a graph was computed from."""
@@ -288,11 +347,13 @@ class Watch(TorchFunctionMode):
     def _note_leaving(self, name: str, given: list[torch.Tensor], result: Any, spot: Spot | None) -> None:
         source = next((t for t in given if t.requires_grad), None)
         if source is not None and name != "__format__":
-            self.left.append((result, Cut("python", spot, name, _named(source), leaves=leaves_behind(source))))
+            cut = Cut("python", spot, name, _named(source), leaves=leaves_behind(source), after=len(self.passes))
+            self.left.append((result, cut))
         elif given and (cut := self.cuts.get(given[0])) is not None:
             # ``x.detach().numpy()``: without the detach torch would refuse the array, which has no graph anyhow
             same = cut.reason == "detach" and cut.spot == spot
-            self.left.append((result, cut._replace(reason="python", op=name) if same else cut))
+            cut = cut._replace(reason="python", op=name) if same else cut
+            self.left.append((result, cut._replace(after=len(self.passes))))
 
     def _cut(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> Cut | None:
         """Return why a result has no graph, where something that it was computed from has one."""
@@ -303,8 +364,10 @@ class Watch(TorchFunctionMode):
         sources = [t for t in given if t.requires_grad and not (id(t) in views and node_of(t) is None)]
         source = sources[0] if sources else None
         if source is None:
+            if inherited is not None and name in _DETACHES:  # on purpose, whatever it was before
+                return inherited._replace(op=name)
             return inherited or self._from_python(args, name, spot) or self._from_array(given)
-        if name in ("data", "detach", "detach_"):
+        if name in _DETACHES:
             reason = "detach"
         elif not torch.is_grad_enabled():
             leaves = frozenset[WeakIdRef]().union(*map(leaves_behind, sources))
@@ -345,7 +408,8 @@ class Watch(TorchFunctionMode):
             return
         count = int(tensor.detach().isfinite().logical_not_().sum())
         what = "NaN" if bool(tensor.detach().isnan().any()) else "Inf"
-        earlier: Bad | None = next((self.bad[t] for t in (*given, tensor) if t in self.bad), None)
+        several = {id(t): self.bad[t] for t in (*given, tensor) if t in self.bad}
+        earlier: Bad | None = min(several.values(), key=lambda bad: bad.order, default=None)
         if earlier is not None and not (what == "NaN" and earlier.op in WRITES_CONSTANTS):
             self.bad[tensor] = earlier
             return
@@ -353,7 +417,7 @@ class Watch(TorchFunctionMode):
         source = next((_named(t) for t in held or given), "")
         kept = tuple(value.detach().clone() if isinstance(value, torch.Tensor) else value for value in _flat(args))
         self.bad[tensor] = Bad(
-            what, spot, name, kept, source, count, tensor.numel(), bool(held), self._after_bad_backward()
+            what, spot, name, kept, source, count, tensor.numel(), bool(held), self._after_bad_backward(), next(CLOCK)
         )
 
     def _not_finite(self, given: list[torch.Tensor]) -> set[int]:
@@ -370,16 +434,24 @@ class Watch(TorchFunctionMode):
         kept = bool(kwargs.get("retain_graph") or kwargs.get("create_graph"))
         roots = list(tensors_of(args[:1] or (kwargs.get("tensors") or kwargs.get("outputs"))))
         starts = [node for root in roots if (node := node_of(root)) is not None]
-        nodes = [] if kept else nodes_behind(*starts)
+        nodes = nodes_behind(*starts)
         result = func(*args, **kwargs)
         ran = Pass(spot, kept, name)
         self.passes.append(ran)
         for node in nodes:
-            mark(node).setdefault("freed", ran)
+            mark(node).setdefault("passed" if kept else "freed", ran)
         if name == "grad" and not kwargs.get("create_graph"):
             for gradient in tensors_of(result):
                 self.cuts[gradient] = Cut("create_graph", spot, name, next(map(_named, roots), ""))
         return result
+
+
+def other_values(value: Any) -> Any:
+    """Return other numbers than those in a value, where they are floating point."""
+    if isinstance(value, list):
+        return [other_values(part) for part in value]
+    floating = isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
+    return value * 1.01 + 0.01 if floating else value
 
 
 def all_finite(tensor: torch.Tensor) -> bool:
@@ -449,6 +521,12 @@ def freed_by(node: Any) -> Pass | None:
     return ran
 
 
+def passed_by(node: Any) -> Pass | None:
+    """Return the backward that went through a node and kept it, where a watched run saw it."""
+    ran: Pass | None = mark(node).get("passed")
+    return ran
+
+
 def tensors_of(value: Any) -> Iterator[torch.Tensor]:
     """Yield the tensors in arguments or results."""
     for part in _flat(value):
@@ -482,6 +560,11 @@ def _spots() -> Iterator[Spot]:
         if is_users(frame.f_code.co_filename):
             yield Spot(frame.f_code, frame.f_lineno, frame.f_globals)
         frame = frame.f_back
+
+
+def _assigning(spots: Sequence[Spot]) -> Place | None:
+    """Return the first of some lines that assigns something."""
+    return next((place for spot in spots if left_side(place := spot.place())), None)
 
 
 def left_side(place: Place | None) -> str:
@@ -561,15 +644,27 @@ class StepWatch:
     def __init__(self, leaves: dict[int, torch.Tensor]) -> None:
         self._leaves = leaves
         self._held: set[int] = set()
-        self._left_out: dict[int, tuple[str, Place, torch.Tensor]] = {}
+        self._left_out: dict[int, tuple[str, Place, torch.Tensor, torch.optim.Optimizer]] = {}
+        self._created: weakref.WeakKeyDictionary[torch.optim.Optimizer, tuple[int, Spot | None]] = (
+            weakref.WeakKeyDictionary()
+        )
         self._handle: Any = None
+        self._init: Any = None
 
     def __enter__(self) -> StepWatch:
         self._handle = register_optimizer_step_pre_hook(self._note)
+        self._init = init = torch.optim.Optimizer.__init__
+
+        def created(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+            self._created.setdefault(optimizer, (next(CLOCK), _spot()))
+            init(optimizer, *args, **kwargs)
+
+        torch.optim.Optimizer.__init__ = created  # type: ignore[method-assign,assignment]  # torch has no hook for it
         return self
 
     def __exit__(self, *error: object) -> None:
         self._handle.remove()
+        torch.optim.Optimizer.__init__ = self._init  # type: ignore[method-assign]
 
     def _note(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         self._held |= {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
@@ -581,7 +676,7 @@ class StepWatch:
         place = place_of(frame.f_code, frame.f_lineno, frame.f_globals)
         for parameter in others:
             if parameter.grad is not None and (name := program.name_of(parameter)):
-                self._left_out.setdefault(id(parameter), (name, place, parameter))
+                self._left_out.setdefault(id(parameter), (name, place, parameter, optimizer))
 
     def holds(self, tensor: Any) -> bool:
         """Return True for a tensor that an optimizer which stepped is to change."""
@@ -592,12 +687,25 @@ class StepWatch:
         left = [where for key, where in self._left_out.items() if key not in self._held]
         if not left:
             return None
-        names, did = "`, `".join([*dict.fromkeys(name for name, *_ in left)][:MOST_NAMED]), left[0][1]
-        what = said("optimizer_left_out.what", did, name=names, line=did.line, text=did.text)
-        return ErrorCause(
-            "optimizer_holds_others",
-            (what, said("optimizer_left_out.advice")),
-            left[0][0],
-            watch.made_by(left[0][2]),
-            did,
-        )
+        newer = [where for where in left if self._is_newer(where, watch)]
+        name, did, parameter, optimizer = (newer or left)[0]
+        names = "`, `".join([*dict.fromkeys(name for name, *_ in newer or left)][:MOST_NAMED])
+        shown: dict[str, Any] = {"name": names, "line": did.line, "text": did.text}
+        made, placed, spot = watch.made_by(parameter), watch.placed_by(parameter), self._creation(optimizer)[1]
+        what = said("optimizer_left_out.what", did, **shown)
+        if spot is not None:
+            did = spot.place()
+            what = said("optimizer_left_out.created", did, **shown, created=did.line)
+        if spot is not None and newer and placed is not None:
+            placing = {"placed": placed.line, "by": placed.text}
+            what = said("optimizer_left_out.before", placed, **shown, created=did.line, **placing)
+            did = placed
+        return ErrorCause("optimizer_holds_others", (what, said("optimizer_left_out.advice")), name, made, did)
+
+    def _creation(self, optimizer: torch.optim.Optimizer) -> tuple[int, Spot | None]:
+        return self._created.get(optimizer, (-1, None))
+
+    def _is_newer(self, where: tuple[str, Place, torch.Tensor, torch.optim.Optimizer], watch: Watch) -> bool:
+        """Return True for a parameter that no module had when the optimizer was created."""
+        tick = self._creation(where[3])[0]
+        return bool(0 <= tick < watch.ages.get(where[2], -1))

@@ -45,7 +45,7 @@ _trace: Callable[[], Any] = _probe("_guards.TracingContext.try_get", _nothing)
 
 _dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
 _is_cow: Callable[[torch.Tensor], bool] = _probe("_C._is_cow_tensor", _no)
-# Address of the first element, 0 when the storage was freed. Unlike ``data_ptr`` it leaves copy-on-write storages as
+# Address of the storage, 0 when that was freed. Unlike ``data_ptr`` it leaves copy-on-write storages as
 # they are. ``untyped_storage()`` must not be asked: the Python object that it makes counts as a user of the storage,
 # and the engine then adds gradients out of place.
 data_address: Callable[[torch.Tensor], int] = _probe(

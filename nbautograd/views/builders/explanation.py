@@ -40,6 +40,7 @@ def explanation_document(explanation: Explanation) -> Document:
             "not_finite": "_finite",
             "no_grad": "_further",
             "freed_carried": "_reaches",
+            "freed_shared_grad": "_reaches",
             "freed_create_graph": "_further",
         }
         tried = "explain.tried" + next((kinds[k] for k in kinds if explanation.code.startswith(k)), "")
@@ -63,7 +64,8 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
     """Return the tensor and the lines, each line with what is written there."""
     rows: list[tuple[Cell, ...]] = []
     if explanation.tensor:
-        rows.append((messages.text("explain.row.tensor"), Code(explanation.tensor), ""))
+        label = "explain.row.changed" if explanation.code.startswith("in_place") else "explain.row.tensor"
+        rows.append((messages.text(label), Code(explanation.tensor), ""))
     places = [(name, getattr(explanation, name)) for name in ("made", "saved", "did", "raised")]
     for name, place in places:
         if place is not None:

@@ -264,14 +264,16 @@ def test_of_a_compiled_function_the_remains_are_read():
     assert (found.code, found.tensor, found.did.text) == ("in_place", "y", "y += 1")
 
 
-def test_where_values_leave_torch_is_said_where_no_line_is_proved():
+@pytest.mark.parametrize("used", [1, 0])
+def test_where_values_leave_torch_is_proved_where_other_numbers_there_change_the_loss(used):
     class Net(torch.nn.Module):
         def forward(self, x):
-            return torch.from_numpy(np.maximum(x.detach().numpy(), 0))
+            return torch.from_numpy(np.maximum(x.detach().numpy(), 0)) * used
 
     found = explain(lambda: Net()(torch.ones(2, requires_grad=True)).sum().backward())
-    assert (found.code, found.did) == ("no_grad", None)
+    assert (found.code, found.did is not None) == ("no_grad", bool(used))
     assert found.findings[1].code == "explain_no_grad_left"
+    assert ("is another one" in str(found)) == bool(used)
 
 
 def test_only_reading_out_a_tensor_with_a_graph_is_said():
@@ -476,15 +478,15 @@ def replaced_head():
 def test_what_an_optimizer_holds_in_place_of_another_is_said_of_it():
     found = explain(replaced_head, apart=False)
     assert (found.code, found.tensor) == ("optimizer_holds_others", "model.1.bias")
-    assert found.did.text == "optimizer.step()"
+    assert found.did.text == "model[1] = torch.nn.Linear(2, 1)"
 
 
-def test_a_parameter_that_no_optimizer_holds_is_named_with_the_step_that_leaves_it():
+def test_a_parameter_that_no_optimizer_holds_is_named_with_the_line_that_brought_it_in():
     torch.optim.SGD([torch.ones(1)], lr=0.1)  # torch makes folders with the first one
     found = explain(left_out, apart=False)
     assert (found.code, found.tensor) == ("optimizer_holds_others", "model.weight")
     assert found.did is not None
-    assert found.did.text == "optimizer.step()"
+    assert found.did.text == "model.weight = torch.nn.Parameter(torch.ones(1, 3))"
     assert explain(shared_out, apart=False).code == "nothing"  # each holds what the other leaves out
 
 
@@ -738,13 +740,14 @@ def test_shapes_are_written_as_everywhere():
     x, weight = torch.ones(2, 3), torch.ones(3, 4, requires_grad=True)
     found = str(explain(caught(lambda: WrongShape.apply(x, weight).sum().backward())))
     assert "a gradient of shape 4×3" in found
-    assert "`weight` has shape 3×4" in found
+    assert "`weight` has shape 3×4" in " ".join(found.split())
     assert "[4, 3]" not in found
 
 
 def test_the_shape_of_what_is_no_scalar_is_written_as_everywhere():
     w = torch.ones(3, 4, requires_grad=True)
-    found = str(explain(caught(lambda: (w * 2).backward())))
+    y = w * 2
+    found = str(explain(caught(lambda: y.backward())))
     assert "shape 3×4" in found
     assert "(3, 4)" not in found
 
@@ -814,7 +817,7 @@ def resumed():
 
 def test_parameters_that_replace_those_of_an_optimizer_are_named_with_the_line_that_made_them():
     found = explain(resumed, apart=False)
-    assert (found.code, found.did.text) == ("optimizer_holds_others", "self.opt.step()")
+    assert (found.code, found.did.text) == ("optimizer_holds_others", "self.model = torch.nn.Linear(2, 1)")
     assert found.made.text == "self.model = torch.nn.Linear(2, 1)"
     assert "self.model.weight" in found.findings[0].message
 
