@@ -306,8 +306,8 @@ def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCaus
     places = [(line, place) for line, (place, _) in sorted(afters.items())]
     if places:  # something with a graph was read out, so that nothing shows that no leaf of it asked for a gradient
         outside = [said("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
-        facts = (said("no_grad.nothing_requires", None, root=name), *outside)
-        return ErrorCause("no_grad", facts, name, params={"root": name}, suspects=tuple(afters.values()))
+        told = (said("no_grad.nothing_requires", None, root=name), *outside)
+        return ErrorCause("no_grad", told, name, params={"root": name}, suspects=tuple(afters.values()))
     if program.watch is not None and (frozen := program.watch.frozen_in(root)):
         return _frozen(program, frozen, name)
     used = _used(program, name)
