@@ -135,23 +135,23 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
 
     def arguments(k: int) -> Iterator[Call]:
         others = other_points.other_arguments, other_points.other_data
-        return ((other, inputs) for made in others for _, other, inputs in made(problem, seed + 5 * k + 3))
+        return ((other, inputs) for variations in others for _, other, inputs in variations(problem, seed + 5 * k + 3))
 
     def spread(k: int) -> Iterator[Call]:
         thresholds = evidence.constants(problem)
         return ((problem, inputs) for inputs in other_points.spread(problem, thresholds, seed + 5 * k + 4))
 
-    for made in (values, arguments, sizes, single_sizes, spread):
-        for number, call in enumerate(made(0)):
-            role = Place({}, Terms(), made is single_sizes, made is arguments, made is spread)
-            place = _place(role, call, functools.partial(_nth, made, number))
+    for variations in (values, arguments, sizes, single_sizes, spread):
+        for number, call in enumerate(variations(0)):
+            role = Place({}, Terms(), variations is single_sizes, variations is arguments, variations is spread)
+            place = _place(role, call, functools.partial(_nth, variations, number))
             if place is not None:
                 yield place
 
 
-def _nth(made: Callable[[int], Iterator[Call]], number: int) -> Call | None:
+def _nth(variations: Callable[[int], Iterator[Call]], number: int) -> Call | None:
     """Return the call of this number made with another seed."""
-    return next(itertools.islice(made(1), number, None), None)
+    return next(itertools.islice(variations(1), number, None), None)
 
 
 def _place(role: Place, call: Call | None, other_values: Callable[[], Call | None]) -> Place | None:

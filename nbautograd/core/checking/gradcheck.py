@@ -74,7 +74,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
             with run.interruptible():
                 known(verdict, reason)
         look = order != 1 and verdict == "right" and run.complete
-        second = report_verdict.second_order_report(run, asked=order == 2) if look else None
+        second = report_verdict.second_order_report(run, counts=order == 2) if look else None
         run.report_done()
     findings = report_verdict.joined_findings(findings, second)
     if clock.ended and verdict != "cannot tell":

@@ -429,11 +429,11 @@ def _slices(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> T
     return item.clone()
 
 
-def as_distinct(given: Sequence[Any], made: Sequence[Any]) -> bool:
+def as_distinct(inputs: Sequence[Any], others: Sequence[Any]) -> bool:
     """Return True where whole numbers that differ along a dimension, as the indices that one row picks, still do."""
     return all(
         _distinct(b, dim)
-        for a, b in zip(given, made, strict=True)
+        for a, b in zip(inputs, others, strict=True)
         if _whole(a) and a.dim() > 1 and a.shape != b.shape
         for dim in range(a.dim())
         if _distinct(a, dim) and not _by_chance(a, dim)

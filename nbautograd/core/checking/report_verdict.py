@@ -111,20 +111,20 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 
-def second_order_report(run: GradcheckRun, asked: bool = False) -> GradcheckReport | None:
+def second_order_report(run: GradcheckRun, counts: bool = False) -> GradcheckReport | None:
     """Return the report on second derivatives; None where they were not looked at, or not to the end of the budget.
 
     Args:
         run: right in first order, on which second derivatives rest.
-        asked: True when second derivatives count.
+        counts: True when second derivatives count.
     """
     try:
-        found = second_order(run.problem, asked)
+        found = second_order(run.problem, counts)
         if not budget.ended():
             return found
     except KeyboardInterrupt:
         run.interrupted()
-    return stopped_report(run.problem) if budget.ended() and asked else None
+    return stopped_report(run.problem) if budget.ended() and counts else None
 
 
 def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:

@@ -41,12 +41,12 @@ TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
 
 
-def second_order(problem: Problem, asked: bool = False) -> GradcheckReport | None:
+def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | None:
     """Check the derivatives of backward, as gradgradcheck does.
 
     Args:
         problem: what was checked, right in first order.
-        asked: True where second derivatives count: then a Function without a custom node is checked as well, and what
+        counts: True where second derivatives count: then a Function without a custom node is checked as well, and what
             cannot be looked at is a report that cannot tell, with its reason.
 
     Returns:
@@ -56,22 +56,22 @@ def second_order(problem: Problem, asked: bool = False) -> GradcheckReport | Non
     """
     start = time.perf_counter()
     outputs = problem.call()
-    if own_node(problem, outputs) is None and not asked:
+    if own_node(problem, outputs) is None and not counts:
         return None
     size = _size(problem, outputs)
     if size > TOO_MANY:
-        return _left_out(problem, start, "checking.order2_too_large", size) if asked else None
+        return _left_out(problem, start, "checking.order2_too_large", size) if counts else None
     try:
         gradients = _gradients(problem, outputs, cotangents(problem, outputs, problem.seed + 41))
     except Exception as error:
         return _report(problem, (_unsupported(problem, error),), start)
     if _claims_none(gradients):
-        return _left_out(problem, start, "checking.order2_not_claimed", size) if asked else None
-    run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter, asked)
+        return _left_out(problem, start, "checking.order2_not_claimed", size) if counts else None
+    run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter, counts)
     if lacking:
         return _left_out(problem, start, "checking.order2_left_out", size)
     if run is None:
-        return _left_out(problem, start, "checking.order2_not_sampled", size) if asked else None
+        return _left_out(problem, start, "checking.order2_not_sampled", size) if counts else None
     if run.error is not None:
         return _report(problem, (_unsupported(problem, run.error),), start)
     found = tuple(_findings(problem, outputs, run))
@@ -82,7 +82,7 @@ def second_order(problem: Problem, asked: bool = False) -> GradcheckReport | Non
     return _report(problem, findings, start, run, sampled)
 
 
-def _looked_at(whole: Problem, size: int, meter: Meter, asked: bool) -> tuple[GradcheckRun | None, bool]:
+def _looked_at(whole: Problem, size: int, meter: Meter, counts: bool) -> tuple[GradcheckRun | None, bool]:
     """Find the blocks in no more runs of forward and backward than there were so far, unless something seems wrong.
 
     Where second derivatives are asked for, time alone is a limit.
@@ -94,7 +94,7 @@ def _looked_at(whole: Problem, size: int, meter: Meter, asked: bool) -> tuple[Gr
     Returns:
         The run, None where nothing could be looked at, and whether runs were lacking to come to an end.
     """
-    small, first = size <= MOST, sys.maxsize if asked else meter.runs
+    small, first = size <= MOST, sys.maxsize if counts else meter.runs
     found, lacking = _within(whole, meter, first * 3 // 4) if small else (None, False)
     if small and not lacking:
         return found, False

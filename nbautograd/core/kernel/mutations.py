@@ -50,9 +50,9 @@ def _without(gradient: Tensor, dim: int, start: int) -> Tensor:
     return cut
 
 
-def _term(gradient: Tensor, flowing: Tensor, beside: Tensor) -> Tensor:
+def _term(gradient: Tensor, flowing: Tensor, operand: Tensor) -> Tensor:
     """Project grad_output on an input along the last dimension, as large as it is beside the gradient in a norm."""
-    size = beside.square().sum(-1, keepdim=True)
-    share = (flowing * beside).sum(-1, keepdim=True) / torch.where(size > 0, size, torch.ones_like(size))
+    size = operand.square().sum(-1, keepdim=True)
+    share = (flowing * operand).sum(-1, keepdim=True) / torch.where(size > 0, size, torch.ones_like(size))
     scale = gradient.square().mean().sqrt() / flowing.square().mean().sqrt().clamp_min(1e-300)
-    return scale * share * beside
+    return scale * share * operand

@@ -82,13 +82,13 @@ class Ring:
         self.local = _Thread()
 
     def begin(
-        self, cls: type, protocol: str, method: FunctionType, asked: tuple[Any, ...], by_name: dict[str, Any]
+        self, cls: type, protocol: str, method: FunctionType, arguments: tuple[Any, ...], by_name: dict[str, Any]
     ) -> Record | None:
         """Write down that a method was asked; None when describing fails, as near the recursion limit."""
         local = self.local
         local.looking = True
         try:
-            func, types, args, kwargs = _arguments(*asked, **by_name)
+            func, types, args, kwargs = _arguments(*arguments, **by_name)
             record = Record(self.begun, local.parent, cls, protocol)
             record.func = function_name(func)
             record.types = tuple(t.__name__ for t in types)
@@ -141,17 +141,17 @@ def _running(protocol: str, method: FunctionType, ring: Ring) -> Callable[..., A
     local = ring.local
     plain = _innermost(method)
 
-    def run(owner: Any, /, *asked: Any, **named: Any) -> Any:
+    def run(owner: Any, /, *arguments: Any, **named: Any) -> Any:
         __tracebackhide__ = True
         record = None
         if not local.looking:
-            record = ring.begin(owner if isinstance(owner, type) else type(owner), protocol, plain, asked, named)
+            record = ring.begin(owner if isinstance(owner, type) else type(owner), protocol, plain, arguments, named)
         if record is None:
-            return method(owner, *asked, **named)
+            return method(owner, *arguments, **named)
         before, local.parent = local.parent, record.index
         started = time.perf_counter()
         try:
-            result = method(owner, *asked, **named)
+            result = method(owner, *arguments, **named)
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next

@@ -254,19 +254,19 @@ def partial(e: Evidence) -> Cause | None:
     return Cause("constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}"})
 
 
-def slice_of(name: str, mask: Array, parts: bool = False) -> str:
+def slice_of(name: str, mask: Array, pairs: bool = False) -> str:
     """Write the slice of a tensor whose entries are marked: ``"x[:, -1]"``; empty where they are no slice.
 
     Args:
         name: of the tensor.
         mask: of its entries.
-        parts: True where the last dimension is that of real and imaginary part.
+        pairs: True where the last dimension is that of real and imaginary part.
     """
-    if parts:
+    if pairs:
         real, imaginary = mask.reshape(-1, 2).T
         if bool(real.all()) != bool(imaginary.all()) and real.any() != imaginary.any():
             return f"{name}.real" if real.all() else f"{name}.imag"
-    for axis, size in enumerate(mask.shape[: mask.ndim - parts]):
+    for axis, size in enumerate(mask.shape[: mask.ndim - pairs]):
         others = tuple(d for d in range(mask.ndim) if d != axis)
         hit = np.flatnonzero(mask.all(axis=others))
         run = len(hit) > 0 and hit[-1] - hit[0] == len(hit) - 1

@@ -93,8 +93,8 @@ def _none_arrives(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]
     return any(g is None for g in observe(problem, outputs, v).grad_outputs)
 
 
-def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:
-    there = [p for p in parts if p is not None]
+def _sum(gradients: tuple[Tensor | None, ...]) -> Tensor | None:
+    there = [p for p in gradients if p is not None]
     return torch.stack(there).sum(0) if there else None
 
 
