@@ -160,23 +160,23 @@ def from_forward(error: BaseException, cls: type | None) -> bool:
 def explain(error: BaseException, problem: Problem) -> Finding:
     """Return a finding for an exception that backward (or torch, on its return) raised."""
     line = _line(error, problem)
-    message = " ".join(str(error).split())
+    error_text = " ".join(str(error).split())
     params: dict[str, Any] = {
         "error": type(error).__name__,
-        "said": phrases.short(message, 160),
+        "said": phrases.short(error_text, 160),
         "name": problem.name,
     }
     place = raised_in_backward(error, problem)
-    if _came_as_none(error, message, place):
-        return undefined_grad(line, phrases.short(message, 120))
-    special = _special(error, message, problem, place)
+    if _came_as_none(error, error_text, place):
+        return undefined_grad(line, phrases.short(error_text, 120))
+    special = _special(error, error_text, problem, place)
     if special is not None:
         return Finding("exception", "bug", f"causes.exception_{special}", params, None, line)
-    shapes = _shapes(message, place) if isinstance(error, (RuntimeError, IndexError)) else None
+    shapes = _shapes(error_text, place) if isinstance(error, (RuntimeError, IndexError)) else None
     if shapes is not None:
         return Finding("exception", "bug", f"causes.exception_{shapes[0]}", {**params, **shapes[1]}, None, line)
     for pattern, message in KNOWN:
-        found = re.search(pattern, message)
+        found = re.search(pattern, error_text)
         if found:
             if message == "nothing_on_ctx" and (near := _near_on_ctx(error)):
                 message, params["near"] = "misspelt_on_ctx", near
@@ -191,35 +191,35 @@ def _near_on_ctx(error: BaseException) -> str:
     return "".join(get_close_matches(getattr(error, "name", None) or "", known, n=1, cutoff=0.8))
 
 
-def undefined_grad(line: int | None, message: str = "") -> Finding:
+def undefined_grad(line: int | None, error_text: str = "") -> Finding:
     """Return the finding on a backward that takes a None for another grad_output than zeros, or raises over it."""
-    return broken("undefined_grad", Seen(line), said=message)
+    return broken("undefined_grad", Seen(line), said=error_text)
 
 
-def _came_as_none(error: BaseException, message: str, place: Raised | None) -> bool:
+def _came_as_none(error: BaseException, error_text: str, place: Raised | None) -> bool:
     """Return True if backward failed on a grad_output that was None, which only an author who asked for it gets."""
     return (
         isinstance(error, (TypeError, AttributeError))
-        and "NoneType" in message
+        and "NoneType" in error_text
         and bool(place and place.came_as_none())
     )
 
 
-def _special(error: BaseException, message: str, problem: Problem, place: Raised | None) -> str | None:
+def _special(error: BaseException, error_text: str, problem: Problem, place: Raised | None) -> str | None:
     text = problem.source.text if problem.source is not None else ""
-    if "values to unpack" in message and text.count("save_for_backward(") > 1:
+    if "values to unpack" in error_text and text.count("save_for_backward(") > 1:
         return "saved_twice"
-    if "values to unpack" in message and "saved_tensors" in text:
+    if "values to unpack" in error_text and "saved_tensors" in text:
         return "unpacked_wrongly"
     tuples = isinstance(error, (TypeError, AttributeError)) and (
-        "tuple" in message or "converted to an index" in message
+        "tuple" in error_text or "converted to an index" in error_text
     )
     if tuples and place is not None and place.not_unpacked():
         return "not_unpacked"
     return None
 
 
-def _shapes(message: str, place: Raised | None) -> tuple[str, dict[str, Any]] | None:
+def _shapes(error_text: str, place: Raised | None) -> tuple[str, dict[str, Any]] | None:
     """Choose the sentence about shapes that do not fit, with the names on the line and their shapes."""
     shapes = {} if place is None else place.shapes()
     statement = None if place is None else place.statement()
@@ -228,7 +228,7 @@ def _shapes(message: str, place: Raised | None) -> tuple[str, dict[str, Any]] | 
     listed = phrases.shapes(shapes)
     code = phrases.short(ast.unparse(statement).removeprefix("return "), 80)
     for pattern, message in SHAPES:
-        found = re.search(pattern, message)
+        found = re.search(pattern, error_text)
         if found:
             return message, {"shapes": listed, "code": code, **found.groupdict()}
     return None
