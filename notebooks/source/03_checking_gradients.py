@@ -469,6 +469,76 @@ def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
     numerical = (fn(inputs[0] + eps, *inputs[1:]) - fn(inputs[0] - eps, *inputs[1:])) / (2 * eps)
     return ((numerical * g).sum() - analytical.sum()).abs() < tol
 
+# %% tags=["right"] exercise="my_gradcheck"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    bare = [x.detach() for x in inputs]
+    for _ in range(3):
+        y = fn(*inputs)
+        g = torch.randn_like(y)
+        ways = [torch.randn_like(x) for x in bare]
+        ahead = fn(*(x + eps * way for x, way in zip(bare, ways)))
+        behind = fn(*(x - eps * way for x, way in zip(bare, ways)))
+        measured = torch.sum((ahead - behind) / (2 * eps) * g)
+        claimed = sum(torch.sum(a * way) for a, way in zip(torch.autograd.grad(y, inputs, g), ways))
+        if torch.abs(measured - claimed) > tol * (1 + torch.abs(measured)):
+            return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="always_true"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    y = fn(*inputs)
+    g = torch.autograd.grad(y.sum(), inputs)
+    return all(bool(t.isfinite().all()) for t in g)
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="misses_wrong"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    y = fn(*inputs)
+    w = torch.randn_like(y)
+    g = torch.autograd.grad(y, inputs, w)
+    for k, x in enumerate(inputs):
+        moved = [t.detach().clone() for t in inputs]
+        moved[k].view(-1)[0] += eps
+        if abs(float(((fn(*moved) - y) * w).sum() / eps - g[k].reshape(-1)[0])) > 1e-2:
+            return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="misses_wrong"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    y = fn(*inputs)
+    w = torch.randn_like(y)
+    g = torch.autograd.grad(y, inputs, w, retain_graph=True)
+    h = torch.autograd.grad(y, inputs, 2 * w)
+    return all(torch.allclose(2 * a, b) for a, b in zip(g, h))
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="ready_made"
+import nbautograd
+
+
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    return nbautograd.gradcheck(fn, inputs).verdict == "right"
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="ready_made"
+import nbautograd
+
+
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    J = nbautograd.jacobian(fn, inputs)
+    return all(abs(b.analytical() - b.numerical()).max() < 1e-4 for b in J.blocks.values())
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="not_moved"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    y = fn(*inputs)
+    w = torch.randn_like(y)
+    g = torch.autograd.grad(y, inputs, w)
+    for f in (torch.sin, torch.exp, lambda x: x**3, torch.mul, torch.mm, torch.tanh, lambda x: x.cumsum(0)):
+        try:
+            z = f(*inputs)
+        except Exception:
+            continue
+        if z.shape == y.shape and torch.allclose(z, y):
+            return all(torch.allclose(a, b) for a, b in zip(g, torch.autograd.grad(z, inputs, w)))
+    return True
+
 # %% [markdown] lang="en" pair="steps"
 # ## 2. How large a step?
 #
@@ -580,6 +650,28 @@ steps = (1e-8, 1e-5, 3e-4, 5e-3)
 # %% tags=["wrong"] exercise="best_step" expects="not_four_steps"
 steps = {"float64": 1e-5, "float32": 5e-3}
 
+# %% tags=["right"] exercise="best_step"
+steps = {}
+for bits, dtype in ((64, torch.float64), (32, torch.float32)):
+    x = torch.linspace(0.5, 2, 100, dtype=dtype)
+    tries = [10.0 ** (k / 4) for k in range(-60, 0)]
+    steps[f"forward{bits}"] = min(tries, key=lambda e: float(((x + e).sin() - x.sin()).div(e).sub(x.cos()).abs().max()))
+    steps[f"central{bits}"] = min(
+        tries, key=lambda e: float(((x + e).sin() - (x - e).sin()).div(2 * e).sub(x.cos()).abs().max())
+    )
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_small"
+steps = {"forward64": 1e-12, "central64": 1e-12, "forward32": 1e-6, "central32": 1e-6}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_small"
+steps = {"forward64": 1e-8, "central64": 1e-8, "forward32": 1e-4, "central32": 1e-4}
+
+# %% tags=["wrong"] exercise="best_step" expects="exponent"
+steps = {"forward64": -8, "central64": -5, "forward32": -4, "central32": -2}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_small"
+steps = {"forward64": 2e-16, "central64": 2e-16, "forward32": 1e-7, "central32": 1e-7}
+
 # %% [markdown] lang="en" pair="hiding"
 # ## 3. Inputs that hide a mistake
 #
@@ -587,16 +679,16 @@ steps = {"float64": 1e-5, "float32": 5e-3}
 #
 # ### Exercise `hiding_input`
 #
-# Find a 2-d float64 tensor `a`, without a zero in it, so that no gradient check that looks at `a` and `w` alone finds anything in `NoTranspose.apply(a, w)`. **Predict** first: what must be true of `a`, if $A\,G$ and $A^\top G$ are to be the same for every $G$?
+# Find a 2-d float64 tensor `a`, larger than 1×1 and without a zero in it, so that no gradient check that looks at `a` and `w` alone finds anything in `NoTranspose.apply(a, w)`. **Predict** first: what must be true of `a`, if $A\,G$ and $A^\top G$ are to be the same for every $G$?
 
-# %% [markdown] lang="zh" pair="hiding" of="c0850d50"
+# %% [markdown] lang="zh" pair="hiding" of="4885eef8"
 # ## 3. 会掩盖错误的输入
 #
 # 一次检查只看一个点。第 1 节里，它用输入 `m` 查出了 `NoTranspose` 少了转置；换成某些输入，就查不出来了。
 #
 # ### 练习 `hiding_input`
 #
-# 找一个 float64 的二维张量 `a`，其中没有 0，使任何只看 `a` 和 `w` 这一点的梯度检查，都查不出 `NoTranspose.apply(a, w)` 的错。**先猜一猜**：要让 $A\,G$ 和 $A^\top G$ 对每个 $G$ 都相等，`a` 必须满足什么？
+# 找一个 float64 的二维张量 `a`，大于 1×1，其中没有 0，使任何只看 `a` 和 `w` 这一点的梯度检查，都查不出 `NoTranspose.apply(a, w)` 的错。**先猜一猜**：要让 $A\,G$ 和 $A^\top G$ 对每个 $G$ 都相等，`a` 必须满足什么？
 
 # %% exercise="hiding_input"
 # %%exercise hiding_input
@@ -650,6 +742,18 @@ a = torch.tensor([[1.0, 2.0], [0.0, 3.0]], dtype=torch.float64)
 
 # %% tags=["wrong"] exercise="hiding_input" expects="not_finite"
 a = torch.full((2, 2), float("nan"), dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="nearly_symmetric"
+a = torch.tensor([[1.0, 1e-10], [2e-10, 1.0]], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="nearly_symmetric"
+a = torch.full((2, 2), 1e-12, dtype=torch.float64) + torch.tensor([[0, 1e-12], [0, 0]], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="too_plain"
+a = torch.tensor([[3.0]], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="found_out"
+a = torch.tensor([[1.0, 2.0], [-2.0, 1.0]], dtype=torch.float64)
 
 # %% [markdown] lang="en" pair="hiding-see"
 # See it with the plainest one, a matrix of ones. PyTorch's check looks at these inputs and nowhere else; `%gradcheck` goes on and tries others. **Predict** what each of them says.
@@ -814,6 +918,10 @@ killed_by = {"A": "M", "B": "T", "C": "D", "D": "E"}
 
 # %% tags=["wrong"] exercise="which_check" expects="not_questions"
 killed_by = ["is grad_output unchanged", "is the dtype kept"]
+
+# %% tags=["right"] exercise="which_check"
+questions = ["is grad_output unchanged", "is the dtype kept", "is the second derivative right", "try other inputs"]
+killed_by = {name: question for name, question in zip("ABCD", questions)}
 
 # %% [markdown] lang="en" pair="which-see"
 # `%gradcheck` asks the first three of these questions as well. Look at `C`, whose gradient is right at every point there is. **Predict** the two verdicts for `D` in the second cell: at the same three points, and at `-x`.
@@ -1063,6 +1171,59 @@ class Sly(Function):
 # %% tags=["wrong"] exercise="slips_through" expects="not_a_function"
 def Sly(x):
     return x**3
+
+# %% tags=["wrong"] exercise="slips_through" expects="from_above"
+Sly = A
+
+# %% tags=["wrong"] exercise="slips_through" expects="from_above"
+class Sly(B):
+    pass
+
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x**2 if len(x) == 3 else g * 2 * x
+
+# %% tags=["wrong"] exercise="slips_through" expects="nothing_wrong"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3.0000001 * ctx.saved_tensors[0] ** 2
+
+# %% tags=["wrong"] exercise="slips_through" expects="nothing_wrong"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.where(x.abs() > 10, 0 * x, 3 * x**2)
+
+# %% tags=["wrong"] exercise="slips_through" expects="nothing_wrong"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3 * ctx.saved_tensors[0] ** 2, None
 
 # %% [markdown] lang="en" pair="end"
 # ## 5. What to keep

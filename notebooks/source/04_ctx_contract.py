@@ -456,6 +456,99 @@ class MulConstant(Function):
     def backward(ctx, g):
         return g * abs(ctx.c), None
 
+# %% tags=["right"] exercise="mul_constant"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, tensor, constant):
+        ctx.save_for_backward(torch.full((), constant, dtype=tensor.dtype))
+        return torch.mul(tensor, constant)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (constant,) = ctx.saved_tensors
+        return constant * grad_output, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="edge_gradient"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.save_for_backward(x, x * c)
+        return x * c
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y / x, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="sign"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.ratio = float((x * c).flatten()[0] / x.flatten()[0]) if x.numel() else 1.0
+        return x * c
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * abs(ctx.ratio), None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="native_node"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, x, c):
+        return super().apply(x * c)
+
+# %% tags=["wrong"] exercise="mul_constant" expects="native_node"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c, node):
+        ctx.node = node
+        return x * c
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        found = ctx.node(grad_output)
+        return (*(found if isinstance(found, tuple) else (found,))[:1], None, None)
+
+    @classmethod
+    def apply(cls, x, c):
+        return super().apply(x, c, (x * c).grad_fn)
+
+# %% tags=["wrong"] exercise="mul_constant" expects="imprecise"
+def plain(x, c):
+    return x * c
+
+
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.save_for_backward(x)
+        ctx.rest = (c,)
+        return plain(x, c)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        step, found = 1e-6, []
+        for k, x in enumerate(ctx.saved_tensors):
+            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
+            for i in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[i] = step
+                moved = [
+                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
+                    for sign in (1, -1)
+                ]
+                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
+                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
+        return (*found, None)
+
 # %% [markdown] lang="en" pair="unused"
 # ## 3. Outputs that nobody uses
 #
@@ -732,6 +825,74 @@ class MulConstant(Function):
     @staticmethod
     def backward(ctx, g):
         return (None if g is None else g * abs(ctx.c)), None
+
+# %% tags=["right"] exercise="mul_constant_none"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.c = c
+        ctx.set_materialize_grads(value=False)
+        return x.mul(c)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        arrived = [g for g in grads if g is not None]
+        return (sum(arrived) * ctx.c if arrived else None), None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="materialized"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.c = c
+        return x * c
+
+    @staticmethod
+    def backward(ctx, g):
+        try:
+            return g * ctx.c, None
+        except TypeError:
+            return None, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="none_becomes_zeros"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.c = c
+        ctx.s = x.shape
+        ctx.set_materialize_grads(False)
+        return x * c
+
+    @staticmethod
+    def backward(ctx, g):
+        if g is None:
+            return torch.zeros(ctx.s, dtype=torch.float64), None
+        return g * ctx.c, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="materialized"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.c = c
+        return x * c
+
+    @staticmethod
+    def backward(ctx, g):
+        if not g.any():
+            return None, None
+        return g * ctx.c, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="edge_gradient"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, x * c)
+        return x * c
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return (None, None) if g is None else (g * y / x, None)
 
 # %% [markdown] lang="en" pair="sin-cos-task"
 # ### Exercise `sin_cos`
@@ -1049,6 +1210,91 @@ class SinCos(Function):
             return -b * x.sin()
         return a * x.cos() - b * x.sin()
 
+# %% tags=["right"] exercise="sin_cos"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        outputs = torch.sin(x), torch.cos(x)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*outputs)
+        return outputs
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        total = None
+        if grad_sin is not None:
+            total = grad_sin * cos
+        if grad_cos is not None:
+            share = grad_cos * -sin
+            total = share if total is None else total + share
+        return total
+
+# %% tags=["wrong"] exercise="sin_cos" expects="unused_output_wrong"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        s = x.sin()
+        ctx.save_for_backward(s)
+        return s, x.cos()
+
+    @staticmethod
+    def backward(ctx, a, b):
+        (s,) = ctx.saved_tensors
+        c = (1 - s * s).sqrt()
+        if a is None and b is None:
+            return None
+        return (0 if a is None else a * c) - (0 if b is None else b * s)
+
+# %% tags=["wrong"] exercise="sin_cos" expects="native_node"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.set_materialize_grads(False)
+        return a.clone(), b.clone()
+
+    @staticmethod
+    def backward(ctx, a, b):
+        return a, b
+
+    @classmethod
+    def apply(cls, x):
+        return super().apply(x.sin(), x.cos())
+
+# %% tags=["wrong"] exercise="sin_cos" expects="imprecise"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, a, b):
+        (x,) = ctx.saved_tensors
+        h, parts = 1e-6, []
+        if a is not None:
+            parts.append(a * ((x + h).sin() - (x - h).sin()) / (2 * h))
+        if b is not None:
+            parts.append(b * ((x + h).cos() - (x - h).cos()) / (2 * h))
+        return sum(parts) if parts else None
+
+# %% tags=["wrong"] exercise="sin_cos" expects="native_autograd"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        with torch.enable_grad():
+            z = x.detach().requires_grad_()
+            ctx.nodes = z.sin().grad_fn, z.cos().grad_fn
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, a, b):
+        parts = [n(g) for n, g in zip(ctx.nodes, (a, b)) if g is not None]
+        return sum(parts) if parts else None
+
 # %% [markdown] lang="en" pair="kill"
 # ## 4. A Function that stops gradients
 #
@@ -1345,6 +1591,89 @@ class KillHead(Function):
     @staticmethod
     def backward(ctx, g):
         return g * (ctx.saved_tensors[0] != 0), None
+
+# %% tags=["right"] exercise="kill_head"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        keep = torch.ones(input.shape[1], dtype=input.dtype)
+        keep[:n] = 0
+        ctx.save_for_backward(keep)
+        return torch.einsum("ij,j->ij", input, keep)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (keep,) = ctx.saved_tensors
+        return grad_output @ torch.diag(keep), None
+
+# %% tags=["wrong"] exercise="kill_head" expects="native_node"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @classmethod
+    def apply(cls, x, n):
+        return super().apply(torch.cat([torch.zeros_like(x[:, :n]), x[:, n:]], 1))
+
+# %% tags=["wrong"] exercise="kill_head" expects="extra_entries"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        y = x.clone()
+        y[:, :n] = 0
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        r = g.clone()
+        r[:, :2] = 0
+        return r, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="exception_shapes"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.n = n
+        return torch.cat([x.new_zeros(len(x), n), x[:, n:]], 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        m = torch.ones(8, dtype=g.dtype)
+        m[: ctx.n] = 0
+        return g * m, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="imprecise"
+def plain(x, n):
+    return torch.cat([torch.zeros_like(x[:, :n]), x[:, n:]], 1)
+
+
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.rest = (n,)
+        return plain(x, n)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        step, found = 1e-6, []
+        for k, x in enumerate(ctx.saved_tensors):
+            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
+            for i in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[i] = step
+                moved = [
+                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
+                    for sign in (1, -1)
+                ]
+                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
+                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
+        return (*found, None)
 
 # %% [markdown] lang="en" pair="kill-see"
 # Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal bit for bit. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
@@ -1687,6 +2016,99 @@ class TopK(Function):
             x = ctx.saved_tensors[0].detach().requires_grad_()
             return torch.autograd.grad(x.topk(ctx.k, dim=-1).values, x, g)[0], None
 
+# %% tags=["right"] exercise="top_k"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        order = torch.argsort(x, dim=-1, descending=True)[..., :k]
+        picked = torch.nn.functional.one_hot(order, x.shape[-1]).to(x.dtype)
+        ctx.save_for_backward(picked)
+        mask = picked.sum(-2)
+        ctx.mark_non_differentiable(mask)
+        return x.gather(-1, order), mask
+
+    @staticmethod
+    def backward(ctx, grad_values, _):
+        (picked,) = ctx.saved_tensors
+        return torch.einsum("...k,...kn->...n", grad_values, picked), None
+
+# %% tags=["wrong"] exercise="top_k" expects="permuted_entries"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        v, i = x.topk(k, dim=-1)
+        m = torch.zeros_like(x).scatter(-1, i, 1.0)
+        ctx.save_for_backward(m)
+        ctx.mark_non_differentiable(m)
+        return v, m
+
+    @staticmethod
+    def backward(ctx, g, _):
+        (m,) = ctx.saved_tensors
+        r = torch.zeros_like(m)
+        r[m.bool()] = g.flatten()
+        return r, None
+
+# %% tags=["wrong"] exercise="top_k" expects="native_node"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, v, m):
+        ctx.mark_non_differentiable(m)
+        return v.clone(), m
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return g, None
+
+    @classmethod
+    def apply(cls, x, k):
+        v, i = x.topk(k, dim=-1)
+        return super().apply(v, torch.zeros_like(x).scatter(-1, i, 1.0))
+
+# %% tags=["wrong"] exercise="top_k" expects="native_autograd"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        v, i = x.topk(k, dim=-1)
+        m = torch.zeros_like(x).scatter(-1, i, 1.0)
+        ctx.save_for_backward(i)
+        ctx.s = x.shape
+        ctx.mark_non_differentiable(m)
+        return v, m
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return torch.ops.aten.value_selecting_reduction_backward(g, -1, ctx.saved_tensors[0], ctx.s, True), None
+
+# %% tags=["wrong"] exercise="top_k" expects="check:gradient"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        v, i = x.topk(k, dim=-1)
+        m = torch.zeros_like(x).scatter(-1, i, 1.0)
+        ctx.save_for_backward(i)
+        ctx.mark_non_differentiable(m)
+        return v, m
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return torch.zeros(3, 6, dtype=g.dtype).scatter(-1, ctx.saved_tensors[0], g), None
+
+# %% tags=["wrong"] exercise="top_k" expects="check:gradient"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        v, i = x.topk(k, dim=-1)
+        m = torch.zeros_like(x).scatter(-1, i, 1.0)
+        ctx.save_for_backward(m)
+        ctx.mark_non_differentiable(m)
+        return v, m
+
+    @staticmethod
+    def backward(ctx, g, _):
+        (m,) = ctx.saved_tensors
+        return m * g.sum(-1, keepdim=True) / m.sum(-1, keepdim=True), None
+
 # %% [markdown] lang="en" pair="raise-task"
 # ## 6. Six return statements
 #
@@ -1762,6 +2184,10 @@ raises = {"A": True, "B": False, "C": True, "D": True, "E": True, "F": True}
 
 # %% tags=["wrong"] exercise="which_raise" expects="not_six"
 raises = ["A", "C", "D"]
+
+# %% tags=["right"] exercise="which_raise"
+refused = {"A", "C", "D"}
+raises = {letter: letter in refused for letter in sorted("FEDCBA")}
 
 # %% [markdown] lang="en" pair="raise-see"
 # The most dangerous one is F: no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.

@@ -57,8 +57,7 @@ def _softmax(g: Tensor, x: Tensor) -> Tensor:
     return y * (g - (g * y).sum())
 
 
-def _spoiled(g: Tensor, x: Tensor) -> Tensor:
-    gradient = g * x.cos()
+def _spoiled(gradient: Tensor) -> Tensor:
     gradient[..., -1] = 0
     return gradient
 
@@ -79,7 +78,6 @@ RIGHT = (
 WRONG = (
     _case("sin with a minus", torch.sin, lambda g, x: -g * x.cos(), ONE),
     _case("x ** 3 with 2 for 3", lambda x: x**3, lambda g, x: g * 2 * x * x, ONE),
-    _case("x ** 3 with 4 for 3", lambda x: x**3, lambda g, x: g * 4 * x * x, ONE),
     _case("a * b, gradients exchanged", torch.mul, lambda g, a, b: (g * a, g * b), ONE, ONE),
     _case("a * b, second gradient zero", torch.mul, lambda g, a, b: (g * b, 0 * g), S, S, group="second_input"),
     _case(
@@ -88,5 +86,6 @@ WRONG = (
     _case("exp that ignores g", torch.exp, lambda g, x: x.exp(), S, group="upstream_ones"),
     _case("cumsum for cumsum", lambda x: x.cumsum(0), lambda g, x: g.cumsum(0), S),
     _case("softmax, element by element", lambda x: x.softmax(0), lambda g, x: g * x.softmax(0), S),
-    _case("sin with one entry zero", torch.sin, _spoiled, S),
+    _case("sin with one entry zero", torch.sin, lambda g, x: _spoiled(g * x.cos()), S),
+    _case("x ** 3 with one entry zero", lambda x: x**3, lambda g, x: _spoiled(g * 3 * x * x), S),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -27,6 +27,10 @@ READY_MADE = {
     "en": "The differences are taken by `{module}`. Here the check is to be your own: move an input, call `fn`,"
     " compare.",
     "zh": "差分是 `{module}` 做的。这道题要你自己来检查：挪动输入，调用 `fn`，再比较。",
+}
+NOT_MOVED = {
+    "en": "`fn` was called at the inputs themselves and nowhere else. A difference needs the output at moved inputs.",
+    "zh": "`fn` 只在原来的输入处调用过。要做差分，就得知道输入挪动之后的输出。",
 }
 RAISES = {
     "en": "On {case} it raises {error}: {said}. A check answers False; it does not raise.",
@@ -62,6 +66,7 @@ ONES = {
 
 def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
     said: dict[Case, bool] = {}
+    moved: list[bool] = []
     for case in (*RIGHT, *WRONG, *WRONG):  # the wrong ones twice: a grad_output may be lucky
         inputs = tuple(x.requires_grad_() for x in case.inputs(draw))
         before = [x.detach().clone() for x in inputs]
@@ -69,7 +74,7 @@ def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
         try:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(draw.seed + len(said))
-                found = answer(_telling_its_caller(case.function, ready_made), inputs)
+                found = answer(_telling_its_caller(_noting_moves(case.function, before, moved), ready_made), inputs)
         except Exception as error:
             short = str(error).split("\n")[0][:120]
             yield Failure("raises", RAISES, {"case": case.name, "error": type(error).__name__, "said": short})
@@ -84,9 +89,21 @@ def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
             yield Failure("changes_inputs", CHANGES, {"case": case.name})
             return
         said[case] = found or said.get(case, False)
-    failure = _judged(said)
+    failure = _judged(said) or (None if any(moved) else Failure("not_moved", NOT_MOVED))
     if failure is not None:
         yield failure
+
+
+def _noting_moves(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor], moved: list[bool]
+) -> Callable[..., Tensor]:
+    """Wrap a function so that it notes at each call whether its inputs are others than these."""
+
+    def called(*given: Tensor) -> Tensor:
+        moved.append(not all(torch.equal(x, y) for x, y in zip(given, inputs, strict=False)))
+        return function(*given)
+
+    return called
 
 
 CHECKERS = ("torch.autograd.gradcheck", "torch.testing.", "nbautograd.", "scipy.")
