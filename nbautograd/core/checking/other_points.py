@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import inspect
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core import user_source
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.torch_private.ctx import apply_replaced
 
@@ -140,16 +142,17 @@ def other_arguments(problem: Problem, seed: int) -> Iterator[tuple[str, Problem,
     """Yield the name of an argument that is no tensor, and a problem with inputs where it is another.
 
     True becomes False, a whole number the next and the one before of its sign (not 0: what is multiplied by it tells
-    nothing, and below it an index or a size is something else), any other number half as much again: what is right for
-    ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Of a callable around one Function the arguments that it
-    gives to that Function are changed.
+    nothing, and below it an index or a size is something else), any other number half as much again, a string each
+    other one that forward or backward compares something with, and each None where the code asks for that: what is
+    right for ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Where nothing finite comes out, the absolute
+    values of the tensors are tried. Of a callable around one Function the arguments of that Function are changed.
     """
     for i, item in enumerate(problem.inputs):
-        for value in _others(item):
+        for value in _others(item, problem, problem.input_names[i]):
             inputs = list(nearby_inputs(problem, seed + i))
             inputs[i] = value
             if works(problem, tuple(inputs)):
-                yield problem.input_names[i], problem, tuple(inputs)
+                yield problem.input_names[i], problem, _in_its_domain(problem, tuple(inputs))
     if problem.cls is not None and not problem.direct:
         yield from _arguments_inside(problem, seed)
 
@@ -165,15 +168,16 @@ def _arguments_inside(problem: Problem, seed: int) -> Iterator[tuple[str, Proble
     with apply_replaced(problem.cls, seen) as apply:
         problem.call()
     own = [item for item in problem.inputs if not isinstance(item, Tensor)]  # handed on, and changed from outside
+    names = problem.source.inputs if problem.source is not None else ()
     for k, item in enumerate(given[0]) if len(given) == 1 else ():
-        for value in _others(item) if not any(item is known for known in own) else ():
+        name = names[k] if k < len(names) else str(k)
+        for value in _others(item, problem, name) if not any(item is known for known in own) else ():
             other = Problem(_Changed(problem, k, value), problem.inputs, problem.seed)
             inputs = nearby_inputs(problem, seed + k)
             with contextlib.suppress(Exception):
                 other.call()
-                names = problem.source.inputs if problem.source is not None else ()
                 if other.cls is problem.cls and works(other, inputs):
-                    yield names[k] if k < len(names) else str(k), other, inputs
+                    yield name, other, _in_its_domain(other, inputs)
 
 
 class _Changed:
@@ -201,12 +205,49 @@ class _Changed:
             return self._fn(*inputs)
 
 
-def _others(item: Any) -> tuple[Any, ...]:
+def _others(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
+    if isinstance(item, Tensor) or item is None:
+        return ()
+    nothing = (None,) if name in _compared(problem.cls)[1] else ()
+    if isinstance(item, str):
+        return (*(text for text in _compared(problem.cls)[0] if text != item), *nothing)
     if isinstance(item, bool):
-        return (not item,)
+        return (not item, *nothing)
     if isinstance(item, int):
-        return tuple(n for n in (item + 1, item - 1) if n and (n < 0) == (item < 0))
-    return (1.5 * item,) if isinstance(item, float) and item else ()
+        return (*(n for n in (item + 1, item - 1) if n and (n < 0) == (item < 0)), *nothing)
+    return (*((1.5 * item,) if isinstance(item, float) and item else ()), *nothing)
+
+
+def _compared(cls: type | None) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the strings that a class compares something with, and the names that it compares with None."""
+    methods = (getattr(cls, name, None) for name in ("forward", "setup_context", "backward"))
+    trees = [user_source.method_at(inspect.unwrap(m).__code__) for m in methods if hasattr(m, "__code__")]
+    nodes = [
+        n for tree in trees if tree is not None for n in ast.walk(tree) if isinstance(n, (ast.Compare, ast.match_case))
+    ]
+    inside = [n for node in nodes for n in ast.walk(node.pattern if isinstance(node, ast.match_case) else node)]
+    strings = dict.fromkeys(n.value for n in inside if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    asked = (n for n in nodes if isinstance(n, ast.Compare) and isinstance(n.comparators[0], ast.Constant))
+    none = (n.left.id for n in asked if isinstance(n.left, ast.Name) and n.comparators[0].value is None)
+    return tuple(strings), frozenset(none)
+
+
+def _in_its_domain(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return these inputs; their absolute values where only those give something finite."""
+    if _finite(problem, inputs):
+        return inputs
+    own = problem.differentiable
+    positive = (
+        x.detach().abs().requires_grad_() if i in own and not x.is_complex() else x for i, x in enumerate(inputs)
+    )
+    other = tuple(positive)
+    return other if _finite(problem, other) else inputs
+
+
+def _finite(problem: Problem, inputs: tuple[Any, ...]) -> bool:
+    with contextlib.suppress(Exception):
+        return all(bool(torch.isfinite(y).all()) for y in problem.call(inputs))
+    return False
 
 
 def other_data(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:

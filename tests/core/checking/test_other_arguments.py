@@ -83,6 +83,52 @@ class LastOfTwo(Function):
         return grad_output - y.exp() * grad_output
 
 
+class Divergence(Function):
+    """A divergence of logarithms, or of probabilities; backward forgets the inner derivative of the former."""
+
+    @staticmethod
+    def forward(ctx, q, target, log_target):
+        logt = target if log_target else target.log()
+        t = target.exp() if log_target else target
+        ctx.save_for_backward(q, logt, t)
+        ctx.log_target = log_target
+        return (t * (logt - q)).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        q, logt, t = ctx.saved_tensors
+        return -g * t, g * (logt - q + 1), None
+
+
+class Named(Function):
+    """One of two curves, chosen by a string; backward has the derivative of one of them."""
+
+    @staticmethod
+    def forward(ctx, x, kind):
+        ctx.save_for_backward(x)
+        return x.square() * 3 if kind != "flat" else x.square()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * x, None
+
+
+class Weighted(Function):
+    """A weight of the output, or none; backward always forgets it."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return x.square() if scale is None else x.square() * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * x, None
+
+
 def fixes(report):
     return [finding.fix.source for finding in report.findings if finding.fix is not None]
 
@@ -91,6 +137,30 @@ def test_no_fix_for_one_value_of_a_flag():
     report = gradcheck(ExclusiveSum.apply, (doubles(3, 4), True))
     assert report.verdict == "wrong"
     assert all("exclusive" in fix for fix in fixes(report))
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_fix_holds_for_the_flag_that_needs_it_where_the_other_one_needs_other_values(given):
+    """The logarithms given are negative, so the other branch has to be tried at other numbers."""
+    q, target = doubles(4, 3), -doubles(4, 3, seed=1).detach().abs() - 0.1
+    target = (target if given else target.exp()).requires_grad_()
+    report = gradcheck(Divergence, (q, target, given), order=1)
+    assert report.verdict == ("wrong" if given else "right")
+    assert [fix.strip() for fix in fixes(report)] == (
+        ["return -g * t, g * (logt - q + 1) * t if ctx.log_target else g * (logt - q + 1), None"] if given else []
+    )
+
+
+def test_no_fix_for_one_of_the_strings_that_the_code_compares():
+    report = gradcheck(Named, (doubles(5), "steep"), order=1)
+    assert report.verdict == "wrong"
+    assert not fixes(report)
+
+
+def test_no_fix_that_fails_where_an_argument_may_be_none():
+    report = gradcheck(Weighted, (doubles(5), 0.3), order=1)
+    assert report.verdict == "wrong"
+    assert not fixes(report)
 
 
 def test_a_fix_uses_the_argument_and_not_its_value():
@@ -111,7 +181,7 @@ def test_a_fix_takes_the_dimension_that_forward_takes_for_any_number_of_them():
 def test_a_flag_that_a_callable_gives_to_its_function_is_tried_the_other_way_too():
     inside = gradcheck(lambda x: ExclusiveSum.apply(x, True), doubles(3, 4))
     assert inside.verdict == "wrong"
-    assert all(finding.fix is None for finding in inside.findings)
+    assert all("if ctx.exclusive else" in fix for fix in fixes(inside))
     assert "apply" not in vars(ExclusiveSum)
 
 

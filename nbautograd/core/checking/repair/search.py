@@ -126,6 +126,7 @@ class Repair:
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
         self._stages: dict[str, Stages] = {}
+        self._refuted: Stage | None = None  # where the edit that was tried last left nothing mended
         self.right: frozenset[int] = frozenset()
         reads = other_points.reads_one_triangle
         positions = enumerate(self.problem.differentiable)
@@ -159,6 +160,9 @@ class Repair:
             if self.tries.spent or _settled(found, wrong, edit.cost):
                 break
             inputs = self._made_right(backward, stages, wrong, "None" in edit.replacement)
+            if not inputs and (under := self._under_a_flag(script, edit, stages)) is not None:
+                edit = under
+                inputs = self._made_right(script.compiled(script.changed(edit.changes)), stages, wrong, False)
             text = script.changed(edit.changes) if inputs else ""
             if inputs and not zero_by_itself(text, script.text) and sum(m.inputs == inputs for m in found) < ENOUGH:
                 own = (edit,) if script is self.script else ()
@@ -166,6 +170,21 @@ class Repair:
                 tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
                 found.append(Mended(whole, tidied, inputs, edit.cost, own, kinds))
         return self._confirmed(self._chosen(found, wrong), stages, wrong)
+
+    def _under_a_flag(self, script: Script, edit: Edit, stages: Stages) -> Edit | None:
+        """Return an edit for one value of a flag on ctx, where it was refuted only with the other one."""
+        first, last = next(iter(stages)), self._refuted
+        plain = isinstance(edit.node, (ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Subscript))
+        if last is None or script.caller is not None or edit.also or not plain or " if " in edit.replacement:
+            return None
+        there = vars(last.node)
+        flags = [n for n, v in vars(first.node).items() if isinstance(v, bool) and there.get(n) is (not v)]
+        if len(flags) != 1:
+            return None
+        assert isinstance(edit.node, ast.expr)
+        own, ctx = script.source(edit.node), user_source.parameters(script.tree)[0]
+        yes, no = (edit.replacement, own) if getattr(first.node, flags[0]) else (own, edit.replacement)
+        return replace(edit, replacement=f"({yes} if {ctx}.{flags[0]} else {no})")
 
     def _confirmed(self, chosen: list[Mended], stages: Stages, wrong: frozenset[int]) -> list[Mended]:
         """The edits that hold together at every point, those of one line as one; else those that hold alone."""
@@ -205,6 +224,7 @@ class Repair:
         """
         if backward is None:
             return frozenset()
+        self._refuted = None
         left, alive, confirmed = set(wrong), set[int](), collections.Counter[int]()
         raised = sized = 0
         for at in stages:
@@ -229,6 +249,7 @@ class Repair:
                 elif _spoilt(at, k, gradient):
                     return frozenset()
             if not left:
+                self._refuted = at
                 break
         if sized and raised == sized and len(wrong) == 1:
             return frozenset()  # right at one size alone is not right
