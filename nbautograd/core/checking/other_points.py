@@ -221,14 +221,14 @@ def _others(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
 def _compared(cls: type | None) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the strings that a class compares something with, and the names that it compares with None."""
     methods = (getattr(cls, name, None) for name in ("forward", "setup_context", "backward"))
-    trees = [user_source.method_at(inspect.unwrap(m).__code__) for m in methods if hasattr(m, "__code__")]
+    trees = [user_source.method_at(inspect.unwrap(m).__code__) for m in methods if inspect.isfunction(m)]
     nodes = [
         n for tree in trees if tree is not None for n in ast.walk(tree) if isinstance(n, (ast.Compare, ast.match_case))
     ]
     inside = [n for node in nodes for n in ast.walk(node.pattern if isinstance(node, ast.match_case) else node)]
     strings = dict.fromkeys(n.value for n in inside if isinstance(n, ast.Constant) and isinstance(n.value, str))
-    asked = (n for n in nodes if isinstance(n, ast.Compare) and isinstance(n.comparators[0], ast.Constant))
-    none = (n.left.id for n in asked if isinstance(n.left, ast.Name) and n.comparators[0].value is None)
+    tests = [(n.left, n.comparators[0]) for n in nodes if isinstance(n, ast.Compare)]
+    none = [a.id for a, b in tests if isinstance(a, ast.Name) and isinstance(b, ast.Constant) and b.value is None]
     return tuple(strings), frozenset(none)
 
 
