@@ -269,7 +269,12 @@ class _Definitions(NamedTuple):
 def _definitions(tree: ast.Module) -> _Definitions:
     functions: dict[tuple[str, int], FunctionNode] = {}
     classes = []
-    for node in ast.walk(tree):
+    waiting: list[ast.AST] = [tree]
+    while waiting:  # no expression has a definition in it: most of a file need not be looked at
+        node = waiting.pop()
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inside = getattr(node, part, ())
+            waiting += [item for item in inside if isinstance(item, ast.AST)] if isinstance(inside, list) else ()
         if isinstance(node, FunctionNode):
             functions.setdefault((node.name, first_line(node)), node)
         elif isinstance(node, ast.ClassDef):

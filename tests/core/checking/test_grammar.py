@@ -448,7 +448,7 @@ POSITIVE = draw(4, 4).detach() @ draw(4, 4).detach().T + torch.eye(4)
         (SoftmaxTermLost, (draw(3, 4),),
          "return g[:, None] * p * grid - p * (g[:, None] * p * grid).sum(1, keepdim=True)"),
         (MaskedMeanWrong, (draw(2, 4), UPPER), "return g * mask / mask.sum(), None"),
-        (PowerRule, (draw(6),), "return g * (1 + 0.7 * 3 * x**2)"),
+        (PowerRule, (draw(6),), "return g * (1 + 3 * 0.7 * x**2)"),
         (RowsAgainstColumns, (draw(4, 4),), "return g[:, None] * torch.exp(x - y[:, None])"),
         (WrittenOver, (draw(2, 6),), "gx.scatter_add_(1, at, g)"),
         (EdgesAgainstTheirDirection, (draw(4, 2), torch.tensor([0.5, 2, 3.0]), *EDGES),
@@ -518,3 +518,42 @@ def test_a_change_that_is_right_for_a_square_input_alone_is_not_offered() -> Non
 
 def test_each_kind_has_a_place() -> None:
     assert {kind.place for kind in KINDS.values()} == {"value", "part", "whole"}
+
+
+class UnionOfBounds(Function):
+    @staticmethod
+    def forward(ctx, x, low, high):
+        ctx.save_for_backward(x)
+        ctx.low, ctx.high = low, high
+        return x.clamp(low, high)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        inside = (x > ctx.low) | (x < ctx.high)
+        return g * inside, None, None
+
+
+class ReadAtTheIndex(Function):
+    @staticmethod
+    def forward(ctx, x, w, order):
+        ctx.save_for_backward(w, order)
+        return (w * x)[order]
+
+    @staticmethod
+    def backward(ctx, g):
+        w, order = ctx.saved_tensors
+        return w * (2 * g)[order] / 2, None, None
+
+
+@pytest.mark.parametrize(
+    ("cls", "inputs", "source"),
+    [
+        (UnionOfBounds, (draw(4, 5), -0.5, 0.8), "inside = (x > ctx.low) & (x < ctx.high)"),
+        (ReadAtTheIndex, (draw(5), torch.arange(1.0, 6), torch.tensor([2, 0, 3, 4, 1])),
+         "return w * (2 * g)[order.argsort()] / 2, None, None"),
+    ],
+    ids=lambda v: getattr(v, "__name__", ""),
+)  # fmt: skip
+def test_what_an_edit_binds_to_stays_together(cls, inputs, source: str) -> None:
+    assert fix(cls, *inputs) == source

@@ -414,7 +414,8 @@ def _other_operation(c: Context, node: ast.expr) -> Iterator[Edit]:
     if not isinstance(node, ast.BinOp):
         return
     sign = SIGNS.get(type(node.op), "")
-    left, right = c.source(node.left), c.tight(node.right)
+    near = isinstance(node.op, (ast.Add, ast.Sub))
+    left, right = c.source(node.left) if near else c.product(node.left), c.tight(node.right)
     swapped = {"+": "-", "-": "+", "*": "/", "/": "*", "&": "|", "|": "&"}.get(sign)
     if swapped:
         yield Edit(node, f"({left} {swapped} {right})", 1.3)
@@ -427,7 +428,8 @@ def _operand_squared(c: Context, node: ast.expr) -> Iterator[Edit]:
     """``a / b`` as ``a / b ** 2``, ``1 - t`` as ``1 - t ** 2``, ``(1 - t) ** 2`` as ``1 - t ** 2``."""
     if not isinstance(node, ast.BinOp):
         return
-    left, right = c.source(node.left), f"{c.tight(node.right)} ** 2"
+    near = isinstance(node.op, (ast.Add, ast.Sub))
+    left, right = c.source(node.left) if near else c.product(node.left), f"{c.tight(node.right)} ** 2"
     if isinstance(node.op, (ast.Mult, ast.Div)):
         yield Edit(node, f"{left} {SIGNS[type(node.op)]} {right}", 1.9)
     if isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
@@ -445,7 +447,7 @@ def _power_rule(c: Context, node: ast.expr) -> Iterator[Edit]:
     power = node.right if product_of_power else node  # type: ignore[attr-defined]
     exponent = getattr(getattr(power, "right", None), "value", None)
     if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow) and type(exponent) is int:
-        yield Edit(node, f"{exponent + 1} * {c.source(node)}", 1.35)
+        yield Edit(node, f"({exponent + 1} * {c.source(node)})", 1.35)
 
 
 @kind("sign or not taken off", "part")
@@ -472,17 +474,17 @@ def _comparison(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("call left out", "part")
 def _call_dropped(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, ast.Attribute) and node.attr in SHAPES:
-        yield Edit(node, c.source(node.value), 1.0)
+        yield Edit(node, c.tight(node.value), 1.0)
     if not isinstance(node, ast.Call):
         return
     if isinstance(node.func, ast.Name) and len(node.args) == 1:
-        yield Edit(node, c.source(node.args[0]), 1.2)
+        yield Edit(node, c.tight(node.args[0]), 1.2)
     if isinstance(node.func, ast.Attribute):
         receiver, method, module = _method(node.func)
         if node.args and (module or isinstance(receiver, ast.Attribute)):
-            yield Edit(node, c.source(node.args[0]), 1.6)
+            yield Edit(node, c.tight(node.args[0]), 1.6)
         if not module:
-            yield Edit(node, c.source(receiver), 1.0 if method in SHAPES else 1.5)
+            yield Edit(node, c.tight(receiver), 1.0 if method in SHAPES else 1.5)
 
 
 def _method(function: ast.Attribute) -> tuple[ast.expr, str, bool]:
@@ -545,7 +547,7 @@ def _reversed_running_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
     flips = method == "flip" and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)
     if flips and inner.func.attr == "flip":  # type: ignore[union-attr]
         inside = ", ".join(c.source(a) for a in receiver.args)  # type: ignore[attr-defined]
-        yield Edit(node, f"{c.source(inner.func.value)}.{outer.attr}({inside})", 1.2)  # type: ignore[union-attr]
+        yield Edit(node, f"{c.tight(inner.func.value)}.{outer.attr}({inside})", 1.2)  # type: ignore[union-attr]
 
 
 @kind("not in place", "part")
@@ -553,7 +555,7 @@ def _not_in_place(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         method = node.func.attr
         if method.endswith("_") and not method.startswith("_"):
-            yield Edit(node, f"{c.source(node.func.value)}.{method[:-1]}({_arguments(c, node)})", 0.6)
+            yield Edit(node, f"{c.tight(node.func.value)}.{method[:-1]}({_arguments(c, node)})", 0.6)
 
 
 @kind("other function", "part")
@@ -562,10 +564,10 @@ def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
         return
     receiver, method, _ = _method(node.func)
     if method in HALVES:
-        yield Edit(node, f"{c.source(receiver)}.{HALVES[method]}({_arguments(c, node)})", 1.0)
+        yield Edit(node, f"{c.tight(receiver)}.{HALVES[method]}({_arguments(c, node)})", 1.0)
     for other in FUNCTIONS if method in FUNCTIONS else ():
         if other != method:
-            head = f"{c.source(receiver)}.{other}({_arguments(c, node)})"
+            head = f"{c.tight(receiver)}.{other}({_arguments(c, node)})"
             yield Edit(node, head, 1.5)
             yield Edit(node, f"(-{head})", 1.6)
 
@@ -575,7 +577,7 @@ def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
     """The inverse permutation, the other end of a slice, no index."""
     if not isinstance(node, ast.Subscript) or (isinstance(node.value, ast.Attribute) and node.value.attr == "shape"):
         return
-    owner, index = c.source(node.value), c.source(node.slice)
+    owner, index = c.tight(node.value), c.source(node.slice)
     if isinstance(node.slice, (ast.Name, ast.Attribute)):
         yield Edit(node, f"{owner}[{index}.argsort()]", 1.4)
     if isinstance(node.slice, ast.Tuple):
@@ -644,8 +646,10 @@ def _symmetrised(c: Context, node: ast.expr) -> Iterator[Edit]:
     matrix: ast.expr = node.right if double else node  # type: ignore[attr-defined]
     value = c.of.get(id(matrix))
     square = value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
-    if isinstance(matrix, ast.Name) and square:
-        both = f"{matrix.id} + {matrix.id}{c.transposed[0]}"
+    turned = isinstance(matrix, ast.Attribute) and matrix.attr in ("T", "mT")
+    name = matrix.value if isinstance(matrix, ast.Attribute) and turned else matrix
+    if isinstance(name, ast.Name) and square:
+        both = f"{name.id} + {name.id}{c.transposed[0]}"
         yield Edit(node, f"({both})", 1.7)
         yield from () if double else (Edit(node, f"(({both}) / 2)", 1.75),)
 
