@@ -769,3 +769,48 @@ def test_entries_that_are_places_are_not_told_by_values_that_lie_so():
     found, _ = first(LogDensity, x, L)
     assert "|L|" not in found.message
     assert "i == j" in found.message
+
+
+class Biweight(Function):
+    """The residual is scaled in forward, and not where backward asks which ones are outliers."""
+
+    @staticmethod
+    def forward(ctx, r, s, c):
+        u = r / (s * c)
+        rho = (c * c / 6) * (1 - (1 - u * u) ** 3)
+        ctx.save_for_backward(r)
+        ctx.s, ctx.c = s, c
+        return torch.where(u.abs() < 1, rho, torch.full_like(rho, c * c / 6))
+
+    @staticmethod
+    def backward(ctx, g):
+        (r,) = ctx.saved_tensors
+        s, c = ctx.s, ctx.c
+        u = r / (s * c)
+        psi = (r / s**2) * (1 - u * u) ** 2
+        inlier = r.abs() < c
+        return g * psi * inlier, None, None
+
+
+class BiweightWithoutName(Biweight):
+    """The condition of forward is no part of its computation, so that it cannot be put in the place of another."""
+
+    @staticmethod
+    def forward(ctx, r, s, c):
+        u = r / (s * c)
+        rho = (c * c / 6) * (1 - (1 - u * u) ** 3)
+        ctx.save_for_backward(r)
+        ctx.s, ctx.c = s, c
+        return torch.clamp(rho, max=c * c / 6) if u.abs().max() < 1 else _outside(u, rho, c)
+
+
+def _outside(u, rho, c):
+    return torch.where(u.abs() < 1, rho, torch.full_like(rho, c * c / 6))
+
+
+@pytest.mark.parametrize(("fn", "message"), [(Biweight, "value"), (BiweightWithoutName, "condition")])
+def test_a_factor_is_not_blamed_for_the_mask_beside_it(fn, message) -> None:
+    """The derivative, which is zero outside, would mend the gradient in the place of either."""
+    r = torch.linspace(-2.6, 2.5, 20, dtype=torch.float64).requires_grad_()
+    found, line = first(fn, r, 0.5, 2.0)
+    assert (found.message_id, line) == (f"causes.wrong_variable_{message}", "inlier = r.abs() < c")

@@ -238,6 +238,7 @@ class _Bench:
             found = None
             if not (same and named):
                 found = self._known(places, number, [item for item in pool if item[0] not in same])
+                found = None if found is not None and self._masked(places, number, found) else found
                 found = found or (None if site.from_ctx else self._condition(places, number, value))
                 found = found or (self._number(places, number) if kind == "number" else None)
             if number >= own:
@@ -280,6 +281,24 @@ class _Bench:
         if copied and not self.sites[number].reads <= {*self.arguments, *self._modules(), HELD}:
             return False
         return any(all(p.equals(number, p.candidates.get(key)) for p in places) for key in same)
+
+    def _masked(self, places: Sequence[_Place], number: int, found: WrongVariable) -> bool:
+        """Return True where a mask used beside a variable is not known to be right.
+
+        A derivative that is zero where the mask should be mends the gradient in the variable's place as well.
+        """
+        if found.kind not in ("derivative", "gradient") or found.site.from_ctx:
+            return False
+        meets = [site for site in self.sites[number + 1 :] if found.site.name in site.reads]
+        for k, value, _ in places[0].values:
+            site = self.sites[k]
+            used = any(site.text in m.text if site.condition else site.name in m.reads for m in meets)
+            if k == number or not used or site.allocated or found.site.name in site.reads or not _is_mask(value):
+                continue
+            same = [key for key, tensor in places[0].candidates.items() if places[0].equals(k, tensor)]
+            if not any(all(p.equals(k, p.candidates.get(key)) for p in places) for key in same):
+                return True
+        return False
 
     def _known(self, places: Sequence[_Place], number: int, pool: Sequence[tuple[Key, Tensor]]) -> WrongVariable | None:
         """Try what forward has in the place of a variable."""
@@ -672,6 +691,10 @@ def _ratio(a: Tensor | None, b: Tensor | None) -> float:
         return 0.0
     power = float((b * b).sum())
     return float((a.detach() * b).sum()) / power if power else 0.0
+
+
+def _is_mask(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.numel() > 1 and bool(((value == 0) | (value == 1)).all())
 
 
 def _equal(a: Tensor, b: Tensor, rel: float) -> bool:

@@ -47,7 +47,7 @@ def expressions(tree: ast.FunctionDef) -> list[ast.expr]:
     for statement in user_source.own_nodes(tree):
         value = getattr(statement, "value", None)
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)) and value is not None:
-            kinds = (ast.Name, ast.BinOp, ast.Call, ast.UnaryOp, ast.Subscript)
+            kinds = (ast.Name, ast.BinOp, ast.Call, ast.UnaryOp, ast.Subscript, ast.Compare)
             inside = (n for n in _values(value) if isinstance(n, kinds))
             found += [n for n in inside if isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
     return found
