@@ -849,6 +849,7 @@ SENTENCES: dict[str, str] = {
     "explain.optimizer_left_out.advice": "If it is to learn, create the optimizer after the module has been moved, converted or given new parameters, or hand it over with `add_param_group`.",
     "explain.optimizer_left_out.created": "Nothing raised. But the optimizer that line {line}, `{text}`, steps was created in line {created} without `{name}`, for which there is a gradient: no step changes what it does not hold.",
     "explain.optimizer_left_out.before": "Nothing raised. But line {placed}, `{by}`, brought in `{name}` after the optimizer that line {line}, `{text}`, steps had been created in line {created}: it does not hold what came later, and no step changes what it does not hold.",
+    "explain.optimizer_left_out.advice_given": "If it is to learn, give it to the optimizer where that is created, or hand it over with `add_param_group`.",
     "explain.not_explainable": "`explain` takes an error, a tensor, or a function to run, not {type}.",
     "explain.refused_outside": "Running it again was refused: it would have reached outside this process (`{detail}`).",
     "explain.refused_fork": "It was not run again: a copy of this process cannot use this device or is not possible on this system. Pass a function to run in this process: `nbautograd.explain(function, apart=False)`.",

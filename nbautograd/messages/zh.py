@@ -849,6 +849,7 @@ SENTENCES: dict[str, str] = {
     "explain.optimizer_left_out.advice": "如果它需要学习，请在移动、转换模块或换上新参数之后再创建优化器，或者用 `add_param_group` 把它交给优化器。",
     "explain.optimizer_left_out.created": "没有报错。但第 {line} 行 `{text}` 所用的优化器在第 {created} 行创建时没有得到 `{name}`，而它有梯度：step 不会改变优化器没有的参数。",
     "explain.optimizer_left_out.before": "没有报错。但第 {placed} 行 `{by}` 带来的 `{name}` 晚于优化器的创建：第 {line} 行 `{text}` 所用的优化器在第 {created} 行就已创建，它没有后来的参数，而 step 不会改变优化器没有的参数。",
+    "explain.optimizer_left_out.advice_given": "如果它需要学习，请在创建优化器时把它交给优化器，或者用 `add_param_group`。",
     "explain.not_explainable": "`explain` 接受一个错误、一个张量，或一个要运行的函数，不接受 {type}。",
     "explain.refused_outside": "没有再次运行：它会影响到进程之外（`{detail}`）。",
     "explain.refused_fork": "没有再次运行：进程的副本不能使用这个设备，或者这个系统不支持复制进程。可以把函数交给它在本进程中运行：`nbautograd.explain(function, apart=False)`。",

@@ -186,7 +186,7 @@ _TIES = (  # the first that holds
     _Tie(lambda c: c.twice, "freed_again", "again", "again"),
     # an iteration before is a part of it, by a way that has no name here
     _Tie(lambda c: c.again, "freed_carried", "carried_unnamed", "carried_unnamed"),
-    _Tie(lambda c: True, "freed_again", "", "carried_unnamed"),
+    _Tie(lambda c: True, "freed_again", "carried_unnamed", "carried_unnamed"),
 )  # fmt: skip
 
 
@@ -254,14 +254,16 @@ def _shared(program: Program, gone: set[Any]) -> str:
     # and this one does not come by is an old result
     carried = [n for n in found if _carried(program, n) and (n in used or node_of(inner[n]) not in gone)]
     carried = [n for n in carried if _goes_on(program, n, gone)]
-    tied = carried or [name for name in used if _went_before(program, name, gone)]
+    went = [name for name in used if _went_before(program, name, gone)]
+    tied = carried or [name for name in went if node_of(inner[name]) in gone] or went
     return min(tied, key=lambda name: (found[name], name.count("."), len(name)), default="")
 
 
 def _went_before(program: Program, name: str, gone: set[Any]) -> bool:
     """Return True for a variable that the earlier backward went through as well, rather than what it was made of."""
     if program.watch is not None:
-        return node_of(program.tensors[name]) in gone
+        node = node_of(program.tensors[name])  # what saves nothing is not gone itself
+        return node in gone or (node is not None and freed_by(node) is not None)
     # of what a loop makes anew the graph may be gone by this backward alone
     looped = any(source.line in source.in_loops for source in program.code)
     return not looped or _made_in_loop(program, name) is False

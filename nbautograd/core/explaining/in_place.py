@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -243,19 +244,21 @@ def writes(statement: ast.stmt, names: set[str], program: Program, tensor: torch
     if isinstance(statement, (ast.For, ast.While, ast.If, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)):
         return ""
     for call in [part for part in ast.walk(statement) if isinstance(part, ast.Call)]:
-        if _in_place_call(call, names):
+        if _in_place_call(call, names, program.variables):
             return "write"
         if _steps(call, program, tensor):
             return "step"
     return ""
 
 
-def _in_place_call(call: ast.Call, names: set[str]) -> bool:
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+def _in_place_call(call: ast.Call, names: set[str], variables: Mapping[str, Any]) -> bool:
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     own = method.endswith("_") and not method.startswith(("_", "requires_grad", "detach", "retain_grad"))
     if own and isinstance(call.func, ast.Attribute) and _base(call.func.value) in names:
         return True
-    of_torch = own and any(_base(argument) in names for argument in call.args[:1])  # torch.relu_(y), init.zeros_(y)
+    owner = next((n.id for n in ast.walk(call.func) if isinstance(n, ast.Name)), "")  # torch.relu_(y), init.zeros_(y)
+    of_torch = isinstance(variables.get(owner), ModuleType) or isinstance(call.func, ast.Name)
+    of_torch = of_torch and own and any(_base(argument) in names for argument in call.args[:1])
     keywords = {k.arg: k.value for k in call.keywords}
     inplace = isinstance(keywords.get("inplace"), ast.Constant) and bool(keywords["inplace"].value)  # type: ignore[attr-defined]
     out = keywords.get("out")

@@ -166,11 +166,11 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
 def _last_root(watch: Any) -> dict[str, torch.Tensor]:
     """Return what the last backward of a run differentiated, by the name that its line has for it."""
     spot = watch.passes[-1].spot
-    call = None if spot is None else tree_of(spot.place().text)
-    function = next((part.func for part in ast.walk(call) if isinstance(part, ast.Call)), None) if call else None
-    if isinstance(function, ast.Attribute) and function.attr == "backward" and len(watch.roots) == 1:
-        return {ast.unparse(function.value): watch.roots[0]}
-    return {}
+    line = "" if spot is None else spot.place().text
+    calls = [part for part in ast.walk(tree_of(line) or ast.Module()) if isinstance(part, ast.Call)]
+    wanted = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
+    wanted += [c.args[0] for c in calls if c.args and ast.unparse(c.func).endswith(("grad", "autograd.backward"))]
+    return {ast.unparse(wanted[0]) if len(wanted) == 1 else line: watch.roots[0]} if len(watch.roots) == 1 else {}
 
 
 def unused_parameters(program: Program) -> ErrorCause | None:

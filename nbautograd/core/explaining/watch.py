@@ -692,15 +692,16 @@ class StepWatch:
         names = "`, `".join([*dict.fromkeys(name for name, *_ in newer or left)][:MOST_NAMED])
         shown: dict[str, Any] = {"name": names, "line": did.line, "text": did.text}
         made, placed, spot = watch.made_by(parameter), watch.placed_by(parameter), self._creation(optimizer)[1]
-        what = said("optimizer_left_out.what", did, **shown)
+        what, advice = said("optimizer_left_out.what", did, **shown), "optimizer_left_out.advice"
         if spot is not None:
             did = spot.place()
             what = said("optimizer_left_out.created", did, **shown, created=did.line)
+            advice = "optimizer_left_out.advice_given"
         if spot is not None and newer and placed is not None:
             placing = {"placed": placed.line, "by": placed.text}
             what = said("optimizer_left_out.before", placed, **shown, created=did.line, **placing)
-            did = placed
-        return ErrorCause("optimizer_holds_others", (what, said("optimizer_left_out.advice")), name, made, did)
+            did, advice = placed, "optimizer_left_out.advice"
+        return ErrorCause("optimizer_holds_others", (what, said(advice)), name, made, did)
 
     def _creation(self, optimizer: torch.optim.Optimizer) -> tuple[int, Spot | None]:
         return self._created.get(optimizer, (-1, None))

@@ -1260,3 +1260,102 @@ def test_what_is_computed_once_is_not_said_to_be_carried_and_no_change_stops_it_
 @pytest.mark.slow
 def test_a_leaf_made_of_numbers_is_not_said_to_have_made_the_parameter():
     assert explain(numbers).made is None
+
+
+def split_and_scaled():
+    z = torch.ones(2, 4, requires_grad=True) * 2
+    keep, move = z[:, :2], z[:, 2:]
+    scale = (keep @ torch.ones(2, 2, requires_grad=True)).tanh()
+    move.mul_(scale)
+    z.sum().backward()
+
+
+def test_what_was_written_into_is_not_called_by_the_name_of_what_was_saved_beside_it():
+    found = explain(split_and_scaled, apart=False)
+    assert (found.tensor, found.did.text) == ("move", "move.mul_(scale)")
+    codes = [finding.code for finding in found.findings]
+    assert "explain_in_place_changed_view" in codes
+    assert "explain_in_place_advice_view" in codes
+    assert "explain_in_place_changed" not in codes
+
+
+def two_buffers():
+    w, a, b = torch.ones(2, requires_grad=True), torch.ones(2), torch.ones(2)
+    loss = (w * a * 2).sum() + (w * b * 3).sum()
+    a.add_(1)
+    b.add_(1)
+    loss.backward()
+
+
+def test_other_lines_that_changed_what_was_saved_are_said():
+    found = explain(two_buffers, apart=False)
+    others = [finding.line for finding in found.findings if finding.code == "explain_in_place_others"]
+    assert len(others) == 1
+    assert {others[0] - found.did.line} <= {1, -1}
+
+
+def carried_and_stepped():
+    cell = torch.nn.Linear(2, 2)
+    opt, h = torch.optim.SGD(cell.parameters(), lr=0.1), torch.ones(1, 2)
+    for _ in range(3):
+        h = cell(h).tanh()
+        h.sum().backward(retain_graph=True)
+        opt.step()
+
+
+def test_a_step_under_a_graph_that_is_carried_on_is_not_answered_with_computing_again_alone():
+    found = explain(carried_and_stepped, apart=False)
+    assert (found.code, found.did.text) == ("in_place_step", "opt.step()")
+    assert found.findings[2].code == "explain_in_place_advice_step_again"
+
+
+def weighed():
+    body, last = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+    recon = last(body(torch.ones(1, 2)).tanh()).exp()
+    grad = torch.autograd.grad(recon.sum(), last.weight)[0]
+    (recon * grad.norm().detach()).sum().backward()
+
+
+def test_a_gradient_that_is_used_is_not_answered_with_adding_the_losses():
+    found = explain(weighed)
+    assert found.code == "freed_shared_grad"
+    assert found.fix is not None
+    assert "retain_graph=True" in found.fix.source
+    assert "add the losses" not in " ".join(str(found).split())
+
+
+def half_overflows():
+    x = torch.tensor([20.0, -1.0], dtype=torch.float16, requires_grad=True)
+    torch.where(x > 0, x, torch.exp(x) - 1).sum().backward()
+    return x
+
+
+def test_the_limit_of_an_overflow_is_that_of_the_dtype_and_a_where_goes_around_the_input():
+    found = explain(half_overflows)
+    assert "keep the argument below 11." in " ".join(str(found).split())
+    assert found.fix is not None
+    assert "torch.exp(torch.where(x > 0, 0, x))" in found.fix.source
+
+
+def copied_between_leaves():
+    w, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    w.copy_(b)
+
+
+def test_of_two_leaves_the_one_that_is_written_into_is_named():
+    found = explain(copied_between_leaves, apart=False)
+    assert (found.code, found.tensor) == ("leaf", "w")
+
+
+def switched_on_inside():
+    w = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        with torch.enable_grad():
+            w.sum()
+        y = (w * 2).sum()
+    y.backward()
+
+
+def test_the_line_that_switched_gradients_off_is_the_one_in_force():
+    found = explain(switched_on_inside, apart=False)
+    assert found.findings[1].params["text"] == "with torch.no_grad():"
