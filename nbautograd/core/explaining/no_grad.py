@@ -167,7 +167,8 @@ def _last_root(watch: Any) -> dict[str, torch.Tensor]:
     """Return what the last backward of a run differentiated, by the name that its line has for it."""
     spot = watch.passes[-1].spot
     line = "" if spot is None else spot.place().text
-    calls = [part for part in ast.walk(tree_of(line) or ast.Module()) if isinstance(part, ast.Call)]
+    tree = tree_of(line)
+    calls = [part for part in ast.walk(tree) if isinstance(part, ast.Call)] if tree is not None else []
     wanted = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
     wanted += [c.args[0] for c in calls if c.args and ast.unparse(c.func).endswith(("grad", "autograd.backward"))]
     return {ast.unparse(wanted[0]) if len(wanted) == 1 else line: watch.roots[0]} if len(watch.roots) == 1 else {}
