@@ -65,9 +65,9 @@ export function edgeList(page, title, edges, far) {
         .map((edge) =>
           el(
             "li",
-            null,
+            "item",
             el(
-              "div",
+              "p",
               null,
               el("code", "name", label(far(edge))),
               " ",

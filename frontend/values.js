@@ -26,9 +26,9 @@ export function gradientView(page, name, gradient, most) {
   const alt = `${name}: ${dtype} ${shape(sizes)}, ${contents}`;
   return el(
     "div",
-    null,
+    "item",
     packed && smallMap(page, alt, packed, { name, ...gradient }, most),
-    !written && el("div", "faint stats", contents),
+    !written && el("p", "faint", contents),
   );
 }
 
