@@ -14,7 +14,7 @@ from nbautograd.views.words import VERDICT_MARKS, code, listed, say
 
 CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
 ROWS = 8  # of the sweep that are shown
-COLUMNS = ("quantity", "error", "yardstick", "ratio", "bias", "resolution", "entry", "verdict")
+COLUMNS = ("quantity", "verdict", "error", "yardstick", "ratio", "bias", "resolution", "entry")
 
 
 @build.register
@@ -51,7 +51,7 @@ def _table(report: KernelReport) -> Document:
         return ()
     header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in COLUMNS)
     rows = tuple(map(_row, report.quantities))
-    return (Table(header, rows, messages.text("views.kernel.caption"), right=(1, 2, 3, 4, 5, 6), cut=False),)
+    return (Table(header, rows, messages.text("views.kernel.caption"), right=(2, 3, 4, 5, 6, 7), cut=False),)
 
 
 def _row(one: KernelQuantity) -> tuple[Cell, ...]:
@@ -59,7 +59,7 @@ def _row(one: KernelQuantity) -> tuple[Cell, ...]:
     name = one.name if named else messages.text(f"views.kernel.{one.kind}", name=one.name)
     verdict = Chip(f"{VERDICT_MARKS[one.verdict]} {say('verdict', one.verdict)}", one.verdict)
     numbers = (one.error, one.yardstick, one.ratio, one.bias, one.resolution, one.entry_resolution)
-    return (name, *map(formats.error, numbers), (verdict,))
+    return (name, (verdict,), *map(formats.error, numbers))
 
 
 def _cases(report: KernelReport) -> Document:
