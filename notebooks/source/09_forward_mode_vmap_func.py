@@ -554,6 +554,29 @@ class ForwardCube(Function):
         (x,) = ctx.saved_tensors
         return torch.where(t == 0, t, 3 * x**2 * t.sign())
 
+# %% tags=["wrong"] exercise="forward_cube" expects="native_autograd"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        with torch.enable_grad():
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            y = (x**3).sum()
+        return t * torch.autograd.grad(y, x)[0]
+
 # %% [markdown] lang="en" pair="port"
 # ## 2. The old way to write `forward`
 #

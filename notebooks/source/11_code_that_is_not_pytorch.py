@@ -535,6 +535,24 @@ class Correlate(Function):
             grad_signal[i : i + len(kernel)] += g * kernel.numpy()
         return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
 
+# %% tags=["right"] exercise="numpy_correlate"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.arrays = signal.numpy().copy(), kernel.numpy().copy()
+        return torch.from_numpy(np.convolve(ctx.arrays[0], ctx.arrays[1][::-1], "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        # both as matrix products: the signal's windows once, and the band matrix that the kernel makes
+        signal, kernel = ctx.arrays
+        band = np.zeros((len(g), len(signal)))
+        for i in range(len(g)):
+            band[i, i : i + len(kernel)] = kernel
+        windows = np.stack([signal[i : i + len(kernel)] for i in range(len(g))])
+        return torch.from_numpy(g.numpy() @ band), torch.from_numpy(g.numpy() @ windows)
+
 # %% tags=["wrong"] exercise="numpy_correlate" expects="forward_value"
 class Correlate(Function):
     @staticmethod
@@ -779,7 +797,7 @@ class Correlate(Function):
         grad_kernel = (ctx.saved_tensors[0].unfold(0, len(g), 1) * grad_output).sum(1).numpy()
         return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
 
-# %% tags=["wrong"] exercise="numpy_correlate" expects="own_raised"
+# %% tags=["wrong"] exercise="numpy_correlate" expects="exception_shape"
 class Correlate(Function):
     @staticmethod
     def forward(ctx, signal, kernel):
@@ -873,6 +891,27 @@ class Numerical(Function):
         columns = [(ctx.box(up) - ctx.box(down)) / (2 * h) for up, down in moved]
         grads = [float((grad_output.numpy() * column).sum()) for column in columns]
         return None, torch.tensor(grads, dtype=x.dtype).reshape(x.shape)
+
+# %% tags=["right"] exercise="numerical_backward"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box, ctx.x = box, x.detach().numpy().copy()
+        return torch.as_tensor(box(ctx.x))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        grad = torch.zeros(ctx.x.shape, dtype=torch.float64)
+        for place in np.ndindex(ctx.x.shape):
+            h = 1e-5 * max(1, abs(ctx.x[place]))
+            values = []
+            for side in (h, -h):
+                moved = ctx.x.copy()
+                moved[place] += side
+                values.append(torch.as_tensor(ctx.box(moved)))
+            grad[place] = (grad_output * (values[0] - values[1])).sum() / (2 * h)
+        return None, grad
 
 # %% tags=["wrong"] exercise="numerical_backward" expects="edge_gradient"
 class Numerical(Function):
@@ -1348,6 +1387,16 @@ verdicts = {
     "a loss that needs second derivatives": False,
 }
 
+# %% tags=["right"] exercise="when_numerical"
+acceptable = {"check a backward in a test", "a closed simulator with 3 parameters, float64"}
+refused = (
+    "a layer with a million inputs",
+    "training in float16",
+    "a simulator that draws new random numbers in each call",
+    "a loss that needs second derivatives",
+)
+verdicts = dict.fromkeys(refused, False) | dict.fromkeys(acceptable, True)
+
 # %% tags=["wrong"] exercise="when_numerical" expects="refuses_too_much"
 verdicts = {
     "check a backward in a test": False,
@@ -1533,6 +1582,33 @@ softplus.register_autograd(
     lambda ctx, g: g * (1 - torch.exp(-ctx.saved_tensors[0])),
     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output),
 )
+
+# %% tags=["right"] exercise="library_op"
+def softplus_by_numpy(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    above = np.maximum(array, 0) + np.log1p(np.exp(-np.abs(array)))
+    return torch.tensor(above, dtype=x.dtype)
+
+
+softplus = torch.library.custom_op("student::softplus", softplus_by_numpy, mutates_args=())
+
+
+@softplus.register_fake
+def _(x):
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
+
+
+def setup_context(ctx, inputs, output):
+    (x,) = inputs
+    ctx.save_for_backward(x)
+
+
+def backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output / (1 + torch.exp(-x))
+
+
+softplus.register_autograd(backward, setup_context=setup_context)
 
 # %% tags=["wrong"] exercise="library_op" expects="opcheck_faketensor"
 @torch.library.custom_op("student::softplus", mutates_args=())

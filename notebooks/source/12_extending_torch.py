@@ -1737,6 +1737,36 @@ class UnitTensor(torch.Tensor):
                 (part.unit,) = found
         return result
 
+# %% tags=["right"] exercise="unit_tensor"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs, unit = kwargs or {}, None
+        waiting = [*args, *kwargs.values()]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, (list, tuple)):
+                waiting += one
+            elif isinstance(one, UnitTensor) and one.unit:
+                if unit not in (None, one.unit):
+                    raise ValueError(f"{unit} and {one.unit}")
+                unit = one.unit
+        result = super().__torch_function__(func, types, args, kwargs)
+        results = result if isinstance(result, (list, tuple)) else [result]
+        for one in results:
+            if isinstance(one, UnitTensor) and unit:
+                one.unit = unit
+        return result
+
 # %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
 class UnitTensor(torch.Tensor):
     unit = None

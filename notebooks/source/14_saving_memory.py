@@ -1177,6 +1177,20 @@ class SoftplusInPlace(Function):
         (y,) = ctx.saved_tensors
         return g * (1 - (-y).exp())
 
+# %% tags=["right"] exercise="softplus_in_place"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        torch.logaddexp(x, torch.zeros_like(x), out=x)
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output - grad_output * torch.exp(-y)
+
 # %% tags=["wrong"] exercise="softplus_in_place" expects="not_in_place"
 class SoftplusInPlace(Function):
     @staticmethod
@@ -1499,6 +1513,31 @@ class Checkpoint(Function):
         finally:
             torch.random.set_rng_state(now)
         return (None, *(x.grad for x in own)) if leaves else (None,) * (1 + len(own))
+
+# %% tags=["right"] exercise="checkpoint"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.again, ctx.moment = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        with torch.no_grad():
+            return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        inputs = ctx.saved_tensors
+        places = [k for k, wanted in enumerate(ctx.needs_input_grad[1:]) if wanted]
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(ctx.moment)
+
+            def again(*leaves):
+                chosen = dict(zip(places, leaves, strict=True))
+                return ctx.again(*(chosen.get(k, x) for k, x in enumerate(inputs)))
+
+            with torch.enable_grad():
+                _, pull = torch.func.vjp(again, *(inputs[k].detach() for k in places))
+        found = dict(zip(places, pull(grad_output), strict=True))
+        return None, *(found.get(k) for k in range(len(inputs)))
 
 # %% tags=["wrong"] exercise="checkpoint" expects="other_random_numbers"
 class Checkpoint(Function):

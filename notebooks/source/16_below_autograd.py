@@ -161,6 +161,32 @@ class Counting(torch.Tensor):
 
         return wrap(func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()}))
 
+# %% tags=["right"] exercise="counting_wrapper"
+import collections
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        leaves, shape = tree_flatten((args, kwargs or {}))
+        bare_args, bare_kwargs = tree_unflatten([getattr(leaf, "inner", leaf) for leaf in leaves], shape)
+        out, shape = tree_flatten(func(*bare_args, **bare_kwargs))
+        cls.counts.update([str(func)])
+        return tree_unflatten([cls(one) if type(one) is torch.Tensor else one for one in out], shape)
+
 # %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
 import collections
 from torch.utils._pytree import tree_map
@@ -1085,6 +1111,34 @@ class NanWatch(TorchDispatchMode):
         if not self.first and not ill and any(self.infected(item) for item in tree_leaves(output)):
             self.first = str(func)
         return output
+
+# %% tags=["right"] exercise="nan_watch"
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def finite(item):
+    if isinstance(item, torch.Tensor):
+        return bool(item.isfinite().all())
+    return not isinstance(item, float) or math.isfinite(item)
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        fine = all(map(finite, tree_leaves((args, kwargs))))
+        result = func(*args, **kwargs)
+        if fine and not all(map(finite, tree_leaves(result))):
+            self.names.append(f"{func}")
+        return result
+
+    @property
+    def first(self):
+        return self.names[0] if self.names else None
 
 # %% tags=["wrong"] exercise="nan_watch" expects="in_place_missed"
 from torch.utils._python_dispatch import TorchDispatchMode

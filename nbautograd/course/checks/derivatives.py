@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangent
 from nbautograd.course.checks import exceptions
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Failure
+from nbautograd.course.observer import Observer
 from nbautograd.course.sentences import from_finding
 
 
@@ -80,6 +82,12 @@ def forward_mode(attempt: Attempt) -> Iterator[Failure]:
         if len(found) != len(right) or not all(map(attempt.allclose, found, right)):
             yield Failure("jvp_wrong", "course.jvp_wrong", {"inputs": alone})
             return
+    if attempt.cls is not None:
+        with Observer(attempt.cls) as seen, contextlib.suppress(Exception):
+            _jvp(attempt.call, inputs, where, attempt.seed)
+        inside = {call.method for call in seen.calls}
+        for name, line in seen.derivatives[:1] if "jvp" in inside else ():
+            yield Failure("native_autograd", "course.native_autograd", {"name": name, "line": line})
 
 
 def _jvp(call: Any, inputs: tuple[Any, ...], chosen: Sequence[int], seed: int) -> Gradients:
@@ -96,7 +104,8 @@ def batched(attempt: Attempt) -> Iterator[Failure]:
     assert attempt.exercise.formula is not None
     assert attempt.exercise.inputs is not None
     size = attempt.draw().choice(range(2, 6))
-    stacks = [attempt.exercise.inputs(attempt.draw(k)) for k in range(size)]
+    draw = attempt.draw()  # one for all: other numbers, of the same sizes
+    stacks = [attempt.exercise.inputs(draw) for _ in range(size)]
     for dims in _patterns(stacks[0]):
         given = tuple(
             torch.stack([s[k] for s in stacks], dim) if dim is not None else stacks[0][k] for k, dim in enumerate(dims)

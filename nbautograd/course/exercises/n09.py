@@ -12,7 +12,7 @@ from torch.autograd import Function
 from nbautograd.course.attempt import close
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import elementwise
+from nbautograd.course.exercises.shapes import elementwise, of_sizes
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -20,7 +20,13 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 
 def _linear_inputs(draw: Draw) -> tuple[Any, ...]:
-    return draw.normal(4, 3), draw.normal(2, 3), draw.normal(2)
+    rows, ins, outs = draw.sizes(3)
+    return draw.normal(rows, ins), draw.normal(outs, ins), draw.normal(outs)
+
+
+def _mat_vec_inputs(draw: Draw) -> tuple[Any, ...]:
+    rows, columns = draw.sizes(2)
+    return draw.normal(rows, columns), draw.normal(columns)
 
 
 def _mat_vec_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -227,7 +233,7 @@ def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
 EXERCISES = (
     Exercise(
         "forward_cube", "ForwardCube", "own_function value gradient linear forward_mode double_backward edges",
-        formula=lambda x: x**3, inputs=lambda draw: (draw.normal(2, 3),), edges=elementwise(),
+        formula=lambda x: x**3, inputs=of_sizes(2), edges=elementwise(),
         notes={"jvp_raised": JVP_RAISED}, tolerance=1e-11,
     ),
     Exercise(
@@ -236,7 +242,7 @@ EXERCISES = (
     ),
     Exercise(
         "mat_vec", "MatVec", "own_function value gradient vmap edges",
-        formula=lambda A, x: A @ x, inputs=lambda draw: (draw.normal(2, 3), draw.normal(3)),
+        formula=lambda A, x: A @ x, inputs=_mat_vec_inputs,
         edges=_mat_vec_edges,
         notes={"vmap_wrong": WHERE},
     ),

@@ -19,6 +19,11 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     return torch.nn.functional.linear(input, weight, bias)
 
 
+def _linear_inputs(draw: Draw) -> tuple[Any, ...]:
+    rows, ins, outs = draw.sizes(3)
+    return draw.normal(rows, ins), draw.normal(outs, ins), draw.normal(outs)
+
+
 def _linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     """One output, one row, no row."""
     yield draw.normal(3, 4), draw.normal(1, 4), draw.normal(1)
@@ -33,7 +38,7 @@ EXERCISES = (
         "LinearFunction",
         "own_function value gradient linear edges optional subsets",
         _linear,
-        lambda draw: (draw.normal(3, 4), draw.normal(5, 4), draw.normal(5)),
+        _linear_inputs,
         _linear_edges,
         tolerance=1e-10,
     ),

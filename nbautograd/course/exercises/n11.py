@@ -15,6 +15,7 @@ from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.operations import ARITHMETIC, BY_TORCH, CARRYING, Operations, computed_by_torch
+from nbautograd.course.exercises.shapes import of_sizes
 
 # numpy_softplus
 
@@ -56,6 +57,11 @@ def _numpy_once(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 def _correlate(signal: Tensor, kernel: Tensor) -> Tensor:
     return torch.nn.functional.conv1d(signal[None, None], kernel[None, None])[0, 0]
+
+
+def _correlate_inputs(draw: Draw) -> tuple[Any, ...]:
+    kernel, more = draw.sizes(2)
+    return draw.normal(kernel + more), draw.normal(kernel)
 
 
 def _correlate_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -247,7 +253,7 @@ EXERCISES = (
         "Softplus",
         "value gradient linear unchanged dtypes own_function custom edges",
         _softplus,
-        lambda draw: (draw.normal(3, 4),),
+        of_sizes(2),
         _softplus_edges,
         own=_numpy_once,
     ),
@@ -256,7 +262,7 @@ EXERCISES = (
         "Correlate",
         "value gradient linear edges unchanged own_function custom",
         _correlate,
-        lambda draw: (draw.normal(7), draw.normal(3)),
+        _correlate_inputs,
         _correlate_edges,
         own=_numpy_alone,
     ),
@@ -265,7 +271,7 @@ EXERCISES = (
         "Numerical",
         "value gradient linear cost unchanged own_function custom edges",
         _opened,
-        lambda draw: (_BlackBox(draw), draw.normal(6)),
+        lambda draw: (_BlackBox(draw), draw.normal(*draw.sizes(1))),
         lambda draw: ((_BlackBox(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
         own=_central,
         forward_calls=_calls,
@@ -276,7 +282,7 @@ EXERCISES = (
         "softplus",
         "value gradient linear own_function custom edges",
         formula=_softplus,
-        inputs=lambda draw: (draw.normal(3, 4),),
+        inputs=of_sizes(2),
         edges=_softplus_edges,
         own=_library_op,
     ),

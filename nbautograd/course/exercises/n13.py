@@ -108,16 +108,16 @@ EXERCISES = (
     Exercise(
         "newton_root", "Root",
         "value own_function gradient linear unchanged double_backward context custom edges",
-        formula=torch.sqrt, inputs=lambda draw: (draw.uniform(0.5, 4.0, 3, 4),), edges=_roots, own=_by_newton,
+        formula=torch.sqrt, inputs=lambda draw: (draw.uniform(0.5, 4.0, *draw.sizes(2)),), edges=_roots, own=_by_newton,
         tolerance=1e-9, saved_bytes=lambda a: 8 * a.numel(),
     ),
     Exercise(
         "fixed_point", "FixedPoint", "value own_function gradient linear arity shapes unchanged context edges",
-        formula=_at_rest, inputs=lambda draw: _contraction(draw, 3), edges=_fixed_points,
+        formula=_at_rest, inputs=lambda draw: _contraction(draw, *draw.sizes(1)), edges=_fixed_points,
         saved_bytes=lambda matrix, x: 8 * (2 * matrix.numel() + 4 * x.numel()), tolerance=1e-9,
     ),
     Exercise(
         "ridge", "Ridge", "value own_function gradient linear arity shapes unchanged edges",
-        formula=_ridge, inputs=lambda draw: _regression(draw, 5, 3), edges=_regressions, tolerance=1e-9,
+        formula=_ridge, inputs=lambda draw: _regression(draw, *draw.sizes(2)), edges=_regressions, tolerance=1e-9,
     ),
 )  # fmt: skip

@@ -15,13 +15,18 @@ from nbautograd.course.checks.context import saved_bytes
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.n07 import in_place, on_a_copy
-from nbautograd.course.exercises.shapes import elementwise
+from nbautograd.course.exercises.shapes import elementwise, of_sizes
 
 # lean_cross_entropy
 
 
 def _smoothed(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
     return functional.cross_entropy(logits, target, label_smoothing=smoothing)
+
+
+def _classified(draw: Draw) -> tuple[Any, ...]:
+    rows, classes = draw.sizes(2)
+    return draw.normal(rows, classes), draw.integers(0, classes, rows), draw.choice((0.1, 0.2, 0.3))
 
 
 def _classified_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -40,7 +45,8 @@ def _conv_norm(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _images(draw: Draw) -> tuple[Tensor, Tensor]:
-    return draw.normal(2, 2, 5, 5), draw.normal(4, 2, 2, 2)
+    images, ins, outs = draw.sizes(3)
+    return draw.normal(images, ins, 5, 5), draw.normal(outs, ins, 2, 2)
 
 
 def _image_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -259,7 +265,7 @@ def _whole_numbers(answer: Any, draw: Draw) -> Failure | None:
 EXERCISES = (
     Exercise(
         "lean_cross_entropy", "LeanCrossEntropy", "value own_function gradient linear arity unchanged context edges",
-        formula=_smoothed, inputs=lambda draw: (draw.normal(6, 5), draw.integers(0, 5, 6), 0.2),
+        formula=_smoothed, inputs=_classified,
         edges=_classified_edges, precision=1e-7,  # a number times one_hot has float32
         saved_bytes=lambda logits, target, smoothing: 8 * (logits.numel() + 2 * len(target)),
     ),
@@ -270,7 +276,7 @@ EXERCISES = (
     ),
     Exercise(
         "softplus_in_place", "SoftplusInPlace", "value own_function gradient linear custom context edges",
-        formula=functional.softplus, inputs=lambda draw: (draw.normal(2, 3),), apply=on_a_copy, own=_in_place_alone,
+        formula=functional.softplus, inputs=of_sizes(2), apply=on_a_copy, own=_in_place_alone,
         edges=lambda draw: (
             *elementwise()(draw), (torch.tensor([-1000.0, -30.0, 0.0, 30.0, 1000.0], dtype=torch.float64),),
         ),
