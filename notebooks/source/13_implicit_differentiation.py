@@ -1421,7 +1421,7 @@ class Ridge(Function):
         grad_X = torch.outer(rest, u) - torch.outer(X @ u, w)
         return grad_X, X @ u, -(u @ w)
 
-# %% tags=["wrong"] exercise="ridge" expects="check:edges"
+# %% tags=["wrong"] exercise="ridge" expects="check:gradient"
 class Ridge(Function):
     @staticmethod
     def forward(ctx, X, t, strength):
