@@ -6,7 +6,7 @@ import numpy as np
 
 from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.central_differences import unit_scale
-from nbautograd.core.checking.steps.ladder import Series, central_differences, one_sided_differences
+from nbautograd.core.checking.steps.ladder import Series, one_sided_differences, two_sided_differences
 from nbautograd.core.numerics.arrays import Array
 
 SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE, STAIRCASE = range(7)
@@ -77,7 +77,7 @@ def _persists(series: Series) -> Array:
 
 def _grows(series: Series) -> Array:
     """Return True where the central difference grows like 1/h to the finest step: a jump with f(x) half-way."""
-    slopes = central_differences(series)
+    slopes = two_sided_differences(series)
     clear = np.abs(slopes[-1]) * series.above[-1] > CLEAR_JUMP * series.noise
     ratios = np.stack([slopes[-2] / slopes[-1], slopes[-3] / slopes[-2]])
     return np.asarray(clear & _between(ratios, SHARP_JUMP_RATIO))

@@ -76,8 +76,8 @@ class Estimate:
     rung: Array
 
 
-def central_differences(series: Series) -> Array:
-    """Return the central differences [f(x + h) - f(x - h)] / 2h, shaped (rungs, entries)."""
+def two_sided_differences(series: Series) -> Array:
+    """Return the difference quotients of both sides, [f(x + h) - f(x - h)] / 2h, shaped (rungs, entries)."""
     slopes: Array = (series.up - series.down) / (series.above + series.below)
     return slopes
 
@@ -89,7 +89,7 @@ def one_sided_differences(series: Series) -> tuple[Array, Array]:
 
 def curve(series: Series, value: Array) -> tuple[Array, Array]:
     """Return the steps of the eleven rungs, and how far the central differences there are from a value."""
-    slopes = central_differences(series)[:RUNGS]
+    slopes = two_sided_differences(series)[:RUNGS]
     # two equal numbers are still only known to the last bit
     last = np.finfo(float).eps * np.maximum(np.abs(slopes).max(axis=0), np.abs(value))
     return ((series.above + series.below) / 2)[:RUNGS], np.maximum(np.abs(slopes - value), last)
@@ -98,7 +98,7 @@ def curve(series: Series, value: Array) -> tuple[Array, Array]:
 def two_sided(series: Series) -> Estimate:
     """Return the derivative from both sides."""
     step = (series.above + series.below) / 2
-    return _with_error_bar(central_differences(series), series.noise / step, RATIO**2)
+    return _with_error_bar(two_sided_differences(series), series.noise / step, RATIO**2)
 
 
 def one_sided(series: Series, right: bool) -> Estimate:
@@ -222,7 +222,7 @@ def wobble(series: Series, most: float) -> Array:
         series: values along the ladder.
         most: what is larger is no round-off, but a kink or the like close by.
     """
-    moved = np.abs(np.diff(central_differences(series), axis=0)) * (series.above + series.below)[1:] / 2
+    moved = np.abs(np.diff(two_sided_differences(series), axis=0)) * (series.above + series.below)[1:] / 2
     found = np.where((moved[1:] > moved[:-1] / 8) & (moved[1:] <= most), moved[1:], 0.0)
     highest: Array = found.max(axis=0)
     return highest
