@@ -63,6 +63,7 @@ def directional_derivative(
     exact: bool = False,
     scale: float = 1.0,
     symmetric: bool = False,
+    enough: float = 1e-2,
 ) -> DirectionalDerivative | None:
     """Differentiate <v, f> in a random direction; None where differences are not clear (kink, noise, no domain).
 
@@ -77,6 +78,7 @@ def directional_derivative(
         exact: True to allow a gradient the rounding of differences alone, and not that of coarse numbers in backward.
         scale: of the direction; a short one passes fewer kinks.
         symmetric: True for a symmetric direction.
+        enough: the error at which no finer step is taken, in what a right gradient may differ by.
     """
     position = problem.differentiable[which]
     x = inputs[position].detach()
@@ -92,7 +94,7 @@ def directional_derivative(
         with torch.no_grad():
             return inner_product(problem.evaluate(tuple(given)), cotangents)
 
-    found = slope_at_zero(value, _size(problem, inputs, cotangents), x.dtype)
+    found = slope_at_zero(value, _size(problem, inputs, cotangents), x.dtype, enough)
     if found is None:
         return None
     # each term of <g, u> is as coarse as what backward computes with

@@ -42,7 +42,9 @@ class Slope(NamedTuple):
     agreement: float
 
 
-def slope_at_zero(value: Callable[[float], float], size: float, dtype: torch.dtype) -> Slope | None:
+def slope_at_zero(
+    value: Callable[[float], float], size: float, dtype: torch.dtype, enough: float = 1e-2
+) -> Slope | None:
     """Estimate the derivative of a number of one variable at 0.
 
     Central differences c(h) = [f(h) - f(-h)] / 2h err by O(h^2); (4 c(h/2) - c(h)) / 3 errs by O(h^4). The difference
@@ -52,6 +54,7 @@ def slope_at_zero(value: Callable[[float], float], size: float, dtype: torch.dty
         value: the function; NaN where it is not defined.
         size: sum of the sizes of what the value is a sum of, for its round-off.
         dtype: in which the function computes.
+        enough: the error at which no finer step is taken, in units of how closely a gradient should agree.
 
     Returns:
         The estimate with the smallest error; None at a kink, outside the domain, or where noise rules.
@@ -69,7 +72,7 @@ def slope_at_zero(value: Callable[[float], float], size: float, dtype: torch.dty
             round_off = ROUNDINGS * float(torch.finfo(dtype).eps) * size / h
             if coarse == coarse and fine == fine:
                 estimates.append((fine, abs(coarse - fine) + round_off))
-        if estimates and estimates[-1][1] <= 1e-2 * agreement * abs(estimates[-1][0]):
+        if estimates and estimates[-1][1] <= enough * agreement * abs(estimates[-1][0]):
             break  # more steps would not tell more than the comparison asks for
     if not estimates or _is_kink(value, steps[-1]):
         return None

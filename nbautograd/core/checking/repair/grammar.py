@@ -278,7 +278,8 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
         whole = float(other).is_integer() and isinstance(number, int)
         yield Edit(node, repr(int(other) if whole else other), 1.1 + NEXT * k)
     if isinstance(number, int):
-        yield from (Edit(node, repr(other), 1.6) for other in (0, 1) if other != number)
+        others = [other for other in (0, 1) if other != number and (other or id(node) not in c.negated)]
+        yield from (Edit(node, repr(other), 1.6) for other in others)
     else:
         yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number)
     yield from (Edit(node, name, 1.6 if isinstance(number, int) else 1.25) for name in c.numbers_on_ctx)
@@ -453,6 +454,8 @@ def _power_rule(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("sign or not taken off", "part")
 def _unary_removed(c: Context, node: ast.expr) -> Iterator[Edit]:
     turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert))
+    if turned and id(node.operand) in c.negated:  # type: ignore[attr-defined]
+        yield Edit(node, "0", 1.6)
     if turned and not isinstance(node.operand, ast.Constant):  # type: ignore[attr-defined]
         yield Edit(node, c.tight(node.operand), 0.8)  # type: ignore[attr-defined]
 

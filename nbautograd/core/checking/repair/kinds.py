@@ -86,6 +86,12 @@ class Context:
         return frozenset(n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name))
 
     @cached_property
+    def negated(self) -> frozenset[int]:
+        """Ids of the numbers behind a minus: 1 in ``-1``."""
+        signed = (n for n in ast.walk(self.script.tree) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub))
+        return frozenset(id(n.operand) for n in signed if isinstance(n.operand, ast.Constant))
+
+    @cached_property
     def indices(self) -> frozenset[int]:
         """Ids of all nodes inside an index."""
         subscripts = (n.slice for n in ast.walk(self.script.tree) if isinstance(n, ast.Subscript))

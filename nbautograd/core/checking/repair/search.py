@@ -466,10 +466,10 @@ def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
 def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
     """Return True if a gradient that was right is another one now, and wrong."""
     if at.original is None:
-        return at.right(which, gradient, 1) is False
+        return at.right(which, gradient) is False
     was = at.original[which]
     same = was is gradient or (was is not None and gradient is not None and torch.equal(was, gradient))
-    return not same and at.right(which, gradient, 1) is False and at.right(which, was, 1) is not False
+    return not same and at.right(which, gradient) is False and at.right(which, was) is not False
 
 
 def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:

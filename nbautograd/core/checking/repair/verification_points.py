@@ -33,6 +33,7 @@ ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expand
 
 ELEMENTS = 20_000  # that make a call as dear as the call of something small
 CALLS = 100  # of torch, likewise
+ENOUGH = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
 
 
 Gradients = tuple[Tensor | None, ...]
@@ -71,7 +72,7 @@ class Stage:
     usage: Usage = field(default_factory=Usage)
     original: Gradients | None = None
     raised: str = ""
-    _known: dict[int, list[DirectionalDerivative | None]] = field(default_factory=dict)
+    _known: dict[int, DirectionalDerivative | None] = field(default_factory=dict)
     _larger: set[int] = field(default_factory=set)
     _outside: bool | None = None
     _given: tuple[Any, ...] = ()
@@ -123,22 +124,27 @@ class Stage:
         handed = self.problem.arguments
         return {handed[i]: inputs[i].shape for i in self.problem.differentiable if i in handed}
 
-    def right(self, which: int, gradient: Tensor | None, directions: int = 2) -> bool | None:
-        """Compare a gradient with the forward in so many directions; None where differences tell nothing.
+    def right(self, which: int, gradient: Tensor | None) -> bool | None:
+        """Compare a gradient with the forward in a direction of this point; None where differences tell nothing.
+
+        One direction moves all elements, and each point has its own: what is wrong anywhere shows at most points.
 
         Args:
             which: number of the input among the differentiable ones.
             gradient: of that input.
-            directions: how many are asked, 1 or 2.
         """
-        known = self._known.setdefault(which, [])
-        for k in range(len(known), directions):
-            given, symmetric = self.outputs.inputs, which in self.symmetric
-            known.append(
-                directional_derivative(self.problem, given, which, self.v, self.seed + 1 + k, symmetric=symmetric)
+        if which not in self._known:
+            self._known[which] = directional_derivative(
+                self.problem,
+                self.outputs.inputs,
+                which,
+                self.v,
+                self.seed + 1,
+                symmetric=which in self.symmetric,
+                enough=ENOUGH,
             )
-        asked_of = [d for d in known[:directions] if d is not None]
-        return all(d.agrees(gradient) for d in asked_of) if len(asked_of) == directions else None
+        asked = self._known[which]
+        return None if asked is None else asked.agrees(gradient)
 
     def outside(self, right: Iterable[int]) -> bool:
         """Return True for a far point at which what is right at the inputs given is wrong: it tells nothing of a fix.
@@ -149,7 +155,7 @@ class Stage:
         if not self.far or self.original is None:
             return False
         if self._outside is None:
-            self._outside = any(self.right(k, self.original[k], 1) is False for k in right)
+            self._outside = any(self.right(k, self.original[k]) is False for k in right)
         return self._outside
 
     def _anew(self) -> tuple[Outputs, Any]:
