@@ -74,6 +74,7 @@ SENTENCES: dict[str, str] = {
     "causes.times_a_constant": ", times a constant,",
     "causes.wrong_variable_gradient.what": "The gradient of `{input}` goes wrong {begins}.",
     "causes.wrong_variable_gradient.advice": "{known}With the gradient of `{expression}`{made_in} in place of `{name}` it is right, at other inputs too: go over `{statement}` again{back}.",
+    "causes.only_in": "Only `{part}` is wrong. {known}",
     "causes.wrong_variable_derivative.what": "The gradient of `{input}` goes wrong {begins}.",
     "causes.wrong_variable_derivative.advice": "{known}With the derivative of `{output}` with respect to `{expression}`{made_in}{times} in place of `{name}` it is right, at other inputs too: go over `{statement}` again{back}.",
     "causes.needed_value": "Here `{element}` is {value} and has to be {right}. ",

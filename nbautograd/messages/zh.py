@@ -74,6 +74,7 @@ SENTENCES: dict[str, str] = {
     "causes.times_a_constant": "（乘以一个常数）",
     "causes.wrong_variable_gradient.what": "`{input}` 的梯度{begins}出错。",
     "causes.wrong_variable_gradient.advice": "{known}把 `{name}` 换成 `{expression}`{made_in} 的梯度，结果就是对的，换别的输入也一样：请重新检查 `{statement}`{back}。",
+    "causes.only_in": "只有 `{part}` 是错的。{known}",
     "causes.wrong_variable_derivative.what": "`{input}` 的梯度{begins}出错。",
     "causes.wrong_variable_derivative.advice": "{known}把 `{name}` 换成 `{output}` 对 `{expression}`{made_in} 的导数{times}，结果就是对的，换别的输入也一样：请重新检查 `{statement}`{back}。",
     "causes.needed_value": "这里 `{element}` 是 {value}，应当是 {right}。",

@@ -814,3 +814,27 @@ def test_a_factor_is_not_blamed_for_the_mask_beside_it(fn, message) -> None:
     r = torch.linspace(-2.6, 2.5, 20, dtype=torch.float64).requires_grad_()
     found, line = first(fn, r, 0.5, 2.0)
     assert (found.message_id, line) == (f"causes.wrong_variable_{message}", "inlier = r.abs() < c")
+
+
+class Trapezoid(Function):
+    """The half weights of the two ends are forgotten."""
+
+    @staticmethod
+    def forward(ctx, f, at, h):
+        lam = torch.exp(f)
+        ctx.save_for_backward(lam, at)
+        ctx.h = h
+        return f[at].sum() - h * (lam[1:] + lam[:-1]).sum() / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        lam, at = ctx.saved_tensors
+        gf = -ctx.h * lam
+        gf.index_add_(0, at, torch.ones_like(lam[at]))
+        return g * gf, None, None
+
+
+def test_of_a_wrong_variable_the_part_is_said_that_is_wrong() -> None:
+    found, _ = first(Trapezoid, draw(9), torch.tensor([0, 2, 5, 8, 2]), 0.2)
+    assert found.message_id == "causes.wrong_variable_derivative"
+    assert "Only `f[[0, -1]]` is wrong." in found.message

@@ -252,6 +252,8 @@ def _finding(
         vague = plain or message in ("small_systematic", "row_factor") or (via.condition and message in ENTRIES)
         if vague and not via.whole:
             message, said = via.message, via.params(via.line(problem))
+            if cause.params.get("part"):
+                said["known"] = Phrase("causes.only_in", part=cause.params["part"], known=said["known"])
         elif (
             message in ("wrong_derivative", "wrong_unclassified")
             and via.alone
