@@ -941,7 +941,7 @@ SENTENCES: dict[str, str] = {
     "explain.freed.again": "`{root}` was differentiated twice.",
     "explain.freed.graph_outside_loop": "The graph of `{root}` is built before the loop, and an earlier backward has freed it.",
     "explain.freed.advice_carried": "Detach what is carried, `{name} = {name}.detach()`, if gradients need not reach earlier iterations.",
-    "explain.freed.advice_kept": "Compute it anew for each backward if what it was computed from is to learn; otherwise keep it detached, with `.detach()`.",
+    "explain.freed.advice_kept": "Leave it out of this backward if it belongs to an earlier one only. Otherwise compute it anew for each backward if what it was computed from is to learn, or keep it detached, with `.detach()`.",
     "explain.freed.advice_carried_inside": "If gradients need not reach earlier iterations, store it there detached, with `.detach()`, or detach it behind the backward where the iteration itself reads it from there.",
     "explain.freed.advice_carried_unnamed": "If something is kept from one iteration to the next, such as in a list or an attribute, store it there with `.detach()`, or compute it anew each time if what it was computed from is to learn; if several losses share it and no optimizer steps in between, add them and call backward once, or keep the graph with `retain_graph=True` in all but the last.",
     "explain.freed.advice_outside_loop": "Compute `{name}` inside the loop, or detach it where it needs no gradient.",
@@ -993,6 +993,7 @@ SENTENCES: dict[str, str] = {
     "explain.unused.advice_none": "If it is to have a gradient, what is computed from it has to reach `{root}` through operations of torch, with gradients switched on.",
     "explain.grad_none.unnamed": "What line {line}, `{text}`, made was computed from other tensors, and `.grad` is kept only for leaves, or where `retain_grad()` was called before backward.",
     "explain.grad_none.advice_leaf": "If it was meant to be a leaf itself, call `.detach().requires_grad_()` on it as the last step of making it.",
+    "explain.grad_none.named": "`{name}` was computed from other tensors, and `.grad` is kept only for leaves, or where `retain_grad()` was called before backward.",
     # the line that raises
     "explain.leaf.what": "Line {line}, `{text}`, changes `{name}` in place, a leaf that requires grad: its value from before would be lost to backward.",
     "explain.leaf.unnamed": "Line {line}, `{text}`, changes a leaf that requires grad in place.",

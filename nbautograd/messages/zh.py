@@ -941,7 +941,7 @@ SENTENCES: dict[str, str] = {
     "explain.freed.again": "`{root}` 被求导了两次。",
     "explain.freed.graph_outside_loop": "`{root}` 的计算图在循环之前建立，更早的一次 backward 已经把它释放。",
     "explain.freed.advice_carried": "如果梯度不需要传到更早的迭代，就切断它：`{name} = {name}.detach()`。",
-    "explain.freed.advice_kept": "如果算出它的那部分还要学习，请在每次 backward 之前重新计算；否则用 `.detach()` 之后再保留。",
+    "explain.freed.advice_kept": "如果它只属于更早的一次 backward，就不要再用到这次里。否则，如果算出它的那部分还要学习，请在每次 backward 之前重新计算；不需要学习时，用 `.detach()` 之后再保留。",
     "explain.freed.advice_carried_inside": "如果梯度不必传到更早的迭代，请先 `.detach()` 再存进去；若本次迭代还要从那里读取它，则在 backward 之后再 detach。",
     "explain.freed.advice_carried_unnamed": "如果有什么从一次迭代保留到下一次，例如放在列表或属性里，就用 `.detach()` 存放；如果它所依据的内容需要学习，就每次重新计算；如果几个损失共用它、而中间没有优化器的 step，就把它们相加、只调用一次 backward，或者除最后一次外都用 `retain_graph=True` 保留计算图。",
     "explain.freed.advice_outside_loop": "请在循环里面计算 `{name}`；若它不需要梯度，就用 `.detach()`。",
@@ -993,6 +993,7 @@ SENTENCES: dict[str, str] = {
     "explain.unused.advice_none": "如果它需要梯度，从它算出的结果就必须在梯度开启时经由 torch 的运算到达 `{root}`。",
     "explain.grad_none.unnamed": "第 {line} 行 `{text}` 得到的张量是由别的张量算出来的，而 `.grad` 只为叶子保留，或者在 backward 之前调用过 `retain_grad()` 才会保留。",
     "explain.grad_none.advice_leaf": "如果本来就想让它成为叶子，请在生成它的最后一步调用 `.detach().requires_grad_()`。",
+    "explain.grad_none.named": "`{name}` 由别的张量算出，而 `.grad` 只为叶子保留，或者在 backward 之前调用过 `retain_grad()` 时保留。",
     # the line that raises
     "explain.leaf.what": "第 {line} 行 `{text}` 原地修改了 `{name}`，它是需要梯度的叶子：backward 将得不到它原来的值。",
     "explain.leaf.unnamed": "第 {line} 行 `{text}` 原地修改了一个需要梯度的叶子。",

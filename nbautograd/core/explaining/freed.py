@@ -378,7 +378,9 @@ def _read_first(loop: ast.For | ast.While, name: str) -> bool:
     stored = [n for n in ast.walk(loop) if _is(n, owner, ast.Store)]
     read = [n for n in ast.walk(loop) if _is(n, owner, ast.Load)]
     if not stored:
-        return ("." in name and root != name) or (owner != name and _grows(loop, owner))
+        return ("." in name and root != name) or (
+            _grows(loop, owner) if owner != name else _has_places_written(loop, name)
+        )
     return bool(read) and min(n.lineno for n in read) <= min(n.lineno for n in stored)  # type: ignore[attr-defined]
 
 
@@ -386,8 +388,13 @@ def _grows(loop: ast.For | ast.While, container: str) -> bool:
     """Return True where a loop calls a method of a container that may change it, or assigns a place in it."""
     calls = [n.func for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     methods = [function.value for function in calls if function.attr not in READS]
+    return any(ast.unparse(part) == container for part in methods) or _has_places_written(loop, container)
+
+
+def _has_places_written(loop: ast.For | ast.While, name: str) -> bool:
+    """Return True where a loop assigns a place in a container or tensor."""
     places = [n.value for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
-    return any(ast.unparse(part) == container for part in (*methods, *places))
+    return any(ast.unparse(part) == name for part in places)
 
 
 def _is(node: ast.AST, name: str, ctx: type) -> bool:

@@ -19,7 +19,6 @@ from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, made_at
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.source_cuts import Cut, tree_of
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
-from nbautograd.core.graphs.why_none import reason_finding
 from nbautograd.core.torch_private.nodes import leaf_tensor
 
 MOST_NAMED = 4  # tensors in one sentence
@@ -159,7 +158,7 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     if made is not None and "(" in (name or "("):
         what = said("grad_none.unnamed", made, line=made.line, text=made.text)
     else:
-        what = reason_finding("not_a_leaf", None if made is None else made.line, name=name or "?")
+        what = said("grad_none.named", made, name=name)
     return ErrorCause("grad_none_not_a_leaf", (what, said("grad_none.advice_leaf")), name, made)
 
 

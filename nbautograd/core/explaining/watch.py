@@ -267,6 +267,8 @@ class Watch(TorchFunctionMode):
     ) -> None:
         spot = _spot()
         self._note_writes(given, before, spot, name)
+        if name == "__setitem__" and (node := node_of(given[0])) is not None:  # which returns nothing
+            mark_new(node, first, spot)
         self._note_results(name, args, given, result, first, spot)
 
     def _note_writes(self, given: list[torch.Tensor], before: list[int], spot: Spot | None, name: str) -> None:

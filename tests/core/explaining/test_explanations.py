@@ -1359,3 +1359,19 @@ def switched_on_inside():
 def test_the_line_that_switched_gradients_off_is_the_one_in_force():
     found = explain(switched_on_inside, apart=False)
     assert found.findings[1].params["text"] == "with torch.no_grad():"
+
+
+def remembered():
+    weight, memory = torch.ones(2, requires_grad=True), torch.zeros(3, 2)
+    for i in range(3):
+        key = weight * (i + 1)
+        memory[i] = key.exp()
+        loss = (memory * key).sum()
+        loss.backward()
+
+
+def test_a_memory_that_is_written_into_by_place_is_what_is_carried():
+    found = explain(remembered)
+    assert (found.code, found.tensor) == ("freed_carried", "memory")
+    assert found.fix is not None
+    assert "memory = memory.detach()" in found.fix.source
