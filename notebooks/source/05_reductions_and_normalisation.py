@@ -681,6 +681,41 @@ class Max(Function):
         i = ctx.saved_tensors[0].unsqueeze(ctx.dim)
         return torch.func.vjp(lambda z: z.gather(ctx.dim, i).squeeze(ctx.dim), g.new_zeros(ctx.shape))[1](g)[0], None
 
+# %% tags=["wrong"] exercise="max_over" expects="saved_too_much"
+KEPT = []
+
+
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        v, i = x.max(dim)
+        KEPT.append(x.clone())
+        ctx.number = len(KEPT) - 1
+        ctx.dim = dim
+        return v, i
+
+    @staticmethod
+    def backward(ctx, g, _):
+        x = KEPT[ctx.number]
+        return torch.where(x == x.amax(ctx.dim, keepdim=True), g.unsqueeze(ctx.dim), 0.0), None
+
+# %% tags=["wrong"] exercise="max_over" expects="saved_too_much"
+STORE = {}
+
+
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        v, i = x.max(dim)
+        ctx.key = object()
+        STORE[ctx.key] = (x.detach().clone(), dim)
+        return v, i
+
+    @staticmethod
+    def backward(ctx, g, _):
+        x, dim = STORE[ctx.key]
+        return (x == x.amax(dim, keepdim=True)) * g.unsqueeze(dim), None
+
 # %% [markdown] lang="en" pair="lse-task"
 # If two entries are equally large, `torch.max` names one index and gives that one everything; `torch.amax`, which has no indices, shares equally among them. Both are allowed: at a tie the maximum has a kink, and notebook 06 is about those.
 #
