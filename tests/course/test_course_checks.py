@@ -333,6 +333,15 @@ def test_an_operation_that_is_refused_is_seen_in_whatever_way_it_is_called(writt
     assert check(asked("own_function", ready_made={other: {"softmax"}}), product(**answer)).passed
 
 
+def test_samples_of_a_batch_have_the_sizes_of_the_first():
+    def pair(draw: Draw) -> tuple[Any, ...]:
+        shape = draw.sizes(2)
+        return draw.normal(*shape), draw.normal(*shape)
+
+    assert check(asked("value gradient vmap", inputs=pair), modern()).passed
+    assert check(asked("vmap", inputs=pair), modern(rule="")).codes == ("vmap_missing",)
+
+
 def test_sizes_differ_from_each_other_and_from_point_to_point():
     for seed in range(30):
         points = [Draw(seed, turn).sizes(3) for turn in range(3)]

@@ -98,7 +98,8 @@ def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...], outputs_count
             others[id(value)] = len(value)
     # a list of the module's, an attribute of the class: what forward leaves in any place
     known = {id(x) for x in (*before.values(), *held, *run.outputs, *given)}
-    held += [tensor for tensor in _tensors_alive() if id(tensor) not in known]
+    returned = {y.untyped_storage().data_ptr() for y in run.outputs}  # of a view, its base too
+    held += [x for x in _tensors_alive() if id(x) not in known and x.untyped_storage().data_ptr() not in returned]
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in held}
     free = () if outputs_count else (y.untyped_storage().data_ptr() for y in run.outputs)
     for address in free:
