@@ -1032,7 +1032,7 @@ class Value:
             h = 6e-6
             v.grad = (moved(h) - moved(-h)) / (2 * h)
 
-# %% tags=["wrong"] exercise="engine" expects="program_wrong"
+# %% tags=["wrong"] exercise="engine" expects="too_early"
 import math
 
 
