@@ -33,6 +33,7 @@ STYLES = {
     r"table-layout": "auto",
     r"text-align": "left|right",
     r"vertical-align": "top|middle|baseline",
+    r"word-break": "normal|keep-all|break-all",
     r"white-space": "normal|pre|nowrap|pre-wrap|pre-line",
 }  # fmt: skip
 

@@ -82,6 +82,12 @@ def test_a_name_that_is_a_script_does_not_run(page):
     assert page.refused == []
 
 
+def test_words_of_a_change_stay_whole_where_the_page_breaks_those_of_others(page):
+    show(page, samples.report(wrong=True), width=480)
+    page.add_style_tag(content="pre { word-break: break-all; }")  # as pages made by nbconvert have it
+    assert page.locator("pre").evaluate_all("all => all.map(e => getComputedStyle(e).wordBreak)")[0] == "normal"
+
+
 def test_a_tree_of_calls_is_not_cut_on_a_narrow_page(page):
     args = (Value("args[0]", "Scalar", "<ScalarTensor _N=2 _value=3.0>"), Value("args[1]", "Tensor", "float32 2×2"))
     inner = {"protocol": "__torch_function__", "owner": "ScalarTensor", "outcome": "returned", "args": args}
