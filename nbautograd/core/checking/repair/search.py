@@ -493,7 +493,7 @@ def _masks(finding: Finding, on_ctx: frozenset[str]) -> Iterator[str]:
 
 
 def _tight(text: str) -> str:
-    return text if re.fullmatch(r"[\w.\[\]]+|\([^()]*\)", text) else f"({text})"
+    return text if re.fullmatch(r"[\w.\[\]]+(\(\))?|\([^()]*\)", text) else f"({text})"
 
 
 def repaired(problem: Problem, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
