@@ -26,10 +26,10 @@ _REFUSAL = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].* is at version (\d+); expected
 
 def in_place(program: Program) -> ErrorCause | None:
     """Explain the error on a tensor that was changed after it was saved; None where no node is broken."""
-    broken = [(node, *found) for node in program.nodes() for found in changed_slots(node)]
+    broken = _broken(program)
     if not broken:
         return None
-    node, slot, tensor, saved, now = _refused(program, broken)
+    node, slot, tensor, saved, now = broken[0]
     name = program.name_of(tensor, sharing=False)
     write = _first_write(program, tensor, saved)
     candidates = [] if write is not None else _candidates(program, tensor)
@@ -83,14 +83,23 @@ def in_place(program: Program) -> ErrorCause | None:
 _Broken = tuple[Any, str, torch.Tensor, int, int]  # a node, its slot and tensor, its version when saved and now
 
 
-def _refused(program: Program, broken: list[_Broken]) -> _Broken:
-    """Return which of the broken ones torch refused: the one that its error describes, the newest of several."""
+def _broken(program: Program) -> list[_Broken]:
+    """Return what was changed since it was saved, first what torch refused: the newest that its error describes.
+
+    Without a watched run nothing could be said of the others, so that only that one is looked for.
+    """
     told = _REFUSAL.search(str(program.error))
-    if told is not None:
-        shape = tuple(int(size) for size in told[1].split(",") if size.strip())
-        as_told = (shape, int(told[3]), int(told[2]))
-        broken = [one for one in broken if (tuple(one[2].shape), *one[3:]) == as_told] or broken
-    return max(broken, key=lambda one: sequence_number(one[0]) or 0)
+    shape = None if told is None else tuple(int(size) for size in told[1].split(",") if size.strip())
+    found: list[_Broken] = []
+    first: _Broken | None = None
+    for node in sorted(program.nodes(), key=lambda node: sequence_number(node) or 0, reverse=True):
+        for slot, tensor, saved, now in changed_slots(node):
+            found.append((node, slot, tensor, saved, now))
+            fits = told is not None and (tuple(tensor.shape), saved, now) == (shape, int(told[3]), int(told[2]))
+            first = first or (found[-1] if fits else None)
+        if first is not None and program.watch is None:
+            return [first]
+    return found if first is None else [first, *(one for one in found if one is not first)]
 
 
 def _others(program: Program, broken: list[_Broken], did: Place) -> list[Finding]:
