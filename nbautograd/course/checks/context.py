@@ -99,7 +99,11 @@ def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...], outputs_count
     # a list of the module's, an attribute of the class: what forward leaves in any place
     known = {id(x) for x in (*before.values(), *held, *run.outputs, *given)}
     returned = {y.untyped_storage().data_ptr() for y in run.outputs}  # of a view, its base too
-    held += [x for x in _tensors_alive() if id(x) not in known and x.untyped_storage().data_ptr() not in returned]
+    left = [x for x in _tensors_alive() if id(x) not in known and x.untyped_storage().data_ptr() not in returned]
+    if left:  # what nobody can reach any more is not kept; to find that out takes long
+        del left
+        gc.collect()
+        held += [x for x in _tensors_alive() if id(x) not in known and x.untyped_storage().data_ptr() not in returned]
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in held}
     free = () if outputs_count else (y.untyped_storage().data_ptr() for y in run.outputs)
     for address in free:
@@ -108,7 +112,6 @@ def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...], outputs_count
 
 
 def _tensors_alive() -> list[Tensor]:
-    gc.collect()
     return [one for one in gc.get_objects() if issubclass(type(one), Tensor)]
 
 
