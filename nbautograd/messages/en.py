@@ -924,7 +924,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.changed_somewhere_view": "The memory of `{name}`, which `{op}` had saved for backward, was changed in place afterwards; changes since then: {versions}.",
     "explain.in_place.others": "torch's error speaks of one tensor only: line {line}, `{text}`, changed another one that was saved, which has to be mended as well.",
     "explain.in_place.advice_view": "Let `{op}` compute with a `.clone()`, so that the graph keeps values of its own; or make a new tensor instead of changing `{name}`, and let all that follows go on with the new one.",
-    "explain.in_place.advice_step_again": "The backward in line {line} went through this part of the graph before. If this backward is not to go through it once more, detach there what is carried on; otherwise compute it again after the step.",
+    "explain.in_place.advice_step_again": "The backward in line {line} went through this part of the graph before. If this backward is not to go through it once more, detach what leads into it; otherwise compute it again after the step.",
     # second backward
     "explain.freed.by_line": "This part of the graph was freed by an earlier backward: line {line}.",
     "explain.freed.create_graph": "Line {line}, `{text}`, computed gradients that went into `{root}` as plain values, without a graph of their own: `retain_graph=True` alone would leave their share out of the gradient.",

@@ -924,7 +924,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.changed_somewhere_view": "`{name}` 所在的内存在 `{op}` 为 backward 保存之后被原地修改；此后的修改次数：{versions}。",
     "explain.in_place.others": "torch 的报错只说了一个张量：第 {line} 行 `{text}` 还修改了另一个已保存的张量，那里也需要修改。",
     "explain.in_place.advice_view": "让 `{op}` 用 `.clone()` 计算，使计算图保有自己的值；或者新建一个张量而不修改 `{name}`，并让之后的一切都使用新张量。",
-    "explain.in_place.advice_step_again": "第 {line} 行的 backward 此前已经过图的这一部分。如果这次 backward 不必再经过它，就把延续下来的张量在那里 detach；否则在 step 之后重新计算它。",
+    "explain.in_place.advice_step_again": "第 {line} 行的 backward 此前已经过计算图的这一部分。如果这次 backward 不必再经过它，就把通向它的张量 detach；否则在 step 之后重新计算它。",
     # second backward
     "explain.freed.by_line": "计算图的这一部分已被之前的一次 backward 释放：第 {line} 行。",
     "explain.freed.create_graph": "第 {line} 行 `{text}` 算出的梯度作为没有自己计算图的普通数值进入了 `{root}`：只加 `retain_graph=True` 会使梯度缺少它们的那一部分。",
