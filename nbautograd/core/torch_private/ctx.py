@@ -171,8 +171,10 @@ class _Apply:
 
 
 _Function = torch.autograd.Function
-# torch's `Function.apply` ends with `super().apply`, which also an `apply` that was kept elsewhere comes to
-_within: Any = getattr(torch.autograd.function, "_SingleLevelFunction", _Function)
+# True where `Function.apply` is Python's and ends with `super().apply`, which an `apply` that was looked up before comes
+# to as well; since torch 2.15 it is C's own, and only one that is looked up meanwhile can be another
+sees_earlier_apply = isinstance(vars(_Function).get("apply"), classmethod)
+_within: Any = getattr(torch.autograd.function, "_SingleLevelFunction", _Function) if sees_earlier_apply else _Function
 _LAST = _Apply(_within, False)
 _FIRST = _Apply(_Function, True)  # a transform would go another way from there
 _lock = threading.Lock()
@@ -180,7 +182,9 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def apply_replaced(cls: type, run: Callable[..., Any], *, transformed: bool = False) -> Iterator[Callable[..., Any]]:
-    """Have calls of a Function run something else in this thread, for the time, however ``apply`` is reached.
+    """Have calls of a Function run something else in this thread, for the time.
+
+    However ``apply`` is reached where ``sees_earlier_apply``; else where it is looked up meanwhile.
 
     Args:
         cls: the Function, which stays as it is, in this thread and in all others.
