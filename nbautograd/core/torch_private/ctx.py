@@ -171,8 +171,8 @@ class _Apply:
 
 
 _Function = torch.autograd.Function
-# True where `Function.apply` is Python's and ends with `super().apply`, which an `apply` that was looked up before comes
-# to as well; since torch 2.15 it is C's own, and only one that is looked up meanwhile can be another
+# True where `Function.apply` is Python's and ends with `super().apply`, which an `apply` that was looked up before
+# comes to as well; since torch 2.14 it is C's own, and only one that is looked up meanwhile can be another
 sees_earlier_apply = isinstance(vars(_Function).get("apply"), classmethod)
 _within: Any = getattr(torch.autograd.function, "_SingleLevelFunction", _Function) if sees_earlier_apply else _Function
 _LAST = _Apply(_within, False)
