@@ -27,13 +27,14 @@ def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
     What needs no gradient stays: a mask, a label or a rotation is a fair argument only as it is.
     """
     generator = torch.Generator().manual_seed(seed)
+    given = enumerate(problem.fresh())
+    return tuple(_near(item, generator).requires_grad_() if i in problem.differentiable else item for i, item in given)
 
-    def other(item: Tensor) -> Tensor:
-        real = item.real if item.is_complex() else item
-        factor = torch.rand(item.shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
-        return (item.detach() * factor.to(real.device, real.dtype)).requires_grad_()
 
-    return tuple(other(item) if i in problem.differentiable else item for i, item in enumerate(problem.fresh()))
+def _near(item: Tensor, generator: torch.Generator) -> Tensor:
+    real = item.real if item.is_complex() else item
+    factor = torch.rand(item.shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
+    return item.detach() * factor.to(real.device, real.dtype)
 
 
 def points(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
@@ -264,6 +265,22 @@ def other_data(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tupl
             inputs = list(nearby_inputs(problem, seed + i))
             inputs[i] = _other_data(item, generator)
             if not torch.equal(inputs[i], item) and works(problem, tuple(inputs)):
+                yield problem.input_names[i], problem, tuple(inputs)
+
+
+def nearby_data(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+    """Yield the name of a tensor of numbers that needs no gradient, the problem, and inputs where they are others.
+
+    They may be no fair argument any more: what holds there too is about any values, and what does not says nothing of
+    right or wrong.
+    """
+    generator = torch.Generator().manual_seed(seed + 24)
+    for i, item in enumerate(problem.inputs):
+        numbers = isinstance(item, Tensor) and (item.is_floating_point() or item.is_complex())
+        if numbers and i not in problem.differentiable and item.numel():
+            inputs = list(nearby_inputs(problem, seed + i))
+            inputs[i] = _near(item, generator)
+            if works(problem, tuple(inputs)):
                 yield problem.input_names[i], problem, tuple(inputs)
 
 

@@ -429,6 +429,38 @@ def test_names_that_agree_are_named_and_no_others() -> None:
     assert found.right == ("gp", "p")
 
 
+class Unrolled(Function):
+    """The gradient of the state is added to from pass to pass, and right before the first alone."""
+
+    @staticmethod
+    def forward(ctx, w, x):
+        states = [x]
+        for _ in range(3):
+            states.append(torch.tanh(states[-1] @ w))
+        ctx.save_for_backward(w, *states)
+        return states[-1] * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        w, *states = ctx.saved_tensors
+        gz = g * 2
+        gw = torch.zeros_like(w)
+        for before, after in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
+            gs = gz * (1 - after.square())
+            gw = gw + before.t() @ gs
+            gz = gz + gs @ w.t()
+        return gw, None
+
+
+def test_what_a_loop_writes_is_not_said_to_agree_by_its_value_before_it() -> None:
+    found = variable(Unrolled, draw(3, 3), draw(2, 3, seed=1).detach())
+    assert found is not None
+    assert (found.site.name, found.site.loop) == ("gw", True)
+    assert "gz" in found.site.reads
+    assert "gz" not in found.right
+    assert "gz" in found.unknown
+
+
 class Scan(Function):
     """The decay's gradient uses the states after the steps, and is scaled by a number that is as in forward."""
 

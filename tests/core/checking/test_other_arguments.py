@@ -207,3 +207,25 @@ class Powered(Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * ctx.scale * (x**2).cos(), None
+
+
+class GroupedVariance(torch.autograd.Function):
+    """Divided by the number of observations, not by one less; how often each value was seen is an argument."""
+
+    @staticmethod
+    def forward(ctx, x, counts):
+        n = counts.sum()
+        away = x - (counts * x).sum() / n
+        ctx.save_for_backward(away, counts)
+        return (counts * away.square()).sum() / (n - 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        away, counts = ctx.saved_tensors
+        return g * 2 * counts * away / counts.sum(), None
+
+
+def test_a_factor_that_moves_with_numbers_without_a_gradient_is_not_one_of_the_sizes():
+    x = torch.randn(6, generator=torch.Generator().manual_seed(1), dtype=torch.float64).requires_grad_()
+    found = gradcheck(GroupedVariance, (x, torch.tensor([3.0, 1, 2, 5, 4, 1], dtype=torch.float64))).findings[0]
+    assert (found.message_id, found.params["name"]) == ("causes.constant_factor_argument", "counts")
