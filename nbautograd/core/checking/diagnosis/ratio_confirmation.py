@@ -92,10 +92,10 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
         if _follows(problem, measure, places):
             code = "missing_factor" if moving else "constant_factor"
             return Cause(code, "constant_factor_named", {**numbers, "name": measure.label})
+    if (changing or argument) and int(e.wrong.sum()) == 1:
+        return None  # any two numbers have a ratio
     if argument and not moving:
         return Cause("constant_factor", "constant_factor_argument", {**numbers, "name": argument})
-    if changing and int(e.wrong.sum()) == 1:
-        return None  # any two numbers have a ratio
     moved = [
         _shapes(place.evidence) != _shapes(e)
         for place, r in zip(fresh, here, strict=True)
