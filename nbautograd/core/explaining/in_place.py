@@ -59,7 +59,7 @@ def in_place(program: Program) -> ErrorCause | None:
     elif did is not None and write is not None and _is_loop_variable(did, write.name):
         advice = "advice_loop"
     elif view and name:
-        advice = "advice_view"
+        advice = "advice_view_result" if own else "advice_view"
     facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, advice, view)
     if did is not None:
         facts = (*facts, *_others(program, broken, did))
@@ -154,7 +154,8 @@ def _facts(
     which = which if saved_at is None else f"{which}_at"
     which += ("_unnamed" if view else unnamed) if "saved_input" in which else ""
     facts.append(said(which, saved_at, **shown, line=saved_at.line if saved_at else 0))
-    plain = advice if advice in ("advice_leaf", "advice_loop", "advice_view") else advice + unnamed
+    names_it = ("advice_leaf", "advice_loop", "advice_view", "advice_view_result")
+    plain = advice if advice in names_it else advice + unnamed
     stepped = "advice_step" if saved_at is None else "advice_step_at"
     shown["line"] = 0 if saved_at is None else saved_at.line
     advice = "advice_module" if "module" in shown else stepped + unnamed if step else plain

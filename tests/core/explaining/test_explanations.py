@@ -1280,6 +1280,20 @@ def test_what_was_written_into_is_not_called_by_the_name_of_what_was_saved_besid
     assert "explain_in_place_changed" not in codes
 
 
+def gated_and_leaked():
+    gate = torch.sigmoid(torch.ones(2, 4, requires_grad=True) * 2)
+    forget, other = gate[:, :2], gate[:, 2:]
+    forget.mul_(0.5)
+    (forget + other).sum().backward()
+
+
+def test_of_a_result_that_is_changed_through_a_view_the_clone_is_of_the_result():
+    found = explain(gated_and_leaked, apart=False)
+    codes = [finding.code for finding in found.findings]
+    assert "explain_in_place_advice_view_result" in codes
+    assert "explain_in_place_advice_view" not in codes
+
+
 def two_buffers():
     w, a, b = torch.ones(2, requires_grad=True), torch.ones(2), torch.ones(2)
     loss = (w * a * 2).sum() + (w * b * 3).sum()
