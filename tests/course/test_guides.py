@@ -39,7 +39,7 @@ SEEN = {
         "second": ("a second time.*retain_graph=True",),
         "second-explain": (
             r"state = state\.detach\(\)",
-            "(iteration before|上一次迭代)",
+            r"(an\s+earlier\s+iteration|更早的迭代)",
         ),
         "second-mended": ("steps: 3",),
         "retain": ("modified by an inplace operation",),
