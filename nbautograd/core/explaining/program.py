@@ -420,7 +420,7 @@ def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
 def window(tensor: torch.Tensor) -> Any:
     """Return which elements of its memory a tensor shows, the same for all its transposed and flattened views."""
     try:
-        at = data_address(tensor) + tensor.storage_offset() * tensor.element_size()
+        at = data_address(tensor)
         dims = sorted(((step, size) for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1))
     except Exception:  # sparse and wrapped tensors show none
         return None

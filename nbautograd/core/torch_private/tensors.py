@@ -45,18 +45,26 @@ _trace: Callable[[], Any] = _probe("_guards.TracingContext.try_get", _nothing)
 
 _dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
 _is_cow: Callable[[torch.Tensor], bool] = _probe("_C._is_cow_tensor", _no)
-# Address of the storage, 0 when that was freed. Unlike ``data_ptr`` it leaves copy-on-write storages as
-# they are. ``untyped_storage()`` must not be asked: the Python object that it makes counts as a user of the storage,
-# and the engine then adds gradients out of place.
-data_address: Callable[[torch.Tensor], int] = _probe(
-    "_C._data_address", lambda tensor: 0 if _is_cow(tensor) else tensor.data_ptr()
-)
+_storage_data: Callable[[torch.Tensor], int] | None = _probe("_C._data_address", None)
 # what tells storages apart: the same number for tensors that share one, while they live
 storage_address: Callable[[torch.Tensor], int] = _probe("_C._storage_address", id)
 _is_batched: Callable[[Any], bool] = _probe("_C._functorch.is_batchedtensor", _no)
 _is_wrapped_for_grad: Callable[[Any], bool] = _probe("_C._functorch.is_gradtrackingtensor", _no)
 _unwrapped: Callable[[Any], Any] = _probe("_C._functorch.get_unwrapped", _nothing)
 _level: Callable[[Any], int] = _probe("_C._functorch.maybe_get_level", _nothing)
+
+
+def data_address(tensor: torch.Tensor) -> int:
+    """Return the address of a tensor's first element, 0 when its storage was freed.
+
+    Unlike ``data_ptr`` this leaves copy-on-write storages as they are. ``untyped_storage()`` must not be asked: the
+    Python object that it makes counts as a user of the storage, and the engine then adds gradients out of place.
+    torch's own ``_data_address`` is that of the storage, which a slice shares with what it was taken from.
+    """
+    if _storage_data is None:
+        return 0 if _is_cow(tensor) else tensor.data_ptr()
+    start = _storage_data(tensor)
+    return start + tensor.storage_offset() * tensor.itemsize if start else 0
 
 
 def dispatch_keys(tensor: torch.Tensor) -> int:

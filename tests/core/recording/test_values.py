@@ -36,7 +36,7 @@ def made(shape, dtype, seed):
 @given(
     shape=st.lists(st.integers(0, 5), max_size=3),
     dtype=st.sampled_from(DTYPES),
-    layout=st.sampled_from(["as is", "transposed", "sliced", "expanded"]),
+    layout=st.sampled_from(["as is", "transposed", "sliced", "behind", "columns", "expanded"]),
     seed=st.integers(0, 9),
 )
 def test_raw_summary_is_the_tensors(shape, dtype, layout, seed):
@@ -45,6 +45,10 @@ def test_raw_summary_is_the_tensors(shape, dtype, layout, seed):
         tensor = tensor.transpose(0, -1)
     elif layout == "sliced" and tensor.ndim:
         tensor = tensor[::2]
+    elif layout == "behind" and tensor.ndim:
+        tensor = tensor[1:]
+    elif layout == "columns" and tensor.ndim:
+        tensor = tensor[..., 1:]
     elif layout == "expanded":
         tensor = tensor.expand(2, *tensor.shape)
     ours, full = summary_of(kept(tensor, SUMMARY)), values.summarise(tensor)
@@ -93,6 +97,16 @@ def test_large_tensors_with_gaps_are_sampled():
     tensor = torch.ones(400, 400, dtype=torch.float64)[:, ::3]
     assert summary_of(kept(tensor, SUMMARY)).sampled
     assert summary_of(kept(tensor, VALUES)).norm == pytest.approx(tensor.norm().item())
+
+
+@pytest.mark.parametrize("level", [SUMMARY, POOLED, VALUES])
+@pytest.mark.parametrize("large", [lambda x: x[40:], lambda x: x[40:, 1:], lambda x: x[40:].T])
+def test_a_large_slice_is_read_from_where_it_begins(large, level):
+    tensor = large(torch.arange(60_000.0).reshape(200, 300))
+    ours = summary_of(kept(tensor, level))
+    assert ours.min >= 12_000
+    if level != SUMMARY:
+        assert (ours.min, ours.max) == (tensor.min(), tensor.max())
 
 
 def test_shapes_keep_no_elements():
