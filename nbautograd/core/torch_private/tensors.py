@@ -64,7 +64,7 @@ def data_address(tensor: torch.Tensor) -> int:
     if _storage_data is None:
         return 0 if _is_cow(tensor) else tensor.data_ptr()
     start = _storage_data(tensor)
-    return start + tensor.storage_offset() * tensor.itemsize if start else 0
+    return start + int(tensor.storage_offset()) * tensor.itemsize if start else 0
 
 
 def dispatch_keys(tensor: torch.Tensor) -> int:
