@@ -156,7 +156,7 @@ function tableView(page, { header, rows, caption, right = [], wrap = true }) {
         ? [
             el(
               "td",
-              { colspan: columns, class: "faint" },
+              { colspan: columns, class: typeof row[0] === "string" ? "faint" : null },
               ...[row[0]].flat().map((s) => spanView(page, s)),
             ),
           ]

@@ -20,7 +20,7 @@ from nbautograd.views.builders import (
 )
 from nbautograd.views.document import Document, Verbatim, sentences
 from nbautograd.views.markup import Markup, tag
-from nbautograd.views.to_html import page
+from nbautograd.views.to_html import SHEET, page
 from nbautograd.views.to_text import to_text
 
 BUILDERS = (
@@ -114,4 +114,4 @@ def written(document: Document, anchor: str = "", live: bool = False) -> dict[st
 
 
 def _outermost(inside: Markup, anchor: str) -> Markup:
-    return tag("div", {"class": f"nbautograd {anchor}".strip(), "style": LOOK}, inside)
+    return tag("div", {"class": f"nbautograd {anchor}".strip(), "style": LOOK}, tag("style", None, SHEET), inside)

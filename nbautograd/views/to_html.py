@@ -1,11 +1,13 @@
 """A document as static HTML that stays readable in any front end, trusted or not, with a kernel or without.
 
 Sanitizers drop ``<style>`` and unknown values, so each element carries its own style, in forms that JupyterLab lets
-through (no ``var()``, no ``inherit``, numbers with a leading zero). Text colour and background are the page's.
+through (no ``var()``, no ``inherit``, numbers with a leading zero). Text colour and background are the page's. The one
+style sheet holds what no element can say of itself: what it looks like on a dark or on a narrow page.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -57,7 +59,8 @@ CAPTION = f"caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;{
 ROW = f"border-bottom:{LINE};background-color:transparent"
 CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
 WRAPPED = "white-space:pre-wrap;word-break:normal;overflow-x:auto"  # on paper nothing scrolls; words stay whole
-OPENED = f"({tag('wbr')}"  # in a table what stands in brackets may go on in another line
+# in a table names may go on in another line: what stands in brackets, the next word of CamelCase
+BREAKS = re.compile(r"(?<=\S\()|(?<=[a-z0-9])(?=[A-Z][a-z])")
 LONG = 30  # characters of a name; a longer one is written over several lines
 NARROW = "display:inline-block;max-width:{}em;white-space:normal;overflow-wrap:break-word;vertical-align:top"
 COLUMN = 14  # em that a long name may take in a table that text cuts, and in one that it writes in full
@@ -65,6 +68,12 @@ WHOLE = 46
 NOTE = f"min-width:90px;white-space:normal;font-size:0.85em;{FAINT}"
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
+# pages of nbconvert and of VS Code that are dark do not say so by their color-scheme
+SHEET = Markup(
+    "[data-jp-theme-light=false] .nbautograd,.vscode-dark .nbautograd{color-scheme:dark}"
+    "@media(max-width:600px){.nbautograd :is(th,td){padding-right:8px!important}"
+    ".nbautograd table{font-size:0.85em!important}.nbautograd table table{font-size:1em!important}}"
+)
 STEP = 18  # pixels that a row inside another is moved to the right
 FEW = 6  # rows inside another that are always seen; more can be folded
 
@@ -188,8 +197,8 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
             return tag("strong", None, prose(span.words))
         case Code() | BlockName():
             look = NARROW.format(room.narrow) if room.narrow and len(span.words) > LONG else None
-            words = unbroken(span.words)
-            return tag("code", {"style": look}, Markup(words.replace("(", OPENED)) if room.narrow else words)
+            pieces = BREAKS.split(span.words) if room.narrow else [span.words]
+            return tag("code", {"style": look}, join(map(unbroken, pieces), tag("wbr")))
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
         case Sentence():
@@ -243,11 +252,13 @@ def _rows(block: Table, room: Room) -> list[Markup]:
     written, k = [], 0
     while k < len(block.rows):
         row = block.rows[k]
-        written.append(_wide_row(_cell(row[0], room), columns) if len(row) == 1 < columns else _row(row, block, room))
+        wide = len(row) == 1 < columns
+        look = FAINT if isinstance(row[0], str) else ""
+        written.append(_wide_row(_cell(row[0], room), columns, look) if wide else _row(row, block, room))
         k += 1
         end = next((n for n in range(k, len(depths)) if depths[n] <= depths[k - 1]), len(depths))
         if end - k > FEW:
-            written.append(_wide_row(_inside(block, slice(k, end), room), columns, STEP * (depths[k - 1] + 1), ""))
+            written.append(_wide_row(_inside(block, slice(k, end), room), columns, "", STEP * (depths[k - 1] + 1)))
             k = end
     return written
 
@@ -273,7 +284,7 @@ def _depth(row: Sequence[Cell]) -> int:
     return first.depth if isinstance(first, Branch) else 0
 
 
-def _wide_row(inside: Markup, columns: int, left: int = 0, look: str = FAINT) -> Markup:
+def _wide_row(inside: Markup, columns: int, look: str, left: int = 0) -> Markup:
     look = f"text-align:left;padding:4px 12px 4px {left}px;{look}"
     return tag("tr", {"style": ROW}, tag("td", {"colspan": columns, "style": look.rstrip(";")}, inside))
 

@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        if tag not in TAGS:
+        if tag not in TAGS and (tag != "style" or attrs):  # goes with all that is in it
             self.lost.append(f"<{tag}>")
         allowed = ATTRIBUTES["*"] | ATTRIBUTES.get(tag, set())
         self.lost += [f"{tag}[{name}]" for name, _ in attrs if name not in allowed]
@@ -81,7 +81,8 @@ class Page(HTMLParser):
         self.handle_starttag(tag, attrs)
 
     def handle_data(self, data: str) -> None:
-        self.words.append(data)
+        if self.open[-1:] != ["style"]:
+            self.words.append(data)
 
     def handle_comment(self, data: str) -> None:
         self.lost.append("a comment")

@@ -10,6 +10,7 @@ from PIL import Image
 
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
+from nbautograd.inspection.kernel_report import KernelQuantity, KernelReport
 from nbautograd.views.bundle import html
 from nbautograd.views.theme import OPEN, PAPER
 
@@ -49,11 +50,37 @@ def test_chips_and_bars_take_the_colours_of_the_page(page, theme):
     assert seen == [f"rgb({', '.join(str(int(c[k : k + 2], 16)) for k in (1, 3, 5))})" for c in (tone, paper, tone)]
 
 
-@pytest.mark.parametrize("value", [samples.report(wrong=True), samples.calls()], ids=["report", "calls"])
+def test_pages_whose_theme_is_dark_without_a_color_scheme_are_dark(page):
+    show(page, samples.report(wrong=True))  # as nbconvert's theme has it: only its body says so
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    chip = page.get_by_text("✗ wrong", exact=True).first
+    assert chip.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 143, 132)"  # that of BAD.dark
+    corner = Image.open(io.BytesIO(page.locator("img").first.screenshot())).convert("RGB").getpixel((40, 4))
+    assert corner == tuple(int(PAPER.dark[k : k + 2], 16) for k in (1, 3, 5))
+
+
+LONG = "a_parameter_with_a_name_of_about_sixty_letters_as_they_do_it"
+MANY = {(0, k): samples.block(samples.W, samples.W + k, names=("output 0", n)) for k, n in enumerate(["x", LONG])}
+KERNEL = KernelReport(
+    function="RMSNorm", reference="eager", verdict="wrong", dtype="bfloat16",
+    quantities=tuple(
+        KernelQuantity("gradient", name, (8, 256), "bfloat16", "wrong", 0.5, 0.0016, -0.45, 0.001, 0.0081, 0.072)
+        for name in ("x", "weight")
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "value",
+    [samples.report(wrong=True), samples.calls(), samples.gradcheck(wrong=True, blocks=MANY), KERNEL, samples.graph()],
+    ids=["report", "calls", "long name", "kernel", "graph"],
+)
 @pytest.mark.parametrize("width", [480, 900])
-def test_nothing_makes_the_page_scroll_sideways(page, value, width):
+def test_nothing_scrolls_sideways(page, value, width):
     show(page, value, width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    frames = page.locator("div:has(> table)").filter(has_not=page.locator("td[style*=nowrap]"))  # that may wrap
+    assert frames.evaluate_all("all => all.map(e => e.scrollWidth - e.clientWidth)") == [0] * frames.count() != []
 
 
 def test_every_picture_is_drawn(page):

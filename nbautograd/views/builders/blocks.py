@@ -185,16 +185,14 @@ def _worst_entry(block: Block) -> Cell:
 
 
 def _methods(blocks: Sequence[Block], in_text: Any) -> Document:
-    """Return what each independent method says of each block."""
-    rows: list[tuple[Cell, ...]] = []
-    for block in blocks:
-        names: list[Cell] = [Code(block_name(block)), *[""] * len(block.witnesses)]
-        rows += [(name, *row) for name, row in zip(names, _statements(block), strict=False)]
+    """Return what each independent method says of each block, under its name."""
+    told = [block for block in blocks if block.witnesses]
+    rows = [row for block in told for row in ((Code(block_name(block)),), *_statements(block))]
     if not rows:
         return ()
-    header = tuple(messages.text(f"views.column.{c}") for c in ("block", *STATEMENT))
+    header = tuple(messages.text(f"views.column.{c}") for c in STATEMENT)
     title = messages.text("views.caption.witnesses")
-    return (Fold(title, (Table(header, tuple(rows), right=(3,), cut=False),), strong=False, in_text=in_text),)
+    return (Fold(title, (Table(header, tuple(rows), right=(2,), cut=False),), strong=False, in_text=in_text),)
 
 
 def methods_document(block: Block) -> Document:
@@ -318,8 +316,8 @@ def _entry(analytical: complex, numerical: complex, unequal: bool) -> Cell:
 def _worst(block: JacobianBlock) -> tuple[Table, ...]:
     if not isinstance(block, Block) or block.worst is None:
         return ()
-    header = (messages.text("views.column.entry"), *(messages.text(f"views.panel.{p}") for p in PANELS))
+    header = tuple(messages.text(f"views.panel.{p}") for p in PANELS)
     entry = block.worst
     both = formats.compared(entry.analytical, entry.numerical)
-    row = (Code(block.entry_name(entry)), *both, formats.number(entry.analytical - entry.numerical))
-    return (Table(header, (row,), right=(1, 2, 3)),)
+    row = (*both, formats.number(entry.analytical - entry.numerical))
+    return (Table(header, (row,), block.entry_name(entry), right=(0, 1, 2)),)
