@@ -227,6 +227,34 @@ def test_hundreds_of_calls_are_folded_with_a_count():
     assert len(shown.split("\n")) < 25
 
 
+@pytest.mark.parametrize(
+    ("values", "exception", "said"),
+    [
+        (("grad_output", np.array([1.0, np.nan])), None, "was given NaN or Inf: in `grad_output`."),
+        (("grad_input", np.array([1.0, np.inf])), None, "returned NaN or Inf, from finite numbers: in `grad_input`."),
+        (None, "ValueError: no", "raised: ValueError: no"),
+    ],
+)
+def test_the_first_call_that_something_is_wrong_with_is_named_and_listed_among_hundreds(values, exception, said):
+    forward, backward = samples.calls()
+    made = [replace(backward if k % 2 else forward, index=k, stdout="") for k in range(300)]
+    named = {} if values is None else {"inputs" if values[0] == "grad_output" else "outputs": (samples.value(*values),)}
+    made[151] = replace(made[151], exception=exception, **named)
+    made[153] = replace(made[153], exception="another")  # a later one is not the first
+    shown = text(CallLog(tuple(made)))
+    assert f"Call #151, `LinearFunction.backward`, is the first that {said}" in " ".join(shown.split())
+    listed = [line.split()[0] for line in shown.split("\n") if " forward " in line or " backward " in line]
+    assert [n for n in listed if n.isdigit()] == [*"0123", "151", *map(str, range(292, 300))]
+    assert "147 calls in between are hidden" in shown
+    assert "140 calls in between are hidden" in shown
+
+
+def test_no_call_is_hidden_alone():
+    one = samples.calls()[0]
+    shown = text(CallLog(tuple(replace(one, index=k, stdout="") for k in range(13))))
+    assert "hidden" not in shown
+
+
 def test_one_call_tells_everything():
     shown = text(replace(samples.calls()[1], exception="ValueError: no", missing=("ctx could not be read",)))
     for words in (

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.recording.call import Call, CallLog
+from nbautograd.core.recording.trends import trends
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
@@ -29,9 +30,10 @@ from nbautograd.views.document import (
     sentences,
 )
 from nbautograd.views.tensors import beside_picture, brief, contents, kind, remarks, what
-from nbautograd.views.words import counted, functions
+from nbautograd.views.words import counted, functions, listed
 
-FIRST, LAST = 4, 8  # calls of a long log that are listed
+FIRST, LAST = 4, 8  # calls of a long log that are listed, and between them the first that something is wrong with
+FEW = 2  # calls of which one sees at once what is wrong
 MAX_DETAILED = 6  # calls that are shown in full
 MAX_PRINTED = 4_000  # characters of what a call printed
 MAX_VALUES = 12  # of one table
@@ -41,7 +43,7 @@ Row = tuple[Cell, ...]
 
 @build.register
 def log_document(log: CallLog) -> Document:
-    """Return how many calls there are, a row for each (the middle of many folded), and what the last ones saw."""
+    """Return how many calls there are, which was the first with NaN, a row for each, and what the last ones saw."""
     if not log.calls:
         head = Paragraph((messages.text("views.headline.no_calls"),))
     else:
@@ -50,19 +52,39 @@ def log_document(log: CallLog) -> Document:
 
 
 def calls_document(log: CallLog) -> Document:
-    """Return the table of calls, what is missing from it, and what the last ones saw, printed and raised."""
-    return (*calls_table(log), *_missing(log), *_details(log))
+    """Return the first call that something is wrong with, the table, what is missing, what the last calls saw."""
+    bad = trends(log).first_bad if len(log.calls) > FEW else None
+    return (*_first_bad(log, bad), *calls_table(log, bad), *_missing(log), *_details(log, bad))
 
 
-def calls_table(log: CallLog) -> Document:
-    """Return a row per call, oldest first."""
+def _first_bad(log: CallLog, bad: int | None) -> Document:
+    """Return which call was the first to raise, to be given or to return NaN or infinity."""
+    if bad is None:
+        return ()
+    call = log.calls[bad]
+    title = {"call": call.name, "method": f"{call.function}.{call.method}"}
+    if call.exception:
+        return sentences([messages.text("views.calls.first_raised", exception=call.exception, **title)])
+    for which, values in (("given", call.inputs), ("returned", call.outputs)):
+        if names := [f"`{v.name}`" for v in values if v.tensor and (v.tensor.nan or v.tensor.inf)]:
+            return sentences([messages.text(f"views.calls.first_{which}", names=listed(names), **title)])
+    return ()
+
+
+def calls_table(log: CallLog, bad: int | None = None) -> Document:
+    """Return a row per call, oldest first; of very many the first, the last and the first bad one."""
     if not log.calls:
         return ()
-    calls, names, folded = log.calls, log.names, len(log.calls) - FIRST - LAST
-    listed = (calls[:FIRST], calls[-LAST:]) if folded > 1 else (calls[:], ())  # a call is decoded when it is looked at
-    rows, last = ([_row(call, names) for call in some] for some in listed)
-    if folded > 1:
-        rows += [(messages.text("views.calls.folded", n=formats.count(folded)),), *last]
+    calls, names, last = log.calls, log.names, len(log.calls)
+    shown = [k for k in (*range(FIRST), bad, *range(last - LAST, last)) if k is not None and 0 <= k < last]
+    rows: list[Row] = []
+    before = -1
+    for k in sorted(set(shown)):
+        if k - before > 2:
+            rows.append((messages.text("views.calls.folded", n=formats.count(k - before - 1)),))
+        between = range(before + 1, k) if k - before == 2 else ()  # one that is hidden would take a row as well
+        rows += [_row(calls[at], names) for at in (*between, k)]
+        before = k
     header = ("#", *(messages.text(f"views.column.{c}") for c in ("method", "in", "out", "ctx", "ms")))
     return (Table(header, tuple(rows), messages.text("views.caption.calls", function=functions(log)), right=(0, 5)),)
 
@@ -222,12 +244,14 @@ def _missing(log: CallLog) -> Document:
     return sentences(words, "faint")
 
 
-def _details(log: CallLog) -> Document:
-    """Return what the last calls saw; text tells of it only what they printed and raised."""
-    calls = log.calls[-MAX_DETAILED:]
+def _details(log: CallLog, bad: int | None) -> Document:
+    """Return what the last calls and the first bad one saw; text tells of it only what they printed and raised."""
+    calls = list(log.calls[-MAX_DETAILED:])
     if not calls:
         return ()
     words = "views.calls.details_folded" if len(log.calls) > len(calls) else "views.calls.details"
+    if bad is not None and bad < len(log.calls) - MAX_DETAILED:
+        calls = [log.calls[bad], *calls]
     by_index, names = {call.index: call for call in calls}, log.names
     folds = []
     for call in calls:
@@ -235,7 +259,7 @@ def _details(log: CallLog) -> Document:
         values, events, circumstances = _parts(call, left_by, labels=False, names=names)
         inside = (PageOnly(values), *events, PageOnly(circumstances))
         folds.append(Fold(Code(_title(call)), inside, _beside(call, names), strong=False))
-    return (Fold(messages.text(words, n=len(calls)), tuple(folds), strong=False, in_text="body"),)
+    return (Fold(messages.text(words, n=min(len(calls), MAX_DETAILED)), tuple(folds), strong=False, in_text="body"),)
 
 
 def _saw(call: Call) -> Document:
