@@ -101,7 +101,7 @@ def test_gradcheck_table_and_detail(show: Any, wrong: Any) -> None:
     page = show(wrong, tab="gradcheck")
     rows = page.locator("table.grid tbody tr")
     expect(rows.nth(1)).to_contain_text("agrees")
-    expect(rows.nth(0)).to_contain_text(re.compile(r"differs.*6/36.*d output\[0,0\] / d weight\[1,0\] 2.0 ≠ 1.0"))
+    expect(rows.nth(0)).to_contain_text(re.compile(r"differs.*6/36.*d\xa0output\[0,0\] / d\xa0weight\[1,0\] 2.0 ≠ 1.0"))
     expect(page.locator("section.detail h4").first).to_have_text("d output / d weight")
     page.get_by_role("button", name="d output / d input").click()
     expect(page.locator("section.detail h4").first).to_have_text("d output / d input")
@@ -145,7 +145,9 @@ def test_the_failing_block_is_first_and_those_that_agree_are_folded(show: Any, m
     page = show(many)
     summary = page.get_by_role("tabpanel", name="Summary")
     lines = summary.locator("table.grid").first.locator("tbody tr")
-    expect(lines).to_have_text([re.compile(r"d y2 / d x8✗ differs2/4"), re.compile(r"d y3 / d x11\? undecided")])
+    expect(lines).to_have_text(
+        [re.compile(r"d\xa0y2 / d\xa0x8✗ differs2/4"), re.compile(r"d\xa0y3 / d\xa0x11\? undecided")]
+    )
     expect(summary.get_by_role("button", name="d y0 / d x0", exact=True)).to_be_hidden()
     summary.get_by_text("46 blocks agree").click()
     summary.get_by_role("button", name="d y0 / d x0", exact=True).click()
@@ -164,7 +166,7 @@ def test_the_failing_block_is_first_and_those_that_agree_are_folded(show: Any, m
 def test_few_blocks_are_listed_the_wrong_one_first(show: Any, samples: Any) -> None:
     page = show(samples.report(wrong=True))
     lines = page.get_by_role("tabpanel", name="Summary").locator("table.grid tbody tr")
-    expect(lines).to_have_text([re.compile("d output / d weight✗"), re.compile("d output / d input✓")])
+    expect(lines).to_have_text([re.compile("d\xa0output / d\xa0weight✗"), re.compile("d\xa0output / d\xa0input✓")])
     assert page.get_by_role("grid").count() == 0
 
 

@@ -19,7 +19,7 @@ from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views import to_html
 from nbautograd.views.bundle import html, mimebundle
 from nbautograd.views.document import Change, Code, Table, paragraph
-from nbautograd.views.markup import escape
+from nbautograd.views.markup import escape, unbroken
 
 EVIL = "<img src=x onerror=alert(1)>\"'&{0}"
 VALUES = {
@@ -209,7 +209,7 @@ def test_a_report_with_too_much_of_everything_is_still_small():
 
 def test_beside_wrong_blocks_those_that_agree_are_folded():
     made = html(samples.gradcheck(wrong=True))
-    title = '<code>d output / d input</code> <span style="opacity:0.75">✓ agrees, 6 × 4'
+    title = '<code>d\xa0output / d\xa0input</code> <span style="opacity:0.75">✓ agrees, 6 × 4'
     assert title in made
     assert title not in html(samples.gradcheck())
 
@@ -322,3 +322,7 @@ def test_a_long_name_is_written_over_several_lines_where_its_table_may_wrap():
         made = to_html.to_html((Table((), ((Code(name), Code("short")),), wrap=wrap),))
         assert (narrow in made, "<code>short</code>" in made) == (wrap, True)
     assert narrow not in to_html.to_html((paragraph(Code(name)),))
+
+
+def test_a_derivative_is_not_broken_behind_its_d():
+    assert str(unbroken("d out[1,1] / d w[0] is 2; c, d and e")) == "d\xa0out[1,1] / d\xa0w[0] is 2; c, d and e"
