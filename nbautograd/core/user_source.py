@@ -12,7 +12,7 @@ import inspect
 import itertools
 import linecache
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, Literal, NamedTuple
@@ -157,6 +157,19 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from codes_in(constant)
+
+
+def named_functions(function: FunctionType, beside: bool = False) -> dict[str, FunctionType]:
+    """Return the functions of its module that a function names, by these names.
+
+    Args:
+        function: as written, decorators taken off.
+        beside: only those that stand in the same cell or file.
+    """
+    own = function.__code__
+    known = {name: function.__globals__.get(name) for code in codes_in(own) for name in code.co_names}
+    found = {name: value for name, value in known.items() if isinstance(value, FunctionType)}
+    return {n: f for n, f in found.items() if not beside or f.__code__.co_filename == own.co_filename}
 
 
 @dataclass(frozen=True)
@@ -436,8 +449,52 @@ def _changed_by(node: ast.AST) -> str | None:
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         target = node.targets[0]
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        name = node.func.attr
-        target = node.func.value if name.endswith("_") and name != "requires_grad_" else None
+        target = node.func.value if in_place(node.func.attr) else None
     while isinstance(target, ast.Subscript):
         target = target.value
     return target.id if isinstance(target, ast.Name) else None
+
+
+def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the target and the value of each assignment among these nodes, changes in place among them."""
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            yield from ((target, node.value) for target in node.targets)
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            yield node.target, node.value
+        elif isinstance(node, ast.For):
+            yield node.target, node.iter
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and in_place(node.func.attr):
+            yield node.func.value, node
+
+
+def in_place(method: str) -> bool:
+    """Return True for the name of a method that changes its tensor."""
+    return method.endswith("_") and not method.startswith(("_", "requires_grad", "detach"))
+
+
+def names_read(value: ast.expr) -> frozenset[str]:
+    """Return the names that an expression reads."""
+    return frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
+
+
+def names_written(target: ast.expr) -> Iterator[str]:
+    """Yield the variables that an assignment writes to, whole or in part."""
+    while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+        target = target.value
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from names_written(item)
+
+
+def reached(names: Iterable[str], sources: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """Return the names, and what they are computed from in turn."""
+    found, left = set[str](), set(names)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left.update(sources.get(name, ()))
+    return frozenset(found)

@@ -167,13 +167,16 @@ def return_statement(problem: Problem) -> Returned | None:
     return Returned(None, found[-1].lineno, ", ".join(map(ast.unparse, items))) if items else None
 
 
+def saving_trees(cls: type | None) -> list[ast.FunctionDef]:
+    """Return the syntax of what saves for backward: of setup_context, where there is one, and of forward."""
+    codes = {} if cls is None else methods_of(cls).codes
+    trees = (user_source.method_at(codes[name]) for name in ("setup_context", "forward") if name in codes)
+    return [tree for tree in trees if isinstance(tree, ast.FunctionDef)]
+
+
 def marking_line(problem: Problem) -> int | None:
     """Return the line of forward or setup_context that marks outputs as non-differentiable."""
-    codes = {} if problem.cls is None else methods_of(problem.cls).codes
-    trees = (user_source.method_at(codes[name]) for name in ("forward", "setup_context") if name in codes)
-    calls = (
-        call for tree in trees if tree is not None for call in user_source.calls_of(tree, "mark_non_differentiable")
-    )
+    calls = (c for tree in saving_trees(problem.cls) for c in user_source.calls_of(tree, "mark_non_differentiable"))
     return next((call.lineno for call in calls), None)
 
 
@@ -184,9 +187,7 @@ def saving_line(problem: Problem, attribute: str) -> int | None:
         problem: what is checked.
         attribute: of ctx by which backward gets it: ``"saved_tensors"``, or any that is assigned to.
     """
-    codes = {} if problem.cls is None else methods_of(problem.cls).codes
-    trees = [user_source.method_at(codes[name]) for name in ("setup_context", "forward") if name in codes]
-    found = [tree for tree in trees if tree is not None]
+    found = saving_trees(problem.cls)
     if attribute == "saved_tensors":
         return next((call.lineno for tree in found for call in user_source.calls_of(tree, "save_for_backward")), None)
     targets = (n for tree in found for n in user_source.own_nodes(tree) if isinstance(n, ast.Attribute))
@@ -196,9 +197,7 @@ def saving_line(problem: Problem, attribute: str) -> int | None:
 
 def rounding_line(problem: Problem) -> int | None:
     """Return the first line that names a dtype of half precision: of backward, else of what saves for it."""
-    codes = {} if problem.cls is None else methods_of(problem.cls).codes
-    saving = (user_source.method_at(codes[name]) for name in ("setup_context", "forward") if name in codes)
-    for function in (backward_tree(problem), *saving):
+    for function in (backward_tree(problem), *saving_trees(problem.cls)):
         named = [n for n in ast.walk(function) if isinstance(n, ast.Attribute)] if function is not None else []
         lines = [n.lineno for n in named if n.attr in ("half", "float16", "bfloat16")]
         if lines:

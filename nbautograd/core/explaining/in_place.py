@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core import user_source
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, Source, shares, targets, window
 from nbautograd.core.explaining.watch import Write, made_at, passed_by
@@ -263,7 +264,7 @@ def writes(statement: ast.stmt, names: set[str], program: Program, tensor: torch
 
 def _in_place_call(call: ast.Call, names: set[str], variables: Mapping[str, Any]) -> bool:
     method = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    own = method.endswith("_") and not method.startswith(("_", "requires_grad", "detach", "retain_grad"))
+    own = user_source.in_place(method)
     if own and isinstance(call.func, ast.Attribute) and _base(call.func.value) in names:
         return True
     owner = next((n.id for n in ast.walk(call.func) if isinstance(n, ast.Name)), "")  # torch.relu_(y), init.zeros_(y)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from nbautograd.core import user_source
+
 CELLS = 20  # how many of the notebook's latest cells are looked at
 CUTTING = {
     **dict.fromkeys(("detach", "detach_", "data"), "detach"),
@@ -73,7 +75,7 @@ def _changes(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.Assign):
         return any(isinstance(target, ast.Subscript) and _is(target.value, name) for target in node.targets)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
-        return node.func.attr.endswith("_") and not node.func.attr.startswith(("_", "requires_grad", "detach"))
+        return user_source.in_place(node.func.attr)
     return False
 
 

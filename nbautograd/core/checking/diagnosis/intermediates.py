@@ -37,7 +37,6 @@ from nbautograd.core.checking.backward_call import (
     user_backward,
 )
 from nbautograd.core.checking.diagnosis.rewritten import Method, Wrapped, expressions, method, recompiled
-from nbautograd.core.checking.diagnosis.shared_variable import assigned, in_place, names_read, names_written
 from nbautograd.core.checking.diagnosis.wrong_variable import Site, WrongVariable
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.forward_values import by_autograd, pulled
@@ -46,6 +45,7 @@ from nbautograd.core.contract import rules
 from nbautograd.core.findings import Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT
+from nbautograd.core.user_source import assigned, in_place, named_functions, names_read, names_written
 
 MOST = 200  # backwards with another value that are tried
 PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
@@ -673,12 +673,8 @@ def _without_prefix(name: str) -> str:
 
 def _helpers(one: Method) -> dict[str, Method]:
     """Return the functions beside the class, in its cell or file, that a method calls by name."""
-    function, tree = one
-    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    found = {name: function.__globals__.get(name) for name in called - set(function.__code__.co_freevars)}
-    file = function.__code__.co_filename
-    beside = {n: f for n, f in found.items() if isinstance(f, FunctionType) and f.__code__.co_filename == file}
-    return {name: read for name, f in sorted(beside.items()) if (read := method(f)) is not None}
+    found = named_functions(one[0], beside=True)
+    return {name: read for name, f in sorted(found.items()) if (read := method(f)) is not None}
 
 
 def _laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.backward_lines import backward_tree
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.user_source import assigned, names_read, names_written, reached
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def shared_variable(problem: Problem, blocks: Mapping[tuple[int, int], Block]) -
         argument = problem.arguments.get(i)
         if argument is None or argument >= len(value.elts):
             return None
-        used[i] = _reached(names_read(value.elts[argument]), sources)
+        used[i] = reached(names_read(value.elts[argument]), sources)
     shared = frozenset.intersection(*(used[i] for i in wrong)) - frozenset[str]().union(*(used[i] for i in right))
     last = max((name for name in shared if name in lines), key=lambda name: lines[name], default=None)
     return None if last is None else SharedVariable(last, lines[last], wrong)
@@ -68,48 +69,3 @@ def _assigned_from(function: ast.FunctionDef) -> tuple[dict[str, frozenset[str]]
             if not from_ctx:
                 lines[name] = value.lineno
     return sources, lines
-
-
-def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the target and the value of each assignment among these nodes, changes in place among them."""
-    for node in nodes:
-        if isinstance(node, ast.Assign):
-            yield from ((target, node.value) for target in node.targets)
-        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
-            yield node.target, node.value
-        elif isinstance(node, ast.For):
-            yield node.target, node.iter
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and in_place(node.func.attr):
-            yield node.func.value, node
-
-
-def in_place(method: str) -> bool:
-    """Return True for the name of a method that changes its tensor."""
-    return method.endswith("_") and not method.startswith("_")
-
-
-def names_read(value: ast.expr) -> frozenset[str]:
-    """Return the names that an expression reads."""
-    return frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
-
-
-def names_written(target: ast.expr) -> Iterator[str]:
-    """Yield the variables that an assignment writes to, whole or in part."""
-    while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
-        target = target.value
-    if isinstance(target, ast.Name):
-        yield target.id
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for item in target.elts:
-            yield from names_written(item)
-
-
-def _reached(names: frozenset[str], sources: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Return the names, and what they are computed from in turn."""
-    found, left = set[str](), set(names)
-    while left:
-        name = left.pop()
-        if name not in found:
-            found.add(name)
-            left |= sources.get(name, frozenset())
-    return frozenset(found)

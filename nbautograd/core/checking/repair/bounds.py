@@ -268,13 +268,8 @@ def counted(function: FunctionType, ranges: Callable[..., Any]) -> dict[str, Any
         ranges: what stands in for ``range``.
     """
     given = function.__globals__
-    for name in function.__code__.co_names:
-        called = given.get(name)
-        if (
-            isinstance(called, FunctionType)
-            and "range" in called.__code__.co_names
-            and called_by_name(called, function)
-        ):
+    for name, called in user_source.named_functions(function).items():
+        if "range" in called.__code__.co_names and called_by_name(called, function):
             names = {**called.__globals__, "range": ranges}
             again = FunctionType(called.__code__, names, name, called.__defaults__)
             again.__kwdefaults__ = called.__kwdefaults__

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Iterator, Mapping
 
 from nbautograd.core import user_source
+from nbautograd.core.checking.backward_lines import saving_trees
 from nbautograd.core.checking.repair.script import Script, names
 
 LONGEST = 120  # letters of an expression
@@ -22,9 +23,7 @@ def forward_values(script: Script, cls: type) -> dict[str, str]:
         script: the backward.
         cls: the Function.
     """
-    codes = user_source.methods_of(cls).codes
-    found = (user_source.method_at(codes[name]) for name in ("forward", "setup_context") if name in codes)
-    trees = [tree for tree in found if isinstance(tree, ast.FunctionDef)]
+    trees = saving_trees(cls)
     pairs = [pair for tree in trees for pair in _assigned(tree)]
     once = {name: value for name, value in pairs if [n for n, _ in pairs].count(name) == 1}
     local = {name for tree in trees for name in user_source.parameters(tree)} | {name for name, _ in pairs}

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import torch
 
+from nbautograd.core import user_source
 from nbautograd.core.checking.repair.kinds import KINDS, Context, Kind, kind
 from nbautograd.core.checking.repair.script import (
     AXES,
@@ -557,7 +558,7 @@ def _reversed_running_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
 def _not_in_place(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         method = node.func.attr
-        if method.endswith("_") and not method.startswith("_"):
+        if user_source.in_place(method):
             yield Edit(node, f"{c.tight(node.func.value)}.{method[:-1]}({_arguments(c, node)})", 0.6)
 
 

@@ -366,11 +366,7 @@ def read(cls: Any) -> Script | None:
 
 def helpers(script: Script) -> Iterator[Script]:
     """Read the functions that a backward calls by a name of its module, those that stand in the same cell or file."""
-    code = script.function.__code__
-    for name in code.co_names:
-        called = script.function.__globals__.get(name)
-        if not isinstance(called, FunctionType) or called.__code__.co_filename != code.co_filename:
-            continue
+    for name, called in user_source.named_functions(script.function, beside=True).items():
         found = _read(called) if called_by_name(called, script.function) and called.__name__ == name else None
         if found is not None:
             yield replace(found, caller=script)
@@ -424,8 +420,7 @@ def places(script: Script) -> Iterator[Written]:
 
 def _writes(call: ast.Call) -> bool:
     """Return True for a method that writes into what it is called on, as ``index_add_`` does."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    return name.endswith("_") and not name.startswith("_") and bool(call.args)
+    return isinstance(call.func, ast.Attribute) and user_source.in_place(call.func.attr) and bool(call.args)
 
 
 def _is_ctx(value: ast.expr) -> bool:

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, recompiled
-from nbautograd.core.checking.diagnosis.shared_variable import assigned, in_place, names_read, names_written
 from nbautograd.core.checking.repair.script import Script, places
 from nbautograd.core.checking.repair.verification_points import Stage
+from nbautograd.core.user_source import assigned, in_place, names_read, names_written, reached
 
 INERT = (tuple, list, dict, str, slice, torch.dtype, torch.device, ModuleType, type(None))
 NOTED = "_noted"  # what the call around an expression is named
@@ -152,11 +152,6 @@ def idle(tree: ast.FunctionDef, arguments: Iterable[int]) -> list[Span]:
         if called and in_place(changed.func.attr) and changed.func.value is target:  # type: ignore[attr-defined]
             left |= {*names_written(target), *names_read(changed)}
     left |= {n for row in items for k, item in enumerate(row) if k in wanted for n in names_read(item)}
-    needed = set[str]()
-    while left:
-        name = left.pop()
-        if name not in needed:
-            needed.add(name)
-            left |= sources.get(name, set())
+    needed = reached(left, sources)
     spans = [span(value) for written, value in made if not written & needed]
     return spans + [span(item) for row in items for k, item in enumerate(row) if k not in wanted]
