@@ -148,6 +148,8 @@ def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
         return _match(matrices)
     scale = scales(matrices)
     doubtful = ~agree_by_scale(matrices.analytical, matrices.numerical, scale, tolerance)
+    if raw.exact:
+        return _State(matrices, scale, doubtful, tolerance).judged()
     if doubtful.any():
         matrices = dataclasses.replace(matrices, numerical=matrices.numerical.copy())
         doubtful &= ~_agree_by_fourth_order(raw, matrices, scale, doubtful, tolerance)

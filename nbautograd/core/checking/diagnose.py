@@ -166,7 +166,7 @@ def _place(role: Place, call: Call | None, other_values: Callable[[], Call | Non
         return None
     with contextlib.suppress(Exception):
         other = Problem(call[0].fn, call[1], call[0].seed)
-        run = GradcheckRun(other, None, None, None)
+        run = GradcheckRun(other, None, None, None, by_forward=True)
         with other.session():
             run.find_blocks()
             if not run.complete:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,17 @@ from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import agree_within
 from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, BACKWARD_ROUNDINGS_OF_HALF, ERROR_BARS, HALF
-from nbautograd.core.numerics.directional import inner_product, random_direction, slope_at_zero
+from nbautograd.core.numerics.directional import (
+    AGREEMENT,
+    ROUNDINGS,
+    STEPS,
+    inner_product,
+    random_direction,
+    slope_at_zero,
+)
 
+BORNE_OUT = 1e-6  # relative to the terms: how well a difference at the finest step agrees with a right derivative
+BEND = 1e-3  # relative difference of the slopes to both sides there that a kink may have left
 NOTHING = 1e-12  # a slope this small is none: backward that returns None agrees with it
 
 
@@ -82,8 +91,7 @@ def directional_derivative(
     """
     position = problem.differentiable[which]
     x = inputs[position].detach()
-    u = scale * random_direction(x, seed)
-    u = (u + u.mT) / 2 if symmetric else u
+    u = scale * _direction(x, seed, symmetric)
     u = u if lay is None else lay(u)  # a direction that the layout can follow
 
     def value(h: float) -> float:
@@ -97,10 +105,70 @@ def directional_derivative(
     found = slope_at_zero(value, _size(problem, inputs, cotangents), x.dtype, enough)
     if found is None:
         return None
-    # each term of <g, u> is as coarse as what backward computes with
-    coarse = 0.0 if exact else problem.casts.backward
-    rel = max(found.agreement, (BACKWARD_ROUNDINGS if coarse < HALF else BACKWARD_ROUNDINGS_OF_HALF) * coarse)
+    rel = found.agreement if exact else max(found.agreement, _rounding(problem))
     return DirectionalDerivative(which, u, found.value, found.error, rel)
+
+
+def borne_out(
+    problem: Problem,
+    outputs: Outputs,
+    cotangents: Sequence[Tensor | None],
+    gradients: Sequence[Tensor | None],
+    seed: int,
+    symmetric: Container[int] = (),
+) -> dict[int, DirectionalDerivative]:
+    """Return the derivatives that gradients of <v, f> give along the directions that ``directional_derivative`` takes.
+
+    One difference at the finest step, along all these directions at once, has to agree with their sum: it bears the
+    gradients of all inputs out for two runs, where each input needs a dozen if nothing is known of its derivative.
+
+    Args:
+        problem: what is checked, in double precision.
+        outputs: of a call at the point.
+        cotangents: one per output.
+        gradients: one per differentiable input, of a witness that is independent of backward.
+        seed: of the directions.
+        symmetric: numbers of the inputs that move symmetrically.
+
+    Returns:
+        By the input's number; nothing where the difference does not agree, or sees a kink.
+    """
+    leaves = [outputs.inputs[i].detach() for i in problem.differentiable]
+    directions = [_direction(x, seed, k in symmetric) for k, x in enumerate(leaves)]
+    slopes = [inner_product([u], [g]) for u, g in zip(directions, gradients, strict=True)]
+    terms = [0.0 if g is None else float((u * g).abs().sum()) for u, g in zip(directions, gradients, strict=True)]
+
+    def value(h: float) -> float:
+        given = [copy(item) for item in outputs.inputs]
+        for i, x, u in zip(problem.differentiable, leaves, directions, strict=True):
+            given[i] = (x + h * u).requires_grad_()
+        with torch.no_grad():
+            return inner_product(problem.evaluate(tuple(given)), cotangents)
+
+    size = sum(
+        float((y.detach().abs() * v.abs()).sum()) for y, v in zip(outputs, cotangents, strict=True) if v is not None
+    )
+    step, here = STEPS[-1], inner_product(outputs, cotangents)
+    right, left = (value(step) - here) / step, (here - value(-step)) / step
+    blur = ROUNDINGS * float(torch.finfo(torch.float64).eps) * size / step
+    clear = abs(right - left) <= BEND * max(abs(right), abs(left)) + blur
+    if not clear or not agree_within((right + left) / 2, sum(slopes), BORNE_OUT * sum(terms) + blur):
+        return {}
+    rel = max(AGREEMENT, _rounding(problem))
+    exact = ROUNDINGS * float(torch.finfo(torch.float64).eps)
+    found = zip(directions, slopes, terms, strict=True)
+    return {k: DirectionalDerivative(k, u, slope, exact * size, rel) for k, (u, slope, size) in enumerate(found)}
+
+
+def _direction(x: Tensor, seed: int, symmetric: bool) -> Tensor:
+    u = random_direction(x, seed)
+    return (u + u.mT) / 2 if symmetric else u
+
+
+def _rounding(problem: Problem) -> float:
+    """Return how coarse each term of <g, u> is for what backward computes with."""
+    coarse = problem.casts.backward
+    return (BACKWARD_ROUNDINGS if coarse < HALF else BACKWARD_ROUNDINGS_OF_HALF) * coarse
 
 
 def _size(problem: Problem, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:

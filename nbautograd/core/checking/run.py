@@ -50,6 +50,7 @@ class GradcheckRun:
         atol, rtol, eps: as given to ``gradcheck``.
         judge: False to leave out the second look and the verdicts.
         tell: called with (steps done, steps in all, what is being done).
+        by_forward: True for a check that only bears a cause out; see ``Assembly``.
 
     Attributes:
         blocks: by (output, input) positions.
@@ -70,8 +71,9 @@ class GradcheckRun:
         eps: float | None,
         judge: bool = True,
         tell: Tell | None = None,
+        by_forward: bool = False,
     ) -> None:
-        self.problem, self.eps, self.judge = problem, eps, judge
+        self.problem, self.eps, self.judge, self.by_forward = problem, eps, judge, by_forward
         self.atol, self.rtol = atol, rtol
         self.blocks: dict[tuple[int, int], Block] = {}
         self.outputs: Outputs | None = None
@@ -91,7 +93,7 @@ class GradcheckRun:
             if not self._call_forward():
                 return
             assert self.outputs is not None
-            self.assembly = assembly = Assembly(self.problem, self.outputs, self.eps, self.progress)
+            self.assembly = assembly = Assembly(self.problem, self.outputs, self.eps, self.progress, self.by_forward)
             forward = assembly.forward
             self.progress.plan([math.prod(shape) for shape in forward.shapes], [point.size for point in forward.points])
             for (i, j), raw in assembly.blocks():
@@ -182,7 +184,8 @@ class GradcheckRun:
         if not self.judge:
             return Block(*self._described(ij, where, raw.matrices), raw.matrices, **self._pairs(where))
         judged = self._judged(ij, where, raw)
-        witnesses = statements(raw, judged, self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij))
+        asked = (self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij)) if not self.by_forward else ()
+        witnesses = statements(raw, judged, *asked) if asked else ()
         return Block(
             *self._described(ij, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
             judged.wrong, judged.worst, judged.largest_error, witnesses, judged.steps, judged.errors,

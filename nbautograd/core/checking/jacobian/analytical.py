@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nbautograd.core.checking.budget import Meter, allowed_elements
+from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
+from nbautograd.core.checking.problem import Outputs, Problem, functions_of
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import (
@@ -20,9 +23,11 @@ from nbautograd.core.numerics.arrays import (
     to_array,
     to_real,
 )
+from nbautograd.core.numerics.compare import agree_within_rounding
 from nbautograd.core.torch_private.tensors import gradients
 
 FEW = 4  # up to so many cotangents a loop is faster than a batch
+SAME_VALUES = 1e-6  # relative, by element: what an output of forward may differ by from that of apply
 BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradients may hold
 
 
@@ -102,6 +107,43 @@ class Rows:
             as_array(to_real(next(results))) if there else np.zeros((count, *real_shape(leaf)))
             for leaf, there in zip(self.leaves, used, strict=True)
         ]
+
+
+def rows_of_forward(problem: Problem, outputs: Outputs, wanted: Sequence[int]) -> tuple[list[Rows | None], str]:
+    """Return the vjps of outputs by autograd of the forward itself, or the reason why there are none.
+
+    Args:
+        problem: what is checked; a session of it must be open.
+        outputs: what its first call returned.
+        wanted: positions of the outputs.
+
+    Returns:
+        For each output wanted its rows, None where autograd loses track of it; and the end of a message id, which is
+        empty where there are rows.
+    """
+    raw = forward_without_autograd(problem) if problem.cls is not None else None
+    if raw is None:
+        return [], "no_own_forward" if problem.cls is None else "not_entered"
+    given = problem.fresh()
+    seed_all(problem.seed)
+    try:
+        found = raw(*given)
+    except Exception:
+        return [], "raised"
+    if functions_of([t for t in found if isinstance(t, Tensor)]):
+        return [], "not_entered"
+    if len(found) != len(outputs) or not all(_same_output(found[i], outputs[i]) for i in wanted):
+        return [], "other_values"
+    leaves = [given[i] for i in problem.differentiable]
+    rows = [Rows(found[i], leaves, problem.seed) if found[i].requires_grad else None for i in wanted]
+    return rows, "" if any(rows) else "leaves_torch"
+
+
+def _same_output(own: Any, applied: Tensor) -> bool:
+    """Compare an output of the bare forward with that of ``apply``."""
+    if not isinstance(own, Tensor) or real_shape(own) != real_shape(applied):
+        return False
+    return agree_within_rounding(to_array(applied), to_array(own), SAME_VALUES, floor=0.0)
 
 
 def _array(gradient: Tensor | None, leaf: Tensor) -> Array:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 
 from nbautograd.core.checking.budget import allowed_elements
+from nbautograd.core.checking.directional import borne_out
 from nbautograd.core.checking.jacobian import central_differences, sample, structure
-from nbautograd.core.checking.jacobian.analytical import Rows
+from nbautograd.core.checking.jacobian.analytical import Rows, rows_of_forward
 from nbautograd.core.checking.jacobian.central_differences import JointPerturbations
 from nbautograd.core.checking.jacobian.forward_values import Forward, Values
 from nbautograd.core.checking.jacobian.layout import LIMIT, Layout, Matrices
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Kind, Progress
-from nbautograd.core.numerics.arrays import Array, epsilon, real_shape
+from nbautograd.core.numerics.arrays import Array, epsilon, from_array, real_shape
 from nbautograd.core.numerics.constants import (
     BACKWARD_ROUNDINGS,
     BACKWARD_ROUNDINGS_OF_HALF,
@@ -31,6 +33,7 @@ from nbautograd.core.numerics.constants import (
 
 MOST_WORK = 2_000_000_000  # elements through forward and backward, some ten seconds; beyond that a sample is taken
 VERIFIED = 1e4  # tolerances by which the stored rows may miss a plain backward of their random combination
+DOUBLE = float(np.finfo(np.float64).eps)
 FEW_COLUMNS, DENSE = 32, 0.25  # columns, and part of all entries, from which on a colouring is worth its time
 Key = tuple[int, int]  # numbers of output and input, counted among the differentiable ones
 
@@ -46,6 +49,7 @@ class FirstPass:
         linear: False when backward of a random combination was not the combination of the rows.
         verified: False when finite differences along a random direction disagreed with the numerical Jacobian.
         agreed: True when the two are known to agree to seven digits everywhere.
+        exact: True when the numerical one is by autograd of the forward, which a difference bears out.
     """
 
     matrices: Matrices
@@ -54,6 +58,7 @@ class FirstPass:
     linear: bool = True
     verified: bool = True
     agreed: bool = False
+    exact: bool = False
 
     @property
     def output(self) -> Array:
@@ -75,6 +80,8 @@ class Assembly:
         outputs: what its first call returned.
         eps: step of the first pass, or None for one by precision.
         progress: told how far it is.
+        by_forward: True to take autograd of the forward for the numerical Jacobian where a difference bears it out:
+            for the points at which a cause is confirmed, of which there are many.
 
     Attributes:
         wanted: positions of the outputs that are differentiated.
@@ -85,7 +92,12 @@ class Assembly:
     """
 
     def __init__(
-        self, problem: Problem, outputs: Outputs, eps: float | None = None, progress: Progress | None = None
+        self,
+        problem: Problem,
+        outputs: Outputs,
+        eps: float | None = None,
+        progress: Progress | None = None,
+        by_forward: bool = False,
     ) -> None:
         self.progress = progress or Progress()
         self._limit = allowed_elements(LIMIT)
@@ -97,6 +109,7 @@ class Assembly:
         self._epsilon = max(map(epsilon, (*leaves, *(outputs[i] for i in self.wanted))), default=0.0)
         self.forward = Forward(problem, outputs, self.wanted, self.progress)
         self.fixed_step = eps is not None
+        self.by_forward = by_forward and eps is None and self.spacing <= DOUBLE
         self.joint = JointPerturbations(self.forward, self.random, eps)
         self.steps = self.joint.steps
         self.combos: dict[Key, set[structure.Pair]] = {}
@@ -191,9 +204,14 @@ class Assembly:
         rest = {j: layout for j, layout in layouts.items() if j not in large and j not in known}
         analytical = {**known, **self._analytical(i, rest, probe, answers)}
         layouts.update(rest)
+        exact = self._by_forward(i, {j: layouts[j] for j in analytical}, probe) if self.by_forward else {}
         for j in layouts:
             if j in large:
                 yield j, FirstPass(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random))
+            elif j in exact:
+                matrices = self._matrices[i, j] = Matrices(layouts[j], analytical[j], exact[j])
+                directions = central_differences.single((i, j), layouts[j])
+                yield j, FirstPass(matrices, self.forward, directions, self.linear.get((i, j), True), exact=True)
             else:
                 yield j, self._numerical(i, j, layouts[j], analytical[j])
 
@@ -213,8 +231,30 @@ class Assembly:
                 found.update(self._fill(i, {j: dense}))
         return found
 
-    def _fill(self, i: int, layouts: dict[int, Layout]) -> dict[int, Array]:
-        found: dict[int, Array] = {}
+    @cached_property
+    def rows_of_forward(self) -> tuple[list[Rows | None], str]:
+        """Return the rows of each output by autograd of the forward, or the reason why there are none."""
+        return rows_of_forward(self.problem, self.outputs, self.wanted)
+
+    def _by_forward(self, i: int, layouts: dict[int, Layout], probe: Array) -> dict[int, Array]:
+        """Return the stored Jacobians by autograd of the forward; nothing where no difference bears it out."""
+        found, absent = self.rows_of_forward
+        rows = None if absent else found[i]
+        if rows is None:
+            return {}
+        try:
+            answers = rows.one(probe)
+            v = [from_array(probe, y) if k == self.wanted[i] else None for k, y in enumerate(self.outputs)]
+            gradients = [from_array(g, x) for g, x in zip(answers, rows.leaves, strict=True)]
+            if not borne_out(self.problem, self.outputs, v, gradients, self.problem.seed):
+                return {}
+            data = self._fill(i, layouts, rows)
+        except Exception:
+            return {}
+        return {j: d for j, d in data.items() if self._rows_verified(layouts[j], d, probe, answers[j])}
+
+    def _fill(self, i: int, layouts: dict[int, Layout], rows: Rows | None = None) -> dict[int, Array]:
+        rows, found = rows or self.rows[i], dict[int, Array]()
         cotangents = sum(layouts[group[0]].sizes[1] for group in _with_the_same_cotangents(layouts))
         self._stage("backward", i, 0, (0, len(self.steps) * PARTS // 2), cotangents)
         for group in _with_the_same_cotangents(layouts):
@@ -224,7 +264,7 @@ class Assembly:
             step = max(1, self._limit // max(1, math.prod(first.output_shape)))
             for start in range(0, count, step):
                 chosen = np.arange(start, min(start + step, count))
-                answers = self.rows[i].many(structure.seeds(first, chosen))
+                answers = rows.many(structure.seeds(first, chosen))
                 for j in group:
                     data[j][:, chosen, :] = layouts[j].cols(answers[j]).transpose(1, 0, 2)
             found.update(data)

@@ -10,20 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.jacobian.analytical import Rows
 from nbautograd.core.checking.jacobian.assembly import Assembly
-from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.jacobian.layout import Matrices
-from nbautograd.core.checking.problem import functions_of
-from nbautograd.core.checking.quiet import seed_all
-from nbautograd.core.numerics.arrays import Array, from_array, real_shape, to_array
-from nbautograd.core.numerics.compare import agree_in_sum, agree_within, agree_within_rounding
+from nbautograd.core.numerics.arrays import Array, from_array, to_array
+from nbautograd.core.numerics.compare import agree_in_sum, agree_within
 from nbautograd.core.numerics.constants import SIGNIFICANT, SMALL_IN_ROW, SUM_ROUNDINGS
 
 ROWS = 256  # rows of a block that autograd of the forward is asked for at most, one backward each
 SAME = 1e-9  # relative to the largest entry: two analytical gradients this close differ by rounding
 SINGLE = 2.4e-3  # relative difference of two backwards in single precision that says nothing: 100 times 200 spacings
-SAME_VALUES = 1e-6  # relative, by element: what an output of forward may differ by from that of apply
 TRUSTED = 1e-5  # how well a witness must agree with differences along a random direction, relative to the terms
 
 
@@ -57,8 +52,7 @@ class ForwardWitness:
 
     def __init__(self, assembly: Assembly) -> None:
         self.assembly, self.problem = assembly, assembly.problem
-        self.rows: list[Rows | None] = []
-        self.absent = self._prepare()
+        self.rows, self.absent = assembly.rows_of_forward
 
     def testimony(self, i: int, j: int) -> Testimony:
         """Compare J' v of one block by autograd of the forward with backward's, for the probe v."""
@@ -83,27 +77,6 @@ class ForwardWitness:
         unit = np.zeros((len(rows), int(np.prod(self.assembly.forward.shapes[i]))))
         unit[np.arange(len(rows)), rows] = 1.0
         return witness.many(unit.reshape(len(rows), *self.assembly.forward.shapes[i]))[j].reshape(len(rows), -1)
-
-    def _prepare(self) -> str:
-        raw = forward_without_autograd(self.problem) if self.problem.cls is not None else None
-        if raw is None:
-            return "no_own_forward" if self.problem.cls is None else "not_entered"
-        given = self.problem.fresh()
-        seed_all(self.problem.seed)
-        try:
-            outputs = raw(*given)
-        except Exception:
-            return "raised"
-        if functions_of([t for t in outputs if isinstance(t, Tensor)]):
-            return "not_entered"
-        wanted = self.assembly.wanted
-        if len(outputs) != len(self.assembly.outputs) or not all(
-            _same_output(outputs[i], self.assembly.outputs[i]) for i in wanted
-        ):
-            return "other_values"
-        leaves = [given[i] for i in self.problem.differentiable]
-        self.rows = [Rows(outputs[i], leaves, self.problem.seed) if outputs[i].requires_grad else None for i in wanted]
-        return "" if any(self.rows) else "leaves_torch"
 
     def _trusted(self, i: int, j: int, probe: Array, gradient: Array) -> bool:
         forward = self.assembly.forward
@@ -162,13 +135,6 @@ def _compare(analytical: Array, witness: Array) -> Testimony:
         largest = float(np.abs(analytical - witness).max(initial=0.0))
     size = float(np.fmax(np.abs(analytical), np.abs(witness)).max(initial=0.0))
     return Testimony(largest / size if size else 0.0, "", largest)
-
-
-def _same_output(own: Any, applied: Tensor) -> bool:
-    """Compare an output of the bare forward with that of ``apply``."""
-    if not isinstance(own, Tensor) or real_shape(own) != real_shape(applied):
-        return False
-    return agree_within_rounding(to_array(applied), to_array(own), SAME_VALUES, floor=0.0)
 
 
 def forward_confirms(witness: ForwardWitness, ij: tuple[int, int], matrices: Matrices, unsure: Array) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
 
 from nbautograd.core import user_source
-from nbautograd.core.checking.repair.kinds import KINDS, Context, Kind, kind
+from nbautograd.core.checking.repair.kinds import KINDS, Context, Facts, Kind, kind, size_of
 from nbautograd.core.checking.repair.script import (
     AXES,
     FUNCTIONS,
@@ -48,34 +48,37 @@ def edits(
         known: values of one run.
     """
     known, found = known or Values(), list[Edit]()
-    whole = Context(script, known.throughout(names), hints, known.of)
+    whole = Context(script, known.throughout(names), hints, known.of, Facts(script.tree))
+    brought = re.compile(r"(?<![\w.])(?:" + "|".join(map(re.escape, whole.unused)) + r")(?!\w)")
+    drawn = drawing(script.tree)
+
+    def add(of: Kind, made: Iterable[Edit], away: float = 0.0, root: ast.expr | None = None) -> None:
+        for e in made:
+            if not drawn or not any(id(node) in drawn for node in e.nodes):
+                text = e.replacement if e.node is not root else _bare(e.replacement)
+                cost = e.cost + away - (UNUSED if whole.unused and brought.search(text) else 0.0)
+                found.append(Edit(e.node, text, cost, e.also, of.name))
+
     rules = {place: [k for k in KINDS.values() if k.place == place] for place in ("value", "part", "whole")}
     for place in places(script):
         away = 0.0 if place.line in near else min(near.values(), default=0.0)
         context = replace(whole, names=known.bound(place.value, names))
-        here = [_as(k, e) for k in rules["value"] for e in k.rule(context, place.value)]
-        here += [_as(k, e) for node in place.parts for k in rules["part"] for e in k.rule(context, node)]
-        found += [replace(e, replacement=_bare(e, place.value), cost=e.cost + away) for e in here]
-    found += [_as(k, e) for k in rules["whole"] for e in k.rule(whole)]
-    drawn = drawing(script.tree)
-    found = [e for e in found if not any(id(node) in drawn for node in e.nodes)]
-    if whole.unused:
-        brought = re.compile(r"(?<![\w.])(?:" + "|".join(map(re.escape, whole.unused)) + r")(?!\w)")
-        found = [replace(e, cost=e.cost - UNUSED) if brought.search(e.replacement) else e for e in found]
-    cheapest: dict[tuple[tuple[int, str], ...], Edit] = {}
+        for k in rules["value"]:
+            add(k, k.rule(context, place.value), away, place.value)
+        for node, k in itertools.product(place.parts, rules["part"]):
+            add(k, k.rule(context, node), away, place.value)
+    for k in rules["whole"]:
+        add(k, k.rule(whole))
+    cheapest: dict[tuple[int | str, ...], Edit] = {}
     for edit in sorted(found, key=lambda edit: (edit.cost, len(edit.replacement))):
-        cheapest.setdefault(tuple((id(node), text) for node, text in edit.changes), edit)
+        also = [part for node, text in edit.also for part in (id(node), text)] if edit.also else ()
+        cheapest.setdefault((id(edit.node), edit.replacement, *also), edit)
     return list(cheapest.values())
 
 
-def _as(of: Kind, edit: Edit) -> Edit:
-    return replace(edit, kind=of.name)
-
-
-def _bare(edit: Edit, root: ast.expr) -> str:
-    """The replacement of a whole value without the parentheses around it."""
-    text = edit.replacement
-    if edit.node is not root or not (text.startswith("(") and text.endswith(")")):
+def _bare(text: str) -> str:
+    """A text without the parentheses around the whole of it."""
+    if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
     for k, letter in enumerate(text):
@@ -241,7 +244,7 @@ def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
 @kind("factor that another value has", "value")
 def _analogous_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     """The function that backward calls on one name, called on another."""
-    called = {n.func.id: n.args[0].id for n in ast.walk(c.script.tree) if _calls_local(n)}  # type: ignore[attr-defined]
+    called = {n.func.id: n.args[0].id for n in c.facts.nodes if _calls_local(n)}  # type: ignore[attr-defined]
     for function, given in called.items():
         yield from (Edit(root, f"{c.product(root)} * {function}({n})", 1.5) for n in c.names if n != given)
 
@@ -266,38 +269,30 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
     number = getattr(node, "value", None)
     if not isinstance(node, ast.Constant) or isinstance(number, bool) or not isinstance(number, (int, float)):
         return
-    if id(node) in c.guards:
+    if id(node) in c.facts.guards:
         return  # any other input that needs a gradient here would do as well
     others = [-number, number + 1, number - 1, 2 * number, number / 2, 3 * number, 1 - number] + (
         [1 / number] if number else []
     )
     if isinstance(number, float) and abs(number - 3.14159265) < 0.01:
         others.insert(0, 3.141592653589793)
-    if id(node) in _thresholds(c.script.tree):
+    if id(node) in c.facts.thresholds:
         others = [-number]  # any other that lies between the same values would agree as well
     for k, other in enumerate(o for o in dict.fromkeys(others) if o not in (0, 1)):
         whole = float(other).is_integer() and isinstance(number, int)
         yield Edit(node, repr(int(other) if whole else other), 1.1 + NEXT * k)
     if isinstance(number, int):
-        others = [other for other in (0, 1) if other != number and (other or id(node) not in c.negated)]
+        others = [other for other in (0, 1) if other != number and (other or id(node) not in c.facts.negated)]
         yield from (Edit(node, repr(other), 1.6) for other in others)
     else:
         yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number)
     yield from (Edit(node, name, 1.6 if isinstance(number, int) else 1.25) for name in c.numbers_on_ctx)
 
 
-def _thresholds(tree: ast.AST) -> frozenset[int]:
-    """Ids of what something is compared with, or may be in a function that is called by its name."""
-    compared = (side for n in ast.walk(tree) if isinstance(n, ast.Compare) for side in n.comparators)
-    calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
-    handed = (a for call in calls for a in call.args if isinstance(a, ast.Attribute))
-    return frozenset(id(inner) for side in (*compared, *handed) for inner in ast.walk(side))
-
-
 def _bounds(c: Context, node: ast.expr) -> bool:
     """Return True for a number of which any other between the same values would do as well."""
     value = c.of.get(id(node))
-    return value is not None and value.number is not None and id(node) in _thresholds(c.script.tree)
+    return value is not None and value.number is not None and id(node) in c.facts.thresholds
 
 
 @kind("subscripts of an einsum", "part")
@@ -337,7 +332,7 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("index one off", "part")
 def _index_one_off(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Name) and node.id in c.counters and id(node) in c.indices:
+    if isinstance(node, ast.Name) and node.id in c.facts.counters and id(node) in c.facts.indices:
         yield Edit(node, f"({node.id} - 1)", 1.3)
         yield Edit(node, f"({node.id} + 1)", 1.3)
 
@@ -358,44 +353,16 @@ def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("size less one", "part")
 def _less_one(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _size_of(node) is not None:
+    if size_of(node) is not None:
         yield Edit(node, f"({c.source(node)} - 1)", 1.1)
-    if isinstance(node, ast.Name) and node.id in _sizes(c.script.tree):
+    if isinstance(node, ast.Name) and node.id in c.facts.sizes:
         yield Edit(node, f"({node.id} - 1)", 1.1)
-
-
-def _sizes(tree: ast.AST) -> set[str]:
-    """The names that a size is assigned to."""
-    found = set[str]()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and re.search(r"\.shape\b|\.numel\(|\.size\(|\blen\(", ast.unparse(node.value)):
-            names = [n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
-            simple = isinstance(node.value, (ast.Attribute, ast.Subscript, ast.Call, ast.Tuple)) or _count(node.value)
-            found |= {n.id for n in names} if simple else set()
-    return found
-
-
-def _count(node: ast.expr) -> bool:
-    """Return True for sizes multiplied with one another."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return _count(node.left) and _count(node.right)
-    return _size_of(node) is not None
-
-
-def _size_of(node: ast.expr) -> tuple[ast.expr, ast.expr | None] | None:
-    """Return what a size is of, and along which dimension; None where an expression is no size."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size"):
-        return node.func.value, node.args[0] if node.args else None
-    shape = node.value if isinstance(node, ast.Subscript) else None
-    if isinstance(shape, ast.Attribute) and shape.attr == "shape":
-        return shape.value, node.slice  # type: ignore[attr-defined]
-    return None
 
 
 @kind("count of a mask", "part")
 def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
     """Sum a mask in the place of a size, or that which has the size."""
-    sized = _size_of(node)
+    sized = size_of(node)
     if sized is None:
         return
     along = "" if sized[1] is None else f"{c.source(sized[1])}, keepdim=True"
@@ -455,7 +422,7 @@ def _power_rule(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("sign or not taken off", "part")
 def _unary_removed(c: Context, node: ast.expr) -> Iterator[Edit]:
     turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert))
-    if turned and id(node.operand) in c.negated:  # type: ignore[attr-defined]
+    if turned and id(node.operand) in c.facts.negated:  # type: ignore[attr-defined]
         yield Edit(node, "0", 1.6)
     if turned and not isinstance(node.operand, ast.Constant):  # type: ignore[attr-defined]
         yield Edit(node, c.tight(node.operand), 0.8)  # type: ignore[attr-defined]
@@ -759,7 +726,7 @@ def _rolled(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 
 def _returns(c: Context) -> Iterator[tuple[ast.expr, list[ast.expr], list[str]]]:
-    for node in ast.walk(c.script.tree):
+    for node in c.facts.nodes:
         if isinstance(node, ast.Return) and node.value is not None:
             items = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             yield node.value, items, [c.source(item) for item in items]
@@ -788,8 +755,8 @@ def _number_of_gradients(c: Context) -> Iterator[Edit]:
 
 @kind("index of needs_input_grad", "whole")
 def _index_of_needs(c: Context) -> Iterator[Edit]:
-    for node in ast.walk(c.script.tree):
-        index = node.slice if isinstance(node, ast.Subscript) and id(node.slice) in c.guards else None
+    for node in c.facts.nodes:
+        index = node.slice if isinstance(node, ast.Subscript) and id(node.slice) in c.facts.guards else None
         if isinstance(index, ast.Constant):
             yield from (Edit(index, repr(p), 0.8) for p in c.hints.positions if p != index.value)
 
@@ -806,7 +773,7 @@ def _times_grad_output(c: Context) -> Iterator[Edit]:
 def _dimension_everywhere(c: Context) -> Iterator[Edit]:
     """The dimension of all sums, means and the like that have the same one, exchanged for one that forward names."""
     given: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(c.script.tree):
+    for node in c.facts.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in AXES and node.args:
             given.setdefault(c.source(node.args[0]), []).append(node.args[0])
     for text, (first, *rest) in given.items():
@@ -815,7 +782,7 @@ def _dimension_everywhere(c: Context) -> Iterator[Edit]:
 
 @kind("unpack", "whole")
 def _unpacked(c: Context) -> Iterator[Edit]:
-    for node in ast.walk(c.script.tree):
+    for node in c.facts.nodes:
         named = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         if named and isinstance(node.value, ast.Attribute) and node.value.attr == "saved_tensors":  # type: ignore[attr-defined]
             target = node.targets[0]  # type: ignore[attr-defined]
@@ -826,7 +793,7 @@ def _unpacked(c: Context) -> Iterator[Edit]:
 def _accumulated(c: Context) -> Iterator[Edit]:
     """Accumulate what an index picks more than once, or what a loop computes and throws away."""
     looped = {id(n) for loop in ast.walk(c.script.tree) if isinstance(loop, ast.For) for n in ast.walk(loop)}
-    for node in ast.walk(c.script.tree):
+    for node in c.facts.nodes:
         added = isinstance(node, ast.AugAssign)
         if not isinstance(node, (ast.Assign, ast.AugAssign)) or (added and not isinstance(node.op, ast.Add)):  # type: ignore[union-attr]
             continue
@@ -843,7 +810,7 @@ def _accumulated(c: Context) -> Iterator[Edit]:
 @kind("as forward computes it", "whole")
 def _as_forward(c: Context) -> Iterator[Edit]:
     """Assign what forward assigns to a variable of the same name, in names of backward."""
-    for node in ast.walk(c.script.tree):
+    for node in c.facts.nodes:
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id in c.hints.forward:
             yield Edit(node.value, c.hints.forward[target.id], 1.0)
@@ -872,7 +839,7 @@ def _names_read(place: Written) -> Iterator[ast.Name]:
 
 @kind("assignment in place made a new one", "whole")
 def _augmented(c: Context) -> Iterator[Edit]:
-    for node in ast.walk(c.script.tree):
+    for node in c.facts.nodes:
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and type(node.op) in SIGNS:
             target, value = c.source(node.target), c.source(node.value)
             value = f"({value})" if isinstance(node.value, ast.BinOp) else value
@@ -882,7 +849,7 @@ def _augmented(c: Context) -> Iterator[Edit]:
 @kind("name everywhere", "whole")
 def _name_everywhere(c: Context) -> Iterator[Edit]:
     """A function of a name, its negative or its complement, wherever the name is read."""
-    used = [n for n in ast.walk(c.script.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    used = [n for n in c.facts.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     for name in dict.fromkeys(n.id for n in used if n.id not in (*MODULES, "ctx")):
         found = [n for n in used if n.id == name]
         if len(found) > 1:

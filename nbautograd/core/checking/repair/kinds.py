@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,87 @@ import torch
 
 from nbautograd.core.checking.repair.script import Edit, Hints, Script, product, tight
 from nbautograd.core.checking.repair.values import Value, broadcast
+
+SIZED = re.compile(r"\.shape\b|\.numel\(|\.size\(|\blen\(")  # in the text of what has to do with sizes
+
+
+class Facts:
+    """Facts of the text of a backward, each found once for the thousands of edits that are made of it.
+
+    Args:
+        tree: its syntax tree.
+    """
+
+    def __init__(self, tree: ast.AST) -> None:
+        self.nodes = list(ast.walk(tree))
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The names that are read, and the attributes and subscripts as they are written."""
+        names = (n.id for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        return frozenset(
+            (*names, *(ast.unparse(n) for n in self.nodes if isinstance(n, (ast.Attribute, ast.Subscript))))
+        )
+
+    @cached_property
+    def counters(self) -> frozenset[str]:
+        """The names that loops count with."""
+        loops = (n.target for n in self.nodes if isinstance(n, (ast.For, ast.comprehension)))
+        return frozenset(n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name))
+
+    @cached_property
+    def negated(self) -> frozenset[int]:
+        """Ids of the numbers behind a minus: 1 in ``-1``."""
+        signed = (n for n in self.nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub))
+        return frozenset(id(n.operand) for n in signed if isinstance(n.operand, ast.Constant))
+
+    @cached_property
+    def indices(self) -> frozenset[int]:
+        """Ids of all nodes inside an index."""
+        subscripts = (n.slice for n in self.nodes if isinstance(n, ast.Subscript))
+        return frozenset(id(n) for index in subscripts for n in ast.walk(index))
+
+    @cached_property
+    def guards(self) -> frozenset[int]:
+        """Ids of all nodes inside the index of a ``ctx.needs_input_grad``."""
+        asked = (n for n in self.nodes if isinstance(n, ast.Subscript))
+        inside = (n.slice for n in asked if getattr(n.value, "attr", "") == "needs_input_grad")
+        return frozenset(id(node) for index in inside for node in ast.walk(index))
+
+    @cached_property
+    def thresholds(self) -> frozenset[int]:
+        """Ids of what something is compared with, or may be in a function that is called by its name."""
+        compared = (side for n in self.nodes if isinstance(n, ast.Compare) for side in n.comparators)
+        calls = (n for n in self.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+        handed = (a for call in calls for a in call.args if isinstance(a, ast.Attribute))
+        return frozenset(id(inner) for side in (*compared, *handed) for inner in ast.walk(side))
+
+    @cached_property
+    def sizes(self) -> frozenset[str]:
+        """The names that a size is assigned to."""
+        found = set[str]()
+        for node in self.nodes:
+            if isinstance(node, ast.Assign) and re.search(SIZED, ast.unparse(node.value)):
+                names = [n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+                simple = isinstance(node.value, (ast.Attribute, ast.Subscript, ast.Call, ast.Tuple))
+                found |= {n.id for n in names} if simple or _product_of_sizes(node.value) else set()
+        return frozenset(found)
+
+
+def size_of(node: ast.expr) -> tuple[ast.expr, ast.expr | None] | None:
+    """Return what a size is of, and along which dimension; None where an expression is no size."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size"):
+        return node.func.value, node.args[0] if node.args else None
+    shape = node.value if isinstance(node, ast.Subscript) else None
+    if isinstance(shape, ast.Attribute) and shape.attr == "shape":
+        return shape.value, node.slice  # type: ignore[attr-defined]
+    return None
+
+
+def _product_of_sizes(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _product_of_sizes(node.left) and _product_of_sizes(node.right)
+    return size_of(node) is not None
 
 
 @dataclass(frozen=True)
@@ -23,12 +105,14 @@ class Context:
         names: names and ctx attributes that may take part, each with its value where it is known.
         hints: what the evidence speaks of.
         of: the value of each expression, by the id of its node, where it is known.
+        facts: of the backward's text.
     """
 
     script: Script
     names: Mapping[str, Value | None]
     hints: Hints
     of: Mapping[int, Value | None]
+    facts: Facts
 
     def source(self, node: ast.expr) -> str:
         """The text of an expression."""
@@ -75,27 +159,8 @@ class Context:
     @cached_property
     def unused(self) -> list[str]:
         """Names that may take part, and that backward has and never reads: what is missing often needs them."""
-        read = {n.id for n in ast.walk(self.script.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        at_hand = {ast.unparse(n) for n in ast.walk(self.script.tree) if isinstance(n, (ast.Attribute, ast.Subscript))}
-        return [n for n in self.names if n not in read and n not in at_hand and not n.startswith("_")]
-
-    @cached_property
-    def counters(self) -> frozenset[str]:
-        """The names that loops count with."""
-        loops = (n.target for n in ast.walk(self.script.tree) if isinstance(n, (ast.For, ast.comprehension)))
-        return frozenset(n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name))
-
-    @cached_property
-    def negated(self) -> frozenset[int]:
-        """Ids of the numbers behind a minus: 1 in ``-1``."""
-        signed = (n for n in ast.walk(self.script.tree) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub))
-        return frozenset(id(n.operand) for n in signed if isinstance(n.operand, ast.Constant))
-
-    @cached_property
-    def indices(self) -> frozenset[int]:
-        """Ids of all nodes inside an index."""
-        subscripts = (n.slice for n in ast.walk(self.script.tree) if isinstance(n, ast.Subscript))
-        return frozenset(id(n) for index in subscripts for n in ast.walk(index))
+        read = self.facts.read
+        return [n for n in self.names if n not in read and not n.startswith("_")]
 
     def dim(self, node: ast.expr) -> float:
         """The number of dimensions of an expression, infinite where it is not known; -1 for what is no tensor."""
@@ -106,13 +171,6 @@ class Context:
         """The dtype of an expression where it is known."""
         value = self.of.get(id(node))
         return None if value is None else value.dtype
-
-    @cached_property
-    def guards(self) -> frozenset[int]:
-        """Ids of all nodes inside the index of a ``ctx.needs_input_grad``."""
-        asked = (n for n in ast.walk(self.script.tree) if isinstance(n, ast.Subscript))
-        inside = (n.slice for n in asked if getattr(n.value, "attr", "") == "needs_input_grad")
-        return frozenset(id(node) for index in inside for node in ast.walk(index))
 
     @cached_property
     def numbers_on_ctx(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import difflib
 import inspect
 import itertools
@@ -135,9 +136,9 @@ def strangeness(text: str, before: str) -> tuple[int, int, int]:
 
 def parts(root: ast.expr) -> Iterator[ast.expr]:
     """The expressions inside one that stand for a value: no callee, no module name, no keyword's name."""
-    stack: list[ast.AST] = [root]
+    stack = collections.deque[ast.AST]((root,))
     while stack:
-        node = stack.pop(0)
+        node = stack.popleft()
         if isinstance(node, ast.expr) and not isinstance(node, (ast.Starred, ast.Slice)):
             yield node
         for name, child in ast.iter_fields(node):

@@ -19,7 +19,8 @@ from nbautograd.core.checking.backward_call import (
     tensors_on_ctx,
     user_backward,
 )
-from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
+from nbautograd.core.checking.directional import DirectionalDerivative, borne_out, directional_derivative
+from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
 from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -33,6 +34,7 @@ ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expand
 
 ELEMENTS = 20_000  # that make a call as dear as the call of something small
 CALLS = 100  # of torch, likewise
+DOUBLE = float(torch.finfo(torch.float64).eps)
 ENOUGH = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
 
 
@@ -133,6 +135,8 @@ class Stage:
             which: number of the input among the differentiable ones.
             gradient: of that input.
         """
+        if not self._known:
+            self._known.update(self._by_autograd())
         if which not in self._known:
             self._known[which] = directional_derivative(
                 self.problem,
@@ -145,6 +149,17 @@ class Stage:
             )
         asked = self._known[which]
         return None if asked is None else asked.agrees(gradient)
+
+    def _by_autograd(self) -> dict[int, DirectionalDerivative]:
+        """Return the derivatives by autograd of the forward where a difference bears them out; else nothing."""
+        floats = [t for t in (*self.outputs, *self.outputs.inputs) if isinstance(t, Tensor) and t.is_floating_point()]
+        double = all(t.dtype is torch.float64 for t in floats) and self.problem.casts.coarsest <= DOUBLE
+        if self.elements > ELEMENTS or not double:
+            return {}
+        found = gradients_of_forward(self.problem, self.outputs, self.v)
+        if found is None:
+            return {}
+        return borne_out(self.problem, self.outputs, self.v, found, self.seed + 1, self.symmetric)
 
     def outside(self, right: Iterable[int]) -> bool:
         """Return True for a far point at which what is right at the inputs given is wrong: it tells nothing of a fix.
