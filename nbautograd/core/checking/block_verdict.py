@@ -30,6 +30,7 @@ from nbautograd.core.numerics.constants import (
     SLIGHT,
     SMALL_IN_BLOCK,
     SMALL_IN_ROW,
+    SUM_ROUNDINGS,
     UNSEEN,
     UNSURE,
 )
@@ -149,7 +150,8 @@ def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
     scale = scales(matrices)
     doubtful = ~agree_by_scale(matrices.analytical, matrices.numerical, scale, tolerance)
     if raw.exact:
-        return _State(matrices, scale, doubtful, tolerance).judged()
+        apart = np.abs(matrices.stored("difference"))
+        return _State(matrices, scale, doubtful & ~(apart <= _rounding(raw)), tolerance).judged()
     if doubtful.any():
         matrices = dataclasses.replace(matrices, numerical=matrices.numerical.copy())
         doubtful &= ~_agree_by_fourth_order(raw, matrices, scale, doubtful, tolerance)
@@ -208,6 +210,14 @@ def _agree_by_fourth_order(
     matrices.numerical[tuple(entries.T)] = values
     done[tuple(entries.T)] = True
     return done
+
+
+def _rounding(raw: FirstPass) -> float:
+    """Return what an entry may be off by where large terms cancel: some last digits of the output over the input."""
+    values = (raw.output, raw.forward.points[raw.directions.ij[1]])
+    output, point = (np.abs(v[np.isfinite(v)]) for v in values)
+    typical = float(point.mean()) if point.size else 0.0
+    return SUM_ROUNDINGS * raw.forward.eps * float(output.max(initial=0.0)) / (typical or 1.0)
 
 
 def _hidden_by_rounding(raw: FirstPass, matrices: Matrices, doubtful: Array) -> Array:

@@ -150,14 +150,18 @@ def borne_out(
     )
     step, here = STEPS[-1], inner_product(outputs, cotangents)
     right, left = (value(step) - here) / step, (here - value(-step)) / step
-    blur = ROUNDINGS * float(torch.finfo(torch.float64).eps) * size / step
+    roundings = ROUNDINGS * float(torch.finfo(torch.float64).eps) * size
+    blur = roundings / step
     clear = abs(right - left) <= BEND * max(abs(right), abs(left)) + blur
     if not clear or not agree_within((right + left) / 2, sum(slopes), BORNE_OUT * sum(terms) + blur):
         return {}
     rel = max(AGREEMENT, _rounding(problem))
-    exact = ROUNDINGS * float(torch.finfo(torch.float64).eps)
-    found = zip(directions, slopes, terms, strict=True)
-    return {k: DirectionalDerivative(k, u, slope, exact * size, rel) for k, (u, slope, size) in enumerate(found)}
+    # what terms that cancel may leave; a difference at the step that serves most functions would be as unsure of it
+    error = roundings / STEPS[1]
+    return {
+        k: DirectionalDerivative(k, u, slope, error, rel)
+        for k, (u, slope) in enumerate(zip(directions, slopes, strict=True))
+    }
 
 
 def _direction(x: Tensor, seed: int, symmetric: bool) -> Tensor:
