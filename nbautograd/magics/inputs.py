@@ -97,7 +97,7 @@ def as_function(node: ast.expr, arguments: tuple[ast.expr, ...], namespace: Name
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error as ``Type: message`` on one line."""
+    """Return the message of an error on one line; its type is left to the caller."""
     return " ".join(str(error).split())[:300]
 
 

@@ -42,7 +42,7 @@ def points(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     for k in range(2):
         yield nearby_inputs(problem, seed + k)
     generator = torch.Generator().manual_seed(seed + 2)
-    yield tuple(_signed(item, generator) for item in problem.inputs)
+    yield in_order(problem, tuple(_signed(item, generator) for item in problem.inputs))
 
 
 def in_double(inputs: Iterable[Any]) -> tuple[Any, ...]:
@@ -61,7 +61,26 @@ def in_domain(problem: Problem, seed: int) -> tuple[Any, ...]:
     generator = torch.Generator().manual_seed(seed)
     near = nearby_inputs(problem, seed)
     given = zip(problem.inputs, near, strict=True)
-    return tuple(_signed(item, generator) if _both_signs(item) else other for item, other in given)
+    return in_order(problem, tuple(_signed(item, generator) if _both_signs(item) else other for item, other in given))
+
+
+def in_order(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return other inputs with the bounds among them in the order that they are given in, element by element.
+
+    Two inputs are bounds where all of one lies below all of the other, and a third has elements between them and
+    elements beyond: what is right for a lower bound says nothing of one that lies above the upper.
+    """
+    given = {i: problem.inputs[i].detach() for i in problem.differentiable if problem.inputs[i].numel()}
+    real = {i: x for i, x in given.items() if not x.is_complex()}
+    ends = {i: (float(x.min()), float(x.max())) for i, x in real.items()}
+    made = list(inputs)
+    for low, high in itertools.permutations(real, 2):
+        below, above = ends[low][1], ends[high][0]
+        between = (((below < x) & (x < above)) for i, x in real.items() if i not in (low, high))
+        if below < above and real[low].shape == real[high].shape and any(b.any() and not b.all() for b in between):
+            a, b = (made[i].detach() for i in (low, high))
+            made[low], made[high] = torch.minimum(a, b).requires_grad_(), torch.maximum(a, b).requires_grad_()
+    return tuple(made)
 
 
 def spread(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator[tuple[Any, ...]]:
@@ -117,8 +136,8 @@ def _thinned(item: Any) -> Any:
     return (item.detach() * there).requires_grad_()
 
 
-def fresh(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the fresh points at which a fix is verified: inputs of these and larger sizes that no edit was tried at.
+def unseen(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the points at which a fix is verified at last: inputs of these and larger sizes that no edit was tried at.
 
     Their values are small, usual and large, of both signs, and zero.
     """
@@ -128,7 +147,7 @@ def fresh(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     yield tuple(map(_thinned, nearby_inputs(problem, seed + 7)))
     for k, (given, scale) in enumerate(itertools.product([problem.inputs, *grown], (0.4, 1.0, 2.5))):
         generator = torch.Generator().manual_seed(seed + 30 + k)
-        yield tuple(_signed(item, generator, scale) for item in given)
+        yield in_order(problem, tuple(_signed(item, generator, scale) for item in given))
 
 
 def together(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:

@@ -11,10 +11,12 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import other_points
+from nbautograd.core.checking.directional import borne_out
+from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import script
 from nbautograd.core.checking.repair.grammar import edits
-from nbautograd.core.checking.repair.script import Hints, strangeness, zero_by_itself
+from nbautograd.core.checking.repair.script import Hints, says_nothing, strangeness
 from nbautograd.core.findings import Fix
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
@@ -127,14 +129,14 @@ def test_a_zero_is_said_in_so_many_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "before", "zero"),
+    ("text", "before", "nothing"),
     [
         ("y = g - g", "y = g", True), ("y = (g + 1) / (g + 1)", "y = g", True), ("y = g - h", "y = g", False),
-        ("y = (g - g) * 2", "y = g - g", False),
+        ("y = (g - g) * 2", "y = g - g", False), ("rel = rel", "rel = -rel", True), ("y = (g)", "y = g", True),
     ],
 )  # fmt: skip
-def test_differences_of_equals_are_seen(text: str, before: str, zero: bool) -> None:
-    assert zero_by_itself(text, before) is zero
+def test_what_says_nothing_is_seen(text: str, before: str, nothing: bool) -> None:
+    assert says_nothing(text, before) is nothing
 
 
 def test_names_and_short_texts_are_preferred() -> None:
@@ -271,3 +273,89 @@ def test_where_what_is_right_here_is_wrong_no_fix_is_refuted() -> None:
         "return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau / tau",
         "return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau ** 2",
     )
+
+
+class LowerAgainstUpper(Function):
+    """Bounds that are differentiated as well: a lower one above the upper is no case that anybody writes for."""
+
+    @staticmethod
+    def forward(ctx, x, lo, hi):
+        ctx.save_for_backward(x, lo, hi)
+        return torch.minimum(torch.maximum(x, lo), hi)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, lo, hi = ctx.saved_tensors
+        return g * ((x >= lo) & (x <= hi)), g * (x < hi), g * (x > hi)
+
+
+def test_bounds_stay_in_their_order() -> None:
+    x = torch.linspace(-2, 2, 12, dtype=torch.float64).requires_grad_()
+    lo, hi = (torch.full((12,), v, dtype=torch.float64).requires_grad_() for v in (-0.5, 0.6))
+    problem = Problem(LowerAgainstUpper, (x, lo, hi))
+    for _, low, high in (*other_points.points(problem, 3), *other_points.unseen(problem, 4)):
+        assert (low <= high).all()
+    (fix,) = fixes_of(LowerAgainstUpper, (x, lo, hi))
+    assert fix.source.strip() == "return g * ((x >= lo) & (x <= hi)), g * (x < lo), g * (x > hi)"
+
+
+def test_inputs_that_bound_nothing_take_any_order() -> None:
+    low, high = (torch.full((12,), v, dtype=torch.float64).requires_grad_() for v in (-0.5, 0.6))
+    problem = Problem(torch.maximum, (low, high))
+    assert any((a > b).any() for a, b in other_points.points(problem, 3))
+
+
+def reach(n, back=False):
+    rel = torch.arange(n)[:, None] - torch.arange(n)
+    if back:
+        rel = -rel
+    return rel.clamp(-2, 2) + 2
+
+
+class OtherWayRound(Function):
+    """Forward calls the function as well in which an edit would mend this backward."""
+
+    @staticmethod
+    def forward(ctx, scores, table):
+        ctx.n, ctx.size = scores.shape[-1], len(table)
+        return scores + table[reach(ctx.n)]
+
+    @staticmethod
+    def backward(ctx, g):
+        at = reach(ctx.n, back=True)
+        return g, torch.zeros(ctx.size, dtype=g.dtype).index_add(0, at.flatten(), g.flatten())
+
+
+def test_what_forward_calls_as_well_stays_as_it_is() -> None:
+    for fix in fixes_of(OtherWayRound, (draw(4, 4), draw(5, seed=1))):
+        assert "reach(" in fix.before
+
+
+class Detached(Function):
+    """Half of the gradient is not seen by autograd of the forward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2 + x.detach() ** 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0]
+
+
+def test_autograd_of_forward_counts_only_where_a_difference_bears_it_out() -> None:
+    problem = Problem(Detached, (draw(5),))
+    with problem.session():
+        outputs = problem.call()
+        v = [torch.ones(5, dtype=torch.float64)]
+        found = gradients_of_forward(problem, outputs, v)
+        assert found is not None
+        assert borne_out(problem, outputs, v, found, 0) == {}
+        right = [2 * found[0]]
+        assert borne_out(problem, outputs, v, right, 0)[0].agrees(right[0])
+        kinked = Problem(torch.abs, (torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True),))
+        outputs = kinked.call()
+        assert borne_out(kinked, outputs, [v[0][:2]], kinked.vjp(outputs, [v[0][:2]]), 0) == {}
+    (fix,) = fixes_of(Detached, (draw(5),))
+    assert fix.source.strip() == "return 4 * g * ctx.saved_tensors[0]"

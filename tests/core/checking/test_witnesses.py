@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from nbautograd import gradcheck, messages, set_language
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.torch_private.ctx import sees_earlier_apply
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -121,3 +123,36 @@ def test_a_report_is_read_in_the_language_of_the_moment():
         shown = report._repr_mimebundle_()
         assert not any(sentence in shown["text/plain"] + shown["text/html"] for sentence in english)
         assert str(report.reason) in shown["text/plain"]
+
+
+class TwiceTooMuch(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x @ w).softmax(-1), x.sum()
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, w = ctx.saved_tensors
+        y = (x @ w).softmax(-1)
+        d = y * (g - (g * y).sum(-1, keepdim=True))
+        return d @ w.T + 2 * h, x.T @ d
+
+
+@pytest.mark.parametrize("fn", [TwiceTooMuch, checked.Offset, checked.Exp])
+def test_a_cause_is_borne_out_by_the_same_blocks_with_fewer_runs(fn):
+    inputs = (doubles(3, 4), doubles(4, 5)) if fn is TwiceTooMuch else (doubles(4),)
+    blocks, runs = [], []
+    for by_forward in (False, True):
+        problem = Problem(fn, inputs)
+        run = GradcheckRun(problem, None, None, None, by_forward=by_forward)
+        with problem.session():
+            run.find_blocks()
+        assert [raw.exact for raw in run.raws.values()] == [by_forward] * len(run.raws)
+        blocks.append(run.blocks)
+        runs.append(problem.meter.runs)
+    assert blocks[0].keys() == blocks[1].keys()
+    for one, other in zip(blocks[0].values(), blocks[1].values(), strict=True):
+        assert (one.verdict, one.wrong) == (other.verdict, other.wrong)
+        torch.testing.assert_close(one.numerical(), other.numerical(), rtol=1e-6, atol=1e-9)
+    assert runs[1] < runs[0] if "mismatch" in {b.verdict for b in blocks[0].values()} else True

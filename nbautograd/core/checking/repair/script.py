@@ -110,19 +110,25 @@ def _draws(function: ast.expr) -> bool:
     return name.startswith("rand") or name.removesuffix("_").removesuffix("_like") in RANDOM
 
 
-def zero_by_itself(text: str, before: str) -> bool:
-    """Return True if a text takes something off itself, or divides it by itself, where the text before did not."""
-    return len(_cancelled(text)) > len(_cancelled(before))
+def says_nothing(text: str, before: str) -> bool:
+    """Return True for a text that is the one before, or that does what a person would not write.
+
+    That is to take something off itself, to divide it by itself or to assign a name to itself, where the text before
+    did not.
+    """
+    return _meaning(text) == _meaning(before) or len(_by_themselves(text)) > len(_by_themselves(before))
 
 
-def _cancelled(text: str) -> list[str]:
-    """The ``a - a`` and ``a / a`` in a text, whatever stands around ``a``."""
+def _by_themselves(text: str) -> list[str]:
+    """The ``a - a``, ``a / a`` and ``a = a`` in a text, whatever stands around ``a``."""
     try:
-        nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.BinOp)]
+        nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
         return []
-    same = (n for n in nodes if isinstance(n.op, (ast.Sub, ast.Div)) and ast.dump(n.left) == ast.dump(n.right))
-    return [ast.dump(n) for n in same]
+    operations = (n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Sub, ast.Div)))
+    found = [ast.dump(n) for n in operations if ast.dump(n.left) == ast.dump(n.right)]
+    assigned = ((ast.unparse(t), ast.unparse(n.value)) for n in nodes if isinstance(n, ast.Assign) for t in n.targets)
+    return [*found, *(target for target, value in assigned if target == value)]
 
 
 def strangeness(text: str, before: str) -> tuple[int, int, int]:
@@ -365,12 +371,26 @@ def read(cls: Any) -> Script | None:
     return _read(function) if isinstance(function, FunctionType) else None
 
 
-def helpers(script: Script) -> Iterator[Script]:
-    """Read the functions that a backward calls by a name of its module, those that stand in the same cell or file."""
+def helpers(script: Script, forward: Sequence[FunctionType]) -> Iterator[Script]:
+    """Read the functions that a backward calls by a name of its module, those that stand in the same cell or file.
+
+    What forward calls as well is left as it is: an edit there would change what is to be differentiated.
+
+    Args:
+        script: the backward.
+        forward: the functions that compute the output.
+    """
+    left, shared = list(forward), set[FunctionType]()
+    while left:
+        found = set(user_source.named_functions(left.pop()).values()) - shared
+        shared |= found
+        left += found
     for name, called in user_source.named_functions(script.function, beside=True).items():
-        found = _read(called) if called_by_name(called, script.function) and called.__name__ == name else None
-        if found is not None:
-            yield replace(found, caller=script)
+        if called in shared:
+            continue
+        read = _read(called) if called_by_name(called, script.function) and called.__name__ == name else None
+        if read is not None:
+            yield replace(read, caller=script)
 
 
 def _read(function: FunctionType) -> Script | None:

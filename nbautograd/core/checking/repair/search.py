@@ -6,11 +6,13 @@ import ast
 import collections
 import contextlib
 import functools
+import inspect
 import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -31,8 +33,8 @@ from nbautograd.core.checking.repair.script import (
     helpers,
     names,
     read,
+    says_nothing,
     strangeness,
-    zero_by_itself,
 )
 from nbautograd.core.checking.repair.values import Span, Values, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
@@ -164,7 +166,7 @@ class Repair:
                 edit = under
                 inputs = self._made_right(script.compiled(script.changed(edit.changes)), stages, wrong, False)
             text = script.changed(edit.changes) if inputs else ""
-            if inputs and not zero_by_itself(text, script.text) and sum(m.inputs == inputs for m in found) < ENOUGH:
+            if inputs and not says_nothing(text, script.text) and sum(m.inputs == inputs for m in found) < ENOUGH:
                 own = (edit,) if script is self.script else ()
                 whole = script if script.caller is not None else self.script
                 tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
@@ -282,7 +284,8 @@ class Repair:
     def _inside(self, script: Script, hints: Hints, start: Stage) -> Iterator[tuple[Script, Edit]]:
         """Edits of the functions that backward calls, in which its names mean nothing."""
         hints = replace(hints, factors=(), terms=(), masks=(), received=(), forward={})
-        for called in helpers(script):
+        methods = (inspect.unwrap(getattr(self.problem.cls, name, None)) for name in ("forward", "setup_context"))  # type: ignore[arg-type]
+        for called in helpers(script, [m for m in methods if isinstance(m, FunctionType)]):
             known = Values() if start.sized or start.ranked else noted_values(called, start)
             found = edits(called, names(called), hints, {}, known)
             yield from ((called, replace(edit, cost=edit.cost + BEFORE)) for edit in found)
@@ -317,7 +320,7 @@ class Repair:
             ((problem.fresh(), False, False, k) for k in range(MOST_OUTPUTS) if 1 < len(problem.output_names) > k),
             ((inputs, True, False, None) for inputs in other_points.doubled(problem, seed)),
             ((inputs, False, True, None) for inputs in other_points.apart(problem, seed)),
-            ((inputs, False, True, None) for inputs in other_points.fresh(problem, problem.seed + 307)),
+            ((inputs, False, True, None) for inputs in other_points.unseen(problem, problem.seed + 307)),
         )
         made_at = functools.partial(stage, odd=ODD.get(code), tidy=code in TIDY, symmetric=self._symmetric)
         for number, (inputs, sized, far, only) in enumerate(places):
