@@ -30,7 +30,7 @@ from nbautograd.core.checking.repair import grammar, search
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-OPTIONAL = ("localized", "small_systematic")  # sentences without a claim that no other row relies on
+OPTIONAL = ("small_systematic",)  # sentences without a claim that no other row relies on
 PLAIN = ("", "causes.wrong_derivative", "causes.wrong_unclassified", "checking.wrong_unclassified")
 VAGUE = ("causes.missing_entries", "causes.extra_entries", "causes.extra_entries_wide", "causes.small_systematic")
 LONGER = 4  # letters by which a fix may be longer and count as the same

@@ -149,7 +149,7 @@ class ConvWeightFlipped(Function):
         return gx, gw
 
 
-@mistake(lambda: (labels(0, 2, 2, 1), draw(4, 3)), "missing_entries", "localized")
+@mistake(lambda: (labels(0, 2, 2, 1), draw(4, 3)), "missing_entries")
 class EmbeddingOverwritesRepeats(Function):
     @staticmethod
     def forward(ctx, index, table):
@@ -211,7 +211,7 @@ class HuberTargetForgotten(Function):
         return d, d
 
 
-@mistake(lambda: (draw(6), draw(6, seed=1)), "conditional", "localized", "constant_factor", "missing_factor")
+@mistake(lambda: (draw(6), draw(6, seed=1)), "conditional", "constant_factor", "missing_factor")
 class HuberOuterBranchUnscaled(Function):
     @staticmethod
     def forward(ctx, pred, target):
@@ -294,7 +294,7 @@ class CumprodNotReversed(Function):
 
 @mistake(lambda: (draw(2, 3, 4), draw(2, 4, 5, seed=1)),
          "swapped_inputs", "wrong_derivative", "sign", "constant_factor",
-         "wrong_unclassified", "wrong_reduction_dim", "collapsed_grad_output")  # fmt: skip
+         "wrong_unclassified", "wrong_reduction_dim")  # fmt: skip
 class BatchedProductSummedOverBatch(Function):
     @staticmethod
     def forward(ctx, a, b):

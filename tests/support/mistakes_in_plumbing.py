@@ -83,7 +83,7 @@ class VarianceDividedByN(Function):
 
 
 @mistake(lambda: (draw(4, 3),),
-         "missing_entries", "extra_entries", "localized", "permuted_entries", "shifted", "wrong_derivative",
+         "missing_entries", "extra_entries", "permuted_entries", "shifted", "wrong_derivative",
          "transposed_jacobian")  # fmt: skip
 class MaxAlwaysFirst(Function):
     @staticmethod

@@ -126,7 +126,7 @@ class RowMeanUndivided(Function):
         return g.unsqueeze(0).expand(ctx.rows, -1)
 
 
-@mistake(lambda: (draw(6),), "collapsed_grad_output", "missing_coupling", "wrong_unclassified", right=lambda x: x * 3)
+@mistake(lambda: (draw(6),), "wrong_reduction_dim", "missing_coupling", "wrong_unclassified", right=lambda x: x * 3)
 class SumOfGradOutput(Function):
     @staticmethod
     def forward(ctx, x):
@@ -289,7 +289,7 @@ class OrderLost(Function):
         return g.reshape(2, 6)
 
 
-@mistake(lambda: (draw(40, 3),), "localized", "missing_entries", right=lambda x: x * 2)
+@mistake(lambda: (draw(40, 3),), "wrong_derivative", "missing_entries", right=lambda x: x * 2)
 class OneCornerWrong(Function):
     @staticmethod
     def forward(ctx, x):

@@ -95,10 +95,6 @@ OF_FORMS = 30
 # Largest numerator, over denominators up to 12, of a fraction that a person may have written.
 LARGEST_NUMERATOR = 200
 
-# Entries from which on a block has "few" wrong ones, and the share that is few.
-MANY = 50
-FEW_OF_MANY = 0.02
-
 # Relative to the largest entry: a gradient that is off by less is "slightly off", as an approximation or an epsilon is.
 SLIGHTLY_OFF = 1e-2
 

@@ -153,7 +153,7 @@ class LaterHalfTwice(LaterHalfMinus):
     ("fn", "code", "message"),
     [
         (LaterHalf, "wrong_derivative", "causes.wrong_derivative_part"),
-        (LaterHalfMinus, "sign", "causes.sign_part"),
+        (LaterHalfMinus, "constant_factor", "causes.constant_factor_part"),
         (LaterHalfTwice, "constant_factor", "causes.constant_factor_part"),
     ],
 )
@@ -465,9 +465,9 @@ class Rotated(Function):
 
 def test_a_sign_that_is_wrong_in_some_entries_of_an_output_is_not_said_of_the_output() -> None:
     angle = torch.tensor([[0.0, 0.0], [0.3, 0.7], [0.5, 0.9]], dtype=torch.float64)
-    assert first(Rotated, draw(3, 4), angle).message_id != "causes.sign_part"
+    assert first(Rotated, draw(3, 4), angle).message_id != "causes.constant_factor_part"
     found = first(Rotated, draw(3, 4), torch.tensor([0.0, 0.7], dtype=torch.float64))
-    assert found.message_id == "causes.sign_part"
+    assert found.message_id == "causes.constant_factor_part"
     assert found.params["part"] == "output 0[:, -1] / x[:, 1]"
 
 

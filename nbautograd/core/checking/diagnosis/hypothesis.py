@@ -84,7 +84,7 @@ class Confirmation:
 PLAIN = frozenset(
     (
         "wrong_unclassified", "wrong_unclassified_part", "wrong_derivative", "wrong_derivative_part", "nonfinite",
-        "none_gradient", "zero_gradient", "localized", "small_systematic",
+        "none_gradient", "zero_gradient", "small_systematic",
     )
 )  # fmt: skip
 

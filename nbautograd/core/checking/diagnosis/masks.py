@@ -13,7 +13,7 @@ from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_dia
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import coupled_dims
 from nbautograd.core.findings import Phrase
-from nbautograd.core.numerics.constants import FEW_OF_MANY, MANY, OF_FORMS, RECOGNISED, SLIGHTLY_OFF
+from nbautograd.core.numerics.constants import OF_FORMS, RECOGNISED, SLIGHTLY_OFF
 
 FEW = 2  # single indices that are named where they are no run
 UNCLASSIFIED = Cause("wrong_unclassified", "wrong_unclassified")
@@ -63,30 +63,6 @@ def no_right_one(e: Evidence) -> Cause | None:
     return None if np.isfinite(e.N).all() else UNCLASSIFIED
 
 
-def localized(e: Evidence) -> Cause | None:
-    """Return the cause where very few of many entries are wrong."""
-    wrong, alive = int(e.wrong.sum()), int(((e.A != 0) | (e.N != 0)).sum())
-    if alive < MANY or wrong > FEW_OF_MANY * alive:
-        return None
-    return Cause("localized", "localized", {"wrong": wrong, "entries": alive, "where": _first(e)})
-
-
-def _first(e: Evidence) -> str:
-    entry = e.block.worst
-    return "" if entry is None else str(list(entry.input_index)).replace(" ", "")
-
-
-def kink(e: Evidence) -> Cause | None:
-    """Return the cause where wrong is exactly where the input is zero, as a subgradient outside both slopes is."""
-    where = Where(f"{e.block.input_name} == 0")
-    if not e.elementwise or where not in conditions(e, _by_column(e.wrong, e)):
-        return None
-    held = e.block.matrices
-    if held.kinks is None or not bool(held.kinks[held.wrong].all()):
-        return None  # smooth there, as one-sided differences say
-    return Cause("kink", "kink_wrong", where.params())
-
-
 def inverted(e: Evidence) -> Cause | None:
     """Return the cause where A lives exactly where N does not."""
     if not e.elementwise or e.A.shape[0] < 3:
@@ -117,10 +93,7 @@ def missing(e: Evidence) -> Cause | None:
     where = _exactly_where(e)
     if where:
         return _cause_where("missing_entries", "missing_entries_where", e, where)
-    silent = bool(dead[:, _by_column(e.wrong, e)].all())  # nothing of what comes in through other outputs either
-    part = slab(e, _by_column(e.wrong, e)) if silent else ""
-    message = "missing_entries_part" if part else "missing_entries"
-    return Cause("missing_entries", message, {**_count(e), "part": part})
+    return Cause("missing_entries", "missing_entries", _count(e))
 
 
 def extra(e: Evidence) -> Cause | None:
@@ -207,12 +180,6 @@ def _by_column(wrong: Array, e: Evidence) -> Array:
     return np.asarray(wrong.any(axis=0))
 
 
-def slab(e: Evidence, columns: Array) -> str:
-    """Return the part of the input with these elements, a run of indices along one dimension: ``"x[:, :3]"``."""
-    whole = e.in_shape == e.block.input_shape
-    return slice_of(e.block.input_name, columns.reshape(e.in_shape), e.block.input_complex) if whole else ""
-
-
 def part(e: Evidence, wrong: Array) -> str:
     """Return the parts of output and input with all these entries: ``"output[4:] / x[:, 0]"``; empty for all."""
     return " / ".join(found for found in _slabs(e, wrong) if found) or (_only_output(e) if _whole(e) else "")
@@ -238,7 +205,7 @@ def _only_output(e: Evidence) -> str:
 
 
 def partial(e: Evidence) -> Cause | None:
-    """Return the cause where A is right outside one part, and minus N, or N times a constant, all over it."""
+    """Return the cause where A is right outside one part, and N times a constant all over it."""
     wrong, alive = e.wrong, _alive(e.A, e) | _alive(e.N, e)
     rows, columns = _slabs(e, wrong)
     where = " / ".join(found for found in (rows, columns) if found)
@@ -249,8 +216,6 @@ def partial(e: Evidence) -> Cause | None:
     c = float((A * N).sum()) / float((N * N).sum() or 1.0)
     if c == 0.0 or not np.allclose(A, c * N, rtol=max(RECOGNISED, OF_FORMS * e.rel), atol=e.tiny):
         return None
-    if abs(c + 1) <= RECOGNISED:
-        return Cause("sign", "sign_part", {"part": where})
     return Cause("constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}"})
 
 

@@ -18,15 +18,6 @@ from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.numerics.constants import RECOGNISED, REORDERED, SIGNIFICANT, SMALL
 
 
-def collapsed(e: Evidence) -> Cause | None:
-    """Return the cause where all rows of A are equal: backward uses only the sum or the mean of grad_output."""
-    rows = e.A.shape[0]
-    if rows < 2 or not e.A.any() or e.same(e.N, np.broadcast_to(e.N[:1], e.N.shape)):
-        return None
-    equal = e.same(e.A, np.broadcast_to(e.A[:1], e.A.shape))
-    return Cause("collapsed_grad_output", "collapsed_grad_output") if equal else None
-
-
 def factor(A: Array, N: Array, e: Evidence) -> float | None:
     """Return the constant c with A == c * N, or None."""
     power = float((N * N).sum())
@@ -356,24 +347,16 @@ def _numbers(block: Block, e: Evidence, which: str) -> Array | None:
     return np.asarray(read(e.rows, e.cols))
 
 
-def swapped_inputs(e: Evidence) -> Cause | None:
-    """Return the cause where the gradients of two inputs stand in each other's place."""
+def swapped(e: Evidence) -> Cause | None:
+    """Return the cause where the gradients of two inputs, or through two outputs, stand in each other's place."""
     for (o, i), other in e.blocks.items():
-        if o != e.block.output or i == e.block.input:
-            continue
+        inputs = o == e.block.output
+        if inputs == (i == e.block.input):
+            continue  # the block itself, or one that has nothing in common with it
         N, A = _numbers(other, e, "N"), _numbers(other, e, "A")
         if N is not None and A is not None and e.same(e.A, N) and e.same(A, e.N):
-            return Cause("swapped_inputs", "swapped_inputs", {"other": other.input_name})
-    return None
-
-
-def swapped_outputs(e: Evidence) -> Cause | None:
-    """Return the cause where the grad_output of another output was used."""
-    for (o, i), other in e.blocks.items():
-        N = _numbers(other, e, "N") if o != e.block.output and i == e.block.input else None
-        A = _numbers(other, e, "A") if N is not None else None
-        if N is not None and A is not None and e.same(e.A, N) and e.same(A, e.N):
-            return Cause("swapped_outputs", "swapped_outputs", {"other": other.output_name})
+            code, name = ("swapped_inputs", other.input_name) if inputs else ("swapped_outputs", other.output_name)
+            return Cause(code, code, {"other": name})
     return None
 
 

@@ -28,7 +28,6 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
 )
 from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
 from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
-from nbautograd.core.checking.diagnosis.shared_variable import SharedVariable, shared_variable
 from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
@@ -40,7 +39,7 @@ UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified"
 # sentences of a term that is missing, and not of where it comes from
 TERMS = ("missing_coupling", "missing_coupling_dims", "lost_mean", "lost_sum")
 # sentences that say which entries are wrong, in place of which a condition that does it is named
-ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "localized", "none_gradient")
+ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "none_gradient")
 # causes that are no matter of how a value is computed
 NOT_COMPUTED = ("none_gradient", "swapped_inputs", "output_grad_ignored", "nonfinite")
 # sentences that are true of an input whatever comes through other outputs
@@ -89,12 +88,9 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("nonfinite", masks.nonfinite, "nonfinite", "", AT_HAND),
     _row("none_gradient", masks.none_returned, "none_gradient", "", AT_HAND),
     _row("output_grad_ignored", patterns.output_ignored),
-    _row("swapped_inputs", patterns.swapped_inputs, "swapped_inputs", "other"),
-    _row("swapped_outputs", patterns.swapped_outputs, "swapped_outputs", "other"),
+    _row("swapped_inputs", patterns.swapped, "swapped_inputs swapped_outputs", "other"),
     _row("zero_gradient", masks.zero, "zero_gradient", "", AT_HAND),
     _row("wrong_unclassified", masks.no_right_one, "wrong_unclassified", "", AT_HAND),
-    _row("kink", masks.kink, "kink_wrong", "where"),
-    _row("collapsed_grad_output", patterns.collapsed),
     _row("sign", patterns.sign),
     _row("constant_factor", patterns.constant,
          "constant_factor constant_factor_named constant_factor_varies constant_factor_sizes constant_factor_argument",
@@ -107,7 +103,6 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("wrong_reduction_dim", patterns.averaged,
          "averaged summed averaged_grad_output summed_grad_output", "dims"),
     _row("wrong_reduction_dim", patterns.couples_along_wrong_dim, "couples_along_wrong_dim", "right wrong"),
-    _row("localized", masks.localized, "localized", "", AT_HAND),
     _row("shifted", patterns.shifted, "shifted", "by dim"),
     _row("inverted_mask", masks.inverted),
     _row("permuted_entries", patterns.flipped, "flipped", "dim"),
@@ -115,12 +110,12 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("permuted_entries", patterns.other_elements, "other_elements"),
     _row("missing_coupling", masks.coupling, "missing_coupling missing_coupling_dims", "dims"),
     _row("missing_entries", factors.overwritten, "overwritten"),
-    _row("missing_entries", masks.missing, "missing_entries_where missing_entries_part missing_entries", "where",
-         missing_entries_where="missing_entries", missing_entries_part="missing_entries"),
+    _row("missing_entries", masks.missing, "missing_entries_where missing_entries", "where",
+         missing_entries_where="missing_entries"),
     _row("extra_entries", masks.extra, "extra_entries_where extra_entries extra_entries_wide", "where",
          extra_entries_where="extra_entries"),
     _row("conditional", masks.conditional, "conditional", "where"),
-    _row("constant_factor", masks.partial, "sign_part constant_factor_part"),
+    _row("constant_factor", masks.partial, "constant_factor_part"),
     _row("missing_factor", factors.missing_factor,
          "missing_factor missing_factor_received extra_factor missing_factor_about extra_factor_about", "factor about",
          missing_factor="missing_factor_about", missing_factor_received="missing_factor_about",
@@ -152,7 +147,6 @@ def causes(
         none: positions of inputs for which backward returned None.
     """
     told: set[tuple[Any, ...]] = set()
-    shared = shared_variable(problem, blocks)
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
     variable = functools.cache(functools.partial(wrong_variable, problem))
     # an output that backward hands the gradient of through, flat in forward, is the last to blame
@@ -171,7 +165,7 @@ def causes(
             via = variable(i) if cause.code not in NOT_COMPUTED else None
             if cause.code == "none_gradient":  # only under a condition
                 via = known if (known := variable(i)) is not None and known.condition else None
-            yield _finding(problem, e, cause, via or _of(shared, e, cause), alone and cause.message not in WHOLE)
+            yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE)
 
 
 def _key(cause: Cause) -> tuple[str, ...]:
@@ -224,24 +218,16 @@ def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> 
     )
 
 
-def _of(shared: SharedVariable | None, e: Evidence, cause: Cause) -> SharedVariable | None:
-    """Return the variable that all wrong gradients share where a cause says no more than that one is wrong."""
-    mine = shared is not None and e.block.input in shared.inputs and cause.message in UNEXPLAINED
-    return shared if mine else None
-
-
-def _finding(
-    problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | SharedVariable | None, alone: bool
-) -> Finding:
+def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | None, alone: bool) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
     block, position = e.block, e.block.input
     found, plain = _written(problem, e, cause), cause.message in UNEXPLAINED
     line = found.line if found is not None else None
     output, name, value = block.output_name, block.input_name, phrases.value(problem, position, found)
     message, said = cause.message, dict[str, Any]()
-    if isinstance(via, WrongVariable) and via.scaled and not plain:
+    if via is not None and via.scaled and not plain:
         via = None  # the constant may be what is wrong
-    if isinstance(via, WrongVariable):
+    if via is not None:
         if not (via.whole and via.piecewise):  # which line wrote the wrong elements is known
             line = via.line(problem)
             if via.whole and via.site.text:
@@ -261,10 +247,9 @@ def _finding(
             and not via.site.loop
         ):
             message, said = via.message, via.params(via.site.line)
-    elif via is not None:
-        line = via.line or line
     if plain and message == cause.message:
-        said["shared"] = "" if via is None else _through(problem, via, line)
+        known = via.before(line) if via is not None and line is not None and via.site.text else None
+        said["shared"] = known or ""
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
         "output": output,
@@ -294,14 +279,6 @@ def _written(problem: Problem, e: Evidence, cause: Cause) -> Returned | None:
     wrong[block.wrong_entries()[:, 1]] = True
     wrong = wrong.reshape(block.input_shape)
     return backward_lines.written(problem, found, np.asarray(wrong.any(-1)) if block.input_complex else wrong)
-
-
-def _through(problem: Problem, via: WrongVariable | SharedVariable, line: int | None) -> Phrase | str:
-    """Return what is known of the variable through which the gradient goes wrong."""
-    if isinstance(via, WrongVariable):
-        return "" if line is None or via.site.text == "" else via.before(line) or ""
-    names = ", ".join(f"`{problem.input_names[k]}`" for k in sorted(via.inputs))
-    return Phrase("causes.shared_variable", inputs=names, name=via.name, line=via.line)
 
 
 def _example(block: Block) -> Phrase | str:
