@@ -172,7 +172,9 @@ def test_lines_show_how_gradients_and_time_go_along_the_calls(show: Any, samples
 
 def test_the_first_bad_call_is_one_click_away(show: Any, samples: Any) -> None:
     page = show(diverging(samples, 100, 60))
-    page.get_by_role("button", name="first NaN, Inf or exception: #121").click()
+    way = page.get_by_role("button", name="first NaN, Inf or exception: #121")
+    expect(way).to_have_css("color", "rgb(185, 38, 47)")  # that of theme.BAD
+    way.click()
     assert page.evaluate("nb.model.get('selection').call") == 121
     expect(page.get_by_role("button", name=re.compile("backward #121"))).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".trends")).to_contain_text("calls 102 to 142 of 200")
