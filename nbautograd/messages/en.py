@@ -1611,6 +1611,7 @@ SENTENCES: dict[str, str] = {
     "views.calls.first_returned": "Call {call}, `{method}`, is the first that returned NaN or Inf, from finite numbers: in {names}.",
     "views.calls.first_raised": "Call {call}, `{method}`, is the first that raised: {exception}",
     "views.calls.details": "What each call saw",
+    "views.calls.details_bad": "What call {call} and the last {n} saw",
     "views.calls.details_folded": "What the last {n} calls saw",
     "views.nothing": "nothing",
     "views.more": "and {n} more",

@@ -1611,6 +1611,7 @@ SENTENCES: dict[str, str] = {
     "views.calls.first_returned": "最先由有限的数返回 NaN 或 Inf 的是调用 {call}，`{method}`：在 {names} 中。",
     "views.calls.first_raised": "最先抛出异常的是调用 {call}，`{method}`：{exception}",
     "views.calls.details": "每次调用的内容",
+    "views.calls.details_bad": "调用 {call} 和最后 {n} 次调用的内容",
     "views.calls.details_folded": "最后 {n} 次调用的内容",
     "views.nothing": "无",
     "views.more": "另有 {n} 个",

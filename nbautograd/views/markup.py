@@ -16,7 +16,8 @@ Attributes = Mapping[str, "str | int | float | bool | None"]
 _EMPTY = frozenset(("br", "wbr", "hr", "img", "col", "rect", "path", "line", "image", "use", "circle", "stop"))
 # what is read as one word and may not be broken at its hyphens: options, small numbers; in live views frontend/dom.js
 _WHOLE = re.compile(r"((?<![\w-])--?[A-Za-z][\w-]*|-?\d[\d.]*e-\d+)")
-_DERIVATIVE = re.compile(r"\bd (?=[^/\s][^/]* / d \S)|(?<= / d) (?=\S)")  # in d y / d x a d goes with what is behind it
+# what goes with the word behind it: the d of d y / d x, a number before its unit
+_TIED = re.compile(r"\bd (?=[^/\s][^/]* / d \S)|(?<= / d) (?=\S)|(?<=\d) (?=(?:[kMGT]?B|ms|s)\b|%)")
 # control characters, halves of pairs, and what would turn the direction of the text behind it
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -61,7 +62,7 @@ def unbroken(words: str) -> Markup:
         >>> unbroken("right to 1e-11")
         'right to <span style="white-space:nowrap">1e-11</span>'
     """
-    pieces = _WHOLE.split(_DERIVATIVE.sub(lambda found: found[0].replace(" ", "\u00a0"), words))
+    pieces = _WHOLE.split(_TIED.sub(lambda found: found[0].replace(" ", "\u00a0"), words))
     return join(tag("span", {"style": "white-space:nowrap"}, p) if k % 2 else p for k, p in enumerate(pieces))
 
 

@@ -70,6 +70,7 @@ PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
 # pages of nbconvert and of VS Code that are dark do not say so by their color-scheme
 SHEET = Markup(
+    ".nbautograd :is(code,thead th){word-break:keep-all}"  # Chinese breaks behind any character else
     "[data-jp-theme-light=false] .nbautograd,.vscode-dark .nbautograd{color-scheme:dark}"
     "@media(max-width:600px){.nbautograd :is(th,td){padding-right:8px!important}"
     ".nbautograd table{font-size:0.85em!important}.nbautograd table table{font-size:1em!important}}"

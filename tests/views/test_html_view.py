@@ -214,6 +214,13 @@ def test_beside_wrong_blocks_those_that_agree_are_folded():
     assert title not in html(samples.gradcheck())
 
 
+def test_what_the_first_bad_of_hundreds_of_calls_saw_is_there():
+    made = [replace(samples.calls()[0], index=k, exception="E: no" if k == 50 else None) for k in range(300)]
+    assert (
+        Page(html(CallLog(tuple(made)))).text.count("What call #50 and the last 6 saw #50 LinearFunction.forward") == 1
+    )
+
+
 def test_hundreds_of_calls_are_folded():
     one = samples.calls()[0]
     made = html(CallLog(tuple(replace(one, index=k) for k in range(500))))
@@ -324,5 +331,6 @@ def test_a_long_name_is_written_over_several_lines_where_its_table_may_wrap():
     assert narrow not in to_html.to_html((paragraph(Code(name)),))
 
 
-def test_a_derivative_is_not_broken_behind_its_d():
+def test_no_line_breaks_behind_the_d_of_a_derivative_nor_before_a_unit():
+    assert str(unbroken("67 % of 40 B in 2 s, 3 sums")) == "67\xa0% of 40\xa0B in 2\xa0s, 3 sums"
     assert str(unbroken("d out[1,1] / d w[0] is 2; c, d and e")) == "d\xa0out[1,1] / d\xa0w[0] is 2; c, d and e"

@@ -8,6 +8,7 @@ import pytest
 import sample_values as samples
 from PIL import Image
 
+import nbautograd
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
 from nbautograd.inspection.kernel_report import KernelQuantity, KernelReport
@@ -129,3 +130,18 @@ def test_a_tree_of_calls_is_not_cut_on_a_narrow_page(page):
     assert lefts == sorted(set(lefts))  # each stands further to the right than the one that it is inside of
     wrapped = page.locator("tbody th code").last.evaluate("e => [...e.getClientRects()].map(r => r.left)")
     assert len(set(wrapped)) == 1  # and its lines begin together
+
+
+def test_no_name_is_broken_between_chinese_characters(page):
+    nbautograd.set_language("zh")
+    try:
+        show(page, samples.report(), width=480)
+    finally:
+        nbautograd.set_language("en")
+    headings = page.locator("thead th:not(:has(*))")
+    lines = headings.evaluate_all(
+        "all => all.map(e => { const r = document.createRange(); r.selectNodeContents(e);"
+        " return [e.textContent, r.getClientRects().length]; })"
+    )
+    assert lines
+    assert all(count == 1 for words, count in lines if not set(words) & set(" /")), lines

@@ -249,9 +249,9 @@ def _details(log: CallLog, bad: int | None) -> Document:
     calls = list(log.calls[-MAX_DETAILED:])
     if not calls:
         return ()
-    words = "views.calls.details_folded" if len(log.calls) > len(calls) else "views.calls.details"
-    if bad is not None and bad < len(log.calls) - MAX_DETAILED:
-        calls = [log.calls[bad], *calls]
+    last, words = len(calls), "views.calls.details_folded" if len(log.calls) > len(calls) else "views.calls.details"
+    if bad is not None and bad < len(log.calls) - last:
+        calls, words = [log.calls[bad], *calls], "views.calls.details_bad"
     by_index, names = {call.index: call for call in calls}, log.names
     folds = []
     for call in calls:
@@ -259,7 +259,8 @@ def _details(log: CallLog, bad: int | None) -> Document:
         values, events, circumstances = _parts(call, left_by, labels=False, names=names)
         inside = (PageOnly(values), *events, PageOnly(circumstances))
         folds.append(Fold(Code(_title(call)), inside, _beside(call, names), strong=False))
-    return (Fold(messages.text(words, n=min(len(calls), MAX_DETAILED)), tuple(folds), strong=False, in_text="body"),)
+    title = messages.text(words, n=last, call=calls[0].name)
+    return (Fold(title, tuple(folds), strong=False, in_text="body"),)
 
 
 def _saw(call: Call) -> Document:
