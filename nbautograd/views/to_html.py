@@ -63,7 +63,7 @@ WRAPPED = "white-space:pre-wrap;word-break:normal;overflow-x:auto"  # on paper n
 BREAKS = re.compile(r"(?<=\S\()|(?<=[a-z0-9])(?=[A-Z][a-z])")
 LONG = 30  # characters of a name; a longer one is written over several lines
 NARROW = "display:inline-block;max-width:{}em;white-space:normal;overflow-wrap:break-word;vertical-align:top"
-COLUMN = 14  # em that a long name may take in a table that text cuts, and in one that it writes in full
+COLUMN = 13  # em that a long name may take in a table that text cuts, and in one that it writes in full
 WHOLE = 46
 NOTE = f"min-width:90px;white-space:normal;font-size:0.85em;{FAINT}"
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"

@@ -135,7 +135,7 @@ def test_a_tree_of_calls_is_not_cut_on_a_narrow_page(page):
 def test_no_name_is_broken_between_chinese_characters(page):
     nbautograd.set_language("zh")
     try:
-        show(page, samples.report(), width=480)
+        show(page, samples.report(), width=380)
     finally:
         nbautograd.set_language("en")
     headings = page.locator("thead th:not(:has(*))")
