@@ -63,7 +63,7 @@ WRAPPED = "white-space:pre-wrap;word-break:normal;overflow-x:auto"  # on paper n
 BREAKS = re.compile(r"(?<=\S\()|(?<=[a-z0-9])(?=[A-Z][a-z])")
 LONG = 30  # characters of a name; a longer one is written over several lines
 NARROW = "display:inline-block;max-width:{}em;white-space:normal;overflow-wrap:break-word;vertical-align:top"
-COLUMN = 13  # em that a long name may take in a table that text cuts, and in one that it writes in full
+COLUMN = 14  # em that a long name may take in a table that text cuts, and in one that it writes in full
 WHOLE = 46
 NOTE = f"min-width:90px;white-space:normal;font-size:0.85em;{FAINT}"
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
@@ -73,6 +73,7 @@ SHEET = Markup(
     ".nbautograd :is(code,thead th){word-break:keep-all}"  # Chinese breaks behind any character else
     "[data-jp-theme-light=false] .nbautograd,.vscode-dark .nbautograd{color-scheme:dark}"
     "@media(max-width:600px){.nbautograd :is(th,td){padding-right:8px!important}"
+    ".nbautograd td[colspan] code{overflow-wrap:anywhere!important}"
     ".nbautograd table{font-size:0.85em!important}.nbautograd table table{font-size:1em!important}}"
 )
 STEP = 18  # pixels that a row inside another is moved to the right
