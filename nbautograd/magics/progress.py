@@ -33,7 +33,7 @@ SURE = 2.0  # seconds of work from which on it is said how long the rest takes
 ROUND = 10  # seconds that this is rounded to
 
 _TRACK = f"height:6px;max-width:420px;margin-top:6px;border-radius:3px;background-color:{theme.TRACK_ON_ANY}"
-_FILLED = "height:6px;width:{}%;border-radius:3px;background-color:" + theme.BRAND.light
+_FILLED = "height:6px;width:{}%;border-radius:3px;" + theme.rule("background-color", theme.BRAND)
 
 
 @dataclass(frozen=True)

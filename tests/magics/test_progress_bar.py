@@ -12,6 +12,7 @@ from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
 from nbautograd.magics import progress
 from nbautograd.magics.progress import PATIENCE, PAUSE, SURE, ProgressBar, drawn
+from nbautograd.views import theme
 
 
 class Clock:
@@ -76,6 +77,7 @@ def test_the_time_that_is_left_is_said_once_it_is_known_well_enough(bare):
     bar.time_left(90)
     assert (bar.state().percent, bar.state().left) == (31, 90)  # a bar never goes back
     assert "31 % · about 1 min 30 s left (" in drawn(bar.state())["text/plain"]
+    assert theme.rule("background-color", theme.BRAND) in drawn(bar.state())["text/html"]
     bar.time_left(3)
     assert "76 % · a few seconds left (" in drawn(bar.state())["text/plain"]
     clock.time = 13.5  # longer than was said: nobody knows
