@@ -107,6 +107,7 @@ Wanted = list[tuple[TensorSnapshot, torch.Tensor, int | None]]
 
 _NONE = ObjectSnapshot("NoneType", "None")
 _GONE = Phrase("recording.missing.storage")
+_LAYOUT = Phrase("recording.missing.layout")
 _UNREADABLE = Phrase("recording.missing.memory")
 _CHANGED = Phrase("recording.missing.changed")
 _guards: list[Any] = []  # entered again and again; taken out while in use, since a signal handler may record a call
@@ -174,31 +175,38 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
         return 0
     plans: list[tuple[TensorSnapshot, torch.Tensor, int | None, tuple[int, ...] | None, int]] = []
     pieces: list[int] = []
+    total = 0
     try:
         guard = _guards.pop()
     except IndexError:
         guard = private.only_kernels()
     with guard:
         for one, tensor, version in wanted:
-            strides, size = tensor.stride(), one.nbytes
+            size = one.nbytes
             try:
+                strides = tensor.stride()
                 tensor.as_strided(one.shape or (), strides)
+            except NotImplementedError:  # it is no ordinary strided CPU tensor
+                one.reason = _LAYOUT
+                continue
             except RuntimeError:  # "... are out of bounds for storage of size ..."
                 one.reason = _GONE
                 continue
             if not size:
                 one.data, one.strides = b"", ()
-            elif not one.address:  # the storage was freed
-                one.reason = _GONE
-            elif size <= whole and tensor.is_contiguous():
-                pieces += one.address, size
-                plans.append((one, tensor, version, (), size))
+            elif not one.address:  # zeros that nobody wrote down, or what only stands for a tensor
+                one.reason = _LAYOUT
             else:
-                steps, spread = _spans(one, tensor, strides, whole)
-                pieces += spread
-                plans.append((one, tensor, version, steps, sum(spread[1::2])))
+                steps: tuple[int, ...] | None = ()
+                if size <= whole and tensor.is_contiguous():
+                    pieces += one.address, size
+                else:
+                    steps, spread = _spans(one, tensor, strides, whole)
+                    pieces += spread
+                    size = sum(spread[1::2])
+                plans.append((one, tensor, version, steps, size))
+                total += size
     _guards.append(guard)
-    total = sum(pieces[1::2])
     copied = copier.copy(pieces, total) if pieces else b""
     if copied is None and len(plans) > 1:  # where one of them is not there, each is tried alone
         return sum([copy_elements([plan[:3]], whole) for plan in plans])
@@ -347,8 +355,7 @@ def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapsho
     name = _PLAIN_NAMES.get(kind)
     if name is None:
         return _of_subclass(value)
-    # no question takes as long as the one for the dispatch keys; where no element is read, a refusal tells as well
-    if private.dispatch_keys(value) not in _ORDINARY if level >= SUMMARY else not value.is_cpu:
+    if not value.is_cpu:
         return _unusual(value, name, level, wanted)
     try:
         version = value._version
@@ -363,10 +370,13 @@ def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapsho
             id(value), private.storage_address(value), private.data_address(value), nbytes, is_view,
             value._base.nbytes if is_view else nbytes,
         )  # fmt: skip
-    except RuntimeError:
+    except RuntimeError:  # tensors of other kinds refuse one question or another, at last ``copy_elements``'
         return _unusual(value, name, level, wanted)
     if level >= SUMMARY:
-        wanted.append((one, value, version))
+        if value.is_conj() or value.is_neg():  # its memory holds what it is computed from
+            one.reason = _LAYOUT
+        else:
+            wanted.append((one, value, version))
     return one
 
 
@@ -391,7 +401,7 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
     if batched is not None:
         one.reason = Phrase("recording.missing.vmap", level=batched)
     elif device.type in ("cpu", "meta"):
-        one.reason = Phrase(f"recording.missing.{'meta' if device.type == 'meta' else 'layout'}")
+        one.reason = Phrase("recording.missing.meta") if device.type == "meta" else _LAYOUT
     else:
         one.data, one.strides, one.reason = memory.copied_from_device(value, level != VALUES)
     return one

@@ -64,7 +64,8 @@ def data_address(tensor: torch.Tensor) -> int:
     if _storage_data is None:
         return 0 if _is_cow(tensor) else tensor.data_ptr()
     start = _storage_data(tensor)
-    return start + int(tensor.storage_offset()) * tensor.itemsize if start else 0
+    offset: int = tensor.storage_offset()  # type: ignore[assignment]  # a SymInt only where there is no address
+    return start + offset * tensor.itemsize if start and offset else start
 
 
 def dispatch_keys(tensor: torch.Tensor) -> int:

@@ -121,6 +121,12 @@ def test_shapes_keep_no_elements():
         (torch.empty(3, device="meta"), "meta device"),
         (torch.eye(3).to_sparse(), "not an ordinary strided tensor"),
         (torch.ones(3, dtype=torch.complex64).conj(), "not an ordinary strided tensor"),
+        (torch.ones(3, dtype=torch.complex64).conj().imag, "not an ordinary strided tensor"),  # negative only when read
+        (torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8), "not an ordinary strided tensor"),
+        (torch.eye(3).to_sparse_csr(), "not an ordinary strided tensor"),
+        (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "not an ordinary strided tensor"),
+        (torch._efficientzerotensor((3,)), "not an ordinary strided tensor"),
+        (torch._to_functional_tensor(torch.ones(3)), "not an ordinary strided tensor"),
     ],
 )
 def test_reasons_for_missing_elements(tensor, reason):
