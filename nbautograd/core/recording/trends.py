@@ -15,7 +15,7 @@ import numpy as np
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.live_log import LiveLog, summary_of
 from nbautograd.core.recording.record import CallRecord
-from nbautograd.core.recording.snapshot import TensorSnapshot, elements, flat_elements
+from nbautograd.core.recording.snapshot import REPEATED, TensorSnapshot, elements, flat_elements
 from nbautograd.core.values import TensorSummary
 
 Array = np.ndarray[Any, Any]
@@ -58,13 +58,14 @@ def trends(log: CallLog) -> Trends:
         if flat is None:
             continue
         table = flat.reshape(len(copies), -1)
-        if strides:
+        once = [size if step else 1 for size, step in zip(shape, strides or (), strict=False)]  # without repeats
+        if strides and math.prod(once) <= REPEATED + table.shape[1]:  # windows that overlap are not written out
             steps = [table.strides[0], *[step * flat.itemsize for step in strides]]
-            spread = np.lib.stride_tricks.as_strided(table, (len(copies), *shape), steps, writeable=False)
+            spread = np.lib.stride_tricks.as_strided(table, (len(copies), *once), steps, writeable=False)
             table = spread.reshape(len(copies), -1)
         sizes, count = _measured(table)
-        whole = math.prod(shape or ()) if strides is None else table.shape[1]
-        _add(squares, bad, calls, sides, sizes * (whole / table.shape[1]), count)
+        times = math.prod(shape or ()) / table.shape[1]
+        _add(squares, bad, calls, sides, sizes * times, count if strides is None else count * times)
     for at, side, one in others:
         if isinstance(one, TensorSnapshot) and one.measured:
             one = summary_of(one)

@@ -90,6 +90,27 @@ def test_a_call_that_raised_is_bad_too():
     assert measured.failed.sum() == 1
 
 
+class Given(Function):
+    """x * 2, whatever else it is given."""
+
+    @staticmethod
+    def forward(ctx, x, other):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2, None
+
+
+def test_what_expand_repeats_and_windows_that_overlap_are_not_written_out():
+    huge = torch.tensor([[math.nan], [1.0]]).expand(2, 2**40)
+    windows = torch.full((100_000,), math.inf).as_strided((50_000, 50_000), (1, 1))
+    with nbautograd.recording(Given, level="values") as log:
+        Given.apply(torch.ones(2), huge)
+        Given.apply(torch.ones(2), windows)
+    assert trends(log).bad.tolist() == [2**40, 50_000**2]
+
+
 def test_a_large_gradient_is_estimated_from_its_sample():
     cotangent = torch.full((200, 300), 2.0)
     measured = trends(run(cotangent, dtype=torch.float32))
