@@ -7,10 +7,11 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.overrides import TorchFunctionMode
@@ -22,13 +23,28 @@ METHODS = ("forward", "setup_context", "backward", "vjp", "jvp")
 # nodes that hand a gradient on as it is, in another shape or dtype
 CARRYING = {"AccumulateGrad", "Clone", "Alias", "View", "UnsafeView", "ReshapeAlias", "Unsqueeze", "Squeeze", "ToCopy"}
 HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
-WRITTEN = {"grad": "torch.autograd.grad", "_make_dual": "torch.func.jvp", "_set_grad_enabled": "torch.enable_grad"}
-# elementwise functions beyond arithmetic, and what is made of them
+WRITTEN = {"grad": "torch.autograd.grad", "_make_dual": "torch.func.jvp"}
+# what takes numbers out of torch; of those below one that stands alone may tell when to stop
+LEAVING = {"numpy", "__array__", "tolist", "__dlpack__", "untyped_storage", "storage", "data_ptr"}
+ONE_BY_ONE = {"item", "__float__", "__complex__"}
+# what makes, moves, copies or converts numbers, and computes none
+MOVING = {
+    "alias", "as_strided", "cat", "clone", "contiguous", "copy", "detach", "empty", "empty_like", "empty_strided",
+    "expand", "fill", "flip", "full", "full_like", "index", "index_put", "index_select", "is_same_size",
+    "lift_fresh", "local_scalar_dense", "movedim", "new_empty", "new_empty_strided", "new_full", "new_ones",
+    "new_zeros", "ones", "ones_like", "permute", "repeat", "reshape", "reshape_alias", "roll", "scalar_tensor",
+    "select", "set", "slice", "split", "split_with_sizes", "squeeze", "stack", "t", "to", "to_copy", "transpose",
+    "unbind", "unfold", "unsafe_view", "unsqueeze", "view", "zero", "zeros", "zeros_like",
+}  # fmt: skip
+ARITHMETIC = MOVING | {
+    *("add", "sub", "rsub", "mul", "div", "neg", "abs", "reciprocal", "where", "maximum", "minimum", "clamp"),
+}
+# elementwise functions beyond arithmetic, what is made of them, and what computes them elsewhere
 _TRANSCENDENTAL = (
     "exp exp2 expm1 log log2 log10 log1p xlogy logaddexp logaddexp2 logsumexp logcumsumexp pow float_power matrix_exp"
     " sin cos tan sinc asin acos atan atan2 sinh cosh tanh asinh acosh atanh polar angle"
     " sigmoid logit softplus log_sigmoid softmax log_softmax silu mish elu selu celu gelu"
-    " erf erfc erfinv erfcx ndtr ndtri log_ndtr entr igamma igammac lgamma digamma"
+    " erf erfc erfinv erfcx ndtr ndtri log_ndtr entr igamma igammac lgamma digamma numpy"
 )
 TRANSCENDENTAL = frozenset(_TRANSCENDENTAL.split())
 
@@ -39,11 +55,12 @@ class Operation:
 
     Attributes:
         name: torch's own, without overload and underscores: ``"softmax"``, whatever the answer called to get it;
-            ``"numpy"`` where numbers leave torch for NumPy.
+            ``"numpy"`` where numbers leave torch, for NumPy or a list.
         written: what the answer called: ``"softmin"``.
-        method: of the Function that ran it: one of ``METHODS``.
+        method: of the Function that ran it: one of ``METHODS``; empty outside of them.
         line: of the answer's cell.
         read: addresses of the memory of the tensors that it got.
+        inside: names of the functions of torch, written in Python, that ran it for the answer, the outermost first.
     """
 
     name: str
@@ -51,6 +68,7 @@ class Operation:
     method: str
     line: int
     read: frozenset[int]
+    inside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,10 +91,10 @@ class Observer:
 
     Attributes:
         calls: the calls of the methods, in order.
-        operations: what ran inside methods, in order.
-        derivatives: names and lines of what asks torch for a derivative. Every way leads through one of four:
-            gradients switched on inside a method, the engine, a dual number, a ready-made backward of torch. That of
-            a convolution is allowed: it is another convolution, and has no other name.
+        operations: what ran, in order.
+        derivatives: names and lines of what asks for a derivative instead of writing it. Every way leads through one
+            of five: gradients switched on inside a method, the engine, a dual number, a complex step, a ready-made
+            backward of torch. That of a convolution is allowed: it is another convolution, and has no other name.
         outside: names and lines of what has a share in the gradient without being in a method: nodes that torch
             recorded, hooks.
 
@@ -95,7 +113,7 @@ class Observer:
         >>> with Observer(Cube) as seen:
         ...     Cube.apply(torch.ones(2, requires_grad=True)).backward(torch.ones(2))
         >>> [operation.name for operation in seen.operations if operation.method == "backward"]
-        ['mul', 'integer_pow', 'mul']
+        ['mul', 'integer_power', 'mul']
     """
 
     def __init__(self, *answers: Any) -> None:
@@ -108,7 +126,7 @@ class Observer:
         functions = (inspect.unwrap(one) for one in itertools.chain(answers, methods) if isinstance(one, FunctionType))
         self._files = {one.__code__.co_filename for one in functions}
         self._method = self._written = ""
-        self._calling = self._running = False
+        self._calling = self._running = self._recording = False
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Observer:
@@ -125,15 +143,22 @@ class Observer:
         self._stack.close()
 
     def ran(self, refused: Mapping[str, Collection[str]]) -> Iterator[Operation]:
-        """Yield what ran in a method although it is refused there.
+        """Yield what ran in a method although it is refused there, under the name that is refused.
+
+        A refused name may be a part of another one: who refuses ``softmax`` refuses ``_safe_softmax``. torch has many
+        operations a second time, written in Python of simpler ones (``torch._refs``, ``torch._decomp``): what these
+        run counts as theirs.
 
         Args:
             refused: method -> names of operations; what is refused in forward is refused in setup_context.
         """
         for operation in self.operations:
             asked = {"setup_context": "forward", "vjp": "backward"}.get(operation.method, operation.method)
-            if operation.name in refused.get(asked, ()):
+            names = refused.get(asked, ())
+            if _has(operation.name, names):
                 yield operation
+            else:
+                yield from (replace(operation, written=name) for name in operation.inside if _has(name, names))
 
     @contextlib.contextmanager
     def _replaced(self, cls: Any, method: str) -> Iterator[None]:
@@ -154,28 +179,29 @@ class Observer:
     @contextlib.contextmanager
     def _within(self, method: str) -> Iterator[None]:
         """Enter a method. The engine runs backward outside of the modes of its caller, so they are entered anew."""
-        before = self._method, self._written, self._calling
-        self._method, self._written, self._calling = method, "", False
+        before = self._method, self._written, self._calling, self._recording
+        self._method, self._written, self._calling, self._recording = method, "", False, torch.is_grad_enabled()
         try:
             with _Operations(self), _Calls(self):
                 yield
         finally:
-            self._method, self._written, self._calling = before
+            self._method, self._written, self._calling, self._recording = before
 
     def called(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Note what a call says of derivatives, and make it."""
         if self._calling:  # what torch calls by itself
             return func(*args, **kwargs)
         name = _base(getattr(func, "__name__", ""))
-        switched = name == "_set_grad_enabled" and args == (True,) and self._method != ""
-        if name in ("grad", "backward", "_make_dual") or switched or _ready_made_backward(name):
+        if name in ("grad", "backward", "_make_dual") or _ready_made_backward(name):
             self._asked(WRITTEN.get(name, name))
+        elif self._switched_on():
+            self._asked("torch.enable_grad")
         if name in HOOKS and self._method == "" and (line := self._line()):
             self.outside.append((name, line))
-        if name in ("numpy", "__array__") and self._method:
-            self.operations.append(Operation("numpy", name, self._method, self._line(), frozenset()))
         self._calling, self._written = True, name
         try:
+            if _leaves(name, args):
+                self.operations.append(Operation("numpy", name, self._method, self._line(), frozenset()))
             result = func(*args, **kwargs)
         finally:
             self._calling, self._written = False, ""
@@ -184,8 +210,8 @@ class Observer:
         return result
 
     def ran_operation(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Note one operation inside a method, and run it."""
-        if self._running or self._method == "":
+        """Note one operation, and run it."""
+        if self._running:
             return func(*args, **kwargs)
         self._running = True
         try:
@@ -193,11 +219,24 @@ class Observer:
         finally:
             self._running = False
         if not getattr(func, "is_view", False) and func.__name__ not in ("detach.default", "lift_fresh.default"):
-            name, read = _plain(func.__name__, args), frozenset(map(memory, _tensors((*args, *kwargs.values()))))
-            self.operations.append(Operation(name, self._written or name, self._method, self._line(), read))
-            if _ready_made_backward(_base(func.__name__)) and not self._written:
-                self._asked(_base(func.__name__))
+            before, self._calling = self._calling, True  # what is asked here is no call of the answer
+            self._note(func.__name__, list(_tensors((*args, *kwargs.values()))), _plain(func.__name__, args))
+            self._calling = before
+        if self._method and "fft" not in func.__name__ and _made_complex((*args, *kwargs.values()), result):
+            self._asked("1j")
         return result
+
+    def _note(self, full: str, given: list[Tensor], name: str) -> None:
+        line, inside = self._place()
+        read = frozenset(map(memory, given))
+        self.operations.append(Operation(name, self._written or name, self._method, line, read, inside))
+        ready_made = filter(_ready_made_backward, (*inside, "" if self._written else _base(full)))
+        if asked := next(ready_made, "torch.enable_grad" if self._switched_on() else ""):
+            self._asked(asked)
+
+    def _switched_on(self) -> bool:
+        """Return True in a method that began without gradients and has them on now."""
+        return self._method != "" and not self._recording and torch.is_grad_enabled()
 
     def _asked(self, name: str) -> None:
         """Note that a derivative was asked for, unless whoever watches did it."""
@@ -215,10 +254,16 @@ class Observer:
 
     def _line(self) -> int:
         """Return the line that runs now of the files of the answer; 0 where none of them does."""
-        frame = sys._getframe(1)
+        return self._place()[0]
+
+    def _place(self) -> tuple[int, tuple[str, ...]]:
+        """Return that line, and the names of torch's functions in Python between it and what runs now."""
+        frame, names = sys._getframe(1), []
         while frame is not None and frame.f_code.co_filename not in self._files:
+            if str(frame.f_globals.get("__name__", "")).partition(".")[0] == "torch":
+                names.append(frame.f_code.co_name)
             frame = frame.f_back  # type: ignore[assignment]
-        return 0 if frame is None else frame.f_lineno
+        return (0, ()) if frame is None else (frame.f_lineno, tuple(names[::-1]))
 
 
 class _Calls(TorchFunctionMode):
@@ -256,11 +301,31 @@ def _plain(name: str, args: Any) -> str:
     """
     plain = _base(name).strip("_").removeprefix("special_").removesuffix("_forward")
     whole = plain == "pow" and isinstance(args[1], (int, float)) and float(args[1]).is_integer()
-    return "integer_pow" if whole else plain
+    return "integer_power" if whole else plain
+
+
+def _has(name: str, words: Collection[str]) -> bool:
+    """Return True if one of these names is this one, or a part of it: ``softmax`` of ``safe_softmax``."""
+    return any(f"_{word}_" in f"_{name.strip('_')}_" for word in words)
 
 
 def _ready_made_backward(name: str) -> bool:
     return "_backward" in name and name != "convolution_backward"
+
+
+def _leaves(name: str, args: Any) -> bool:
+    """Return True if a call takes numbers out of torch, other than whole ones and one that stands alone."""
+    if name not in LEAVING | ONE_BY_ONE:
+        return False
+    x = next(_tensors(args), None)
+    if x is None or not (x.is_floating_point() or x.is_complex()):
+        return False
+    return name in LEAVING or x.untyped_storage().nbytes() > x.element_size()
+
+
+def _made_complex(given: Any, result: Any) -> bool:
+    """Return True if complex numbers come out, and none went in."""
+    return any(x.is_complex() for x in _tensors((result,))) and not any(x.is_complex() for x in _tensors(given))
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:
@@ -272,5 +337,5 @@ def _tensors(values: Any) -> Iterator[Tensor]:
 
 
 def memory(tensor: Tensor) -> int:
-    """Return the address of a tensor's memory."""
-    return tensor.untyped_storage().data_ptr()
+    """Return the address of a tensor's memory; 0 for one without, as a sparse one is."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0

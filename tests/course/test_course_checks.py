@@ -318,7 +318,10 @@ def test_what_hands_a_gradient_on_as_it_is_may_stand_outside(inside):
 @pytest.mark.parametrize(
     ("written", "called"),
     [("torch.nn.functional.softmin(-a, 1)", "softmin"), ("a.softmax(1)", "softmax"),
-     ("torch.ops.aten._softmax(a, 1, False)", "_softmax"), ("torch.nn.Softmax(1)(a)", "softmax")],
+     ("torch.ops.aten._softmax(a, 1, False)", "_softmax"), ("torch.nn.Softmax(1)(a)", "softmax"),
+     ("torch._refs.softmax(a, 1)", "softmax"), ("torch._decomp.decompositions._softmax(a, 1, False)", "_softmax"),
+     ("torch.ops.aten._safe_softmax(a, 1)", "_safe_softmax"),
+     ("torch.sparse.softmax(a.to_sparse(), 1)", "_sparse_softmax")],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["forward", "backward"])
 def test_an_operation_that_is_refused_is_seen_in_whatever_way_it_is_called(written, called, method):
@@ -387,6 +390,41 @@ def test_every_failure_has_a_last_hint():
     told = check(exercise, define(ROUND.format(returned="-g"), "Round")).outcomes[1].sentences(3)
     assert "line 7: `-g`" in told[1]
     assert told[2] == "Check the sign of the declared gradient."
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["a.numpy()", "a.tolist()", "[float(x) for x in a.flatten()]", "[x.item() for x in a.flatten()]",
+     "__import__('numpy').from_dlpack(a.detach())", "a.untyped_storage().tolist()"],
+)  # fmt: skip
+def test_numbers_that_leave_torch_are_seen(written):
+    refused = asked("own_function", ready_made={"backward": {"numpy"}})
+    assert check(refused, product(unpack=f"{UNPACK}; {written}")).codes == ("ready_made",)
+
+
+@pytest.mark.parametrize("written", ["a.max().item()", "float(a.sum())", "torch.arange(3).tolist()", "print(a)"])
+def test_a_number_that_stands_alone_and_whole_ones_may_leave(written):
+    refused = asked("own_function", ready_made={"backward": {"numpy"}})
+    assert check(refused, product(unpack=f"{UNPACK}; {written}")).passed
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [("torch._decomp.decompositions.tanh_backward(g, a)", "tanh_backward"),
+     ("torch.ops.aten.tanh_backward(g, a)", "tanh_backward"),
+     ("torch.func.jacrev(torch.exp)(a)", "torch.enable_grad"),
+     ("torch.func.linearize(torch.exp, a)", "torch.func.jvp"),
+     ("with torch.inference_mode(False): a.exp()", "torch.enable_grad"),
+     ("((a + 1e-20j) * b).imag / 1e-20", "1j"), ("torch.complex(a, b)", "1j")],
+)  # fmt: skip
+def test_a_derivative_is_seen_in_whatever_way_it_is_asked(written, name):
+    [failure] = check(asked("own_function"), product(unpack=f"{UNPACK}\n        {written}")).outcomes[0].failures
+    assert (failure.code, failure.params) == ("native_autograd", {"name": name, "line": 10})
+
+
+@pytest.mark.parametrize("written", ["torch.fft.rfft(a).abs()", "torch.ops.aten.convolution_backward"])
+def test_what_is_no_derivative_may_be_used(written):
+    assert check(asked("own_function"), product(unpack=f"{UNPACK}; {written}")).passed
 
 
 IN_FORWARD = """class Multiply(Function):

@@ -103,7 +103,7 @@ BY_TORCH = {
     " in and out.",
     "zh": "这里调用了 torch 的 `{name}`（第 {line} 行）。这道题要用 NumPy 算出这些数，torch 只负责把它们送进送出。",
 }
-BY_NUMPY = dict.fromkeys(("forward", "backward"), TRANSCENDENTAL | {"sqrt", "rsqrt"})
+BY_NUMPY = dict.fromkeys(("forward", "backward"), TRANSCENDENTAL - {"numpy"} | {"sqrt", "rsqrt"})
 
 
 # gradient_penalty

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,27 @@ from nbautograd.core.torch_private.library import implementation_of
 from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
-from nbautograd.course.exercises.operations import ARITHMETIC, BY_TORCH, CARRYING, Operations, computed_by_torch
 from nbautograd.course.exercises.shapes import of_sizes
+from nbautograd.course.observer import ARITHMETIC, MOVING, Observer
+
+BY_TORCH = {
+    "en": "`{name}` of torch is called here. The numbers are to come from NumPy; torch only carries them in and out.",
+    "zh": "这里调用了 torch 的 `{name}`。这道题要用 NumPy 算出这些数，torch 只负责把它们送进送出。",
+}
+
+
+def _computed_by_torch(call: Callable[..., Any], seen: Observer, allowed: Collection[str]) -> Iterator[Failure]:
+    """Yield a failure when an answer's lines run an operation of torch that is not one of these."""
+    with seen:
+        call()
+    other = [ran.name for ran in seen.operations if ran.line and ran.name not in {*allowed, "numpy"}]
+    for name in other[:1]:
+        yield Failure("computed_by_torch", BY_TORCH, {"name": name})
+
+
+def _there_and_back(answer: Any, *inputs: Tensor) -> Callable[[], Any]:
+    return lambda: torch.autograd.grad((y := answer.apply(*inputs)), inputs, torch.ones_like(y))
+
 
 # numpy_softplus
 
@@ -43,7 +62,7 @@ GIVES_SECOND = {
 def _numpy_once(answer: Any, draw: Draw) -> Iterator[Failure]:
     """NumPy computes, and a second derivative is refused."""
     x, g = draw.normal(3).requires_grad_(), draw.normal(3).requires_grad_()
-    yield from computed_by_torch(answer, (x,), ARITHMETIC)
+    yield from _computed_by_torch(_there_and_back(answer, x), Observer(answer), ARITHMETIC)
     (slope,) = torch.autograd.grad(answer.apply(x), x, g, create_graph=True)
     try:
         slope.sum().backward()
@@ -72,7 +91,8 @@ def _correlate_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 
 def _numpy_alone(answer: Any, draw: Draw) -> Iterator[Failure]:
-    yield from computed_by_torch(answer, (draw.normal(9).requires_grad_(), draw.normal(4).requires_grad_()), CARRYING)
+    signal, kernel = draw.normal(9).requires_grad_(), draw.normal(4).requires_grad_()
+    yield from _computed_by_torch(_there_and_back(answer, signal, kernel), Observer(answer), MOVING)
 
 
 # numerical_backward
@@ -238,13 +258,8 @@ def _library_op(answer: Any, draw: Draw) -> Iterator[Failure]:
                 params = {"dtype": str(dtype)[6:], "test": test, "said": said}
                 yield Failure(test.replace("test_", "opcheck_"), OPCHECK.get(test, OPCHECK_OTHER), params)
                 return
-    x = draw.normal(3, 4)
-    with Operations() as seen:
-        (implementation_of(answer) or answer)(x)
-    for name in seen.names:
-        if name not in ARITHMETIC:
-            yield Failure("computed_by_torch", BY_TORCH, {"name": name})
-            return
+    x, implementation = draw.normal(3, 4), implementation_of(answer) or answer
+    yield from _computed_by_torch(lambda: implementation(x), Observer(implementation), ARITHMETIC)
 
 
 EXERCISES = (

@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.operations import ARITHMETIC, Operations
+from nbautograd.course.observer import ARITHMETIC, Observer
 
 STEPS = 150  # of the unrolled formula: 0.8^150 is far below every tolerance
 
@@ -40,8 +39,8 @@ def _at_rest(matrix: Tensor, x: Tensor) -> Tensor:
 
 # what Newton's method is made of, with what tells when to stop
 STEPPING = ARITHMETIC | {
-    "addcdiv", "addcmul", "all", "allclose", "amax", "amin", "any", "bitwise_and", "bitwise_or", "dist", "eq",
-    "equal", "ge", "gt", "is_nonzero", "isclose", "isfinite", "le", "lerp", "linalg_vector_norm", "logical_and",
+    "addcdiv", "addcmul", "all", "allclose", "amax", "amin", "any", "bitwise_and", "bitwise_or", "dist", "eq", "equal",
+    "ge", "gt", "integer_power", "is_nonzero", "isclose", "isfinite", "le", "lerp", "linalg_vector_norm", "logical_and",
     "logical_not", "logical_or", "lt", "max", "mean", "min", "ne", "norm", "sign", "square", "sum",
 }  # fmt: skip
 NOT_NEWTON = {
@@ -50,29 +49,13 @@ NOT_NEWTON = {
 }
 
 
-class _Leaving(TorchFunctionMode):
-    """Note the calls that take numbers out of torch; a number that stands alone may tell when to stop."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Note one call and make it."""
-        name = getattr(func, "__name__", "")
-        alone = all(x.untyped_storage().nbytes() <= x.element_size() for x in args[:1] if isinstance(x, Tensor))
-        if name in ("numpy", "__array__", "tolist", "__dlpack__") or (name in ("item", "__float__") and not alone):
-            self.names.append(name)
-        return func(*args, **(kwargs or {}))
-
-
 def _by_newton(answer: Any, draw: Draw) -> Iterator[Failure]:
     """The forward computes in torch, by arithmetic."""
     a = draw.uniform(0.5, 4.0, draw.choice(range(2, 6)), 3)
-    with _Leaving() as left, Operations() as seen, torch.no_grad():
+    with Observer(answer) as seen, torch.no_grad():
         answer.apply(a)
-    for name in [*left.names, *(name for name in seen.names if name not in STEPPING)][:1]:
-        yield Failure("not_by_newton", NOT_NEWTON, {"name": name})
+    for ran in [ran for ran in seen.operations if ran.method and ran.name not in STEPPING][:1]:
+        yield Failure("not_by_newton", NOT_NEWTON, {"name": ran.written})
 
 
 def _fixed_points(draw: Draw) -> Iterable[tuple[Any, ...]]:
