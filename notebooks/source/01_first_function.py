@@ -1253,9 +1253,9 @@ z = Dummy.apply(3 * y)
 # loss.backward()
 # ```
 #
-# Six things happen to the two calls: `"node 1"` and `"node 2"` (the node is made), `"forward 1"`, `"forward 2"`, `"backward 1"`, `"backward 2"` (the method runs). Put them in order. A hint for the nodes: `forward` receives `ctx` as its first argument.
+# Six things happen to the two calls: `"node 1"` and `"node 2"` (the node is made), `"forward 1"`, `"forward 2"`, `"backward 1"`, `"backward 2"` (the method runs). In which order? Write `order(program)`, which says it of any such program, without running one. A program is a dict: under the number of each call, the calls whose results go into it. The one above is `{1: [], 2: [1]}`, since call 1 gets a leaf; in `{1: [], 2: [1], 3: [1], 4: [2, 3]}` the first result is used twice. The loss is made of the last call's result, and a result may lead nowhere. A hint for the nodes: `forward` receives `ctx` as its first argument.
 
-# %% [markdown] lang="zh" pair="order-task" of="c7395c35"
+# %% [markdown] lang="zh" pair="order-task" of="cc7b7d4f"
 # 两个，每次调用一个，乘法夹在中间。你自己的节点画成蓝框，写着类名和所在的行；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。图里若有虚线框，那是你的一个变量，梯度从那里到不了它。
 #
 # ### 练习 `order_of_calls`
@@ -1269,54 +1269,152 @@ z = Dummy.apply(3 * y)
 # loss.backward()
 # ```
 #
-# 两次调用一共发生六件事：`"node 1"`、`"node 2"`（节点建立），`"forward 1"`、`"forward 2"`、`"backward 1"`、`"backward 2"`（方法运行）。请把它们按先后排好。关于节点有一个提示：`forward` 的第一个参数就是 `ctx`。
+# 两次调用一共发生六件事：`"node 1"`、`"node 2"`（节点建立），`"forward 1"`、`"forward 2"`、`"backward 1"`、`"backward 2"`（方法运行）。先后次序是怎样的？请写出 `order(program)`：对任何一个这样的程序，不运行就说出次序。程序是一个字典，键是调用的编号，值是哪几次调用的结果传给了它。上面的程序就是 `{1: [], 2: [1]}`（第 1 次调用拿到的是叶子张量）；在 `{1: [], 2: [1], 3: [1], 4: [2, 3]}` 里，第一个结果用了两次。损失由最后一次调用的结果算出；有的结果可能谁也没用。关于节点有一个提示：`forward` 的第一个参数就是 `ctx`。
 
 # %% exercise="order_of_calls"
 # %%exercise order_of_calls
-# order = ["...", "...", and so on]
-### BEGIN SOLUTION
-order = ["node 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1"]
-### END SOLUTION
+def order(program):
+    ### BEGIN SOLUTION
+    events = []
+    for call in program:
+        events += [f"node {call}", f"forward {call}"]
+    reached = {max(program)}
+    for call in sorted(program, reverse=True):
+        if call in reached:
+            events.append(f"backward {call}")
+            reached.update(program[call])
+    return events
+    ### END SOLUTION
 
 # %% tags=["right"] exercise="order_of_calls"
-order = ("Node 1", "Forward 1", "Node 2", "Forward 2", "Backward 2", "Backward 1")
+def order(program):
+    last = len(program)
+    wanted, found = [last], set()
+    while wanted:
+        call = wanted.pop()
+        found.add(call)
+        wanted.extend(program[call])
+    before = [f"{what} {call}" for call in range(1, last + 1) for what in ("Node", "Forward")]
+    return (*before, *(f"Backward {call}" for call in range(last, 0, -1) if call in found))
+
+# %% tags=["right"] exercise="order_of_calls"
+def order(program):
+    def leads_to_the_end(call):
+        return call == len(program) or any(leads_to_the_end(k) for k in program if call in program[k])
+
+    events = [f"backward {k}" for k in program if leads_to_the_end(k)]
+    for k in reversed(program):
+        events.append(f"forward {k}")
+        events.append(f"node {k}")
+    return events[::-1]
 
 # %% tags=["wrong"] exercise="order_of_calls" expects="backward_order"
-order = ["node 1", "forward 1", "node 2", "forward 2", "backward 1", "backward 2"]
+def order(program):
+    events = [f"{what} {k}" for k in program for what in ("node", "forward")]
+    reached = {max(program)}
+    for k in sorted(program, reverse=True):
+        if k in reached:
+            reached.update(program[k])
+    return events + [f"backward {k}" for k in sorted(reached)]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="backward_order"
+def order(program):  # depth first: a result is differentiated before all of its gradient has arrived
+    events = [f"{what} {k}" for k in program for what in ("node", "forward")]
+    seen = []
+
+    def back(k):
+        if k not in seen:
+            seen.append(k)
+            for before in program[k]:
+                back(before)
+
+    back(max(program))
+    return events + [f"backward {k}" for k in seen]
 
 # %% tags=["wrong"] exercise="order_of_calls" expects="node_first"
-order = ["forward 1", "node 1", "forward 2", "node 2", "backward 2", "backward 1"]
+def order(program):
+    reached = {max(program)}
+    for k in sorted(program, reverse=True):
+        if k in reached:
+            reached.update(program[k])
+    events = [f"{what} {k}" for k in program for what in ("forward", "node")]
+    return events + [f"backward {k}" for k in sorted(reached, reverse=True)]
 
 # %% tags=["wrong"] exercise="order_of_calls" expects="backward_waits"
-order = ["node 1", "forward 1", "backward 1", "node 2", "forward 2", "backward 2"]
+def order(program):
+    return [f"{what} {k}" for k in program for what in ("node", "forward", "backward")]
 
-# %% tags=["wrong"] exercise="order_of_calls" expects="backward_waits"
-order = ["node 1", "forward 1", "backward 2", "backward 1", "node 2", "forward 2"]
+# %% tags=["wrong"] exercise="order_of_calls" expects="not_reached"
+def order(program):
+    events = [f"{what} {k}" for k in program for what in ("node", "forward")]
+    return events + [f"backward {k}" for k in sorted(program, reverse=True)]
 
-# %% tags=["wrong"] exercise="order_of_calls" expects="calls_mixed"
-order = ["node 1", "node 2", "forward 1", "forward 2", "backward 2", "backward 1"]
-
-# %% tags=["wrong"] exercise="order_of_calls" expects="calls_mixed"
-order = ["node 2", "forward 2", "node 1", "forward 1", "backward 2", "backward 1"]
-
-# %% tags=["wrong"] exercise="order_of_calls" expects="backward_waits"
-order = ["forward 1", "forward 2", "backward 2", "node 2", "backward 1", "node 1"]
+# %% tags=["wrong"] exercise="order_of_calls" expects="not_reached"
+def order(program):  # the six events of the example, whatever the program is
+    return ["node 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1"]
 
 # %% tags=["wrong"] exercise="order_of_calls" expects="missing_event"
-order = ["forward 1", "forward 2", "backward 2", "backward 1"]
+def order(program):  # one way back alone
+    events = [f"{what} {k}" for k in program for what in ("node", "forward")]
+    k = max(program)
+    while True:
+        events.append(f"backward {k}")
+        if not program[k]:
+            return events
+        k = program[k][0]
 
 # %% tags=["wrong"] exercise="order_of_calls" expects="event_twice"
-order = ["node 1", "forward 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1"]
+def order(program):  # once for each use
+    events = [f"{what} {k}" for k in program for what in ("node", "forward")]
+    waiting = [max(program)]
+    while waiting:
+        k = waiting.pop(0)
+        events.append(f"backward {k}")
+        waiting += program[k]
+    return events
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="calls_mixed"
+def order(program):
+    reached = {max(program)}
+    for k in sorted(program, reverse=True):
+        if k in reached:
+            reached.update(program[k])
+    events = [f"{what} {k}" for what in ("node", "forward") for k in program]
+    return events + [f"backward {k}" for k in sorted(reached, reverse=True)]
 
 # %% tags=["wrong"] exercise="order_of_calls" expects="unknown_event"
-order = ["apply 1", "forward 1", "apply 2", "forward 2", "backward 2", "backward 1"]
+def order(program):
+    events = [f"{what} {k}" for k in program for what in ("apply", "forward")]
+    return events + [f"backward {k}" for k in sorted(program, reverse=True)]
 
 # %% tags=["wrong"] exercise="order_of_calls" expects="not_a_list"
-order = "node 1, forward 1, node 2, forward 2, backward 2, backward 1"
+def order(program):
+    return ", ".join(f"{what} {k}" for k in program for what in ("node", "forward", "backward"))
 
-# %% tags=["right"] exercise="order_of_calls"
-calls = [(1, "node"), (1, "forward"), (2, "node"), (2, "forward"), (2, "backward"), (1, "backward")]
-order = [f"{what} {number}" for number, what in calls]
+# %% tags=["wrong"] exercise="order_of_calls" expects="not_a_function"
+order = ["node 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="runs_it"
+def order(program):
+    events = []
+
+    class Noted(Function):
+        @staticmethod
+        def forward(ctx, k, *inputs):
+            events.extend([f"node {k}", f"forward {k}"])
+            ctx.k, ctx.count = k, len(inputs)
+            return sum(inputs) + 0
+
+        @staticmethod
+        def backward(ctx, g):
+            events.append(f"backward {ctx.k}")
+            return None, *[g] * ctx.count
+
+    results = {0: torch.ones(1, requires_grad=True)}
+    for k, inputs in program.items():
+        results[k] = Noted.apply(k, *[results[number] for number in inputs or [0]])
+    results[k].sum().backward()
+    return events
 
 # %% [markdown] lang="en" pair="order-see"
 # Now look. `%autograd_calls` lists what ran, oldest first, with the time of each. (A Jupyter cell may of course hold ordinary lines above the magic.)
@@ -1837,7 +1935,7 @@ b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 #
 # ### Exercise `same_graph`
 #
-# Four pairs, a Function on the left and native code on the right. Do their graphs have the same shape, whatever the nodes are called? Answer with a dict, `{"A": True, ...}`, before you try any of them.
+# Four pairs, a Function on the left and native code on the right. Have their graphs the same shape, whatever the nodes are called?
 #
 # | | the Function | native |
 # |---|---|---|
@@ -1845,13 +1943,15 @@ b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 # | B | `multiply(a, a)` | `a ** 2` |
 # | C | one Function whose `forward` returns `a * b + b` | `a * b + b` |
 # | D | one Function `scale(a, 3)` that returns `a * 3` | `a * 3` |
+#
+# To say it, one has to know which arrows leave a Function's node, whatever its `forward` computes. Write `arrows(*arguments)`: where do those of `F.apply(*arguments)` lead? One entry for each arrow, in the order of the arguments: the text `"leaf"`; or the node of a result, such as `x.grad_fn`; or `None` where no gradient is wanted, so that the arrow leads nowhere.
 
-# %% [markdown] lang="zh" pair="same-task" of="f57195c9"
+# %% [markdown] lang="zh" pair="same-task" of="18d5954e"
 # 样子一样：你的 `MultiplyBackward` 站在 `MulBackward0` 的位置上。你的要慢一些，因为每次调用都要经过 Python。对很小的运算来说，自定义 Function 并不是为了快。
 #
 # ### 练习 `same_graph`
 #
-# 下面四组，左边用 Function，右边用原生代码。不管节点叫什么名字，两边的计算图样子一样吗？先别试，用一个字典作答：`{"A": True, ...}`。
+# 下面四组，左边用 Function，右边用原生代码。不管节点叫什么名字，两边的计算图样子一样吗？
 #
 # | | 用 Function | 原生 |
 # |---|---|---|
@@ -1859,56 +1959,81 @@ b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 # | B | `multiply(a, a)` | `a ** 2` |
 # | C | 一个 Function，`forward` 返回 `a * b + b` | `a * b + b` |
 # | D | 一个 Function `scale(a, 3)`，返回 `a * 3` | `a * 3` |
+#
+# 要回答，就得知道从 Function 的节点出发的有哪些箭头，不管它的 `forward` 里算的是什么。请写出 `arrows(*arguments)`：`F.apply(*arguments)` 的箭头各指向哪里？每个箭头一项，按参数的顺序：指向叶子张量写 `"leaf"`；指向算出来的结果，就写它的节点，例如 `x.grad_fn`；不需要梯度、箭头落空的，写 `None`。
 
 # %% exercise="same_graph"
 # %%exercise same_graph
-# same = {"A": True or False, "B": ..., "C": ..., "D": ...}
-### BEGIN SOLUTION
-same = {"A": True, "B": False, "C": False, "D": True}
-### END SOLUTION
+def arrows(*arguments):
+    ### BEGIN SOLUTION
+    found = []
+    for x in arguments:
+        if isinstance(x, torch.Tensor):
+            found.append((x.grad_fn or "leaf") if x.requires_grad else None)
+    return found
+    ### END SOLUTION
 
 # %% tags=["right"] exercise="same_graph"
-same = dict(D=True, C=False, B=False, A=True)
-
-# %% tags=["wrong"] exercise="same_graph" expects="pair_a"
-same = {"A": False, "B": False, "C": False, "D": True}
-
-# %% tags=["wrong"] exercise="same_graph" expects="pair_b"
-same = {"A": True, "B": True, "C": False, "D": True}
-
-# %% tags=["wrong"] exercise="same_graph" expects="pair_b"
-same = {"A": True, "B": True, "C": True, "D": True}
-
-# %% tags=["wrong"] exercise="same_graph" expects="pair_c"
-same = {"A": True, "B": False, "C": True, "D": True}
-
-# %% tags=["wrong"] exercise="same_graph" expects="pair_d"
-same = {"A": True, "B": False, "C": False, "D": False}
-
-# %% tags=["wrong"] exercise="same_graph" expects="pair_a"
-same = {"A": False, "B": False, "C": False, "D": False}
-
-# %% tags=["wrong"] exercise="same_graph" expects="pair_c"
-same = {"A": True, "B": False, "C": True, "D": False}
-
-# %% tags=["wrong"] exercise="same_graph" expects="pair_b"
-same = {"A": True, "B": True, "C": False, "D": False}
-
-# %% tags=["wrong"] exercise="same_graph" expects="not_four"
-same = [True, False, False, True]
-
-# %% tags=["wrong"] exercise="same_graph" expects="not_four"
-same = {"A": "yes", "B": "no", "C": "no", "D": "yes"}
+def arrows(*arguments):
+    given = [x for x in arguments if torch.is_tensor(x)]
+    return tuple(None if not x.requires_grad else "leaf" if x.is_leaf else x.grad_fn for x in given)
 
 # %% tags=["right"] exercise="same_graph"
-alike = {"A", "D"}
-same = {pair: pair in alike for pair in ("A", "B", "C", "D")}
+class Any(Function):  # the node of a call knows where its own arrows lead
+    @staticmethod
+    def forward(ctx, *arguments):
+        return torch.zeros(1)
+
+
+def arrows(*arguments):
+    ends = [node for node, _ in Any.apply(*arguments).grad_fn.next_functions]
+    return ["leaf" if hasattr(node, "variable") else node for node in ends]
+
+# %% tags=["wrong"] exercise="same_graph" expects="not_a_function"
+arrows = {"A": True, "B": False, "C": False, "D": True}
+
+# %% tags=["wrong"] exercise="same_graph" expects="how_many"
+def arrows(*arguments):  # one for each argument, numbers too
+    return [(x.grad_fn or "leaf") if torch.is_tensor(x) and x.requires_grad else None for x in arguments]
+
+# %% tags=["wrong"] exercise="same_graph" expects="how_many"
+def arrows(*arguments):  # those alone that want a gradient
+    return [x.grad_fn or "leaf" for x in arguments if torch.is_tensor(x) and x.requires_grad]
+
+# %% tags=["wrong"] exercise="same_graph" expects="how_many"
+def arrows(*arguments):  # each tensor once
+    return [(x.grad_fn or "leaf") if x.requires_grad else None for x in dict.fromkeys(arguments) if torch.is_tensor(x)]
+
+# %% tags=["wrong"] exercise="same_graph" expects="how_many"
+def arrows(*arguments):
+    return len(arguments)
+
+# %% tags=["wrong"] exercise="same_graph" expects="how_many"
+def arrows(*arguments):  # what forward is made of
+    product = arguments[0] * arguments[-1] + arguments[-1]
+    return [node for node, _ in product.grad_fn.next_functions] + ["leaf"]
+
+# %% tags=["wrong"] exercise="same_graph" expects="where"
+def arrows(*arguments):
+    return ["leaf" for x in arguments if torch.is_tensor(x)]
+
+# %% tags=["wrong"] exercise="same_graph" expects="where"
+def arrows(*arguments):  # whoever has no node is taken for a leaf that wants a gradient
+    return [x.grad_fn or "leaf" for x in arguments if torch.is_tensor(x)]
+
+# %% tags=["wrong"] exercise="same_graph" expects="where"
+def arrows(*arguments):
+    return [x.grad_fn for x in arguments if torch.is_tensor(x)]
+
+# %% tags=["wrong"] exercise="same_graph" expects="where"
+def arrows(*arguments):
+    return [(x.grad_fn or "leaf") if x.requires_grad else None for x in reversed(arguments) if torch.is_tensor(x)]
 
 # %% [markdown] lang="en" pair="same-see"
-# Try one that surprised you, such as pair B on its native side: one arrow leaves a power, although a square has two equal factors.
+# So A and D have the same shape, and B and C have not. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
 
-# %% [markdown] lang="zh" pair="same-see" of="6add4187"
-# 挑一个出乎意料的来看看，比如 B 组的原生写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。
+# %% [markdown] lang="zh" pair="same-see" of="0b01aa98"
+# 所以 A、D 两组样子一样，B、C 两组不一样。B 组里出人意料的是原生的写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。至于 C 组，你的 `forward` 里面发生的事不会留下任何节点。
 
 # %%
 square = (a**2).sum()

@@ -809,119 +809,215 @@ x = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
 #
 # ### Exercise `which_check`
 #
-# Which question finds which fault? One of the five is not needed.
+# Which of these five questions finds which fault? One is not needed.
 #
-# - `"is grad_output unchanged"`
-# - `"is the dtype kept"`
-# - `"is the second derivative right"`
-# - `"try other inputs"`
-# - `"use a random grad_output"`
+# - is `grad_output` unchanged?
+# - is the dtype kept, with its digits?
+# - is the second derivative right?
+# - is it right at other inputs?
+# - is it right for a random `grad_output`?
 #
-# Answer with a dict, `{"A": "...", "B": "...", "C": "...", "D": "..."}`.
+# Answer with code. Under each of `"A"` to `"D"` goes a check: a function that gets a Function and a point `x` of positive numbers, and returns `True` for a right backward, `False` for one with that fault. Functions other than the cube, with the same faults, will be put to it.
 
-# %% [markdown] lang="zh" pair="which-task" of="3d2ac953"
+# %% [markdown] lang="zh" pair="which-task" of="426cab7d"
 # 四个都是 `True`。可每一个都有毛病，迟早会害到别人。
 #
 # ### 练习 `which_check`
 #
-# 哪个问题能查出哪个毛病？五个里有一个用不上。
+# 下面五个问题，哪个能查出哪个毛病？有一个用不上。
 #
-# - `"is grad_output unchanged"`（grad_output 有没有被改动）
-# - `"is the dtype kept"`（dtype 有没有保持）
-# - `"is the second derivative right"`（二阶导数对不对）
-# - `"try other inputs"`（换一些输入）
-# - `"use a random grad_output"`（用随机的 grad_output）
+# - `grad_output` 有没有被改动？
+# - dtype 有没有保持，位数有没有丢？
+# - 二阶导数对不对？
+# - 换一些输入，还对吗？
+# - 用随机的 `grad_output`，还对吗？
 #
-# 用字典作答：`{"A": "...", "B": "...", "C": "...", "D": "..."}`，问题照抄英文。
+# 用代码作答。在 `"A"` 到 `"D"` 每个键下放一个检查：它是一个函数，参数是一个 Function 和一个全为正数的点 `x`；backward 正确时返回 `True`，有那种毛病时返回 `False`。评判时用的不只是立方，还有带同样毛病的别的函数。
 
 # %% exercise="which_check"
 # %%exercise which_check
-# killed_by = {"A": "...", "B": "...", "C": "...", "D": "..."}
+def keeps_grad_output(function, x):
+    ### BEGIN SOLUTION
+    g = torch.randn_like(x)
+    before = g.clone()
+    torch.autograd.grad(function.apply(x), x, g)
+    return torch.equal(g, before)
+    ### END SOLUTION
+
+
+def keeps_dtype(function, x):
+    ### BEGIN SOLUTION
+    (found,) = torch.autograd.grad(function.apply(x), x, torch.randn_like(x))
+    return not torch.equal(found, found.float().double())
+    ### END SOLUTION
+
+
+def second_is_right(function, x):
+    ### BEGIN SOLUTION
+    return torch.autograd.gradgradcheck(function.apply, (x,), raise_exception=False)
+    ### END SOLUTION
+
+
+def right_elsewhere(function, x):
+    ### BEGIN SOLUTION
+    return torch.autograd.gradcheck(function.apply, (-x,), raise_exception=False)
+    ### END SOLUTION
+
+
+# checks = {"A": ..., "B": ..., "C": ..., "D": ...}
 ### BEGIN SOLUTION
-killed_by = dict(
-    A="is grad_output unchanged",
-    B="is the dtype kept",
-    C="is the second derivative right",
-    D="try other inputs",
-)
+checks = {"A": keeps_grad_output, "B": keeps_dtype, "C": second_is_right, "D": right_elsewhere}
 ### END SOLUTION
 
 # %% tags=["right"] exercise="which_check"
-killed_by = dict(zip("DCBA", ("try other inputs", "is the second derivative right", "is the dtype kept", "is grad_output unchanged")))
+def faultless(function, x):
+    """All four at once: a check may be sharper than it has to be."""
+    for at in (x, -x):
+        at = at.detach().requires_grad_()
+        g = torch.randn_like(at).requires_grad_()
+        kept = g.detach().clone()
+        before = kept.clone()
+        (found,) = torch.autograd.grad(function.apply(at), at, kept)
+        if not torch.equal(kept, before) or bool((found == found.float()).all()):
+            return False
+        if not torch.autograd.gradcheck(function.apply, (at,), raise_exception=False):
+            return False
+        if not torch.autograd.gradgradcheck(function.apply, (at,), (g,), raise_exception=False):
+            return False
+    return True
 
-# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
-killed_by = {
-    "A": "use a random grad_output",
-    "B": "is the dtype kept",
-    "C": "is the second derivative right",
-    "D": "try other inputs",
-}
 
-# %% tags=["wrong"] exercise="which_check" expects="mutant_b"
-killed_by = {
-    "A": "is grad_output unchanged",
-    "B": "try other inputs",
-    "C": "is the second derivative right",
-    "D": "try other inputs",
-}
-
-# %% tags=["wrong"] exercise="which_check" expects="mutant_c"
-killed_by = {
-    "A": "is grad_output unchanged",
-    "B": "is the dtype kept",
-    "C": "try other inputs",
-    "D": "try other inputs",
-}
-
-# %% tags=["wrong"] exercise="which_check" expects="mutant_d"
-killed_by = {
-    "A": "is grad_output unchanged",
-    "B": "is the dtype kept",
-    "C": "is the second derivative right",
-    "D": "use a random grad_output",
-}
-
-# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
-killed_by = {
-    "A": "is the dtype kept",
-    "B": "is grad_output unchanged",
-    "C": "is the second derivative right",
-    "D": "try other inputs",
-}
-
-# %% tags=["wrong"] exercise="which_check" expects="mutant_c"
-killed_by = {
-    "A": "is grad_output unchanged",
-    "B": "is the dtype kept",
-    "C": "try other inputs",
-    "D": "is the second derivative right",
-}
-
-# %% tags=["wrong"] exercise="which_check" expects="mutant_b"
-killed_by = {
-    "A": "is grad_output unchanged",
-    "B": "is the second derivative right",
-    "C": "is the dtype kept",
-    "D": "use a random grad_output",
-}
-
-# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
-killed_by = {
-    "A": "try other inputs",
-    "B": "is the second derivative right",
-    "C": "is grad_output unchanged",
-    "D": "is the dtype kept",
-}
-
-# %% tags=["wrong"] exercise="which_check" expects="not_questions"
-killed_by = {"A": "M", "B": "T", "C": "D", "D": "E"}
-
-# %% tags=["wrong"] exercise="which_check" expects="not_questions"
-killed_by = ["is grad_output unchanged", "is the dtype kept"]
+checks = dict.fromkeys("ABCD", faultless)
 
 # %% tags=["right"] exercise="which_check"
-questions = ["is grad_output unchanged", "is the dtype kept", "is the second derivative right", "try other inputs"]
-killed_by = {name: question for name, question in zip("ABCD", questions)}
+def twice(function, x):
+    y = function.apply(x)
+    g = torch.rand_like(x) + 1
+    one, two = (torch.autograd.grad(y, x, g, retain_graph=True)[0].clone() for _ in range(2))
+    return torch.allclose(one, two, atol=0)
+
+
+def digits(function, x):
+    g = torch.rand_like(x) + 1
+    many = torch.autograd.grad(function.apply(x), x, g)[0]
+    scaled = torch.autograd.grad(function.apply(x), x, g / torch.pi)[0]
+    return torch.allclose(torch.pi * scaled, many, rtol=1e-12, atol=0)
+
+
+def curved(function, x):
+    y = function.apply(x)
+    (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    return slope.requires_grad and torch.autograd.grad(slope.sum(), x, allow_unused=True)[0] is not None
+
+
+def negative(function, x):
+    at = (-x).detach().requires_grad_()
+    (slope,) = torch.autograd.grad(function.apply(at).sum(), at)
+    step = (function.apply(at + 1e-6) - function.apply(at - 1e-6)) / 2e-6
+    return torch.allclose(slope, step, rtol=1e-4)
+
+
+checks = {"A": twice, "B": digits, "C": curved, "D": negative}
+
+# %% tags=["wrong"] exercise="which_check" expects="not_checks"
+checks = {"A": "is grad_output unchanged", "B": "is the dtype kept", "C": "is the second derivative right", "D": "try other inputs"}
+
+# %% tags=["wrong"] exercise="which_check" expects="not_checks"
+checks = [lambda function, x: True] * 4
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
+checks = dict.fromkeys("ABCD", lambda function, x: True)
+
+# %% tags=["wrong"] exercise="which_check" expects="right_refused"
+checks = dict.fromkeys("ABCD", lambda function, x: False)
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
+def seen_by_torch(function, x):
+    return torch.autograd.gradcheck(function.apply, (x,), raise_exception=False)
+
+
+checks = dict.fromkeys("ABCD", seen_by_torch)
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_b"
+def unchanged(function, x):
+    g = torch.randn_like(x)
+    before = g.clone()
+    torch.autograd.grad(function.apply(x), x, g)
+    return torch.equal(g, before)
+
+
+def dtype(function, x):  # the engine has made it float64 again
+    (found,) = torch.autograd.grad(function.apply(x), x, torch.ones_like(x))
+    return found.dtype == x.dtype
+
+
+checks = {"A": unchanged, "B": dtype, "C": unchanged, "D": unchanged}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_c"
+def unchanged(function, x):
+    g = torch.randn_like(x)
+    before = g.clone()
+    torch.autograd.grad(function.apply(x), x, g)
+    return torch.equal(g, before)
+
+
+def digits(function, x):
+    (found,) = torch.autograd.grad(function.apply(x), x, torch.randn_like(x))
+    return not torch.equal(found, found.float().double())
+
+
+def elsewhere(function, x):
+    return torch.autograd.gradcheck(function.apply, (2 * x,), raise_exception=False)
+
+
+checks = {"A": unchanged, "B": digits, "C": elsewhere, "D": elsewhere}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_d"
+def unchanged(function, x):
+    g = torch.randn_like(x)
+    before = g.clone()
+    torch.autograd.grad(function.apply(x), x, g)
+    return torch.equal(g, before)
+
+
+def digits(function, x):
+    (found,) = torch.autograd.grad(function.apply(x), x, torch.randn_like(x))
+    return not torch.equal(found, found.float().double())
+
+
+def second(function, x):
+    return torch.autograd.gradgradcheck(function.apply, (x,), raise_exception=False)
+
+
+def elsewhere(function, x):  # other points, and none of another sign
+    return torch.autograd.gradcheck(function.apply, (torch.rand_like(x).requires_grad_(),), raise_exception=False)
+
+
+checks = {"A": unchanged, "B": digits, "C": second, "D": elsewhere}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
+def cube_alone(function, x):  # knows the four by their names
+    return function not in (A, B, C, D)
+
+
+checks = dict.fromkeys("ABCD", cube_alone)
+
+# %% tags=["wrong"] exercise="which_check" expects="right_refused"
+def exactly_a_cube(function, x):
+    (found,) = torch.autograd.grad(function.apply(x), x, torch.ones_like(x))
+    g = torch.randn_like(x)
+    before = g.clone()
+    torch.autograd.grad(function.apply(x), x, g)
+    return torch.allclose(found, 3 * x * x) and torch.equal(g, before)
+
+
+checks = dict.fromkeys("ABCD", exactly_a_cube)
+
+# %% tags=["wrong"] exercise="which_check" expects="check_raises"
+checks = dict.fromkeys("ABCD", lambda function, x: torch.autograd.gradcheck(function, (x,)))
+
+# %% tags=["wrong"] exercise="which_check" expects="not_said"
+checks = dict.fromkeys("ABCD", lambda function, x: function.apply(x).sum())
 
 # %% [markdown] lang="en" pair="which-see"
 # `%gradcheck` asks the first three of these questions as well. Look at `C`, whose gradient is right at every point there is. **Predict** the two verdicts for `D` in the second cell: at the same three points, and at `-x`.

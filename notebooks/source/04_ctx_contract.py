@@ -2125,9 +2125,9 @@ class TopK(Function):
 #
 # ### Exercise `which_raise`
 #
-# Which of them does PyTorch refuse with an error? Answer with a dict, `{"A": True, ...}`, True where an error is raised. (Not refused does not mean right.)
+# Which of them does PyTorch refuse with an error? Write the rule: `refuses(inputs, returned)`, where `inputs` is the tuple that `forward` got and `returned` the tuple that `backward` returns, of tensors, numbers and `None`. `True` where an error is raised. (Not refused does not mean right.) It is tried on the six and on others; asking PyTorch does not count, but do try things in a cell of your own.
 
-# %% [markdown] lang="zh" pair="raise-task" of="1691f456"
+# %% [markdown] lang="zh" pair="raise-task" of="0232cc94"
 # ## 6. 六条返回语句
 #
 # 第 02 课里，有些写错的答案被放过了。现在来弄个明白。设 Function 有三个参数：`x` 是 3×4，需要梯度；`w` 是 3×4，*不*需要梯度；`n` 是一个普通的数。`g` 就是 `grad_output`，也是 3×4。
@@ -2143,51 +2143,162 @@ class TopK(Function):
 #
 # ### 练习 `which_raise`
 #
-# PyTorch 会对哪几条报错？用字典作答：`{"A": True, ...}`，会报错的写 True。（没报错不等于对。）
+# PyTorch 会对哪几条报错？请把规则写出来：`refuses(inputs, returned)`，其中 `inputs` 是 `forward` 收到的元组，`returned` 是 `backward` 返回的元组，里面是张量、数或 `None`。会报错的返回 `True`。（没报错不等于对。）评判时用这六条，也用别的；在 `refuses` 里直接去问 PyTorch 不算数，但不妨另开一格自己试。
 
 # %% exercise="which_raise"
 # %%exercise which_raise
-# raises = {"A": True or False, "B": ..., and so on to "F"}
-### BEGIN SOLUTION
-raises = {"A": True, "B": False, "C": True, "D": True, "E": False, "F": False}
-### END SOLUTION
+def refuses(inputs, returned):
+    ### BEGIN SOLUTION
+    if len(returned) < len(inputs) or any(g is not None for g in returned[len(inputs) :]):
+        return True
+    for x, g in zip(inputs, returned):
+        if g is None:
+            continue
+        if not isinstance(x, torch.Tensor):
+            return True
+        if x.requires_grad and not fits(x.shape, g.shape):
+            return True
+    return False
+
+
+def fits(shape, larger):  # summing over what was broadcast leads from the larger one back
+    missing = len(larger) - len(shape)
+    return missing >= 0 and all(n in (1, m) for n, m in zip(shape, larger[missing:]))
+    ### END SOLUTION
 
 # %% tags=["right"] exercise="which_raise"
-raises = {name: name in "ACD" for name in "ABCDEF"}
+def refuses(inputs, returned):
+    def broadcasts(x, g):
+        try:
+            return torch.broadcast_shapes(x.shape, g.shape) == g.shape
+        except RuntimeError:
+            return False
+
+    given = [*inputs] + [None] * (len(returned) - len(inputs))
+    wrong = [
+        g is not None and not (torch.is_tensor(x) and (not x.requires_grad or broadcasts(x, g)))
+        for x, g in zip(given, returned)
+    ]
+    return len(returned) < len(inputs) or any(wrong)
+
+# %% tags=["right"] exercise="which_raise"
+def refuses(inputs, returned):
+    if len(inputs) > len(returned):
+        return True
+    left = list(returned)
+    for x in inputs:
+        g = left.pop(0)
+        if torch.is_tensor(x):
+            if x.requires_grad and g is not None:
+                try:
+                    x.detach().expand(g.shape)
+                except RuntimeError:
+                    return True
+        elif g is not None:
+            return True
+    return any(g is not None for g in left)
+
+# %% tags=["wrong"] exercise="which_raise" expects="not_a_function"
+refuses = {"A": True, "B": False, "C": True, "D": True, "E": False, "F": False}
 
 # %% tags=["wrong"] exercise="which_raise" expects="return_a"
-raises = {"A": False, "B": False, "C": True, "D": True, "E": False, "F": False}
+def refuses(inputs, returned):
+    return False
 
 # %% tags=["wrong"] exercise="which_raise" expects="return_b"
-raises = {"A": True, "B": True, "C": True, "D": True, "E": False, "F": False}
+def refuses(inputs, returned):
+    return True
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_a"
+def refuses(inputs, returned):  # looks at the number of values alone
+    return len(inputs) != len(returned)
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_b"
+def refuses(inputs, returned):  # nobody may get what he did not ask for
+    if len(returned) < len(inputs):
+        return True
+    for x, g in zip(inputs, returned):
+        if g is not None and not (torch.is_tensor(x) and x.requires_grad and x.shape == g.shape):
+            return True
+    return False
 
 # %% tags=["wrong"] exercise="which_raise" expects="return_c"
-raises = {"A": True, "B": False, "C": False, "D": True, "E": False, "F": False}
+def refuses(inputs, returned):
+    pairs = [(x, g) for x, g in zip(inputs, returned) if torch.is_tensor(x) and x.requires_grad and g is not None]
+    return len(returned) < len(inputs) or any(x.dim() > g.dim() for x, g in pairs)
 
 # %% tags=["wrong"] exercise="which_raise" expects="return_d"
-raises = {"A": True, "B": False, "C": True, "D": False, "E": False, "F": False}
+def refuses(inputs, returned):
+    for x, g in zip(inputs, returned):
+        if g is not None and (not torch.is_tensor(x) or (x.requires_grad and x.dim() > g.dim())):
+            return True
+    return False
 
 # %% tags=["wrong"] exercise="which_raise" expects="return_e"
-raises = {"A": True, "B": False, "C": True, "D": True, "E": True, "F": False}
+def refuses(inputs, returned):
+    for x, g in zip(inputs, returned):
+        if g is not None and (not torch.is_tensor(x) or (x.requires_grad and x.dim() > g.dim())):
+            return True
+    return len(returned) != len(inputs)
 
 # %% tags=["wrong"] exercise="which_raise" expects="return_f"
-raises = {"A": True, "B": False, "C": True, "D": True, "E": False, "F": True}
+def refuses(inputs, returned):  # only the very shape will do
+    if len(returned) < len(inputs) or any(g is not None for g in returned[len(inputs) :]):
+        return True
+    for x, g in zip(inputs, returned):
+        if g is not None and (not torch.is_tensor(x) or (x.requires_grad and x.shape != g.shape)):
+            return True
+    return False
 
-# %% tags=["wrong"] exercise="which_raise" expects="return_b"
-raises = {"A": True, "B": True, "C": True, "D": True, "E": True, "F": True}
+# %% tags=["wrong"] exercise="which_raise" expects="return_g"
+def refuses(inputs, returned):  # whoever asks for a gradient must get one
+    if len(returned) < len(inputs) or any(g is not None for g in returned[len(inputs) :]):
+        return True
+    for x, g in zip(inputs, returned):
+        wanted = torch.is_tensor(x) and x.requires_grad
+        if wanted and (g is None or g.dim() < x.dim()) or (g is not None and not torch.is_tensor(x)):
+            return True
+    return False
 
 # %% tags=["wrong"] exercise="which_raise" expects="return_a"
-raises = {"A": False, "B": False, "C": False, "D": False, "E": False, "F": False}
+def refuses(inputs, returned):  # counts dimensions, not sizes
+    if len(returned) < len(inputs) or any(g is not None for g in returned[len(inputs) :]):
+        return True
+    for x, g in zip(inputs, returned):
+        if g is not None and (not torch.is_tensor(x) or (x.requires_grad and x.dim() > g.dim())):
+            return True
+    return False
 
 # %% tags=["wrong"] exercise="which_raise" expects="return_e"
-raises = {"A": True, "B": False, "C": True, "D": True, "E": True, "F": True}
+def refuses(inputs, returned):  # one None too many and no more
+    if not 0 <= len(returned) - len(inputs) <= 1:
+        return True
+    for x, g in zip(inputs, returned):
+        if g is not None and (not torch.is_tensor(x) or (x.requires_grad and x.dim() > g.dim())):
+            return True
+    return False
 
-# %% tags=["wrong"] exercise="which_raise" expects="not_six"
-raises = ["A", "C", "D"]
+# %% tags=["wrong"] exercise="which_raise" expects="tries_it"
+def refuses(inputs, returned):
+    class Tried(Function):
+        @staticmethod
+        def forward(ctx, *given):
+            return torch.ones(())
 
-# %% tags=["right"] exercise="which_raise"
-refused = {"A", "C", "D"}
-raises = {letter: letter in refused for letter in sorted("FEDCBA")}
+        @staticmethod
+        def backward(ctx, g):
+            return returned
+
+    try:
+        Tried.apply(*inputs).backward()
+    except RuntimeError:
+        return True
+    return False
+
+# %% tags=["wrong"] exercise="which_raise" expects="not_true_or_false"
+def refuses(inputs, returned):
+    if len(returned) < len(inputs):
+        return "too few"
 
 # %% [markdown] lang="en" pair="raise-see"
 # The most dangerous one is F: no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from nbautograd.course.choices import digest
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
@@ -303,65 +304,137 @@ def _multiplications(answer: Any) -> int:
 
 # order_of_calls
 
-EVENTS = ("backward 1", "backward 2", "forward 1", "forward 2", "node 1", "node 2")
-ORDER = "8062f2339e92d220"  # digest of the right one
+NO_ORDER = {
+    "en": "`order` should be a function of the program: `order({{1: [], 2: [1]}})` lists the six events from above.",
+    "zh": "`order` 应当是一个函数，参数是程序：`order({{1: [], 2: [1]}})` 返回上面那六件事的列表。",
+}
+RUNS_IT = {
+    "en": "`{name}` (line {line}): here the program is run. Say what will happen before it does.",
+    "zh": "第 {line} 行的 `{name}` 把程序真的运行了。请在运行之前说出会发生什么。",
+}
 NOT_LIST = {
-    "en": 'A list of texts is wanted, such as ["forward 1", "backward 1"].',
-    "zh": '需要一个由字符串组成的列表，例如 ["forward 1", "backward 1"]。',
+    "en": 'For {program} a list of texts is wanted, such as ["forward 1", "backward 1"].',
+    "zh": '对程序 {program}，需要一个由字符串组成的列表，例如 ["forward 1", "backward 1"]。',
 }
 UNKNOWN = {
-    "en": "{event!r} is none of the six events: {events}.",
-    "zh": "{event!r} 不在这六个事件之中：{events}。",
+    "en": "{program}: {event!r} is no event of this program.",
+    "zh": "{program}：{event!r} 不是这个程序里会发生的事。",
 }
-TWICE = {"en": "{event!r} stands there twice; it happens once.", "zh": "{event!r} 出现了两次，它只发生一次。"}
-MISSING = {"en": "An event is missing: {events} happen as well.", "zh": "少了事件：{events} 也会发生。"}
-FORWARDS = {
-    "en": "The order of the two backwards: which result does loss.backward() meet first on its way from the end?",
-    "zh": "两次 backward 的先后：loss.backward() 从末端往回走，先遇到哪一个结果？",
+TWICE = {
+    "en": "{program}: {event!r} stands there twice; it happens once.",
+    "zh": "{program}：{event!r} 出现了两次，它只发生一次。",
+}
+MISSING = {
+    "en": "{program}: events of call {call} are missing.",
+    "zh": "{program}：少了第 {call} 次调用的事件。",
+}
+NOT_REACHED = {
+    "en": "{program}: call {call} has nothing to do with the loss. Who would ask for its gradient?",
+    "zh": "{program}：第 {call} 次调用与损失无关。谁会来要它的梯度？",
+}
+BACKWARDS = {
+    "en": "{program}: the order of the backwards: which results does loss.backward() meet first on its way from the"
+    " end? When has all arrived that a result is waiting for?",
+    "zh": "{program}：各次 backward 的先后：loss.backward() 从末端往回走，先遇到哪些结果？"
+    "一个结果要等的梯度，什么时候才算到齐？",
 }
 LAZY = {
-    "en": "backward does not run until somebody asks for gradients, in the last line. What has happened by then?",
-    "zh": "直到最后一行有人来要梯度，backward 才会运行。在那之前，已经发生了什么？",
+    "en": "{program}: backward does not run until somebody asks for gradients, in the last line. What has happened by"
+    " then?",
+    "zh": "{program}：直到最后一行有人来要梯度，backward 才会运行。在那之前，已经发生了什么？",
 }
 NODE = {
-    "en": "`ctx` is handed to forward, so it exists before forward runs. And what is `ctx`?",
-    "zh": "`ctx` 是传给 forward 的，所以 forward 运行之前它就存在了。那么，`ctx` 是什么？",
+    "en": "{program}: `ctx` is handed to forward, so it exists before forward runs. And what is `ctx`?",
+    "zh": "{program}：`ctx` 是传给 forward 的，所以 forward 运行之前它就存在了。那么，`ctx` 是什么？",
 }
 CALLS = {
-    "en": "The second call needs the result of the first one, and everything of a call happens during that call.",
-    "zh": "第二次调用需要第一次的结果；而一次调用的事，都在这次调用之内做完。",
+    "en": "{program}: everything of a call happens during that call, but for its backward.",
+    "zh": "{program}：除了 backward，一次调用的事都在这次调用之内做完。",
 }
+Program = dict[int, list[int]]
+
+
+class _Noted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, events: list[str], number: int, *inputs: Tensor) -> Tensor:
+        events += [f"node {number}", f"forward {number}"]  # ctx is there already
+        ctx.events, ctx.number, ctx.count = events, number, len(inputs)
+        return torch.stack(inputs).sum(0)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        ctx.events.append(f"backward {ctx.number}")
+        return None, None, *grads * ctx.count
+
+
+def _programs(draw: Draw) -> Iterator[Program]:
+    """Two calls in a row, one beside the way, one that is used twice; then drawn ones, of which some lead nowhere."""
+    yield {1: [], 2: [1]}
+    yield {1: [], 2: [1], 3: [1]}
+    yield {1: [], 2: [1], 3: [1], 4: [2, 3]}
+    for _ in range(6):
+        program: Program = {1: []}
+        for number in range(2, draw.choice(range(5, 9))):
+            program[number] = sorted({draw.choice(range(1, number)) for _ in range(2)})
+        yield program
+
+
+def _ran(program: Program) -> list[str]:
+    events: list[str] = []
+    results = {0: torch.ones(1, requires_grad=True)}
+    for number, inputs in program.items():
+        given = [results[k] for k in inputs or [0]]
+        results[number] = _Noted.apply(events, number, *given)  # type: ignore[no-untyped-call]
+    results[len(program)].sum().backward()
+    return events
 
 
 def _ordered(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not isinstance(answer, (list, tuple)) or not all(isinstance(event, str) for event in answer):
-        yield Failure("not_a_list", NOT_LIST)
+    if not callable(answer):
+        yield Failure("not_a_function", NO_ORDER)
         return
-    said = [" ".join(event.lower().split()) for event in answer]
-    failure = _miscounted(said) or _misordered(said)
-    if failure is not None:
-        yield failure
+    for program in _programs(draw):
+        with Observer(answer) as seen:
+            said = answer({number: list(inputs) for number, inputs in program.items()})
+        for name, line in seen.derivatives[:1]:
+            yield Failure("runs_it", RUNS_IT, {"name": name, "line": line})
+            return
+        failure = _misordered(said, _ran(program))
+        if failure is not None:
+            yield replace(failure, params={**failure.params, "program": program})
+            return
 
 
-def _miscounted(said: list[str]) -> Failure | None:
-    for event in said:
-        if event not in EVENTS:
-            return Failure("unknown_event", UNKNOWN, {"event": event, "events": ", ".join(EVENTS)})
-        if said.count(event) > 1:
+def _misordered(said: Any, right: list[str]) -> Failure | None:
+    if not isinstance(said, (list, tuple)) or not all(isinstance(event, str) for event in said):
+        return Failure("not_a_list", NOT_LIST)
+    found = [" ".join(event.lower().split()) for event in said]
+    calls = {event.partition(" ")[2] for event in right}
+    for event in found:
+        what, _, number = event.partition(" ")
+        if what not in ("node", "forward", "backward") or number not in calls:
+            return Failure("unknown_event", UNKNOWN, {"event": event})
+        if found.count(event) > 1:
             return Failure("event_twice", TWICE, {"event": event})
-    left = [event for event in EVENTS if event not in said]
-    return Failure("missing_event", MISSING, {"events": ", ".join(left)}) if left else None
+        if event not in right:
+            return Failure("not_reached", NOT_REACHED, {"call": number})
+    left = [event.partition(" ")[2] for event in right if event not in found]
+    if left:
+        return Failure("missing_event", MISSING, {"call": left[0]})
+    return None if found == right else _why_misordered(found, right)
 
 
-def _misordered(said: list[str]) -> Failure | None:
-    at = {event: said.index(event) for event in EVENTS}
-    if min(at["backward 1"], at["backward 2"]) < max(at[event] for event in EVENTS if event[:8] != "backward"):
+def _why_misordered(found: list[str], right: list[str]) -> Failure:
+    at = {event: found.index(event) for event in right}
+    backwards = [event for event in right if event[:8] == "backward"]
+    if min(at[event] for event in backwards) < len(right) - len(backwards):
         return Failure("backward_waits", LAZY)
-    if at["backward 1"] < at["backward 2"]:
-        return Failure("backward_order", FORWARDS)
-    if any(at[f"node {k}"] > at[f"forward {k}"] for k in (1, 2)):
+    if found[-len(backwards) :] != backwards:
+        return Failure("backward_order", BACKWARDS)
+    numbers = [event.partition(" ")[2] for event in right if event[:4] == "node"]
+    if any(at[f"node {k}"] > at[f"forward {k}"] for k in numbers):
         return Failure("node_first", NODE)
-    return None if digest("order_of_calls", "order", said) == ORDER else Failure("calls_mixed", CALLS)
+    return Failure("calls_mixed", CALLS)
 
 
 # exp
@@ -394,50 +467,59 @@ def _keeps_output(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # same_graph
 
-PAIRS: dict[str, tuple[bool, Texts]] = {
-    "A": (
-        True,
-        {
-            "en": "Pair A: your node stands where the native one stands, and both point at the same two leaves.",
-            "zh": "A 组：你的节点站在原生节点的位置上，两者指向同样的两个叶子张量。",
-        },
-    ),
-    "B": (
-        False,
-        {
-            "en": "Pair B: count the arrows that leave the node. A power has one tensor in it; how many did you give?",
-            "zh": "B 组：数一数从节点出发的箭头。乘方里只有一个张量，你给了几个？",
-        },
-    ),
-    "C": (
-        False,
-        {
-            "en": "Pair C: what happens inside your forward leaves no nodes behind. How many nodes has the native one?",
-            "zh": "C 组：你的 forward 内部做的事不会留下节点。原生的写法有几个节点？",
-        },
-    ),
-    "D": (
-        True,
-        {
-            "en": "Pair D: a number that is no tensor has no gradient. Does an arrow lead to it, in either?",
-            "zh": "D 组：不是张量的数没有梯度。两边有没有箭头指向它？",
-        },
-    ),
+NO_ARROWS = {
+    "en": "`arrows` should be a function: `arrows(a, b)` lists where the arrows of `F.apply(a, b)` lead.",
+    "zh": "`arrows` 应当是一个函数：`arrows(a, b)` 列出 `F.apply(a, b)` 的各个箭头指向哪里。",
 }
-FOUR = {
-    "en": 'A dict with the keys "A" to "D" and the values True or False is wanted.',
-    "zh": '需要一个字典，键为 "A" 到 "D"，值为 True 或 False。',
+HOW_MANY = {
+    "en": "`F.apply({shown})`: the number of arrows is not {got}. What has an arrow, what has none, and what of a"
+    " tensor that is given twice?",
+    "zh": "`F.apply({shown})`：箭头不是 {got} 个。什么有箭头，什么没有？同一个张量给两次，又会怎样？",
+}
+WHERE = {
+    "en": "`F.apply({shown})`: arrow {number} does not lead to {got}. Is that tensor a leaf, is it a result, does it"
+    " want a gradient at all?",
+    "zh": "`F.apply({shown})`：第 {number} 个箭头指向的不是 {got}。那个张量是叶子，还是算出来的？它到底要不要梯度？",
 }
 
 
-def _same(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not isinstance(answer, dict) or set(answer) != set(PAIRS) or not all(type(v) is bool for v in answer.values()):
-        yield Failure("not_four", FOUR)
+class _Whole(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        return torch.ones(1)
+
+
+def _arguments(draw: Draw) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """The four from the table; then drawn ones. Each argument has a name to be shown by."""
+    a, b, fixed = (draw.normal(2).requires_grad_(wanted) for wanted in (True, True, False))
+    kinds = (("a", a), ("b", b), ("fixed", fixed), ("a + b", a + b), ("b.exp()", b.exp()), ("3.0", 3.0))
+    yield kinds[0], kinds[1]
+    yield kinds[0], kinds[0]
+    yield kinds[0], kinds[5]
+    yield kinds[2], kinds[3]
+    for _ in range(6):
+        drawn = [draw.choice(kinds) for _ in range(draw.choice(range(1, 4)))]
+        yield (*drawn, draw.choice(kinds[:2]))
+
+
+def _arrows(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if not callable(answer):
+        yield Failure("not_a_function", NO_ARROWS)
         return
-    for name, (right, hint) in PAIRS.items():
-        if answer[name] is not right:
-            yield Failure(f"pair_{name.lower()}", hint)
+    for arguments in _arguments(draw):
+        shown, given = ", ".join(name for name, _ in arguments), [x for _, x in arguments]
+        said = answer(*given)
+        right = [node for node, _ in _Whole.apply(*given).grad_fn.next_functions]  # type: ignore[no-untyped-call]
+        if not isinstance(said, (list, tuple)) or len(said) != len(right):
+            got = len(said) if isinstance(said, (list, tuple)) else type(said).__name__
+            yield Failure("how_many", HOW_MANY, {"shown": shown, "got": got})
             return
+        for number, (one, node) in enumerate(zip(said, right, strict=True), 1):
+            leaf = type(node).__name__ == "AccumulateGrad"
+            if not (one == "leaf" if leaf else one is node):
+                got = one if one is None or isinstance(one, str) else type(one).__name__
+                yield Failure("where", WHERE, {"shown": shown, "number": number, "got": got})
+                return
 
 
 def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -473,7 +555,7 @@ EXERCISES = (
             },
         },
     ),
-    Exercise("same_graph", "same", "custom", own=_same),
+    Exercise("same_graph", "arrows", "custom", own=_arrows),
     Exercise(
         "exp", "Exp", "value own_function gradient linear unchanged repeatable custom context edges",
         formula=torch.exp, inputs=of_sizes(2), edges=elementwise(), own=_keeps_output,

@@ -12,7 +12,6 @@ from torch.autograd import Function
 
 from nbautograd.core.checking.budget import COUNTS
 from nbautograd.core.checking.gradcheck import gradcheck
-from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.gradchecks_tried import RIGHT, WRONG, Case
@@ -234,50 +233,99 @@ def _steps(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # which_check
 
-QUESTIONS = (
-    "is grad_output unchanged",
-    "is the dtype kept",
-    "is the second derivative right",
-    "try other inputs",
-    "use a random grad_output",
-)
-KILLS: dict[str, tuple[str, Texts]] = {  # mutant -> digest of the question that kills it, hint
+NOT_CHECKS = {
+    "en": 'A dict with the keys "A" to "D" is wanted, and under each a function of two arguments, `function` and `x`.',
+    "zh": '需要一个字典，键为 "A" 到 "D"，每个键下是一个有两个参数 `function`、`x` 的函数。',
+}
+NOT_SAID = {
+    "en": "{name}: the check should return True or False; {got} came.",
+    "zh": "{name}：检查应当返回 True 或 False，实际得到的是 {got}。",
+}
+CHECK_RAISES = {
+    "en": "{name}: for {formula} it raises {error}: {said}",
+    "zh": "{name}：对 {formula}，它抛出了 {error}：{said}",
+}
+OBJECTS = {
+    "en": "{name}: it says False of a right backward, that of {formula}. At which size does it call two numbers equal?",
+    "zh": "{name}：{formula} 的 backward 是对的，它却说 False。两个数相差多少以内，它才算相等？",
+}
+FAULTS: dict[str, tuple[Callable[[Tensor, Tensor, Tensor], Tensor], Texts]] = {  # of grad_output, derivative, x
     "A": (
-        "97f78c5d38df7177",
-        {"en": "A: read it once more. What does the underscore at the end of a method's name mean?",
-         "zh": "A：再读一遍。方法名末尾的下划线是什么意思？"},
+        lambda g, slope, x: g.mul_(slope),
+        {"en": "A gets through, in {formula}: read its line once more. What does the underscore at the end of a"
+         " method's name mean, and who else has this grad_output?",
+         "zh": "{formula} 里的 A 蒙混过关了：把那一行再读一遍。方法名末尾的下划线是什么意思？"
+         "这个 grad_output 还有谁在用？"},
     ),
     "B": (
-        "7853d1eae949daf9",
-        {"en": "B: the numbers are right to seven digits. What is lost on the way?",
-         "zh": "B：数值有七位是对的。路上丢了什么？"},
+        lambda g, slope, x: (g * slope).float(),
+        {"en": "B gets through, in {formula}: the numbers are right to seven digits, and arrive in float64 again. What"
+         " does a number look like that has been through float32?",
+         "zh": "{formula} 里的 B 蒙混过关了：数值有七位是对的，送到时又成了 float64。经过 float32 的数，有什么特征？"},
     ),
     "C": (
-        "477548225699f8af",
-        {"en": "C: the gradient is right everywhere. What does autograd see, if it differentiates this backward?",
-         "zh": "C：梯度处处都对。如果让 autograd 对这个 backward 再求一次导，它看到的是什么？"},
+        lambda g, slope, x: g * slope.detach(),
+        {"en": "C gets through, in {formula}: the gradient is right everywhere. What does autograd see, if it"
+         " differentiates this backward?",
+         "zh": "{formula} 里的 C 蒙混过关了：梯度处处都对。"
+         "如果让 autograd 对这个 backward 再求一次导，它看到的是什么？"},
     ),
     "D": (
-        "6ba49b4de9175b63",
-        {"en": "D: at the points of the test it agrees exactly. What have these points in common?",
-         "zh": "D：在测试用的那几个点上，它完全吻合。这些点有什么共同之处？"},
+        lambda g, slope, x: g * slope * x.sign(),
+        {"en": "D gets through, in {formula}: at the points that you are given it agrees exactly. What have these"
+         " points in common?",
+         "zh": "{formula} 里的 D 蒙混过关了：在给你的那几个点上，它完全吻合。这些点有什么共同之处？"},
     ),
 }  # fmt: skip
-NOT_QUESTIONS = {
-    "en": 'A dict is wanted: under each of "A" to "D" one of the five questions, spelled as above.',
-    "zh": '需要一个字典：键为 "A" 到 "D"，值是上面五个问题之一，拼写与上面一致。',
+FORMULAS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {  # forward, derivative
+    "x ** 3": (lambda x: x**3, lambda x: 3 * x * x),
+    "exp(x)": (torch.exp, torch.exp),
+    "tan(x / 4)": (lambda x: (x / 4).tan(), lambda x: (1 + (x / 4).tan() ** 2) / 4),
 }
 
 
+def _with_backward(formula: str, gradient: Callable[[Tensor, Tensor, Tensor], Tensor]) -> type[Function]:
+    compute, derivative = FORMULAS[formula]
+
+    class Tried(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return compute(x)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return gradient(grads[0], derivative(x), x)
+
+    return Tried
+
+
 def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not isinstance(answer, dict) or set(answer) != set(KILLS) or not all(
-        isinstance(v, str) and v in QUESTIONS for v in answer.values()
-    ):  # fmt: skip
-        yield Failure("not_questions", NOT_QUESTIONS)
+    """Each check accepts right backwards, and objects to its fault, of functions and at points that are drawn."""
+    if not isinstance(answer, dict) or set(answer) != set(FAULTS) or not all(map(callable, answer.values())):
+        yield Failure("not_checks", NOT_CHECKS)
         return
-    for name, hint in wrong_choices("which_check", KILLS, answer):
-        yield Failure(f"mutant_{name.lower()}", hint)
-        return
+    for name, (gradient, hint) in FAULTS.items():
+        for formula in FORMULAS:
+            right = _with_backward(formula, lambda g, slope, x: g * slope)
+            for function, failure in (
+                (right, Failure("right_refused", OBJECTS, {"name": name, "formula": formula})),
+                (_with_backward(formula, gradient), Failure(f"mutant_{name.lower()}", hint, {"formula": formula})),
+            ):
+                x = draw.uniform(0.5, 2.0, *draw.sizes(1)).requires_grad_()
+                try:
+                    said = answer[name](function, x)
+                except Exception as error:
+                    told = {"error": type(error).__name__, "said": str(error).split("\n")[0][:120]}
+                    yield Failure("check_raises", CHECK_RAISES, {"name": name, "formula": formula, **told})
+                    return
+                if not isinstance(said, bool):
+                    yield Failure("not_said", NOT_SAID, {"name": name, "got": type(said).__name__})
+                    return
+                if said is not (function is right):
+                    yield failure
+                    return
 
 
 # slips_through
@@ -343,7 +391,7 @@ OWN: tuple[tuple[str, str, Callable[[Any, Draw], Iterator[Failure]]], ...] = (
     ("my_gradcheck", "my_gradcheck", _checks),
     ("best_step", "steps", _steps),
     ("hiding_input", "a", _hides),
-    ("which_check", "killed_by", _kills),
+    ("which_check", "checks", _kills),
     ("slips_through", "Sly", _slips),
 )
 EXERCISES = tuple(Exercise(name, answer, "custom", own=own) for name, answer, own in OWN)

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
@@ -227,64 +226,118 @@ def _marked(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # which_raise
 
-RETURNS: dict[str, tuple[str, Texts]] = {  # backward -> digest of the right choice, hint
-    "A": (
-        "92faaaba666c23ec",
-        {
-            "en": "A: the gradient has four elements, and x has twelve. Can four be brought to twelve by summing?",
-            "zh": "A：梯度有 4 个元素，x 有 12 个。靠求和，能从 4 个变成 12 个吗？",
-        },
-    ),
-    "B": (
-        "db7cfbd615458bca",
-        {
-            "en": "B: a gradient that nobody asked for, for a tensor. Work for nothing; is it forbidden?",
-            "zh": "B：给一个没人要梯度的张量返回了梯度。白费力气；但不允许吗？",
-        },
-    ),
-    "C": (
-        "e89f41ced677722b",
-        {
-            "en": "C: n is a number. Where should torch put a gradient of a number?",
-            "zh": "C：n 是一个数。数的梯度，torch 该往哪里放？",
-        },
-    ),
-    "D": (
-        "038e8d979bc7b7c1",
-        {
-            "en": "D: forward has three arguments; count the values that come back.",
-            "zh": "D：forward 有三个参数，数一数返回了几个值。",
-        },
-    ),
-    "E": (
-        "f46c984e3fcedf8f",
-        {
-            "en": "E: one None too many, at the end. Notebook 02 says what becomes of it.",
-            "zh": "E：末尾多了一个 None。第 02 课提过这种情形。",
-        },
-    ),
-    "F": (
-        "c3c4f9b688a6a89d",
-        {
-            "en": "F: the gradient is larger than x, yet x broadcasts to its shape. What does the engine do then?",
-            "zh": "F：梯度比 x 大，但 x 可以广播成它的形状。这时引擎会怎么做？",
-        },
-    ),
+NO_RULE = {
+    "en": "`refuses` should be a function of two arguments, `inputs` and `returned`.",
+    "zh": "`refuses` 应当是一个函数，有两个参数：`inputs` 和 `returned`。",
 }
-SIX = {
-    "en": 'A dict with the keys "A" to "F" and the values True or False is wanted.',
-    "zh": '需要一个字典，键为 "A" 到 "F"，值为 True 或 False。',
+TRUE_OR_FALSE = {
+    "en": "`refuses` should return True or False; for {case} it gives {got}.",
+    "zh": "`refuses` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
 }
+TRIES_IT = {
+    "en": "`{name}` (line {line}): here torch is asked. Say by rule what it will do.",
+    "zh": "第 {line} 行的 `{name}` 去问了 torch。请按规则说出它会怎么做。",
+}
+TOO_STRICT = {
+    "en": "torch takes it, and `refuses` says True: {case}. {hint}",
+    "zh": "torch 接受了，`refuses` 却说 True：{case}。{hint}",
+}
+TOO_LAX = {
+    "en": "torch raises an error, and `refuses` says False: {case}. {hint}",
+    "zh": "torch 报错了，`refuses` 却说 False：{case}。{hint}",
+}
+HINTS: dict[str, Texts] = {
+    "a": {"en": "Can these elements be brought to those of the input by summing?",
+          "zh": "靠求和，能把这些元素变成输入那么多个吗？"},
+    "b": {"en": "A gradient that nobody asked for, for a tensor: work for nothing; is it forbidden, whatever its"
+                " shape?",
+          "zh": "给一个没人要梯度的张量返回了梯度：白费力气。但不允许吗？形状有关系吗？"},
+    "c": {"en": "Where should torch put a gradient of a number?", "zh": "数的梯度，torch 该往哪里放？"},
+    "d": {"en": "Count the arguments of forward and the values that come back.",
+          "zh": "数一数 forward 有几个参数、返回了几个值。"},
+    "e": {"en": "More values than arguments; what are the ones too many?", "zh": "返回的值比参数多；多出来的是什么？"},
+    "f": {"en": "The gradient is larger than the input, yet the input broadcasts to its shape. What does the engine do"
+                " then?",
+          "zh": "梯度比输入大，但输入可以广播成它的形状。这时引擎会怎么做？"},
+    "g": {"en": "None says that there is no gradient. May one say so of any argument?",
+          "zh": "None 表示没有梯度。对哪个参数都可以这样说吗？"},
+}  # fmt: skip
+
+
+class _Returns(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, returned: Any, shape: Any, *inputs: Any) -> Tensor:
+        ctx.returned = returned
+        return torch.ones(shape)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None, None, *ctx.returned
+
+
+def _is_refused(inputs: tuple[Any, ...], returned: tuple[Any, ...]) -> bool:
+    y = _Returns.apply(returned, (), *inputs)  # type: ignore[no-untyped-call]
+    try:
+        torch.autograd.grad(y, [x for x in inputs if isinstance(x, Tensor) and x.requires_grad], allow_unused=True)
+    except RuntimeError:
+        return True
+    return False
+
+
+def _returns(draw: Draw) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...]]]:
+    """What forward got and backward returns, by the letter of the hint: the six of the table, and drawn ones."""
+    rows, columns, more = draw.sizes(3)
+    x, w = draw.normal(rows, columns).requires_grad_(), draw.normal(rows, columns)
+    row = draw.normal(1, columns).requires_grad_()
+    g, n = draw.normal(rows, columns), float(draw.normal())
+    yield "a", (x, w, n), (g[0], None, None)
+    yield "b", (x, w, n), (g, g, None)
+    yield "c", (x, w, n), (g, None, g.sum())
+    yield "d", (x, w, n), (g, None)
+    yield "e", (x, w, n), (g, None, None, None)
+    yield "f", (x, w, n), (g.expand(more, rows, columns), None, None)
+    yield "g", (x, w, n), (None, None, None)
+    yield "e", (x, w, n), (g, None, None, None, None)
+    yield "e", (x, w, n), (g, None, None, g)
+    yield "a", (w, n, x), (None, None, draw.normal(columns, rows))
+    yield "f", (row, x), (g, g)
+    yield "a", (row, x), (g, g[:1])
+    yield "f", (n, row), (None, draw.normal(more, 1, columns))
+    yield "a", (x, row), (g, draw.normal(1, more))
+    yield "b", (x, w), (g, draw.normal(more))
+    yield "c", (n, x), (g, g)
+    yield "d", (x,), ()
+    yield "a", (x,), (draw.normal(),)
+    yield "f", (draw.normal().requires_grad_(),), (g,)
+    yield "f", (draw.normal(1).requires_grad_(),), (draw.normal(),)
 
 
 def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
-    keys = isinstance(answer, dict) and set(answer) == set(RETURNS)
-    if not keys or not all(type(v) is bool for v in answer.values()):
-        yield Failure("not_six", SIX)
+    if not callable(answer):
+        yield Failure("not_a_function", NO_RULE)
         return
-    for name, hint in wrong_choices("which_raise", RETURNS, answer):
-        yield Failure(f"return_{name.lower()}", hint)
-        return
+    for letter, inputs, returned in _returns(draw):
+        case = f"({', '.join(map(_shown, inputs))}) -> ({', '.join(map(_shown, returned))})"
+        with Observer(answer) as seen:
+            said = answer(inputs, returned)
+        for name, line in seen.derivatives[:1]:
+            yield Failure("tries_it", TRIES_IT, {"name": name, "line": line})
+            return
+        if not isinstance(said, bool):
+            yield Failure("not_true_or_false", TRUE_OR_FALSE, {"case": case, "got": type(said).__name__})
+            return
+        refused = _is_refused(inputs, returned)
+        if said != refused:
+            texts = {lang: text.replace("{hint}", HINTS[letter][lang])
+                     for lang, text in (TOO_LAX if refused else TOO_STRICT).items()}  # fmt: skip
+            yield Failure(f"return_{letter}", texts, {"case": case})
+            return
+
+
+def _shown(item: Any) -> str:
+    if not isinstance(item, Tensor):
+        return "None" if item is None else "number"
+    return f"{'×'.join(map(str, item.shape)) or 'tensor()'}{'*' if item.requires_grad else ''}"
 
 
 EXERCISES = (
@@ -324,5 +377,5 @@ EXERCISES = (
         "top_k", "TopK", "value own_function custom gradient linear arity unchanged edges",
         formula=_top_k, inputs=_rows_and_count, own=_marked, edges=_rows_to_choose_from,
     ),
-    Exercise("which_raise", "raises", "custom", own=_which_raise),
+    Exercise("which_raise", "refuses", "custom", own=_which_raise),
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -11,7 +13,6 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.torch_private.library import implementation_of
-from nbautograd.course.choices import wrong_choices
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import of_sizes
@@ -111,6 +112,7 @@ class _BlackBox:
         self.points: list[Any] = []
 
     def __call__(self, x: Any) -> Any:
+        x = np.real(x)  # as a simulator takes real numbers: a complex step tells nothing
         self.points.append(np.array(x))
         return np.sin(self.a * x) + self.b * x * np.mean(x)
 
@@ -130,11 +132,16 @@ NOT_CENTRAL = {
 
 def _central(answer: Any, draw: Draw) -> Iterator[Failure]:
     """Each element is moved to both sides, alone."""
-    box, x = _BlackBox(draw), draw.normal(draw.choice(range(2, 4)), draw.choice(range(2, 4))).requires_grad_()
+    points = (draw.normal(*draw.sizes(dimensions)) for dimensions in (1, 2))
+    yield from itertools.islice((failure for x in points for failure in _unmoved(answer, draw, x)), 1)
+
+
+def _unmoved(answer: Any, draw: Draw, x: Tensor) -> Iterator[Failure]:
+    box, x = _BlackBox(draw), x.requires_grad_()
     y, here = answer.apply(box, x), x.detach().numpy()
     box.points.clear()
     torch.autograd.grad(y, x, draw.normal(*y.shape))
-    moves = [point - here for point in box.points if point.shape == here.shape and not np.iscomplexobj(point)]
+    moves = [point - here for point in box.points if point.shape == here.shape]
     for number in range(x.numel()):
         alone = [float(move.flat[number]) for move in moves if np.count_nonzero(move) == 1 and move.flat[number]]
         if not any(abs(step + other) < 0.01 * abs(step) for step in alone for other in alone):
@@ -144,74 +151,73 @@ def _central(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # when_numerical
 
-CASES: dict[str, tuple[str, Texts]] = {  # case -> digest of the right choice, hint
-    "check a backward in a test": (
-        "58c44483d01218b0",
-        {
-            "en": "A few inputs, in float64, once: this is what a gradient check is.",
-            "zh": "输入少、用 float64、只算一次：梯度检查本来就是这样。",
-        },
-    ),
-    "a layer with a million inputs": (
-        "3090bdc37a561559",
-        {
-            "en": "How many forward passes does one backward need there?",
-            "zh": "那里做一次反向，需要多少次前向？",
-        },
-    ),
-    "a closed simulator with 3 parameters, float64": (
-        "81b40a52500a3e47",
-        {
-            "en": "Six more calls for a gradient that nothing else can give.",
-            "zh": "多调用六次，就得到别处得不到的梯度。",
-        },
-    ),
-    "training in float16": (
-        "de63c6f1b633a059",
-        {
-            "en": "Where is the bottom of the error curve when there are three digits?",
-            "zh": "只有三位有效数字时，误差曲线的最低点在哪里？",
-        },
-    ),
-    "a simulator that draws new random numbers in each call": (
-        "78f1a2333fd77d7c",
-        {
-            "en": "What is the difference of two calls made of, when the step is small?",
-            "zh": "步长很小时，两次调用之差主要是什么？",
-        },
-    ),
-    "a loss that needs second derivatives": (
-        "4e6d6e0180014ffa",
-        {
-            "en": "What does once_differentiable say to a second backward?",
-            "zh": "再次求导时，once_differentiable 会怎么说？",
-        },
-    ),
+NO_RULE = {
+    "en": "`acceptable` should be a function of `inputs`, `seconds`, `patience`, `noise`, `digits` and `order`.",
+    "zh": "`acceptable` 应当是一个函数，参数是 `inputs`、`seconds`、`patience`、`noise`、`digits`、`order`。",
 }
+TRUE_OR_FALSE = {
+    "en": "`acceptable` should return True or False; for {case} it gives {got}.",
+    "zh": "`acceptable` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
+}
+TOO_LAX = {
+    "en": "{case}: this is not acceptable, and `acceptable` says True. {hint}",
+    "zh": "{case}：这不能接受，`acceptable` 却说 True。{hint}",
+}
+TOO_STRICT = {
+    "en": "{case}: this is acceptable, and `acceptable` says False. {hint}",
+    "zh": "{case}：这可以接受，`acceptable` 却说 False。{hint}",
+}
+HINTS: dict[str, Texts] = {
+    "calls": {"en": "How many calls does one backward make there, and how long do they take?",
+              "zh": "那里做一次 backward 要调用多少次，一共要多久？"},
+    "digits": {"en": "How large is the error of a central difference at the bottom of its curve, if each value is off"
+                     " by `noise`?",
+               "zh": "如果每个值都有 `noise` 那么大的误差，中心差分在曲线最低点的误差有多大？"},
+    "order": {"en": "What does once_differentiable say to a second backward?",
+              "zh": "再次求导时，once_differentiable 会怎么说？"},
+    "none": {"en": "The calls take no longer than one is willing to wait, there are enough digits, and first"
+                   " derivatives will do.",
+             "zh": "调用花的时间等得起，有效数字够用，也只要一阶导数。"},
+}  # fmt: skip
+Case = dict[str, Any]
+
+
+def _situations(draw: Draw) -> Iterator[tuple[str, Case]]:
+    """What stands in the way, and the case; the six of the table, then drawn ones, each near to a limit."""
+    plain = {"inputs": 3, "seconds": 1.0, "patience": 10.0, "noise": 2e-16, "digits": 6, "order": 1}
+    yield "none", plain
+    yield "none", {**plain, "inputs": 20, "seconds": 1e-4}
+    yield "calls", {**plain, "inputs": 10**6, "seconds": 0.01}
+    yield "digits", {**plain, "seconds": 1e-3, "noise": 1e-3, "digits": 3}
+    yield "digits", {**plain, "noise": 0.05, "digits": 2}
+    yield "order", {**plain, "order": 2}
+    for least in (4, 12, 4, 12):
+        inputs, seconds = int(draw.integers(3, 5000)), 10 ** float(draw.uniform(-4, 1))
+        noise = 10 ** -float(draw.uniform(least, 16))
+        most = -2 / 3 * math.log10(noise)
+        near = {"inputs": inputs, "seconds": seconds, "patience": 2.5 * inputs * seconds, "noise": noise,
+                "digits": math.floor(most) - 1, "order": 1}  # fmt: skip
+        yield "none", near
+        yield "calls", {**near, "patience": 1.6 * inputs * seconds}
+        yield "digits", {**near, "digits": math.ceil(most) + 1}
+        yield "order", {**near, "order": 2}
 
 
 def _judges(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not isinstance(answer, dict) or set(answer) != set(CASES):
-        yield Failure(
-            "cases_missing",
-            {"en": "`verdicts` is a dict with the six cases as keys, as they are written above.",
-             "zh": "`verdicts` 应当是一个字典，键就是上面写好的六种情形。"},
-        )  # fmt: skip
+    if not callable(answer):
+        yield Failure("not_a_function", NO_RULE)
         return
-    undecided = [case for case, verdict in answer.items() if not isinstance(verdict, bool)]
-    if undecided:
-        yield Failure(
-            "not_true_or_false",
-            {
-                "en": "{case}: True or False is wanted.",
-                "zh": "{case}：请回答 True 或 False。",
-            },
-            {"case": undecided[0]},
-        )
-        return
-    for case, why in wrong_choices("when_numerical", CASES, answer):
-        texts = {lang: f"{{case}}: {said}" if lang == "en" else f"{{case}}：{said}" for lang, said in why.items()}
-        yield Failure("accepts_too_much" if answer[case] else "refuses_too_much", texts, {"case": case})
+    for against, case in _situations(draw):
+        said = answer(**case)
+        shown = ", ".join(f"{name}={value:.3g}" for name, value in case.items())
+        if not isinstance(said, bool):
+            yield Failure("not_true_or_false", TRUE_OR_FALSE, {"case": shown, "got": type(said).__name__})
+            return
+        if said is not (against == "none"):
+            texts = {lang: text.replace("{hint}", HINTS[against][lang])
+                     for lang, text in (TOO_LAX if said else TOO_STRICT).items()}  # fmt: skip
+            yield Failure(f"forgets_{against}" if said else "refuses_too_much", texts, {"case": shown})
+            return
 
 
 def _calls(box: Callable[..., Any], x: Tensor) -> int:
@@ -301,5 +307,5 @@ EXERCISES = (
         edges=_softplus_edges,
         own=_library_op,
     ),
-    Exercise("when_numerical", "verdicts", "custom", own=_judges),
+    Exercise("when_numerical", "acceptable", "custom", own=_judges),
 )
