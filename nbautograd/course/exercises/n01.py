@@ -517,8 +517,8 @@ def _arrows(answer: Any, draw: Draw) -> Iterator[Failure]:
         for number, (one, node) in enumerate(zip(said, right, strict=True), 1):
             leaf = type(node).__name__ == "AccumulateGrad"
             if not (one == "leaf" if leaf else one is node):
-                got = one if one is None or isinstance(one, str) else type(one).__name__
-                yield Failure("where", WHERE, {"shown": shown, "number": number, "got": got})
+                there = str(one) if one is None or isinstance(one, str) else type(one).__name__
+                yield Failure("where", WHERE, {"shown": shown, "number": number, "got": there})
                 return
 
 
