@@ -285,7 +285,7 @@ def _is_refused(inputs: tuple[Any, ...], returned: tuple[Any, ...]) -> bool:
 
 
 def _returns(draw: Draw) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...]]]:
-    """What forward got and backward returns, by the letter of the hint: the six of the table, and drawn ones."""
+    """Pairs of what forward got and what backward returns, by the letter of the hint: the six, and drawn ones."""
     rows, columns, more = draw.sizes(3)
     x, w = draw.normal(rows, columns).requires_grad_(), draw.normal(rows, columns)
     row = draw.normal(1, columns).requires_grad_()

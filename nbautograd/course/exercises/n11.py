@@ -183,7 +183,7 @@ Case = dict[str, Any]
 
 
 def _situations(draw: Draw) -> Iterator[tuple[str, Case]]:
-    """What stands in the way, and the case; the six of the table, then drawn ones, each near to a limit."""
+    """Cases, each with what stands in its way: the six of the table, then drawn ones, each near to a limit."""
     plain = {"inputs": 3, "seconds": 1.0, "patience": 10.0, "noise": 2e-16, "digits": 6, "order": 1}
     yield "none", plain
     yield "none", {**plain, "inputs": 20, "seconds": 1e-4}
