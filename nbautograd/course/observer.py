@@ -126,7 +126,7 @@ class Observer:
         functions = (inspect.unwrap(one) for one in itertools.chain(answers, methods) if isinstance(one, FunctionType))
         self._files = {one.__code__.co_filename for one in functions}
         self._method = self._written = ""
-        self._calling = self._running = self._recording = False
+        self._calling = self._running = self._without = False
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Observer:
@@ -179,13 +179,14 @@ class Observer:
     @contextlib.contextmanager
     def _within(self, method: str) -> Iterator[None]:
         """Enter a method. The engine runs backward outside of the modes of its caller, so they are entered anew."""
-        before = self._method, self._written, self._calling, self._recording
-        self._method, self._written, self._calling, self._recording = method, "", False, torch.is_grad_enabled()
+        before = self._method, self._written, self._calling, self._without
+        without = method != "" and not torch.is_grad_enabled()
+        self._method, self._written, self._calling, self._without = method, "", False, without
         try:
             with _Operations(self), _Calls(self):
                 yield
         finally:
-            self._method, self._written, self._calling, self._recording = before
+            self._method, self._written, self._calling, self._without = before
 
     def called(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Note what a call says of derivatives, and make it."""
@@ -194,7 +195,7 @@ class Observer:
         name = _base(getattr(func, "__name__", ""))
         if name in ("grad", "backward", "_make_dual") or _ready_made_backward(name):
             self._asked(WRITTEN.get(name, name))
-        elif self._switched_on():
+        elif self._switched_on() or (name == "_set_grad_enabled" and args == (True,) and self._without):
             self._asked("torch.enable_grad")
         if name in HOOKS and self._method == "" and (line := self._line()):
             self.outside.append((name, line))
@@ -236,7 +237,7 @@ class Observer:
 
     def _switched_on(self) -> bool:
         """Return True in a method that began without gradients and has them on now."""
-        return self._method != "" and not self._recording and torch.is_grad_enabled()
+        return self._without and torch.is_grad_enabled()
 
     def _asked(self, name: str) -> None:
         """Note that a derivative was asked for, unless whoever watches did it."""
