@@ -43,14 +43,7 @@ from nbautograd.errors import InputError
 
 LONGEST_NAME = 48  # of what a function returns
 MOST_NODES = 60  # of a graph that is drawn beside the answer
-UNSEEN = (
-    "in_place",
-    "freed_again",
-    "freed_shared",
-    "freed_carried",
-    "no_grad",
-    "not_finite",
-)  # a run would show the line
+UNSEEN = ("in_place", "freed", "no_grad", "not_finite")  # a run would show the line
 
 
 @dataclass(frozen=True, repr=False)
@@ -289,7 +282,7 @@ def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
         return False  # the iteration itself needs a gradient of what is stored
     if code.startswith("not_finite"):
         return ends_finite(run, edit)
-    if code.startswith(("no_grad", "freed_carried", "freed_create_graph", "freed_shared_grad")):
+    if code.startswith(("no_grad", "freed_carried", "freed_shared_grad")):
         return reaches(run, edit, further=code not in ("freed_carried", "freed_shared_grad"))
     return mends(run, edit, "in_place" if code.startswith("in_place") else "freed")
 

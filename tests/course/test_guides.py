@@ -28,7 +28,7 @@ SEEN = {
             "nbautograd.*`%autograd_explain`",
         ),
         "in-place-explain": (
-            r"`hidden`.*`hidden \+= x",
+            r"`hidden \+= x`.*`hidden`",
             "`Tanh`.*(own result|自己的结果)",
         ),
         "in-place-run": (
@@ -39,7 +39,7 @@ SEEN = {
         "second": ("a second time.*retain_graph=True",),
         "second-explain": (
             r"state = state\.detach\(\)",
-            r"(an\s+earlier\s+iteration|更早的迭代)",
+            r"(the\s+same\s+line\s+computed|同一行算出的结果)",
         ),
         "second-mended": ("steps: 3",),
         "retain": ("modified by an inplace operation",),

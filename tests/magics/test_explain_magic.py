@@ -53,13 +53,13 @@ def test_the_magic_answers(notebook):
     found = ran.result.result
     assert (found.code, found.tensor, found.did.line) == ("in_place", "y", 3)
     assert found.did.cell is not None
-    assert "`y` was changed in place by line 3" in ran.text
+    assert "Line 3, `y += 1`, changed `y` in place" in ran.text
     assert "<strong>" in ran.html
 
 
 def test_on_answers_at_once_and_off_no_longer(notebook):
     assert "beneath every gradient error" in notebook("%autograd_explain on").text
-    assert "`y` was changed in place by line 3" in notebook(BROKEN).text
+    assert "Line 3, `y += 1`, changed `y` in place" in notebook(BROKEN).text
     notebook("%autograd_explain off")
     assert notebook(BROKEN).text.startswith("nbautograd can say")
 
@@ -112,7 +112,7 @@ def test_an_earlier_cell_that_freed_the_graph_is_named(notebook):
     notebook("loss.backward()")
     ran = notebook("explained = %autograd_explain")
     found = notebook["explained"]
-    assert (found.code, found.did.line, ran.error) == ("freed_again", 3, None)
+    assert (found.code, found.did.line, ran.error) == ("freed", 3, None)
     assert found.did.cell == found.raised.cell - 1
     assert f"Line 3 there is of cell {found.did.cell}" in str(found)
 
@@ -152,7 +152,7 @@ def test_an_error_that_is_older_than_the_last_is_said_to_be(notebook):
     text = " ".join(notebook("%autograd_explain").text.split())
     assert text.startswith("The last error, TypeError, is not one of torch's gradient errors;")
     assert f"the last one that is was raised in cell {cell}, " in text
-    assert "`y` was changed in place by line 3" in text
+    assert "Line 3, `y += 1`, changed `y` in place" in text
     notebook(BROKEN)
     assert "TypeError" not in notebook("%autograd_explain").text
 
@@ -189,14 +189,13 @@ def test_the_line_of_an_earlier_cell_that_wrote_is_named(notebook):
     assert found.made is None or found.made.cell == made
 
 
-def test_lines_of_other_cells_are_candidates_until_those_cells_are_run_again(notebook):
+def test_a_line_of_another_cell_is_named_once_those_cells_are_run_again(notebook):
     made = number(notebook, "def halve(t):\n    t /= 2\na = torch.ones(3, requires_grad=True)\nb = a.exp()")
     notebook("halve(b)")
-    looped = number(notebook, "for k in range(2):\n    b.mul_(2)")
+    notebook("for k in range(2):\n    b.mul_(2)")
     last = number(notebook, "b.sum().backward()")
     found = explained(notebook)
     assert found.did is None
-    assert f"not shown to be the one: cell {looped}, line 2, `b.mul_(2)`" in str(found)
     cells = " ".join(str(cell) for cell in range(made, last + 1))
     assert f"`%autograd_explain {cells}`" in " ".join(str(found).split())
     state = notebook["b"].clone()
@@ -239,7 +238,7 @@ def test_a_graph_freed_by_a_loss_of_the_same_name(notebook):
     first = number(notebook, "p = torch.ones(3, requires_grad=True)\nq = p.exp()\nloss = q.sum()\nloss.backward()")
     notebook("loss = (q * 2).sum()\nloss.backward()")
     found = explained(notebook)
-    assert (found.code, found.tensor, found.did.cell, found.did.line) == ("freed_shared", "q", first, 4)
+    assert (found.code, found.tensor, found.did.cell, found.did.line) == ("freed", "q", first, 4)
 
 
 def test_a_loss_that_was_computed_anew_did_not_free_the_graph(notebook):

@@ -295,7 +295,7 @@ h = w * 2
 v = torch.nn.Parameter(h)  # did
 loss = (v * v).sum()
 torch.autograd.grad(loss, [w])
-=== a leaf made of the data of what was computed | no_grad_detach | h
+=== a leaf made of the data of what was computed | no_grad_detach | w
 w = torch.ones(3, requires_grad=True)
 h = w.exp()
 start = h.data.requires_grad_()  # did
@@ -394,12 +394,12 @@ image = torch.rand(1, 3, requires_grad=True)  # made
 show(image)
 score = net(torch.rand(1, 3)).sum()
 torch.autograd.grad(score, image)
-=== nothing requires grad | no_grad_not_required | w
+=== nothing requires grad | no_grad_not_required | loss
 w = torch.randn(3)
 x = torch.ones(3)
 loss = (w * x).sum()
 loss.backward()
-=== frozen parameters | no_grad_not_required | x
+=== frozen parameters | no_grad_not_required | loss
 lin = torch.nn.Linear(3, 1)
 lin.requires_grad_(False)
 x = torch.randn(2, 3)

@@ -46,14 +46,20 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
             found = _written_into(program, found)
     if kind == "numpy" and (owner := _owner(program, "numpy")):
         found = [(owner, program.tensors.get(owner))]
+    if len(found) > 1 and kind not in (
+        "optimize_non_leaf",
+        "deepcopy",
+        "not_scalar",
+    ):  # which of them torch means is not shown
+        found = []
     name, tensor = found[0] if found else ("", None)
     made = line_that_made(program, name, tensor)
     shape = "" if tensor is None else sizes_text(tensor.shape)
     dtype = "" if tensor is None else str(tensor.dtype).removeprefix("torch.")
     shown = {"name": name or "?", "shape": shape, "dtype": dtype, "line": did.line, "text": did.text}
     shown["argument"] = "grad_outputs" if re.search(r"\bgrad\(", did.text) else "gradient"
-    which = f"{kind}.what" if name else f"{kind}.unnamed"
-    return ErrorCause(kind, (said(which, did, **shown), said(f"{kind}.advice", None, **shown)), name, made, did)
+    what = said(f"{kind}.what" if name else f"{kind}.known", did, **shown)
+    return ErrorCause(kind, (what, said(f"{kind}.rule", None, **shown)), name, made, did)
 
 
 def _written_into(

@@ -72,14 +72,6 @@ class _LetThrough(ast.NodeTransformer):
         return node.value if node.attr == "data" and isinstance(node.ctx, ast.Load) else node
 
 
-def asking(made: Place) -> Iterator[Edit]:
-    """Yield the line that makes a tensor with ``requires_grad_()`` behind it."""
-    statement = _statement(made.text)
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-        statement.value = ast.Call(ast.Attribute(statement.value, "requires_grad_", ast.Load()), [], [])
-        yield Edit(made.file, made.line, made.text, ast.unparse(statement))
-
-
 def detached(here: Place, name: str, value: Any) -> Iterator[Edit]:
     """Yield a backward's line with the carried variable detached behind it.
 

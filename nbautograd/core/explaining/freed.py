@@ -1,20 +1,20 @@
-"""Second backward: what was freed, by which earlier backward, and what ties the two together."""
+"""Second backward: what was freed, by which earlier backward, and which lines tie the two together."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.edits import detached, kept_detached, let_through
+from nbautograd.core.explaining.edits import detached, kept_detached
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
-from nbautograd.core.explaining.watch import cuts_into, freed_by, line_that_made, made_at
+from nbautograd.core.explaining.watch import cuts_into, freed_by, made_at
+from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import (
     all_gone,
     function_of,
@@ -25,7 +25,15 @@ from nbautograd.core.torch_private.nodes import (
 )
 
 DIFFERENTIATES = ("backward", "grad")
-READS = {"items", "values", "keys", "get", "index", "count", "copy"}  # methods that change no container
+MOST_TIES = 3  # lines that are named
+
+
+class _Tie(NamedTuple):
+    """A line that used, after a backward, what another line had computed before it."""
+
+    user: Place
+    maker: Place
+    node: Any
 
 
 def freed(program: Program) -> ErrorCause | None:
@@ -37,65 +45,100 @@ def freed(program: Program) -> ErrorCause | None:
     did = (
         earlier.spot.place() if earlier is not None and earlier.spot is not None else _earlier_line(program, set(gone))
     )
-    here = program.caller
-    name = _shared(program, set(gone))
+    here, op = program.caller, node_name(gone[0])
     root = next((program.name_of(root) for root in program.roots), "")
     written = root or differentiated(program) or (here.text if here is not None else "?")
-    if (ungraphed := _without_its_graph(program, earlier, written)) is not None:
-        return ungraphed
-    looped = any(source.line in source.in_loops for source in program.code)
-    case = _Case(program, name, root, set(gone), _is_same_line(did, here), looped, _twice(program, did, root))
-    tie = next(tie for tie in _TIES if tie.holds(case))
-    made = line_that_made(program, name, program.tensors.get(name))
-    op = node_name(gone[0])
-    kept = program.tensors.get(name)
-    if tie.kind == "freed_carried" and kept is not None and (node := node_of(kept)) is not None and freed_by(node):
-        tie = tie._replace(what="kept", advice="kept")  # the earlier backward went through it, not only behind it
-    what, shown = tie.what, {"name": name or written, "root": written, "op": op, "line": did.line if did else 0}
-    about = made
-    older = [*_entered(program, set(gone)).values()]
-    if what == "carried_unnamed" and len(older) == 1:
-        about, what = older[0], "carried_unnamed_at"
-        shown |= {"made": older[0].line, "text": older[0].text}
-    if did is None:
-        facts = [said("freed.somewhere", None, **shown)]
-    elif case.again and looped:
+    shown = {"root": written, "op": op, "line": did.line if did else 0}
+    edits: tuple[Edit, ...] = ()
+    facts = [said("freed.by_line" if did is not None else "freed.somewhere", did, **shown)]
+    if did is not None and here is not None and (did.line, did.file) == (here.line, here.file):
         facts = [said("freed.same_line", did, **shown)]
-    else:
-        facts = [said("freed.by_line", did, **shown)]
-    facts += [said(f"freed.{what}", about, **shown)] if what else []
-    stored = program.stored(name or root, made) if tie.kind == "freed_carried" and "." in (name or root) else None
+    if program.watch is None:
+        return ErrorCause("freed", (*facts, said("freed.rule")), _holding(program, gone) or root, None, did)
+    if earlier is not None and (ungraphed := _without_its_graph(program, earlier, written)):
+        return ErrorCause("freed_create_graph", (*facts, *ungraphed), written, None, did)
+    old = {node for node in program.nodes() if leaf_tensor(node) is None and freed_by(node) is not None}
+    if any(node_of(tensor) in old for tensor in program.roots):
+        facts += [said("freed.again", None, **shown), said("freed.rule")]
+        edits = () if did is None or facts[0].code.endswith("same_line") else tuple(_retain(did))
+        made = made_at(node_of(program.roots[0]))
+        return ErrorCause("freed_again", tuple(facts), written, made, did, {"node": op}, edits)
+    ties = _ties(program, old)
+    name = _tied(program, ties, old) or root
+    made = ties[0].maker if ties else None
+    for tie in ties[:MOST_TIES]:
+        lines = {"line": tie.user.line, "text": tie.user.text, "made": tie.maker.line, "by": tie.maker.text}
+        facts.append(said("freed.tie_same" if tie.user == tie.maker else "freed.tie", tie.user, **lines))
+    stored = program.stored(name, made) if "." in name else None
     if stored is not None:
-        facts.append(said("freed.stored", stored, line=stored.line, text=stored.text))
-    kind, asked = tie.kind, earlier is not None and earlier.call == "grad"
-    if tie.advice == "shared" and asked:  # its gradients are used, so that the losses cannot be added
-        kind, tie = "freed_shared_grad", tie._replace(advice="shared_grad")
-    facts.append(said(f"freed.advice_{tie.advice}", None, **shown))
-    if tie.kind == "freed_carried":
-        edits = tuple(_end_of_graph(program, name or root, stored)) if here is not None else ()
+        facts.append(said("freed.stored", stored, line=stored.line, text=stored.text, name=name))
+    # the line that made it ran again since, as in a loop that hands something on
+    again = {made_at(node) for node in program.nodes() if node not in old}
+    carried = facts[0].code.endswith("same_line") and any(tie.maker in again for tie in ties)
+    if carried:
+        kind, edits = "freed_carried", tuple(_end_of_graph(program, name, stored))
     else:
-        edits = () if did is None or case.again or (edit := _retain(did)) is None else (edit,)
-    params = {"node": op, "root": root}
-    return ErrorCause(kind, tuple(facts), name or root, made, did, params, edits)
+        kind = "freed_shared_grad" if earlier is not None and earlier.call == "grad" else "freed_shared"
+        edits = () if did is None or facts[0].code.endswith("same_line") else tuple(_retain(did))
+    return ErrorCause(kind, (*facts, said("freed.rule")), name, made, did, {"node": op, "root": root}, edits)
 
 
-def _without_its_graph(program: Program, earlier: Any, root: str) -> ErrorCause | None:
-    """Explain a graph that was freed by computing gradients which then went into the loss as plain values."""
-    if earlier is None or earlier.call != "grad":
-        return None
+def _ties(program: Program, old: set[Any]) -> list[_Tie]:
+    """Return where this backward goes on into what an earlier one went through, the newest first."""
+    found: dict[tuple[Place, Place], _Tie] = {}
+    for node in sorted(program.nodes(), key=lambda node: sequence_number(node) or 0, reverse=True):
+        for following, _ in node.next_functions if node not in old else ():
+            user, maker = made_at(node), made_at(following) if following in old else None
+            if user is not None and maker is not None:
+                found.setdefault((user, maker), _Tie(user, maker, following))
+    return [*found.values()]
+
+
+def _tied(program: Program, ties: list[_Tie], old: set[Any]) -> str:
+    """Return the variable that the lines of the ties read, of those that hold what was computed before, or again."""
+    makers, nodes = {tie.maker for tie in ties}, {tie.node for tie in ties}
+    read = {word for tie in ties for word in _read(tie.user.text)}
+    found: list[tuple[bool, bool, int, int, str]] = []
+    for name, tensor in program.tensors.items():
+        node = node_of(tensor)
+        if node is None or any(tensor is root for root in program.roots):
+            continue
+        last = name.partition("[")[0].rpartition(".")[2]
+        if node in nodes or made_at(node) in makers or (last in read and node in old):
+            found.append((last not in read, node not in nodes, name.count("."), len(name), name))
+    return min(found)[-1] if found else ""
+
+
+def _read(text: str) -> set[str]:
+    """Return the variables and attributes that a line reads; of a part of a statement all its words."""
+    tree = tree_of(text)
+    if tree is None:
+        return {*re.findall(r"[A-Za-z_]\w*", text)}
+    added = [node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign)]
+    parts = [n for n in (*ast.walk(tree), *added) if isinstance(n, (ast.Name, ast.Attribute))]
+    read = [n for n in parts if isinstance(n.ctx, ast.Load) or n in added]
+    return {n.id if isinstance(n, ast.Name) else n.attr for n in read}
+
+
+def _holding(program: Program, gone: list[Any]) -> str:
+    """Return the variable with the smallest graph that a freed node is in, other than what is differentiated."""
+    inner = {n: t for n, t in program.tensors.items() if not any(t is root for root in program.roots)}
+    live = set(program.nodes())
+    found = {n: len(inside) for n, t in inner.items() if node_of(t) in live and (inside := behind(t)) & {*gone}}
+    return min(found, key=lambda name: (found[name], name.count("."), len(name)), default="")
+
+
+def _without_its_graph(program: Program, earlier: Any, root: str) -> list[Any]:
+    """Return what is to be said of gradients that went into the loss as plain values, where computing them freed it."""
     cuts = [cut for node in program.nodes() for cut in cuts_into(node) if cut.reason == "create_graph"]
     cut = next((cut for cut in cuts if cut.spot is not None and cut.op == "grad"), None)  # not detached on purpose
-    if cut is None or cut.spot is None or earlier.spot is None:
-        return None
-    did, by = cut.spot.place(), earlier.spot.place()
-    facts = (
-        said("freed.by_line", by, line=by.line),
+    if earlier.call != "grad" or cut is None or cut.spot is None:
+        return []
+    did = cut.spot.place()
+    return [
         said("freed.create_graph", did, root=root, line=did.line, text=did.text),
-        said("no_grad.advice_create_graph"),
-    )
-    return ErrorCause(
-        "freed_create_graph", facts, root, None, did, {"root": root}, tuple(let_through("create_graph", did, None))
-    )
+        said("rule_create_graph"),
+    ]
 
 
 def _end_of_graph(program: Program, name: str, stored: Place | None) -> Iterator[Edit]:
@@ -115,81 +158,6 @@ def _end_of_graph(program: Program, name: str, stored: Place | None) -> Iterator
     yield from detached(program.caller, path, value)
 
 
-def _is_same_line(did: Place | None, here: Place | None) -> bool:
-    return did is not None and here is not None and (did.line, did.file) == (here.line, here.file)
-
-
-@dataclass
-class _Case:
-    """A second backward beside the first, and the variable that ties them.
-
-    Attributes:
-        name: the variable nearest to what was freed; empty where none is known.
-        root: what the second backward differentiates.
-        gone: nodes that an earlier backward freed.
-        again: the same line ran both.
-        looped: that line stands in a loop.
-        twice: both differentiate the same tensor.
-    """
-
-    program: Program
-    name: str
-    root: str
-    gone: set[Any]
-    again: bool
-    looped: bool
-    twice: bool
-
-    @property
-    def shared(self) -> bool:
-        """Another variable than the root holds what was freed."""
-        return bool(self.name) and self.name != self.root
-
-    @property
-    def carried(self) -> bool:
-        """A loop reads the variable before it assigns it, and this backward goes on into what it held before."""
-        name = self.name if self.shared else self.root
-        return _carried(self.program, name) and _goes_on(self.program, name, self.gone)
-
-    @property
-    def outside(self) -> bool:
-        """The variable is assigned outside the loop."""
-        return _made_in_loop(self.program, self.name if self.shared else self.root) is False
-
-
-class _Tie(NamedTuple):
-    """A kind of tie with its sentences: when it holds, the cause's code, the ids of what and of the advice."""
-
-    holds: Callable[[_Case], bool]
-    kind: str
-    what: str
-    advice: str
-
-
-_TIES = (  # the first that holds
-    _Tie(
-        lambda c: c.shared and c.again and c.carried and not c.name.isidentifier(),
-        "freed_carried", "carried", "carried_inside",
-    ),
-    _Tie(lambda c: c.again and c.carried, "freed_carried", "carried", "carried"),
-    _Tie(
-        lambda c: c.shared and c.again and c.looped and c.outside,
-        "freed_shared", "shared_outside_loop", "outside_loop",
-    ),
-    _Tie(
-        lambda c: c.shared and c.looped and c.carried and not c.name.isidentifier(),
-        "freed_carried", "carried_on", "carried_inside",
-    ),
-    _Tie(lambda c: c.shared and c.looped and c.carried, "freed_carried", "carried_on", "carried"),
-    _Tie(lambda c: c.shared, "freed_shared", "shared", "shared"),
-    _Tie(lambda c: c.twice and c.again and c.looped and c.outside, "freed_again", "graph_outside_loop", "again"),
-    _Tie(lambda c: c.twice, "freed_again", "again", "again"),
-    # an iteration before is a part of it, by a way that has no name here
-    _Tie(lambda c: c.again, "freed_carried", "carried_unnamed", "carried_unnamed"),
-    _Tie(lambda c: True, "freed_again", "carried_unnamed", "carried_unnamed"),
-)  # fmt: skip
-
-
 def _freed_before(program: Program) -> list[Any]:
     """Return nodes that an earlier backward freed.
 
@@ -201,72 +169,11 @@ def _freed_before(program: Program) -> list[Any]:
     return seen or sorted(gone, key=lambda node: sequence_number(node) or 0)[:1]
 
 
-def _entered(program: Program, gone: set[Any]) -> dict[tuple[str, int], Place]:
-    """Return the lines that computed what this backward goes on into, where a watched run saw them."""
-    nodes = program.nodes()
-    # all that an earlier backward went through, also what had nothing saved; leaves belong to every backward
-    old = gone | {node for node in nodes if freed_by(node) is not None and leaf_tensor(node) is None}
-    entered = [f for node in nodes if node not in old for f, _ in node.next_functions if f in old]
-    return {(place.file, place.line): place for node in entered if (place := made_at(node)) is not None}
-
-
-def _goes_on(program: Program, name: str, gone: set[Any]) -> bool:
-    """Return True where this backward goes on into what a variable held before, as far as that was seen.
-
-    What it holds now an earlier backward went through as well, or the line that made it made what that one freed.
-    """
-    tensor = program.tensors.get(name)
-    node = None if tensor is None else node_of(tensor)
-    if program.watch is None or node is None:
-        return program.watch is None
-    made = made_at(node)
-    return freed_by(node) is not None or (made is not None and (made.file, made.line) in _entered(program, gone))
-
-
-def _twice(program: Program, did: Place | None, root: str) -> bool:
-    """Return True where the earlier backward began at the same tensor."""
-    if program.watch is not None:
-        return any(freed_by(node) is not None for tensor in program.roots if (node := node_of(tensor)) is not None)
-    for source in program.code:
-        for statement in source.statements if did is not None and root else ():
-            if statement.lineno < source.line and source.place(statement.lineno) == did:
-                calls = [call for call in ast.walk(statement) if isinstance(call, ast.Call)]
-                same = any(ast.unparse(part) == root for call in calls for part in _root(call))
-                return same and (source.assigned_line(root) or source.line) < statement.lineno
-    return False
-
-
 def is_freed(node: Any) -> bool:
     """Return True for a node whose saved tensors are gone."""
     if function_of(node) is not None:
         return raw_slots(node, "tensors") is None
     return all_gone(node)
-
-
-def _shared(program: Program, gone: set[Any]) -> str:
-    """Return the variable nearest to what was freed, of those that hold a part of the graph with a freed node."""
-    live = set(program.nodes())
-    inner = {n: t for n, t in program.tensors.items() if not any(t is root for root in program.roots)}
-    graphs = {name: behind(tensor) for name, tensor in inner.items()}
-    found = {name: len(inside) for name, inside in graphs.items() if inside & gone}
-    used = [name for name in found if node_of(inner[name]) in live]
-    # in a loop what is carried ties the iterations, not what this one computed of it; what an earlier backward began at
-    # and this one does not come by is an old result
-    carried = [n for n in found if _carried(program, n) and (n in used or node_of(inner[n]) not in gone)]
-    carried = [n for n in carried if _goes_on(program, n, gone)]
-    went = [name for name in used if _went_before(program, name, gone)]
-    tied = carried or [name for name in went if node_of(inner[name]) in gone] or went
-    return min(tied, key=lambda name: (found[name], name.count("."), len(name)), default="")
-
-
-def _went_before(program: Program, name: str, gone: set[Any]) -> bool:
-    """Return True for a variable that the earlier backward went through as well, rather than what it was made of."""
-    if program.watch is not None:
-        node = node_of(program.tensors[name])  # what saves nothing is not gone itself
-        return node in gone or (node is not None and freed_by(node) is not None)
-    # of what a loop makes anew the graph may be gone by this backward alone
-    looped = any(source.line in source.in_loops for source in program.code)
-    return not looped or _made_in_loop(program, name) is False
 
 
 def _earlier_line(program: Program, gone: set[Any]) -> Place | None:
@@ -362,62 +269,16 @@ def _differentiates(statement: ast.stmt) -> bool:
     return any(name in DIFFERENTIATES for name in names) and not kept
 
 
-def _carried(program: Program, name: str) -> bool:
-    """Return True for a variable that a loop reads before it assigns it."""
-    for source in program.code:
-        loops = [s for s in source.statements if isinstance(s, (ast.For, ast.While))]
-        for loop in loops:
-            if loop.lineno <= source.line <= (loop.end_lineno or loop.lineno) and _read_first(loop, name):
-                return True
-    return False
-
-
-def _read_first(loop: ast.For | ast.While, name: str) -> bool:
-    root = re.split(r"[.\[]", name, maxsplit=1)[0]
-    owner = name.partition("[")[0]  # of an element the container
-    stored = [n for n in ast.walk(loop) if _is(n, owner, ast.Store)]
-    read = [n for n in ast.walk(loop) if _is(n, owner, ast.Load)]
-    if not stored:
-        return ("." in name and root != name) or (
-            _grows(loop, owner) if owner != name else _has_places_written(loop, name)
-        )
-    return bool(read) and min(n.lineno for n in read) <= min(n.lineno for n in stored)  # type: ignore[attr-defined]
-
-
-def _grows(loop: ast.For | ast.While, container: str) -> bool:
-    """Return True where a loop calls a method of a container that may change it, or assigns a place in it."""
-    calls = [n.func for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
-    methods = [function.value for function in calls if function.attr not in READS]
-    return any(ast.unparse(part) == container for part in methods) or _has_places_written(loop, container)
-
-
-def _has_places_written(loop: ast.For | ast.While, name: str) -> bool:
-    """Return True where a loop assigns a place in a container or tensor."""
-    places = [n.value for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
-    return any(ast.unparse(part) == name for part in places)
-
-
-def _is(node: ast.AST, name: str, ctx: type) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ctx) and ast.unparse(node) == name
-
-
-def _made_in_loop(program: Program, name: str) -> bool | None:
-    """Return True for a variable that a loop assigns, False for one assigned outside; None where that is not shown."""
-    lines = [(source, source.assigned_line(name)) for source in program.code]
-    inside = [line in source.in_loops for source, line in lines if line is not None]
-    return inside[0] if inside else None
-
-
-def _retain(did: Place) -> Edit | None:
-    """Return the first backward with ``retain_graph=True``."""
+def _retain(did: Place) -> Iterator[Edit]:
+    """Yield the first backward with ``retain_graph=True``."""
     try:
         statement = ast.parse(did.text).body[0]
     except (SyntaxError, IndexError):
-        return None
+        return
     for call in [part for part in ast.walk(statement) if isinstance(part, ast.Call)]:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if name in DIFFERENTIATES:
             call.keywords = [k for k in call.keywords if k.arg != "retain_graph"]
             call.keywords.append(ast.keyword("retain_graph", ast.Constant(True)))
-            return Edit(did.file, did.line, did.text, ast.unparse(statement))
-    return None
+            yield Edit(did.file, did.line, did.text, ast.unparse(statement))
+            return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import re
 from collections.abc import Iterator, Mapping
 from types import ModuleType
@@ -14,14 +13,14 @@ import torch
 from nbautograd.core import user_source
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, Source, shares, targets, window
-from nbautograd.core.explaining.watch import Write, made_at, passed_by
+from nbautograd.core.explaining.watch import Write, line_that_made, made_at
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
-from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import function_of, node_name, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
+from nbautograd.core.values import sizes_text
 
-MOST_CANDIDATES = 3  # lines that are named though none of them is shown
+MOST_OTHERS = 3  # lines that are named beside the first
 _REFUSAL = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].* is at version (\d+); expected version (\d+)")
 
 
@@ -31,54 +30,30 @@ def in_place(program: Program) -> ErrorCause | None:
     if not broken:
         return None
     node, slot, tensor, saved, now = broken[0]
-    name = program.name_of(tensor, sharing=False)
     write = _first_write(program, tensor, saved)
-    candidates = [] if write is not None else _candidates(program, tensor)
-    statement = _only_statement(program, candidates, saved, now)
+    statement = None if program.watch is not None else _only_statement(program, tensor, saved, now)
     did = write.spot.place() if write is not None and write.spot is not None else None
     if did is None and statement is not None:
         did = statement[0].place(statement[1].lineno)
+    name = program.name_of(tensor, sharing=False)
     written = write.window if write is not None else _written_window(program, statement)
-    view = written is not None and written != window(tensor)
-    if view:
-        name = write.name if write is not None else _written_name(statement)
-    elif write is None and statement is None and not name:
-        name = program.name_of(tensor)
-        view = bool(name)
-    name = name or (write.name if write is not None else "")
+    if write is not None:
+        name = name if name and written == window(tensor) else write.name
+    elif statement is not None and (not name or written not in (None, window(tensor))):
+        name = _written_name(statement)
     saved_at = made_at(node) or program.line_of_node(node)
     own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
-    made = saved_at if own and not view else _made(program, name)
-    own_tensor = program.tensors.get(name)
+    same = written is None or written == window(tensor)
+    made = saved_at if own and same else line_that_made(program, name, program.tensors.get(name))
     root = tensor if tensor._base is None else tensor._base
     step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
-    advice = "advice"
-    if own_tensor is not None and own_tensor.is_leaf and own_tensor.requires_grad:
-        advice = "advice_leaf"
-    elif root.is_leaf and not own:  # data, a buffer, weights that do not learn: what is changed is to stay changed
-        advice = "advice_kept"
-    elif did is not None and write is not None and _is_loop_variable(did, write.name):
-        advice = "advice_loop"
-    elif view and name:
-        advice = "advice_view_result" if own else "advice_view"
-    facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, advice, view)
-    if did is not None:
-        facts = (*facts, *_others(program, broken, did))
-    if did is None:
-        places = [source.place(s.lineno) for source, s, _ in candidates[:MOST_CANDIDATES]]
-        facts = (*facts, *map(_candidate, places))
+    facts = _facts(node, own, tensor, name, saved_at, did, write, now - saved)
+    facts += [] if did is None else _others(program, broken, did)
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits = () if did is None or step else tuple(out_of_place(did, name))
-    return ErrorCause(
-        "in_place_step" if step else "in_place",
-        facts,
-        name,
-        made,
-        did,
-        params,
-        edits,
-        None if own and not view else saved_at,
-    )
+    kind = "in_place_step" if step else "in_place"
+    facts.append(said("in_place.rule"))
+    return ErrorCause(kind, tuple(facts), name, made, did, params, edits, None if own and same else saved_at)
 
 
 _Broken = tuple[Any, str, torch.Tensor, int, int]  # a node, its slot and tensor, its version when saved and now
@@ -109,8 +84,7 @@ def _others(program: Program, broken: list[_Broken], did: Place) -> list[Finding
     places = [write.spot.place() for write in writes if write is not None and write.spot is not None]
     found = {(place.file, place.line): place for place in places if (place.file, place.line) != (did.file, did.line)}
     return [
-        said("in_place.others", place, line=place.line, text=place.text)
-        for place in [*found.values()][:MOST_CANDIDATES]
+        said("in_place.others", place, line=place.line, text=place.text) for place in [*found.values()][:MOST_OTHERS]
     ]
 
 
@@ -126,61 +100,27 @@ def _written_window(program: Program, statement: tuple[Source, ast.stmt] | None)
 
 def _facts(
     node: Any,
-    slot: str,
+    own: bool,
+    tensor: torch.Tensor,
     name: str,
     saved_at: Place | None,
     did: Place | None,
-    step: bool,
     write: Write | None,
     versions: int,
-    advice: str,
-    view: bool,
-) -> tuple[Finding, ...]:
+) -> list[Finding]:
+    """Return what changed the tensor, and what had saved it before."""
     op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
-    shown: dict[str, Any] = {"name": name, "op": op, "versions": versions}
+    shown: dict[str, Any] = {"name": name, "op": op, "versions": versions, "shape": sizes_text(tensor.shape)}
     unnamed = "" if name else "_unnamed"
-    module = write.module if write is not None else None
-    facts = []
-    if did is not None and module is not None:
-        shown |= {"module": module[0], "kind": module[1]}
-        facts.append(said("in_place.module", did, **shown, line=did.line, text=did.text))
-    elif did is not None:
-        changed = "in_place.step" if step else "in_place.changed_view" if view else "in_place.changed"
-        facts.append(said(changed + unnamed, did, **shown, line=did.line, text=did.text))
+    if did is None:
+        first = said(f"in_place.changed_somewhere{unnamed}", None, **shown)
+    elif write is not None and write.module is not None:
+        module = {"module": write.module[0], "kind": write.module[1]}
+        first = said("in_place.module", did, line=did.line, text=did.text, **module)
     else:
-        facts.append(said("in_place.changed_somewhere" + ("_view" if view else unnamed), None, **shown))
-    which = "in_place.saved_output" if slot.startswith("result") else "in_place.saved_input"
-    if function_of(node) is not None:
-        which = "in_place.saved_by_function"
-    which = which if saved_at is None else f"{which}_at"
-    which += ("_unnamed" if view else unnamed) if "saved_input" in which else ""
-    facts.append(said(which, saved_at, **shown, line=saved_at.line if saved_at else 0))
-    names_it = ("advice_leaf", "advice_loop", "advice_view", "advice_view_result")
-    plain = advice if advice in names_it else advice + unnamed
-    stepped = "advice_step" if saved_at is None else "advice_step_at"
-    shown["line"] = 0 if saved_at is None else saved_at.line
-    advice = "advice_module" if "module" in shown else stepped + unnamed if step else plain
-    if step and (ran := passed_by(node)) is not None and ran.spot is not None:
-        advice, shown["line"] = "advice_step_again", ran.spot.line
-    if advice == "advice_loop" and write is not None:
-        shown["name"] = write.name
-    facts.append(said(f"in_place.{advice}", None, **shown))
-    return tuple(facts)
-
-
-def _is_loop_variable(did: Place, name: str) -> bool:
-    """Return True where a ``for`` around a line gives a variable its values: a new tensor there would be lost."""
-    tree = tree_of("".join(linecache.getlines(did.file)))
-    loops = [s for s in ast.walk(tree) if isinstance(s, ast.For)] if tree is not None else []
-    around = [s for s in loops if s.lineno <= did.line <= (s.end_lineno or 0)]
-    return any(n.id == name for s in around for n in ast.walk(s.target) if isinstance(n, ast.Name))
-
-
-def _made(program: Program, name: str) -> Place | None:
-    """Return the line that made a tensor of the user's, as a watched run or its only assignment shows it."""
-    tensor = program.tensors.get(name)
-    spot = program.watch.born.get(tensor) if program.watch is not None and tensor is not None else None
-    return program.line_of_tensor(name) if spot is None else spot.place()
+        first = said(f"in_place.changed{unnamed}", did, **shown, line=did.line, text=did.text)
+    which = ("in_place.saved_result" if own else "in_place.saved") + ("" if saved_at is None else "_at")
+    return [first, said(which, saved_at, **shown, line=saved_at.line if saved_at else 0)]
 
 
 def _first_write(program: Program, tensor: torch.Tensor, saved: int) -> Write | None:
@@ -200,11 +140,6 @@ def _candidates(program: Program, tensor: torch.Tensor) -> list[tuple[Source, as
     ]
 
 
-def _candidate(place: Place) -> Finding:
-    which = "in_place.candidate" if place.cell is None else "in_place.candidate_in_cell"
-    return said(which, place, line=place.line, text=place.text, cell=place.cell)
-
-
 def _anew(source: Source, statement: ast.stmt, names: set[str]) -> bool:
     """Return True where a later statement gives a variable that this one mentions another value."""
     mentioned = {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Name, ast.Attribute))} & names
@@ -212,15 +147,14 @@ def _anew(source: Source, statement: ast.stmt, names: set[str]) -> bool:
     return any(targets(s) & mentioned and not isinstance(s, ast.AugAssign) for s in later)
 
 
-def _only_statement(
-    program: Program, found: list[tuple[Source, ast.stmt, str]], saved: int, now: int
-) -> tuple[Source, ast.stmt] | None:
+def _only_statement(program: Program, tensor: torch.Tensor, saved: int, now: int) -> tuple[Source, ast.stmt] | None:
     """Return the statement that moved a tensor from the version that was saved to the next, where that is certain.
 
     A tensor's version counts the writes into its memory. Outside loops, when as many statements write as the version
     says, they are all there is, and they ran in the order in which they stand. An optimizer's step counts once where
     what is differentiated was computed before it, and no other statement writes.
     """
+    found = _candidates(program, tensor)
     if len({source.text for source, _, _ in found}) != 1:
         return None
     source, (statement, kind) = found[0][0], found[0][1:]

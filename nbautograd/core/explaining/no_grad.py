@@ -9,14 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.utils.weak import WeakIdRef
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.edits import asking, let_through, switched_inside
+from nbautograd.core.explaining.edits import let_through, switched_inside
 from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
-from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, made_at
-from nbautograd.core.findings import Finding
+from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, line_that_made, made_at
 from nbautograd.core.graphs.source_cuts import Cut, tree_of
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
 from nbautograd.core.torch_private.nodes import leaf_tensor
@@ -38,7 +36,7 @@ def no_grad(program: Program) -> ErrorCause | None:
     watched = program.watch.cuts.get(root) if program.watch is not None else None
     if watched is not None:
         return _watched(watched, name)
-    read = _read(program, name)
+    read = _read(program, name) if program.watch is None else None
     if read is not None:
         leaf, cut, source = read
         place = _place(source, cut)
@@ -46,7 +44,7 @@ def no_grad(program: Program) -> ErrorCause | None:
         named = _written(cut, program) or ("" if cut.reason == "no_grad" else leaf)
         return _caused(cut.reason, cut.text, named, name, place)
     if program.watch is None and any(tensor.requires_grad for tensor in program.tensors.values()):
-        return ErrorCause("no_grad", (said("no_grad.somewhere", None, root=name), said("no_grad.advice")), name)
+        return ErrorCause("no_grad", (said("no_grad.somewhere", None, root=name), said("no_grad.rule")), name)
     return _nothing_asked(program, root, name)
 
 
@@ -64,41 +62,28 @@ def unused(program: Program) -> ErrorCause | None:
     name = program.name_of(tensor) or f"inputs[{[t is tensor for t in program.inputs].index(True)}]"
     root = next((program.name_of(root) for root in program.roots), "") or differentiated(program) or "?"
     if not tensor.requires_grad:
-        return ErrorCause("no_grad_not_required", _not_required(name, root), name, None, None)
-    cut = _follow(program, tensor, name, root)
-    if cut is not None:
-        return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
+        what = said("no_grad.not_required", None, name=name, root=root)
+        return ErrorCause("no_grad_not_required", (what, said("no_grad.rule_begins")), name)
     watched = next((cut for cut in _cuts(program) if cut.was(tensor)), None)
     if watched is not None:
         return replace(_watched(watched, root), tensor=name)
-    if (outside := _by_numbers(program, tensor, name, root)) is not None:
-        return outside
-    made = made_at(node_of(tensor)) or program.line_of_tensor(name)
+    if program.watch is None and (cut := _follow(program, tensor, name, root)) is not None:
+        return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
+    made = line_that_made(program, name, tensor)
     copy = next(
         (n for n, t in program.tensors.items() if t is not tensor and shares(t, tensor) and t.requires_grad), ""
     )
+    rule = said("no_grad.rule")
     if not copy and (anew := _made_anew(program, tensor)) is not None:
-        middle, copy, did = anew
-        shown = {"name": name, "root": root, "copy": copy, "middle": middle}
-        shown |= {} if middle or did is None else {"line": str(did.line), "text": did.text}
-        unnamed = "_unnamed" if "line" in shown else ""
-        facts = (
-            said(f"unused.new_leaf{unnamed}", did, **shown),
-            said(f"unused.advice_new_leaf{unnamed}", None, **shown),
-        )
-        return ErrorCause("unused_new_leaf", facts, name, None, did)
-    shown = {"name": name, "root": root, "copy": copy}
-    advice = said("unused.advice" if program.error is not None else "unused.advice_none", None, **shown)
-    if copy:
-        return ErrorCause("unused", (said("unused.copy", None, **shown), advice), name, made)
+        shown = {"name": name, "root": root, "copy": anew[1], "middle": anew[0]}
+        did = program.line_of_tensor(anew[1])
+        return ErrorCause("unused_new_leaf", (said("unused.new_leaf", did, **shown), rule), name, None, did)
+    what = said("unused.copy" if copy else "unused.what", None, name=name, root=root, copy=copy)
     before = 0 if program.watch is None else len(program.watch.passes) - (program.error is None)
-    what, left = said("unused.what", None, **shown), _left_since(program, tensor, before)
-    if left:
-        lines = [said("no_grad.left", place, line=place.line, text=place.text) for place in left[-3:]]
-        suspects = tuple((place, before) for place in left)
-        told = (what, *lines, said("no_grad.advice_python"))
-        return ErrorCause("unused", told, name, made, params={"root": root}, suspects=suspects)
-    return ErrorCause("unused", (what, advice), name, made)
+    left = [] if copy else _left_since(program, tensor, before)
+    lines = [said("no_grad.left", place, line=place.line, text=place.text) for place in left[-3:]]
+    suspects = tuple((place, before) for place in left)
+    return ErrorCause("unused", (what, *lines, rule), name, made, params={"root": root}, suspects=suspects)
 
 
 def _left_since(program: Program, tensor: torch.Tensor, before: int) -> list[Place]:
@@ -108,22 +93,6 @@ def _left_since(program: Program, tensor: torch.Tensor, before: int) -> list[Pla
     cuts = [cut for _, cut in program.watch.left if cut.after == before and cut.was(tensor) and cut.spot is not None]
     places = [cut.spot.place() for cut in cuts if cut.spot is not None]
     return [*{(place.file, place.line): place for place in places}.values()]
-
-
-def _by_numbers(program: Program, tensor: torch.Tensor, name: str, root: str) -> ErrorCause | None:
-    """Explain a loss whose leaves were all made of Python's numbers, where some were read out of a tensor's graph."""
-    if program.watch is None:
-        return None
-    leaves = [leaf for node in program.nodes() if (leaf := leaf_tensor(node)) is not None]
-    made = {id(leaf): spot.place() for leaf in leaves if (spot := program.watch.of_numbers.get(leaf)) is not None}
-    read = [cut.spot.place() for _, cut in program.watch.left if cut.spot is not None and cut.was(tensor)]
-    places = {place.line: place for place in read}
-    if not leaves or len(made) < len({*map(id, leaves)}) or not places:
-        return None
-    new, did = next(iter(made.values())), places[max(places)]
-    facts = [said("unused.of_numbers", new, name=name, root=root, line=new.line, text=new.text)]
-    facts += [said("no_grad.left", place, line=line, text=place.text) for line, place in [*places.items()][-3:]]
-    return ErrorCause("unused_new_leaf", (*facts, said("no_grad.advice_python")), name, None, did)
 
 
 def _cuts(program: Program) -> Iterator[WatchedCut]:
@@ -159,7 +128,7 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
         what = said("grad_none.unnamed", made, line=made.line, text=made.text)
     else:
         what = said("grad_none.named", made, name=name)
-    return ErrorCause("grad_none_not_a_leaf", (what, said("grad_none.advice_leaf")), name, made)
+    return ErrorCause("grad_none_not_a_leaf", (what,), name, made)
 
 
 def _last_root(watch: Any) -> dict[str, torch.Tensor]:
@@ -184,24 +153,19 @@ def unused_parameters(program: Program) -> ErrorCause | None:
         return None
     waiting = [learning[int(position)] for position in listed[1].split()]
     names = [program.name_of(parameter) or name for name, parameter in waiting]
-    facts = (said("unused_parameters.what", None, name=", ".join(names)), said("unused_parameters.advice"))
+    facts = (said("unused_parameters.what", None, name=", ".join(names)), said("unused_parameters.rule"))
     return ErrorCause("unused_parameters", facts, names[0])
 
 
-def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str, Place | None] | None:
-    """Return what was computed from a tensor, the leaf of the same memory that is used in its place, and its line."""
-    live = {id(leaf): leaf for node in program.nodes() if (leaf := leaf_tensor(node)) is not None}
-    for leaf in live.values() if program.watch is not None else ():
-        seen = program.watch.anew.get(leaf)
-        if seen is not None and WeakIdRef(tensor) in seen.leaves:
-            place = None if seen.spot is None else seen.spot.place()
-            return seen.source, left_side(place) or program.name_of(leaf) or seen.name, place
+def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str] | None:
+    """Return what was computed from a tensor, and the leaf of the same memory that is used in its place."""
+    live = {id(leaf) for node in program.nodes() if (leaf := leaf_tensor(node)) is not None}
     leaves = [(name, t) for name, t in program.tensors.items() if id(t) in live and t is not tensor]
     computed = [(name, t) for name, t in program.tensors.items() if (node := node_of(t)) and _leads_to(node, tensor)]
     for name, leaf in leaves:
         middle = next((other for other, t in computed if t.grad_fn is not None and shares(leaf, t)), None)
         if middle is not None:
-            return middle, name, program.line_of_tensor(name)
+            return middle, name
     return None
 
 
@@ -217,7 +181,7 @@ def _watched(cut: WatchedCut, root: str) -> ErrorCause:
     return _caused(cut.reason, place.text if place is not None else cut.op, source, root, place, cut.off)
 
 
-_NAMES_IT = ("detach", "copied", "data")  # reasons whose sentence names the tensor
+_NAMES_IT = ("detach", "copied", "data", "new_leaf")  # reasons whose sentence names the tensor
 
 
 def _caused(reason: str, text: str, source: str, root: str, did: Place | None, off: Spot | None = None) -> ErrorCause:
@@ -232,9 +196,10 @@ def _caused(reason: str, text: str, source: str, root: str, did: Place | None, o
     if off is not None:
         switch = off.place()
         facts.append(said("no_grad.switched_off", switch, line=switch.line, text=switch.text))
-    facts.append(said(f"no_grad.advice_{reason}", None, **shown))
+    facts.append(said("rule_create_graph" if reason == "create_graph" else "no_grad.rule"))
     edits = () if did is None else tuple(let_through(reason, did, None if off is None else off.place()))
-    return ErrorCause(f"no_grad_{reason}", tuple(facts), source or root, None, did, edits=edits)
+    code = "unused_new_leaf" if reason == "new_leaf" else f"no_grad_{reason}"
+    return ErrorCause(code, tuple(facts), source or root, None, did, edits=edits)
 
 
 def _read(program: Program, root: str) -> tuple[str, Cut, Source] | None:
@@ -300,22 +265,18 @@ def _place(source: Source, cut: Cut) -> Place:
 def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCause:
     if not (root.is_floating_point() or root.is_complex()):
         facts = (said("no_grad.integer_root", None, root=name, dtype=str(root.dtype).removeprefix("torch.")),)
-        return ErrorCause("no_grad_integer", (*facts, said("no_grad.advice_integer", None, name=name)), name)
+        return ErrorCause("no_grad_integer", (*facts, said("no_grad.rule")), name)
     cuts = [] if program.watch is None else [cut for _, cut in program.watch.left if cut.spot is not None]
     afters = {place.line: (place, cut.after) for cut in cuts if cut.spot is not None and (place := cut.spot.place())}
     places = [(line, place) for line, (place, _) in sorted(afters.items())]
     if places:  # something with a graph was read out, so that nothing shows that no leaf of it asked for a gradient
         outside = [said("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
-        told = (said("no_grad.nothing_requires", None, root=name), *outside)
+        told = (said("no_grad.nothing_requires", None, root=name), *outside, said("no_grad.rule"))
         return ErrorCause("no_grad", told, name, params={"root": name}, suspects=tuple(afters.values()))
     if program.watch is not None and (frozen := program.watch.frozen_in(root)):
         return _frozen(program, frozen, name)
-    used = _used(program, name)
-    made = program.line_of_tensor(used[0]) if len(used) == 1 else None  # of several it is not known which is meant
-    edits = () if made is None else tuple(asking(made))
-    return ErrorCause(
-        "no_grad_not_required", _not_required(", ".join(used), name), used[0] if used else name, edits=edits
-    )
+    what = said("no_grad.nothing_requires", None, root=name)
+    return ErrorCause("no_grad_not_required", (what, said("no_grad.rule_begins")), name)
 
 
 def _frozen(program: Program, frozen: list[tuple[torch.Tensor, Place | None]], root: str) -> ErrorCause:
@@ -327,54 +288,4 @@ def _frozen(program: Program, frozen: list[tuple[torch.Tensor, Place | None]], r
     facts = [said("no_grad.frozen", None, name=", ".join(names[:MOST_NAMED]) or "?", root=root)]
     if did is not None:
         facts.append(said("no_grad.frozen_at", did, line=did.line, text=did.text))
-    return ErrorCause("no_grad_frozen", (*facts, said("no_grad.advice_frozen")), (names or [root])[0], None, did)
-
-
-def _not_required(names: str, root: str) -> tuple[Finding, ...]:
-    if not names:
-        return (said("no_grad.nothing_requires", None, root=root), said("no_grad.advice"))
-    advice = said("no_grad.advice_not_required", None, name=names.split(", ")[0])
-    return (said("no_grad.not_required", None, name=names, root=root), advice)
-
-
-def _used(program: Program, root: str) -> list[str]:
-    """Return the floating tensors from which the source computes a variable, through one assignment after another."""
-    found: dict[str, None] = {}
-    waiting, seen = [root], {root}
-    while waiting:
-        wanted = waiting.pop(0)
-        for name in _mentioned(program, wanted):
-            tensor = program.variables.get(name)
-            if name in seen:
-                continue
-            seen.add(name)
-            if isinstance(tensor, torch.nn.Module):
-                learned = list(tensor.named_parameters())
-                if not any(parameter.requires_grad for _, parameter in learned):
-                    found |= {f"{name}.{path}": None for path, _ in learned[:MOST_NAMED]}
-            if not isinstance(tensor, torch.Tensor):
-                continue
-            if any(isinstance(program.variables.get(other), torch.Tensor) for other in _mentioned(program, name)):
-                waiting.append(name)
-            elif tensor.is_floating_point() and not tensor.requires_grad:
-                found[name] = None
-    return list(found)
-
-
-def _mentioned(program: Program, name: str) -> list[str]:
-    """Return the variables on the right of the lines that assign one, or inside of an expression itself."""
-    for source in program.code:
-        values: list[Any] = [
-            s.value
-            for s in source.statements
-            if isinstance(s, (ast.Assign, ast.AugAssign)) and s.lineno <= source.line and name in _names_of(s)
-        ]
-        values += [e for e in _differentiated(source) if ast.unparse(e) == name]
-        if values:
-            return [n.id for value in values for n in ast.walk(value) if isinstance(n, ast.Name)]
-    return []
-
-
-def _names_of(statement: ast.Assign | ast.AugAssign) -> set[str]:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return ErrorCause("no_grad_frozen", (*facts, said("no_grad.rule_begins")), (names or [root])[0], None, did)

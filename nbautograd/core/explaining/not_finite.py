@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import linecache
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,7 +144,6 @@ class BackwardWatch:
         count: how many elements are bad.
         shape: of the gradient that came out.
         hidden: the node behind that made what is not finite in forward, where what this one saved is not.
-        dtype: of that gradient.
     """
 
     node: str = ""
@@ -157,7 +155,6 @@ class BackwardWatch:
     count: int = 0
     shape: tuple[int, ...] = ()
     hidden: Any = None
-    dtype: torch.dtype | None = None
     handles: list[Any] = field(default_factory=list)
 
     def attach(self, nodes: Sequence[Any]) -> None:
@@ -188,7 +185,7 @@ class BackwardWatch:
         self.node, self.live, self.place = node_name(node), node, made_at(node)
         self.what = "NaN" if bool(bad.isnan().any()) else "Inf"
         where = ~bad.detach().isfinite()
-        self.count, self.shape, self.dtype = int(where.sum()), tuple(bad.shape), bad.dtype
+        self.count, self.shape = int(where.sum()), tuple(bad.shape)
         self.rule = trap(node, where=where)
         if not self.rule and any(not all_finite(saved) for saved in saved_tensors(node)):
             self.hidden = earliest_trap(nodes_behind(node))
@@ -315,7 +312,7 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
     came_in = "not_finite.came_in" if source else "not_finite.came_in_unnamed"
     facts = [said(came_in if outside else "not_finite.forward", did, **shown)]
-    facts += _rule(rule, source, bad.op, next(t.dtype for t in (*filter(_is_tensor, bad.arguments), root)))
+    facts += _rule(rule, bad.op)
     return ErrorCause(
         f"not_finite_{rule}" if rule else "not_finite", tuple(facts), source, None, did, {"rule": rule, **shown}
     )
@@ -332,8 +329,7 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     which = "saved" if did is None else "saved_at"
     unnamed = "" if name else "_unnamed"
     facts = [said(f"not_finite.{which if rule else 'somewhere'}{unnamed}", did, **shown)]
-    dtype = next((t.dtype for t in saved_tensors(node)), torch.float32) if rule else torch.float32
-    facts += _rule(rule, name, shown["op"], dtype)
+    facts += _rule(rule, shown["op"])
     return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", tuple(facts), name, None, did)
 
 
@@ -349,11 +345,10 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
         made = {"op": node_name(seen.hidden).rstrip("0123456789").removesuffix("Backward").lower()}
         at = {"line": did.line, "text": did.text} if did is not None else {}
         facts.append(said("not_finite.hidden_at" if did is not None else "not_finite.hidden", did, **made, **at))
-    facts += _rule(seen.rule, root, node_name(seen.hidden) if seen.hidden is not None else op, seen.dtype)
+    facts += _rule(seen.rule, op if seen.hidden is None else node_name(seen.hidden))
     masked = seen.masked and seen.hidden is None  # of what is not finite in forward only the values are to blame
     if masked:
-        example = {"value": SAFE[op][1]} if op in SAFE else {}
-        facts.append(said("not_finite.masked" if example else "not_finite.masked_plain", None, **example))
+        facts.append(said("not_finite.masked", None, op=op.lower()))
     rule = ("masked_" if masked else "") + seen.rule
     edits = tuple(safe_inside(did, op)) if did is not None and masked else ()
     params = {"rule": seen.rule, **shown}
@@ -423,15 +418,9 @@ def _item(position: int) -> Callable[..., Any]:
     return lambda items, *new: items.__setitem__(position, *new) if new else items[position]
 
 
-def _rule(rule: str, name: str, op: str, dtype: torch.dtype | None) -> list[Finding]:
-    shown: dict[str, Any] = {"name": name}
-    if rule == "exp_overflow":
-        shown["op"] = op = op.rstrip("0123456789").removesuffix("Backward").lower() or "exp"
-        dtype = dtype or torch.float32
-        largest = math.log(torch.finfo(dtype).max if dtype.is_floating_point else torch.finfo(torch.float32).max)
-        more = {"exp2": largest / math.log(2), "sinh": largest + math.log(2), "cosh": largest + math.log(2)}
-        shown |= {"limit": int(more.get(op, largest)), "dtype": str(dtype).removeprefix("torch.")}
-    return [said(f"trap.{rule}", None, **shown)] if rule else []
+def _rule(rule: str, op: str) -> list[Finding]:
+    op = op.rstrip("0123456789").removesuffix("Backward").lower() or "exp"
+    return [said(f"trap.{rule}", None, op=op)] if rule else []
 
 
 def _is_tensor(value: Any) -> bool:

@@ -42,8 +42,8 @@ def returned(program: Program, kind: str) -> ErrorCause | None:
             said_so = (sizes_text(g.split(", ")) if pattern is SHAPES else g for g in found.groups())
             shown |= dict(zip(names, said_so, strict=True))
     facts = (
-        said(f"{kind}.what" if did is not None else f"{kind}.unnamed", did, **shown),
-        said(f"{kind}.advice", None, **shown),
+        said(f"{kind}.what" if did is not None else f"{kind}.known", did, **shown),
+        said(f"{kind}.rule", None, **shown),
     )
     named = kind in ("returned_shape", "returned_device")
     return ErrorCause(kind, facts, argument if named else "", None, did, shown)

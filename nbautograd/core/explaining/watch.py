@@ -129,15 +129,6 @@ class Bad(NamedTuple):
     order: int = 0
 
 
-class Anew(NamedTuple):
-    """A parameter made of a result's memory: the line that registers it, names of both, leaves behind the result."""
-
-    spot: Spot | None
-    name: str
-    source: str
-    leaves: frozenset[WeakIdRef]
-
-
 class Watch(TorchFunctionMode):
     """Sees the calls of torch that a program makes.
 
@@ -152,10 +143,8 @@ class Watch(TorchFunctionMode):
         left: what went from a tensor with a graph into a Python number, a list or an array.
         bad: tensor -> where its NaN or infinity came from.
         born: tensor -> the line that made it.
-        of_numbers: tensor -> the line that made it of numbers of Python's.
         frozen: tensor without a graph -> the parameters that it was computed from, none of which asks for a gradient.
         off: tensor -> the line that set its ``requires_grad`` to False.
-        anew: parameter of a module -> the result whose memory it took over without its graph.
         registered: parameter of a module -> the user's lines that ran when a module got it, the innermost first.
         placed: the same for the last module that got it, or a module with it.
         ages: parameter of a module -> when one got it first, as ``CLOCK`` counts.
@@ -172,10 +161,8 @@ class Watch(TorchFunctionMode):
         self.bad: Any = WeakTensorKeyDictionary()
         self.born: Any = WeakTensorKeyDictionary()
         self.apart: Any = WeakTensorKeyDictionary()  # ``x.data``, which counts its own changes
-        self.of_numbers: Any = WeakTensorKeyDictionary()
         self.frozen: Any = WeakTensorKeyDictionary()
         self.off: Any = WeakTensorKeyDictionary()
-        self.anew: Any = WeakTensorKeyDictionary()
         self.registered: Any = WeakTensorKeyDictionary()
         self.placed: Any = WeakTensorKeyDictionary()
         self.ages: Any = WeakTensorKeyDictionary()
@@ -208,13 +195,16 @@ class Watch(TorchFunctionMode):
             self.ages[parameter] = next(CLOCK)
         ref = self._results.get(_storage(parameter))
         source = None if ref is None else ref()
-        if source is None or (node := node_of(source)) is None:
+        if source is None or node_of(source) is None:
             return
-        leaves = [leaf for n in nodes_behind(node) if (leaf := leaf_tensor(n)) is not None]
-        earlier = [
-            known.leaves for leaf in leaves if (known := self.anew.get(leaf)) is not None
-        ]  # made anew themselves
-        self.anew[parameter] = Anew(_spot(), name, _named(source), frozenset(map(WeakIdRef, leaves)).union(*earlier))
+        leaves = self._leaves_behind(source)
+        self.cuts[parameter] = Cut("new_leaf", _spot(), name, _named(source), None, weakref.ref(source), leaves)
+
+    def _leaves_behind(self, *tensors: torch.Tensor) -> frozenset[WeakIdRef]:
+        """Return the leaves that tensors were computed from, and those that a cut leaf among them was made of."""
+        leaves = frozenset[WeakIdRef]().union(*map(leaves_behind, tensors))
+        alive = (leaf for ref in leaves if len(self.cuts) and (leaf := ref()) is not None)
+        return leaves.union(*(self.cuts[leaf].leaves for leaf in alive if leaf in self.cuts))
 
     def _note_module(self, module: nn.Module, name: str, part: Any) -> None:
         parameters = list(part.parameters()) if isinstance(part, nn.Module) else []
@@ -290,8 +280,6 @@ class Watch(TorchFunctionMode):
                 self.born[tensor] = spot
                 if name == "data":
                     self.apart[tensor] = True
-                if name in FROM_PYTHON and not given:
-                    self.of_numbers[tensor] = spot
             if (node := node_of(tensor)) is not None:
                 self._results[_storage(tensor)], self._latest = weakref.ref(tensor), tensor
                 mark_new(node, first, spot)
@@ -324,7 +312,7 @@ class Watch(TorchFunctionMode):
     def _note_taken_over(self, tensor: torch.Tensor, source: Any) -> None:
         """Note that a tensor gets the values of another one, whose graph stays behind."""
         if isinstance(source, torch.Tensor) and source.requires_grad:
-            self.cuts[tensor] = Cut("data", _spot(), "data", _named(tensor), None, None, leaves_behind(source))
+            self.cuts[tensor] = Cut("data", _spot(), "data", _named(tensor), None, None, self._leaves_behind(source))
 
     def made_by(self, parameter: torch.Tensor) -> Place | None:
         """Return the innermost line that assigned something when a module got a parameter, such as the module."""
@@ -349,7 +337,7 @@ class Watch(TorchFunctionMode):
     def _note_leaving(self, name: str, given: list[torch.Tensor], result: Any, spot: Spot | None) -> None:
         source = next((t for t in given if t.requires_grad), None)
         if source is not None and name != "__format__":
-            cut = Cut("python", spot, name, _named(source), leaves=leaves_behind(source), after=len(self.passes))
+            cut = Cut("python", spot, name, _named(source), leaves=self._leaves_behind(source), after=len(self.passes))
             self.left.append((result, cut))
         elif given and (cut := self.cuts.get(given[0])) is not None:
             # ``x.detach().numpy()``: without the detach torch would refuse the array, which has no graph anyhow
@@ -372,7 +360,7 @@ class Watch(TorchFunctionMode):
         if name in _DETACHES:
             reason = "detach"
         elif not torch.is_grad_enabled():
-            leaves = frozenset[WeakIdRef]().union(*map(leaves_behind, sources))
+            leaves = self._leaves_behind(*sources)
             return Cut("no_grad", spot, name, _named(source), self._off, weakref.ref(source), leaves)
         elif not (tensor.is_floating_point() or tensor.is_complex()):
             reason = "integer"
@@ -380,7 +368,7 @@ class Watch(TorchFunctionMode):
             reason = "copied"
         else:
             return inherited
-        return Cut(reason, spot, name, _named(source), None, weakref.ref(source), leaves_behind(source))
+        return Cut(reason, spot, name, _named(source), None, weakref.ref(source), self._leaves_behind(source))
 
     def _from_python(self, args: Any, name: str, spot: Spot | None) -> Cut | None:
         """Return the cut of the number or array that a tensor is made of: by identity, or read by the same line."""
@@ -495,10 +483,11 @@ def made_at(node: Any) -> Place | None:
 
 
 def line_that_made(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:
-    """Return the line that made a tensor: where a watched run saw it, else where its name is assigned once."""
-    if tensor is None:
-        return None
-    return made_at(node_of(tensor)) or program.line_of_tensor(name)
+    """Return the line that made a tensor: where a watched run saw it; without one where its name is assigned once."""
+    if tensor is None or program.watch is None:
+        return program.line_of_tensor(name)
+    spot = program.watch.born.get(tensor)  # its node may be of a later write
+    return made_at(node_of(tensor)) if spot is None else spot.place()
 
 
 def leaves_behind(tensor: torch.Tensor) -> frozenset[WeakIdRef]:
@@ -520,12 +509,6 @@ def cuts_into(node: Any) -> list[Cut]:
 def freed_by(node: Any) -> Pass | None:
     """Return the backward that freed a node, where a watched run saw it."""
     ran: Pass | None = mark(node).get("freed")
-    return ran
-
-
-def passed_by(node: Any) -> Pass | None:
-    """Return the backward that went through a node and kept it, where a watched run saw it."""
-    ran: Pass | None = mark(node).get("passed")
     return ran
 
 
@@ -694,16 +677,15 @@ class StepWatch:
         names = "`, `".join([*dict.fromkeys(name for name, *_ in newer or left)][:MOST_NAMED])
         shown: dict[str, Any] = {"name": names, "line": did.line, "text": did.text}
         made, placed, spot = watch.made_by(parameter), watch.placed_by(parameter), self._creation(optimizer)[1]
-        what, advice = said("optimizer_left_out.what", did, **shown), "optimizer_left_out.advice"
+        what = said("optimizer_left_out.what", did, **shown)
         if spot is not None:
             did = spot.place()
             what = said("optimizer_left_out.created", did, **shown, created=did.line)
-            advice = "optimizer_left_out.advice_given"
         if spot is not None and newer and placed is not None:
             placing = {"placed": placed.line, "by": placed.text}
             what = said("optimizer_left_out.before", placed, **shown, created=did.line, **placing)
-            did, advice = placed, "optimizer_left_out.advice"
-        return ErrorCause("optimizer_holds_others", (what, said(advice)), name, made, did)
+            did = placed
+        return ErrorCause("optimizer_holds_others", (what, said("optimizer_left_out.rule")), name, made, did)
 
     def _creation(self, optimizer: torch.optim.Optimizer) -> tuple[int, Spot | None]:
         return self._created.get(optimizer, (-1, None))

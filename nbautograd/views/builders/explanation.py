@@ -41,7 +41,6 @@ def explanation_document(explanation: Explanation) -> Document:
             "no_grad": "_further",
             "freed_carried": "_reaches",
             "freed_shared_grad": "_reaches",
-            "freed_create_graph": "_further",
         }
         tried = "explain.tried" + next((kinds[k] for k in kinds if explanation.code.startswith(k)), "")
         where = messages.text("views.fix.at", line=fix.line)

@@ -75,9 +75,9 @@ TRIED = {
     "data": "y = w * 2",
     "torch.tensor of a tensor": "z = y",
     "gradient penalty without a graph": "g, = torch.autograd.grad(y, x, create_graph=True)",
-    "frozen parameters": "x = torch.randn(2, 3).requires_grad_()",
     # two lines would have to change, or no one knows which tensor is meant
     **dict.fromkeys(("item", "numpy round trip", "argmax", "numbers through a list", "nothing requires grad")),
+    "frozen parameters": None,
 }
 
 
