@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -124,7 +125,7 @@ def explain(
     if isinstance(target, torch.Tensor):
         return _of_tensor(target, names)
     if callable(target):
-        return _of_run(Run(lambda _: target(*args), returned=_returned(target)), None, apart)
+        return _of_run(Run(lambda _: target(*args), returned=partial(_returned, target)), None, apart)
     raise InputError("explain.not_explainable", type=type(target).__name__)
 
 
@@ -331,7 +332,8 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
     # a function that returns a loss leaves its backward to its caller, so that it is tried here
     ran = watch.backward if watch.passes else None
     cause = cause_of_tensor(bad[0], program, ran) if bad else None
-    steps, lacking = watch.steps.cause(watch), without_gradient(result, watch, run.returned)
+    asked = isinstance(result, torch.Tensor) and result.requires_grad
+    steps, lacking = watch.steps.cause(watch), without_gradient(result, watch, run.returned()) if asked else None
     if steps is not None and watch.steps.holds(result) and (lacking is None or lacking.did is None):
         # says more of a tensor that an optimizer holds in place of another
         also = () if lacking is None else lacking.findings[:1]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -159,7 +159,7 @@ class BackwardWatch:
 
     def attach(self, nodes: Sequence[Any]) -> None:
         """Hook every node that computes a gradient."""
-        self.handles += [node.register_hook(self._hook(node)) for node in nodes if leaf_tensor(node) is None]
+        self.handles += [node.register_hook(partial(self._look, node)) for node in nodes if leaf_tensor(node) is None]
 
     def remove(self) -> None:
         """Take the hooks away again."""
@@ -167,19 +167,17 @@ class BackwardWatch:
             handle.remove()
         self.handles.clear()
 
-    def _hook(self, node: Any) -> Callable[[Any, Any], None]:
-        def hook(grad_inputs: Any, grad_outputs: Any) -> None:
-            with contextlib.suppress(Exception):  # a gradient that cannot be looked at is not seen
-                self._look(node, grad_inputs, grad_outputs)
-
-        return hook
-
     def _look(self, node: Any, grad_inputs: Any, grad_outputs: Any) -> None:
         if self.node:
             return
-        bad = next((g for g in grad_inputs if g is not None and not all_finite(g)), None)
-        if bad is not None and all(g is None or all_finite(g) for g in grad_outputs):
-            self._found(node, bad, grad_outputs)
+        try:
+            for bad in grad_inputs:
+                if bad is not None and not all_finite(bad):
+                    if all(g is None or all_finite(g) for g in grad_outputs):
+                        self._found(node, bad, grad_outputs)
+                    return
+        except Exception:  # a gradient that cannot be looked at is not seen
+            return
 
     def _found(self, node: Any, bad: torch.Tensor, grad_outputs: Any) -> None:
         self.node, self.live, self.place = node_name(node), node, made_at(node)

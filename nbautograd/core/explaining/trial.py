@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import CodeType, FunctionType
@@ -30,7 +30,6 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from nbautograd.core.explaining.cause import Edit, Place
 from nbautograd.core.explaining.not_finite import BackwardWatch
-from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.watch import Pass, StepWatch, Watch, all_finite, tensors_of
 from nbautograd.core.torch_private.nodes import leaf_tensor
 
@@ -193,12 +192,12 @@ class Run:
     Attributes:
         call: runs it, given its texts.
         texts: the cells or files that ``call`` compiles anew, so that an edit of them needs no function to be changed.
-        returned: what a function returns, as it is written.
+        returned: gives what a function returns, as it is written.
     """
 
     call: Callable[[Mapping[str, str]], Any]
     texts: Mapping[str, str] = field(default_factory=dict)
-    returned: str = ""
+    returned: Callable[[], str] = str
 
     def __call__(self, edit: Edit | None = None) -> Any:
         """Run it, changed or as it is."""
@@ -291,10 +290,10 @@ class GradientWatch(Watch):
     def _after_bad_backward(self) -> bool:
         return bool(self.backward.node)
 
-    def _differentiate(self, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        asked = args[:1] or (kwargs.get("tensors"), kwargs.get("outputs"), kwargs.get("self"))
-        self.roots = tuple(tensors_of(asked))
-        nodes = Program(roots=self.roots).nodes()
+    def _differentiate(
+        self, name: str, func: Callable[..., Any], args: Any, kwargs: Any, roots: Sequence[Any], nodes: Sequence[Any]
+    ) -> Any:
+        self.roots = tuple(roots)
         if not self.finite:
             self.values += map(_array, self.roots)
         leaves = [leaf for node in nodes if (leaf := leaf_tensor(node)) is not None]
@@ -309,7 +308,7 @@ class GradientWatch(Watch):
         if self.finite and not self.backward.node:
             self.backward.attach(nodes)
         try:
-            result = super()._differentiate(name, func, args, kwargs)
+            result = super()._differentiate(name, func, args, kwargs, roots, nodes)
         finally:
             self.backward.remove()
         if name == "grad":
@@ -430,7 +429,7 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
     handle = register_optimizer_step_pre_hook(lambda *_: stepped.append(len(watch.values)))
     try:
         with watch:
-            roots = list(tensors_of(run(edit)))
+            roots = tensors_of(run(edit))
             for root in [] if watch.passes else roots[:1]:  # its backward is left to its caller
                 root.sum().backward()
     except Exception:

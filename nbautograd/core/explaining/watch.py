@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.modules.module import (
@@ -27,7 +28,7 @@ from torch.nn.modules.module import (
 )
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
-from torch.utils.weak import WeakIdRef, WeakTensorKeyDictionary
+from torch.utils.weak import WeakIdRef
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.program import (
@@ -47,6 +48,7 @@ from nbautograd.core.torch_private.tensors import storage_address
 
 CLOCK = itertools.count()
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
+FEW = 10_000  # numbers that numpy looks at on one thread
 MOST_WRITES = 200_000
 MOST_LEFT = 1_000
 MOST_FROZEN = 16  # parameters that are remembered of one result
@@ -129,6 +131,40 @@ class Bad(NamedTuple):
     order: int = 0
 
 
+class OfTensors:
+    """Notes about tensors, each as long as the tensor lives; a weak dictionary takes ten times as long to write one."""
+
+    def __init__(self) -> None:
+        self._notes: dict[int, tuple[Callable[[], Any], Any]] = {}
+
+    def __setitem__(self, tensor: torch.Tensor, note: Any) -> None:
+        self._notes[id(tensor)] = (weakref.ref(tensor), note)
+
+    def __getitem__(self, tensor: torch.Tensor) -> Any:
+        return self._notes[id(tensor)][1]
+
+    def __contains__(self, tensor: object) -> bool:
+        ref, _ = self._notes.get(id(tensor), _NOTHING)
+        return ref() is tensor
+
+    def __bool__(self) -> bool:
+        return bool(self._notes)
+
+    def get(self, tensor: torch.Tensor, otherwise: Any = None) -> Any:
+        """Return what is noted of a tensor."""
+        ref, note = self._notes.get(id(tensor), _NOTHING)
+        return note if ref() is tensor else otherwise
+
+    def pop(self, tensor: torch.Tensor, otherwise: Any = None) -> Any:
+        """Forget what is noted of a tensor, and return it."""
+        note = self.get(tensor, otherwise)
+        self._notes.pop(id(tensor), None)
+        return note
+
+
+_NOTHING: tuple[Callable[[], Any], Any] = (object, None)  # a place in memory may be another tensor's by now
+
+
 class Watch(TorchFunctionMode):
     """Sees the calls of torch that a program makes.
 
@@ -156,16 +192,16 @@ class Watch(TorchFunctionMode):
         self.disturb: tuple[Place, int] | None = None
         self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
         self.passes: list[Pass] = []
-        self.cuts: Any = WeakTensorKeyDictionary()
+        self.cuts: Any = OfTensors()
         self.left: deque[tuple[Any, Cut]] = deque(maxlen=MOST_LEFT)
-        self.bad: Any = WeakTensorKeyDictionary()
-        self.born: Any = WeakTensorKeyDictionary()
-        self.apart: Any = WeakTensorKeyDictionary()  # ``x.data``, which counts its own changes
-        self.frozen: Any = WeakTensorKeyDictionary()
-        self.off: Any = WeakTensorKeyDictionary()
-        self.registered: Any = WeakTensorKeyDictionary()
-        self.placed: Any = WeakTensorKeyDictionary()
-        self.ages: Any = WeakTensorKeyDictionary()
+        self.bad: Any = OfTensors()
+        self.born: Any = OfTensors()
+        self.apart: Any = OfTensors()  # ``x.data``, which counts its own changes
+        self.frozen: Any = OfTensors()
+        self.off: Any = OfTensors()
+        self.registered: Any = OfTensors()
+        self.placed: Any = OfTensors()
+        self.ages: Any = OfTensors()
         self._results: dict[int, weakref.ref[torch.Tensor]] = {}  # by storage, the last result with a graph
         self._latest: torch.Tensor | None = None  # of these, so that one without a name lives until a module has it
         self._registrations: list[Any] = []
@@ -203,7 +239,7 @@ class Watch(TorchFunctionMode):
     def _leaves_behind(self, *tensors: torch.Tensor) -> frozenset[WeakIdRef]:
         """Return the leaves that tensors were computed from, and those that a cut leaf among them was made of."""
         leaves = frozenset[WeakIdRef]().union(*map(leaves_behind, tensors))
-        alive = (leaf for ref in leaves if len(self.cuts) and (leaf := ref()) is not None)
+        alive = (leaf for ref in leaves if self.cuts and (leaf := ref()) is not None)
         return leaves.union(*(self.cuts[leaf].leaves for leaf in alive if leaf in self.cuts))
 
     def _note_module(self, module: nn.Module, name: str, part: Any) -> None:
@@ -229,20 +265,24 @@ class Watch(TorchFunctionMode):
             self._note_taken_over(*args)
             return func(*args, **kwargs)
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith("torch"):
-            return self._differentiate(name, func, args, kwargs)
+            roots = tensors_of(args[:1] or (kwargs.get("tensors"), kwargs.get("outputs"), kwargs.get("self")))
+            starts = [node for root in roots if (node := node_of(root)) is not None]
+            return self._differentiate(name, func, args, kwargs, roots, nodes_behind(*starts))
         if name == "_set_grad_enabled":
             self._note_grad_mode(bool(args and args[0]))
             return func(*args, **kwargs)
-        given = list(tensors_of((args, kwargs)))
-        before = [version(tensor) for tensor in given]
+        given = tensors_of((args, kwargs) if kwargs else args)
+        before = [*map(version, given)]
         self._held = self._not_finite(given) if name.endswith("_") else set()
         first = next_sequence_number()
         result = func(*args, **kwargs)
         if self.disturb is not None and name in LEAVES_TORCH:
             result = self._disturbed(result)
         if name not in _ASKED_ONLY:
-            with contextlib.suppress(Exception):  # what cannot be looked at is not seen; the program goes on
+            try:
                 self._note(name, args, given, before, result, first)
+            except Exception:  # what cannot be looked at is not seen; the program goes on
+                return result
         return result
 
     def _disturbed(self, result: Any) -> Any:
@@ -271,11 +311,12 @@ class Watch(TorchFunctionMode):
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
     ) -> None:
-        results = list(tensors_of(result))
+        results = tensors_of(result)
         if name in LEAVES_TORCH and not results:
             self._note_leaving(name, given, result, spot)
+        known = {*map(id, given)}
         for tensor in results:
-            new = not any(tensor is other for other in given)
+            new = id(tensor) not in known
             if new:
                 self.born[tensor] = spot
                 if name == "data":
@@ -283,7 +324,7 @@ class Watch(TorchFunctionMode):
             if (node := node_of(tensor)) is not None:
                 self._results[_storage(tensor)], self._latest = weakref.ref(tensor), tensor
                 mark_new(node, first, spot)
-                if len(self.cuts):
+                if self.cuts:
                     mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
             elif new:
                 if (cut := self._cut(name, args, given, tensor, spot)) is not None:
@@ -393,7 +434,7 @@ class Watch(TorchFunctionMode):
 
     def _note_bad(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> None:
         if all_finite(tensor):
-            if len(self.bad):
+            if self.bad:
                 self.bad.pop(tensor, None)
             return
         count = int(tensor.detach().isfinite().logical_not_().sum())
@@ -419,12 +460,12 @@ class Watch(TorchFunctionMode):
         """Return True when a backward of this run made a NaN or infinity before."""
         return False
 
-    def _differentiate(self, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _differentiate(
+        self, name: str, func: Callable[..., Any], args: Any, kwargs: Any, roots: Sequence[Any], nodes: Sequence[Any]
+    ) -> Any:
+        """Run a backward from some roots through the nodes behind them, and note what it was."""
         spot = _spot()
         kept = bool(kwargs.get("retain_graph") or kwargs.get("create_graph"))
-        roots = list(tensors_of(args[:1] or (kwargs.get("tensors") or kwargs.get("outputs"))))
-        starts = [node for root in roots if (node := node_of(root)) is not None]
-        nodes = nodes_behind(*starts)
         result = func(*args, **kwargs)
         ran = Pass(spot, kept, name)
         self.passes.append(ran)
@@ -449,7 +490,11 @@ def all_finite(tensor: torch.Tensor) -> bool:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return True
     plain = tensor.detach()
-    return cmath.isfinite(plain.sum().item()) or bool(plain.isfinite().all())
+    try:  # numpy takes a fifth of torch's time for the sum of squares of few numbers
+        total = np.vdot(array, array) if (array := plain.numpy()).size <= FEW else plain.sum().item()
+    except (TypeError, RuntimeError):  # no array for numpy
+        total = plain.sum().item()
+    return cmath.isfinite(total) or bool(plain.isfinite().all())
 
 
 def mark(node: Any) -> dict[str, Any]:
@@ -463,6 +508,9 @@ def mark(node: Any) -> dict[str, Any]:
 
 def mark_new(root: Any, first: int | None, spot: Spot | None) -> None:
     """Mark the nodes that one call made with its line."""
+    if first is not None and next_sequence_number() == first + 1 == (sequence_number(root) or 0) + 1:
+        mark(root).setdefault("spot", spot)  # the only one
+        return
     stack = [root]
     while stack:
         node = stack.pop()
@@ -512,11 +560,21 @@ def freed_by(node: Any) -> Pass | None:
     return ran
 
 
-def tensors_of(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors in arguments or results."""
-    for part in _flat(value):
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """Return the tensors in arguments or results."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    found: list[torch.Tensor] = []
+    for part in value:
         if isinstance(part, torch.Tensor):
-            yield part
+            found.append(part)
+        elif isinstance(part, (list, tuple, dict)):
+            found += tensors_of(part)
+    return found
 
 
 def _flat(value: Any) -> Iterator[Any]:
