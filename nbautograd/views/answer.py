@@ -56,7 +56,7 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     reasons = _reasons(check)
     others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
-    aside = " ".join(part for part in (_remedy(check, told), aside) if part)
+    aside = messages.paragraph((_remedy(check, told), aside))
     return Answer(check.verdict, headline, aside, told, _evidence(check), others, _checked(check))
 
 
@@ -166,7 +166,7 @@ def _evidence(check: GradcheckReport) -> tuple[str, ...]:
     if second is not None and (second.verdict != "wrong" or check.order == 2):  # otherwise a risk that was told
         which = second.verdict.replace(" ", "_") if second.blocks or not second.reason else "unchecked"
         said = messages.text(f"views.evidence.order2.{which}")
-        lines.append(f"{said} {second.reason}".rstrip())
+        lines.append(messages.paragraph((said, str(second.reason))))
     if not check.complete and not check.reason:  # the reason says it already
         lines.append(messages.text("views.evidence.incomplete"))
     return tuple(lines)

@@ -104,7 +104,7 @@ def _wrong(report: GradcheckReport) -> dict[str, str]:
     """Return wrong blocks, and the bugs that are in none of them, each by a key that survives an edit of the source."""
     blocks = {block_name(b): _block(block_name(b)) for b in report.blocks.values() if b.verdict == "mismatch"}
     bugs = [f for f in report.findings if f.kind == "bug" and (f.where is None or f.where not in report.blocks)]
-    return blocks | {f"{f.code} {f.where}": f.message for f in bugs}
+    return blocks | {f"{f.code} {f.where}": f.what for f in bugs}
 
 
 def _block(name: str) -> str:

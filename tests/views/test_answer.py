@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import sample_values as samples
 
-from nbautograd.core.findings import Finding
+from nbautograd import messages
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders.comparison import rows
 from nbautograd.views.bundle import html, text
@@ -78,3 +79,10 @@ def test_a_comparison_writes_what_differs_with_enough_digits_and_what_agrees_bri
     assert gradient.cells == ("1.00001, 0.666667", "1.0, 0.666667")
     agreeing = replace(near, gradients_agree=(True,))
     assert next(row for row in rows(agreeing) if row.title == "gradient of a").cells == ("1.0, 0.6667", "1.0, 0.6667")
+
+
+def test_chinese_sentences_stand_without_a_space_between_them():
+    second = samples.gradcheck(reason=Phrase("checking.sampled_directions", elements=26))
+    with messages.speaking("zh"):
+        told = answer(samples.gradcheck(order2=second)).evidence[-1]
+    assert told == "二阶导数是对的。它们只沿随机方向检查过，没有对 26 个元素两两检查。"

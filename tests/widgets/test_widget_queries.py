@@ -15,6 +15,7 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import entry_curve
+from nbautograd.core.findings import Finding
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import InputError
@@ -133,6 +134,17 @@ def test_what_became_of_it_since_the_last_check(samples: Any) -> None:
     assert since_last(third) == Since(fixed=["`d output / d weight`"], new=[], still=[])
     assert since_last(third) == Since(fixed=["`d output / d weight`"], new=[], still=[])
     assert since_last(run(True, "c")) is None  # the same source at another point: nothing was edited
+
+
+def test_what_is_new_since_the_last_check_is_said_without_the_advice_that_its_headline_gives(samples: Any) -> None:
+    def run(text: str, *findings: Finding) -> Any:
+        source = FunctionSource("Raising", "", 1, text, "combined")
+        return since_last(samples.gradcheck(function="Raising", source=source, findings=findings, blocks={}))
+
+    bug = Finding("tensor_on_ctx", "bug", "causes.tensor_on_ctx", {"name": "x"})
+    assert run("a") is None
+    assert run("b", bug) == Since(fixed=[], new=[bug.what], still=[])
+    assert bug.advice not in bug.what
 
 
 def test_counts_beyond_a_tolerance(samples: Any) -> None:
