@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
@@ -33,6 +34,7 @@ from nbautograd.views.document import (
 from nbautograd.views.words import counted, dedented
 
 WIDTH = 110  # columns of a line
+ENDS = re.compile(r"(?<=[ ，。；：、？！）])(?![，。；：、？！）])")  # where a line of Chinese may end
 CELL = 48  # columns of a table's cell; a longer one is cut
 
 
@@ -177,8 +179,21 @@ def indent(lines: Sequence[str], by: int = 2) -> list[str]:
 
 
 def wrap(sentence: str) -> list[str]:
-    """Return a sentence broken at spaces where it is longer than a line."""
-    return [w for line in sentence.splitlines() for w in textwrap.wrap(line, WIDTH, break_long_words=False)]
+    """Return a sentence broken at spaces, in Chinese behind its punctuation as well, where it is longer than a line."""
+    lines: list[str] = []
+    for given in sentence.splitlines():
+        wide = width(given) > len(given)
+        lines += _broken(given) if wide else textwrap.wrap(given, WIDTH, break_long_words=False)
+    return lines
+
+
+def _broken(sentence: str) -> list[str]:
+    lines = [""]
+    for piece in ENDS.split(sentence):
+        if lines[-1] and width((lines[-1] + piece).rstrip()) > WIDTH:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]
 
 
 def _columns(character: str) -> int:

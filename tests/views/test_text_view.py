@@ -15,6 +15,7 @@ from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views.bundle import text
+from nbautograd.views.to_text import WIDTH, width
 
 WRONG = """\
 LinearFunction: backward is wrong for `weight`. Change line 23 to `grad_weight = input.t().mm(grad_output)`
@@ -340,6 +341,7 @@ def test_no_terminal_colours_and_no_trailing_spaces():
 def test_chinese():
     nbautograd.set_language("zh")
     shown = text(samples.gradcheck(wrong=True))
+    assert max(map(width, shown.split("\n"))) <= WIDTH
     assert shown.startswith("LinearFunction：backward 对 `weight` 的梯度是错的。 把第 23 行改为 `grad_weight = ")
     assert "：已试过，改后所有元素都一致。`input` 的梯度是对的。" in shown
     assert "36 个元素中有 6 个不一致；差得最多的是 d output[0,0] / d weight[1,0]：有限差分得到 1.0" in shown
