@@ -343,7 +343,7 @@ def test_chinese():
     shown = text(samples.gradcheck(wrong=True))
     assert max(map(width, shown.split("\n"))) <= WIDTH
     assert shown.startswith("LinearFunction：backward 对 `weight` 的梯度是错的。 把第 23 行改为 `grad_weight = ")
-    assert "：已试过，改后所有元素都一致。`input` 的梯度是对的。" in shown
+    assert "：\n已试过，改后所有元素都一致。`input` 的梯度是对的。" in shown
     assert "36 个元素中有 6 个不一致；差得最多的是 d output[0,0] / d weight[1,0]：有限差分得到 1.0" in shown
     assert "✗ 不一致" in shown
     columns = [line for line in shown.split("\n") if line.startswith("d output")]
