@@ -23,6 +23,7 @@ from nbautograd.core.numerics.directional import (
     slope_at_zero,
 )
 
+DOUBLE = float(torch.finfo(torch.float64).eps)
 BORNE_OUT = 1e-6  # relative to the terms: how well a difference at the finest step agrees with a right derivative
 BEND = 1e-3  # relative difference of the slopes to both sides there that a kink may have left
 NOTHING = 1e-12  # a slope this small is none: backward that returns None agrees with it
@@ -123,7 +124,7 @@ def borne_out(
     gradients of all inputs out for two runs, where each input needs a dozen if nothing is known of its derivative.
 
     Args:
-        problem: what is checked, in double precision.
+        problem: what is checked.
         outputs: of a call at the point.
         cotangents: one per output.
         gradients: one per differentiable input, of a witness that is independent of backward.
@@ -131,8 +132,11 @@ def borne_out(
         symmetric: numbers of the inputs that move symmetrically.
 
     Returns:
-        By the input's number; nothing where the difference does not agree, or sees a kink.
+        By the input's number; nothing where the difference does not agree or sees a kink, and below double precision.
     """
+    floats = [t for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor) and t.is_floating_point()]
+    if any(t.dtype is not torch.float64 for t in floats) or problem.casts.coarsest > DOUBLE:
+        return {}
     leaves = [outputs.inputs[i].detach() for i in problem.differentiable]
     directions = [_direction(x, seed, k in symmetric) for k, x in enumerate(leaves)]
     slopes = [inner_product([u], [g]) for u, g in zip(directions, gradients, strict=True)]
@@ -150,7 +154,7 @@ def borne_out(
     )
     step, here = STEPS[-1], inner_product(outputs, cotangents)
     right, left = (value(step) - here) / step, (here - value(-step)) / step
-    roundings = ROUNDINGS * float(torch.finfo(torch.float64).eps) * size
+    roundings = ROUNDINGS * DOUBLE * size
     blur = roundings / step
     clear = abs(right - left) <= BEND * max(abs(right), abs(left)) + blur
     if not clear or not agree_within((right + left) / 2, sum(slopes), BORNE_OUT * sum(terms) + blur):
@@ -162,6 +166,30 @@ def borne_out(
         k: DirectionalDerivative(k, u, slope, error, rel)
         for k, (u, slope) in enumerate(zip(directions, slopes, strict=True))
     }
+
+
+def trusted(
+    problem: Problem,
+    outputs: Outputs,
+    cotangents: Sequence[Tensor | None],
+    gradients: Sequence[Tensor | None],
+    which: int,
+    seed: int,
+) -> bool:
+    """Return True where differences bear out the gradient that a witness gives of <v, f> for one input.
+
+    Args:
+        problem: what is checked.
+        outputs: of a call at the point.
+        cotangents: one per output.
+        gradients: one per differentiable input.
+        which: number of the input.
+        seed: of the directions.
+    """
+    if borne_out(problem, outputs, cotangents, gradients, seed):
+        return True
+    asked = directional_derivative(problem, outputs.inputs, which, cotangents, seed)
+    return asked is not None and asked.agrees(gradients[which])
 
 
 def _direction(x: Tensor, seed: int, symmetric: bool) -> Tensor:

@@ -24,7 +24,7 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Case, Cause, Confirmation, Hypothesis
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, expressions, method, recompiled
-from nbautograd.core.checking.directional import directional_derivative
+from nbautograd.core.checking.directional import trusted
 from nbautograd.core.checking.jacobian.forward_values import by_autograd, pulled
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
@@ -32,7 +32,7 @@ from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT, STEADY
 
 MOST = 80  # expressions of forward that are tried: a forward and a backward each
-DETACH = "_detached"  # what the call around an expression is named while it is tried
+CUT = "_cut"  # what the call around an expression is named
 SIZES = 3  # at which the share is looked at besides those of the inputs
 SENTENCES = ("share_missing", "share_sign", "share_sized", "share_scaled")  # the likeliest first
 FREE = ("share_sized", "share_scaled")  # of these k is whatever number fits
@@ -67,10 +67,9 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
     found: dict[str, dict[str, Any]] = {}
     fitting: list[float] = []
     inside = _inside(tree) if len(places) > 2 else []
-    for node in inside[:MOST]:
-        constant = Wrapped([node], DETACH).visit(copy.deepcopy(tree))
-        changed = recompiled(function, constant, {DETACH: _detach})
-        factors = [] if changed is None else list(_factors(places, changed))
+    cut = _Cut(function, tree, inside[:MOST])
+    for number in cut.reached(places[0]) if inside else ():
+        node, factors = inside[number], list(_factors(places, cut, number))
         same = {k for k, place in zip(factors, places, strict=False) if place.shapes == places[0].shapes}
         if len(factors) == len(places) and _alike(same):
             k = factors[0]
@@ -104,10 +103,44 @@ def _is(k: float, whole: int) -> bool:
     return abs(k - whole) <= STEADY
 
 
-def _factors(places: Sequence[_Place], changed: FunctionType) -> Iterator[float]:
+class _Cut:
+    """A forward in which each of some expressions can be detached, compiled once for all of them.
+
+    Args:
+        function: the forward.
+        tree: its syntax tree.
+        nodes: the expressions.
+    """
+
+    def __init__(self, function: FunctionType, tree: ast.FunctionDef, nodes: Sequence[ast.expr]) -> None:
+        self._number, self._seen = -1, set[int]()
+        self.forward = recompiled(function, Wrapped(nodes, CUT).visit(copy.deepcopy(tree)), {CUT: self._at})
+
+    def _at(self, number: int, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        self._seen |= {number} if value.requires_grad else set()
+        return value.detach() if number == self._number else value
+
+    def reached(self, place: _Place) -> list[int]:
+        """Return the numbers of the expressions through which a gradient comes at a place."""
+        self.detached(place, -1)
+        return sorted(self._seen)
+
+    def detached(self, place: _Place, number: int) -> Tensor | None:
+        """Return the gradient at a place with this expression detached; None where forward cannot be run so."""
+        self._number = number
+        try:
+            found = None if self.forward is None else place.by_autograd(self.forward)
+        except Exception:
+            return None
+        return None if found is None else found[place.which]
+
+
+def _factors(places: Sequence[_Place], cut: _Cut, number: int) -> Iterator[float]:
     """Yield the k of the formula above for each place, until there is none."""
     for place in places:
-        k = place.excess(changed)
+        k = place.excess(cut.detached(place, number))
         if k is None:
             return
         yield k
@@ -155,20 +188,16 @@ class _Place:
             self.shapes = [x.shape for x in outputs.inputs if isinstance(x, Tensor)]
             self.v = cotangents(problem, outputs, seed, self.output)
             self.returned = pull(problem, outputs, self.v)[self.which]
-            self.right = self._by_autograd(None)
-            asked = directional_derivative(problem, outputs.inputs, self.which, self.v, seed + 20)
+            found = self.by_autograd(None)
+            known = found is not None and trusted(problem, outputs, self.v, found, self.which, seed + 20)
         except Exception:
             return
+        self.right = None if found is None else found[self.which]
         self.rel = max(SIGNIFICANT, gradient_tolerance(outputs, problem.inputs))
-        trusted = asked is not None and self.right is not None and asked.agrees(self.right)
-        self.wrong = trusted and not agree_relative(self.returned, self.right, self.rel)
+        self.wrong = known and self.right is not None and not agree_relative(self.returned, self.right, self.rel)
 
-    def excess(self, forward: FunctionType | None) -> float | None:
-        """Return the k of the formula above for a forward with an expression detached; None where there is none."""
-        try:
-            without = self._by_autograd(forward)
-        except Exception:
-            return None
+    def excess(self, without: Tensor | None) -> float | None:
+        """Return the k of the formula above where this is the gradient without the share; None where there is none."""
         if without is None or self.returned is None or self.right is None:
             return None
         part, rest = (_real(self.right - without), _real(self.returned - self.right))
@@ -177,12 +206,13 @@ class _Place:
         built = self.right + k * (self.right - without)
         return k if k and agree_relative(self.returned, built, self.rel) else None
 
-    def _by_autograd(self, forward: FunctionType | None) -> Tensor | None:
+    def by_autograd(self, forward: FunctionType | None) -> tuple[Tensor | None, ...] | None:
+        """Return the gradients of all inputs by autograd of a forward, by default the class's own."""
         found = by_autograd(self.problem, self.outputs, forward)
         if found is None:
             return None
         leaves, outputs = found
-        return pulled(outputs, [leaves[self.problem.differentiable[self.which]]], self.v)[0]
+        return pulled(outputs, [leaves[i] for i in self.problem.differentiable], self.v)
 
 
 def _real(t: Tensor) -> Tensor:
@@ -193,10 +223,6 @@ def _inside(tree: ast.FunctionDef) -> list[ast.expr]:
     """Return the expressions of forward from which an output may be computed, outermost first."""
     returned = {id(n.value) for n in user_source.returns(tree)}
     return sorted((n for n in expressions(tree) if id(n) not in returned), key=lambda n: -len(ast.unparse(n)))
-
-
-def _detach(number: int, value: Any) -> Any:
-    return value.detach() if isinstance(value, Tensor) else value
 
 
 AUTOGRAD_OF_FORWARD = Confirmation("autograd of the forward, one expression constant, at fresh inputs", _confirmed)

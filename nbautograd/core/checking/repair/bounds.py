@@ -124,10 +124,17 @@ class Meter(TorchFunctionMode):
 
 
 def _may_exceed(room: float, name: str, args: Any, kwargs: Any) -> bool:
-    """Return True where ``largest`` is more than this; a few small tensors are seen without looking any further."""
-    if not kwargs and name not in SQUARED and name not in VALUED and all(type(a) is Tensor for a in args):
-        return bool(math.prod(max(1, a.numel()) for a in args) > room)
-    return largest(name, args, kwargs) > room
+    """Return True where ``largest`` is more than this; tensors and numbers alone are multiplied without any detour."""
+    product = 1
+    for item in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(item)
+        if kind is Tensor:
+            product *= item.numel() or 1
+        elif kind is int:
+            product *= 1 + abs(item)
+        elif kind is not float and kind is not str and item is not None:
+            return largest(name, args, kwargs) > room
+    return largest(name, args, kwargs) > room if name in SQUARED or name in VALUED else product > room
 
 
 def largest(name: str, args: Any, kwargs: Any) -> float:

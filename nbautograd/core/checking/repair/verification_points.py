@@ -34,7 +34,6 @@ ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expand
 
 ELEMENTS = 20_000  # that make a call as dear as the call of something small
 CALLS = 100  # of torch, likewise
-DOUBLE = float(torch.finfo(torch.float64).eps)
 ENOUGH = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
 
 
@@ -152,9 +151,7 @@ class Stage:
 
     def _by_autograd(self) -> dict[int, DirectionalDerivative]:
         """Return the derivatives by autograd of the forward where a difference bears them out; else nothing."""
-        floats = [t for t in (*self.outputs, *self.outputs.inputs) if isinstance(t, Tensor) and t.is_floating_point()]
-        double = all(t.dtype is torch.float64 for t in floats) and self.problem.casts.coarsest <= DOUBLE
-        if self.elements > ELEMENTS or not double:
+        if self.elements > ELEMENTS:
             return {}
         found = gradients_of_forward(self.problem, self.outputs, self.v)
         if found is None:
@@ -273,7 +270,7 @@ class Stages:
 
     def __iter__(self) -> Iterator[Stage]:
         for k in itertools.count():
-            if not self.at_least(k + 1):
+            if k == len(self._known) and not self.at_least(k + 1):
                 return
             yield self._known[k]
 
