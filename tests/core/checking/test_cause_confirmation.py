@@ -471,6 +471,27 @@ def test_a_sign_that_is_wrong_in_some_entries_of_an_output_is_not_said_of_the_ou
     assert found.params["part"] == "output 0[:, -1] / x[:, 1]"
 
 
+class LargestRowTwice(Function):
+    """Which row is wrong depends on the values: it is no part of the input that could be named."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        scale = torch.ones(len(x), 1, dtype=x.dtype)
+        scale[x.sum(1).argmax()] = 2
+        return 2 * g * x * scale
+
+
+def test_a_part_that_is_another_at_other_values_is_not_named() -> None:
+    found = first(LargestRowTwice, draw(7, 4))
+    assert "part" not in found.params
+
+
 class Causal(Function):
     """A causal filter whose gradient looks into the past again."""
 

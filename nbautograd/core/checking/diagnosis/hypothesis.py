@@ -144,10 +144,9 @@ def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: Case) -> C
     if "part" not in found.params:
         return found
     for place in case.fresh():
-        if place.resized or place.spread or place.evidence.tensor_shape != case.evidence.tensor_shape:
+        if place.spread or place.evidence.tensor_shape != case.evidence.tensor_shape:
             break
-        other = hypothesis.predicate(place.evidence)
-        if other is not None and other.params.get("part") != found.params["part"]:
+        if _another_part(found, hypothesis.predicate(place.evidence), case, place):
             return Cause(found.code, found.message.removesuffix("_part"))
     return found
 
@@ -177,6 +176,8 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
             continue  # two sizes that the hypothesis needs to be equal are not
         if place.argument and "where" in found.params and (other is None or other.message in lesser):
             continue  # with another bound or shift there may be too few entries to tell where
+        if not place.argument and _another_part(found, other, case, place):
+            return None  # which part it is depends on the values
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
             second = place.other_values() if twice else None
@@ -193,6 +194,12 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
     if not asked or not told_apart:
         return None
     return found if named else Cause(found.code, hypothesis.less[found.message], found.params)
+
+
+def _another_part(found: Cause, other: Cause | None, case: Case, place: Fresh) -> bool:
+    """Return True where another part of a tensor is wrong in the same sizes."""
+    moved = place.resized or place.evidence.tensor_shape != case.evidence.tensor_shape
+    return not moved and other is not None and other.params.get("part") != found.params.get("part")
 
 
 def _of_values(found: Cause) -> bool:

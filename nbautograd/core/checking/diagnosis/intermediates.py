@@ -451,8 +451,8 @@ class _Place:
             slopes = pulled(outputs, list(asked.values()), [torch.ones_like(outputs[0])])
             self.candidates |= {("derivative", k): d for k, d in zip(asked, slopes, strict=True) if d is not None}
         self.gradients = self.run(None)
-        known = trusted(problem, self.outputs, self.v, self.right, bench.which, problem.seed + 96)
-        self.wrong = known and not self._right(self.gradients, bench.which)
+        borne_out = trusted(problem, self.outputs, self.v, self.right, bench.which, problem.seed + 96)
+        self.wrong = borne_out and not self._right(self.gradients, bench.which)
 
     def run(self, replaced: tuple[int, Any] | None, v: Sequence[Tensor | None] | None = None) -> Sequence[Any]:
         """Return the gradients that backward gives with one variable replaced."""
