@@ -38,7 +38,7 @@ Blocks = Mapping[tuple[int, int], Block]
 UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
 # sentences of a term that is missing, and not of where it comes from
 TERMS = ("missing_coupling", "missing_coupling_dims", "lost_mean", "lost_sum")
-# sentences that say which entries are wrong, in place of which a condition that does it is named
+# sentences that say which entries are wrong, in place of which the condition or mask that does it is named
 ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "none_gradient")
 # causes that are no matter of how a value is computed
 NOT_COMPUTED = ("none_gradient", "swapped_inputs", "output_grad_ignored", "nonfinite")
@@ -235,7 +235,8 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | N
         if not via.whole:
             place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
             value = Phrase(place, input=name, line=line, expression=phrases.short(via.site.statement))
-        vague = plain or message in ("small_systematic", "row_factor") or (via.condition and message in ENTRIES)
+        which = via.condition or via.kind == "value"  # in whose place another mends the entries
+        vague = plain or message in ("small_systematic", "row_factor") or (which and message in ENTRIES)
         if vague and not via.whole:
             message, said = via.message, via.params(via.line(problem))
             if cause.params.get("part"):
