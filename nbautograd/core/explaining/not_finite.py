@@ -250,7 +250,8 @@ def earliest_trap(nodes: Sequence[Any]) -> Any:
 
 def not_finite(program: Program, backward: BackwardWatch | None = None) -> ErrorCause | None:
     """Explain a NaN or infinity: of the forward where there is one, else of the backward."""
-    for root in program.roots:
+    first = None if program.watch is None else program.watch.bad_root
+    for root in program.roots if first is None else (first,):
         if not all_finite(root):
             return _of_forward(program, root)
     seen = look(program) if backward is None else backward

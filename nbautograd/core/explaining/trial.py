@@ -305,8 +305,9 @@ class GradientWatch(Watch):
             self._waiting.append((self.roots, gradient))
             self.passes.append(Pass(None, True, name))
             return None
-        if self.finite and not self.backward.node:
-            self.backward.attach(nodes)
+        if self.finite and not self.backward.node and self.bad_root is None:
+            self.bad_root = next((root for root in roots if not all_finite(root)), None)
+            self.backward.attach(nodes if self.bad_root is None else ())
         try:
             result = super()._differentiate(name, func, args, kwargs, roots, nodes)
         finally:

@@ -173,6 +173,7 @@ class Watch(TorchFunctionMode):
 
     Attributes:
         disturb: a line at which what leaves torch gets other values, and how many backwards have to have run.
+        bad_root: what was differentiated first though it was not finite.
         writes: what was written into, in order.
         passes: the backwards that ran, in order.
         cuts: tensor -> why it has no graph.
@@ -190,6 +191,7 @@ class Watch(TorchFunctionMode):
         super().__init__()
         self.finite = finite
         self.disturb: tuple[Place, int] | None = None
+        self.bad_root: torch.Tensor | None = None
         self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
         self.passes: list[Pass] = []
         self.cuts: Any = OfTensors()

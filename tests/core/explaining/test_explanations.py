@@ -1352,3 +1352,62 @@ def test_a_memory_that_is_written_into_by_place_is_what_is_carried():
     assert (found.code, found.tensor) == ("freed_carried", "memory")
     assert found.fix is not None
     assert "memory = memory.detach()" in found.fix.source
+
+
+def infinite_at_first():
+    w = torch.nn.Parameter(torch.tensor([0.0, 1.0]))
+    for first in (True, False):
+        values = w.log() if first else w * 2
+        loss = values.sum()
+        loss.backward()
+        w.grad = None
+
+
+def infinite_and_stepped():
+    w = torch.nn.Parameter(torch.tensor([0.0, 1.0]))
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        loss = w.reciprocal().sum()
+        loss.backward()
+        opt.step()
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [(infinite_at_first, "values = w.log()"), (infinite_and_stepped, "loss = w.reciprocal().sum()")],
+)
+def test_a_loss_that_was_not_finite_is_not_put_down_to_its_backward(program, text):
+    found = explain(program, apart=False)
+    assert found.findings[0].code == "explain_not_finite_forward"
+    assert found.did.text.startswith(text)
+    assert "What is differentiated is finite" not in str(found)
+
+
+def both_on_one_line():
+    w = torch.ones(3, requires_grad=True)
+    s = w.exp()
+    a, b = (s * 2).sum(), (s**2).sum()
+    a.backward(), b.backward()
+
+
+def test_a_line_with_both_backwards_is_not_said_to_have_run_before():
+    assert explain(both_on_one_line, apart=False).findings[0].message.startswith("An earlier backward, in line")
+
+
+def adapted_by_hand():
+    net, fast = torch.nn.Linear(2, 1), {}
+    fast = dict(net.named_parameters())
+    for _ in range(2):
+        loss = torch.func.functional_call(net, fast, (torch.ones(1, 2),)).pow(2).sum()
+        gradients = torch.autograd.grad(loss, list(fast.values()))
+        for (name, p), g in zip(list(fast.items()), gradients, strict=True):
+            fast[name] = (p - 0.1 * g).detach().requires_grad_()
+    torch.func.functional_call(net, fast, (torch.ones(1, 2),)).sum().backward()
+    return net.weight
+
+
+def test_leaves_made_anew_of_leaves_made_anew_are_followed_to_the_first():
+    found = explain(adapted_by_hand, apart=False)
+    assert (found.code, found.tensor) == ("no_grad_detach", "net.weight")
+    assert found.did.text.startswith("fast[name] =")
