@@ -30,7 +30,7 @@ LANGUAGES = ("en", "zh")
 SECONDS = 90
 # The grammar of repair makes the mutants, so their numbers change with it. That each test finds more than the one
 # before does not.
-EACH_BETTER = r"'it_runs': 0, 'right_values': 0, 'at_ones': (\d|1[0-3]), 'one_row': 1[4-7], 'upstream_ones': 1[89]"
+EACH_BETTER = r"'it_runs': 0, 'right_values': 0, 'at_ones': (\d|1[0-3]), 'one_row': 1[4-8], 'upstream_ones': 1[89]"
 # What the text beside a cell says of its output: a line of the cell, and what it must print.
 CLAIMS = {
     "01_first_function": (

@@ -22,23 +22,6 @@ def fix(cls, *inputs) -> str | None:
     return found[0].source.strip() if found else None
 
 
-class OneSlopeForgotten(Function):
-    @staticmethod
-    def forward(ctx, q, k):
-        fq, fk = torch.nn.functional.elu(q) + 1, torch.nn.functional.elu(k) + 1
-        ctx.save_for_backward(q, k, fq, fk)
-        return fq @ fk.T
-
-    @staticmethod
-    def backward(ctx, g):
-        q, k, fq, fk = ctx.saved_tensors  # noqa: RUF059
-
-        def slope(x):
-            return torch.where(x > 0, torch.ones_like(x), x.exp())
-
-        return (g @ fk) * slope(q), g.T @ fq
-
-
 class FullForLower(Function):
     @staticmethod
     def forward(ctx, lower, b):
@@ -436,7 +419,6 @@ POSITIVE = draw(4, 4).detach() @ draw(4, 4).detach().T + torch.eye(4)
     [
         (AttentionWrong, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)),
          "ds = p * (dp - (dp * p).sum(-1, keepdim=True))"),
-        (OneSlopeForgotten, (draw(4, 3), draw(5, 3, seed=1)), "return (g @ fk) * slope(q), g.T @ fq * slope(k)"),
         (FullForLower, ((2 * torch.eye(3) + draw(3, 3).detach()).requires_grad_(), draw(3, 2, seed=1)),
          "gl = (-gb @ x.T).tril()"),
         (OneBoundOnly, (draw(4, 5), -0.5, 0.8), "return g * (x > ctx.low) * (x < ctx.high), None, None"),

@@ -32,6 +32,9 @@ from nbautograd.core.checking.repair.values import Value, Values
 MODULES = ("torch", "F", "np", "math")
 NEXT = 0.05  # what each further number for the same constant costs more
 ENDS = {":-1": "1:", "1:": ":-1", "::-1": ":", ":-2": "2:", "2:": ":-2"}  # the other end of a slice
+ASSOCIATIVE = {  # after which the others may be done first as well
+    ast.Add: (ast.Add, ast.Sub), ast.Mult: (ast.Mult, ast.Div), ast.MatMult: (ast.MatMult,),
+}  # fmt: skip
 UNUSED = 0.8  # what an edit costs less that brings in a name which backward has and never uses
 
 
@@ -108,12 +111,6 @@ def _diagnosed_term(c: Context, root: ast.expr) -> Iterator[Edit]:
         yield Edit(root, f"{c.hints.grad_output} * {term}", 0.6)
 
 
-@kind("mask of the diagnosis inside", "part")
-def _diagnosed_mask_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, (ast.Name, ast.BinOp)):
-        yield from (Edit(node, f"{c.product(node)} * {mask}", 1.25) for mask in c.hints.masks)
-
-
 @kind("negate", "value")
 def _negated(c: Context, root: ast.expr) -> Iterator[Edit]:
     yield Edit(root, f"-{c.tight(root)}", 0.9)
@@ -125,12 +122,6 @@ def _name_added(c: Context, root: ast.expr) -> Iterator[Edit]:
     for name in c.summands(root):
         yield Edit(root, f"{c.source(root)} + {name}", 1.8)
         yield Edit(root, f"{c.source(root)} - {name}", 1.8)
-
-
-@kind("name added inside", "part")
-def _name_added_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        yield from (replace(e, cost=e.cost + NEXT) for e in _name_added(c, node))
 
 
 @kind("two names that are never used", "part")
@@ -179,12 +170,6 @@ def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
 
 
-@kind("term that is a name", "value")
-def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for name in c.beside(root):
-        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
-
-
 @kind("factor that is a size", "value")
 def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
@@ -215,7 +200,7 @@ def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
             Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.beside(summand) if n != c.source(summand)
         )
         yield from (Edit(summand, f"{c.product(summand)} * {left}", 1.9) for left in _complements(c, summand))
-        yield from (Edit(summand, f"{number} * {c.tight(summand)}", 1.6) for number in ("0.5", "2"))
+        yield from (Edit(summand, f"{number} * {c.product(summand)}", 1.6) for number in ("0.5", "2", "3"))
         if isinstance(summand, ast.Name):
             yield Edit(summand, "1", 1.3)
 
@@ -239,19 +224,6 @@ def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
                      f"{name} * (1 - {name})", f"{name}.cos()", f"{name}.exp()",
                      f"{name} ** 2", f"2 * {name}", f"{name} ** 0.5"):  # fmt: skip
             yield Edit(root, f"{left} * {mask}", 3.0)
-
-
-@kind("factor that another value has", "value")
-def _analogous_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
-    """The function that backward calls on one name, called on another."""
-    called = {n.func.id: n.args[0].id for n in c.facts.nodes if _calls_local(n)}  # type: ignore[attr-defined]
-    for function, given in called.items():
-        yield from (Edit(root, f"{c.product(root)} * {function}({n})", 1.5) for n in c.names if n != given)
-
-
-def _calls_local(node: ast.AST) -> bool:
-    one = isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Name)
-    return one and isinstance(node.func, ast.Name)  # type: ignore[attr-defined]
 
 
 @kind("triangle", "value")
@@ -280,7 +252,10 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
         others = [-number]  # any other that lies between the same values would agree as well
     for k, other in enumerate(o for o in dict.fromkeys(others) if o not in (0, 1)):
         whole = float(other).is_integer() and isinstance(number, int)
-        yield Edit(node, repr(int(other) if whole else other), 1.1 + NEXT * k)
+        text = repr(int(other) if whole else other)
+        if isinstance(number, float) and other in (2 * number, 3 * number) and len(text) > len(repr(number)):
+            text = f"({round(other / number)} * {number!r})"  # as a power rule gives it
+        yield Edit(node, text, 1.1 + NEXT * k)
     if isinstance(number, int):
         others = [other for other in (0, 1) if other != number and (other or id(node) not in c.facts.negated)]
         yield from (Edit(node, repr(other), 1.6) for other in others)
@@ -392,31 +367,18 @@ def _other_operation(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node, f"{left} * {c.source(node.right)}", 2.5)
 
 
-@kind("square of an operand", "part")
-def _operand_squared(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """``a / b`` as ``a / b ** 2``, ``1 - t`` as ``1 - t ** 2``, ``(1 - t) ** 2`` as ``1 - t ** 2``."""
+@kind("parentheses elsewhere", "part")
+def _regrouped(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """Three operands grouped the other way: ``(1 - t) ** 2`` as ``1 - t ** 2``, ``a / b * c`` as ``a / (b * c)``."""
     if not isinstance(node, ast.BinOp):
         return
-    near = isinstance(node.op, (ast.Add, ast.Sub))
-    left, right = c.source(node.left) if near else c.product(node.left), f"{c.tight(node.right)} ** 2"
-    if isinstance(node.op, (ast.Mult, ast.Div)):
-        yield Edit(node, f"{left} {SIGNS[type(node.op)]} {right}", 1.9)
-    if isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
-        yield Edit(node, f"({left} - {right})", 1.5)
-    inner = node.left
-    if isinstance(node.op, ast.Pow) and isinstance(inner, ast.BinOp) and isinstance(inner.op, (ast.Add, ast.Sub)):
-        power, sign = c.source(node.right), SIGNS[type(inner.op)]
-        yield Edit(node, f"({c.source(inner.left)} {sign} {c.tight(inner.right)} ** {power})", 1.2)
-
-
-@kind("factor of the power rule", "part")
-def _power_rule(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """The derivative of ``x ** (n + 1)`` where ``x ** n`` stands alone, in a product with a number too."""
-    product_of_power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
-    power = node.right if product_of_power else node  # type: ignore[attr-defined]
-    exponent = getattr(getattr(power, "right", None), "value", None)
-    if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow) and type(exponent) is int:
-        yield Edit(node, f"({exponent + 1} * {c.source(node)})", 1.35)
+    one, other = node.left, node.right
+    if isinstance(one, ast.BinOp) and type(node.op) not in ASSOCIATIVE.get(type(one.op), ()):
+        inner = ast.BinOp(one.right, node.op, other)
+        yield Edit(node, f"({ast.unparse(ast.BinOp(one.left, one.op, inner))})", 1.45)
+    if isinstance(other, ast.BinOp) and type(other.op) not in ASSOCIATIVE.get(type(node.op), ()):
+        inner = ast.BinOp(one, node.op, other.left)
+        yield Edit(node, f"({ast.unparse(ast.BinOp(inner, other.op, other.right))})", 1.45)
 
 
 @kind("sign or not taken off", "part")
@@ -446,101 +408,76 @@ def _comparison(c: Context, node: ast.expr) -> Iterator[Edit]:
 def _call_dropped(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, ast.Attribute) and node.attr in SHAPES:
         yield Edit(node, c.tight(node.value), 1.0)
-    if not isinstance(node, ast.Call):
-        return
-    if isinstance(node.func, ast.Name) and len(node.args) == 1:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
         yield Edit(node, c.tight(node.args[0]), 1.2)
-    if isinstance(node.func, ast.Attribute):
-        receiver, method, module = _method(node.func)
-        if node.args and (module or isinstance(receiver, ast.Attribute)):
-            yield Edit(node, c.tight(node.args[0]), 1.6)
-        if not module:
-            yield Edit(node, c.tight(receiver), 1.0 if method in SHAPES else 1.5)
+    on, method, args, _, module = _method(c, node)
+    if args and (module or isinstance(on, ast.Attribute)):
+        yield Edit(node, c.tight(args[0]), 1.6)
+    if method and not module:
+        yield Edit(node, c.tight(on), 1.0 if method in SHAPES else 1.5)
 
 
-def _method(function: ast.Attribute) -> tuple[ast.expr, str, bool]:
-    """Return what a method is called on, its name, and True if that is a module."""
-    module = isinstance(function.value, ast.Name) and function.value.id in MODULES
-    return function.value, function.attr, module
+def _method(c: Context, node: ast.expr) -> tuple[ast.expr, str, list[ast.expr], str, bool]:
+    """Take the call of a method apart: what it is called on, its name, arguments, their text, and True for a module's.
 
-
-def _arguments(c: Context, call: ast.Call) -> str:
-    return ", ".join(c.source(a) for a in [*call.args, *(k.value for k in call.keywords)])
+    What is no such call has no name.
+    """
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return node, "", [], "", False
+    on = node.func.value
+    given = [*map(c.source, node.args), *(f"{k.arg}={c.source(k.value)}" for k in node.keywords if k.arg)]
+    return on, node.func.attr, node.args, ", ".join(given), isinstance(on, ast.Name) and on.id in MODULES
 
 
 @kind("sum for mean", "part")
 def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
     """The one for the other; a sum that a name weighs for a mean that none does."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return
-    receiver, method, module = _method(node.func)
-    if method not in ("sum", "mean") or module:
-        return
-    given = _called(c, node)
-    other = "mean" if method == "sum" else "sum"
-    yield Edit(node, f"{c.tight(receiver)}.{other}({given})", 1.4)
-    if method == "mean":
-        yield from (Edit(node, f"({c.product(receiver)} * {n}).sum({given})", 1.9) for n in c.beside(receiver))
-
-
-def _called(c: Context, call: ast.Call) -> str:
-    """The arguments of a call as they are written."""
-    named = [f"{k.arg}={c.source(k.value)}" for k in call.keywords if k.arg]
-    return ", ".join([*map(c.source, call.args), *named])
+    on, method, _, given, module = _method(c, node)
+    if method in ("sum", "mean") and not module:
+        yield Edit(node, f"{c.tight(on)}.{'mean' if method == 'sum' else 'sum'}({given})", 1.4)
+    if method == "mean" and not module:
+        yield from (Edit(node, f"({c.product(on)} * {n}).sum({given})", 1.9) for n in c.beside(on))
 
 
 @kind("dimension", "part")
 def _dimension(c: Context, node: ast.expr) -> Iterator[Edit]:
     """Another dimension of a sum and the like; one where there is none, kept for what follows."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return
-    receiver, method, module = _method(node.func)
-    if method not in AXES or module:
-        return
-    if node.args:
-        for k in ("0", "1", "-1"):
-            yield Edit(node, f"{c.tight(receiver)}.{method}({k})", 0.85)
-    elif method in ("sum", "mean") and not node.keywords:
+    on, method, args, given, module = _method(c, node)
+    if method in AXES and not module and args:
+        yield from (Edit(node, f"{c.tight(on)}.{method}({k})", 0.85) for k in ("0", "1", "-1"))
+    if method in ("sum", "mean") and not module and not given:
         for k in dict.fromkeys((*(d for d in c.hints.dims if re.fullmatch(r"-?\d+", d)), "-1")):
-            yield Edit(node, f"{c.tight(receiver)}.{method}({k}, keepdim=True)", 1.35)
+            yield Edit(node, f"{c.tight(on)}.{method}({k}, keepdim=True)", 1.35)
 
 
 @kind("running sum from the other end", "part")
 def _reversed_running_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return
-    receiver, method, _ = _method(node.func)
-    if method in ("cumsum", "cumprod") and node.args:
-        k = c.source(node.args[0])
-        yield Edit(node, f"{c.tight(receiver)}.flip({k}).{method}({k}).flip({k})", 1.7)
-    outer = receiver.func if isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) else None
-    inner = outer.value if outer is not None else None
-    flips = method == "flip" and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)
-    if flips and inner.func.attr == "flip":  # type: ignore[union-attr]
-        inside = ", ".join(c.source(a) for a in receiver.args)  # type: ignore[attr-defined]
-        yield Edit(node, f"{c.tight(inner.func.value)}.{outer.attr}({inside})", 1.2)  # type: ignore[union-attr]
+    on, method, args, _, _ = _method(c, node)
+    if method in ("cumsum", "cumprod") and args:
+        k = c.source(args[0])
+        yield Edit(node, f"{c.tight(on)}.flip({k}).{method}({k}).flip({k})", 1.7)
+    middle, running, _, given, _ = _method(c, on)
+    first, flipped, *_ = _method(c, middle)
+    if method == flipped == "flip":
+        yield Edit(node, f"{c.tight(first)}.{running}({given})", 1.2)
 
 
 @kind("not in place", "part")
 def _not_in_place(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        method = node.func.attr
-        if user_source.in_place(method):
-            yield Edit(node, f"{c.tight(node.func.value)}.{method[:-1]}({_arguments(c, node)})", 0.6)
+    on, method, _, given, _ = _method(c, node)
+    if user_source.in_place(method):
+        yield Edit(node, f"{c.tight(on)}.{method[:-1]}({given})", 0.6)
 
 
 @kind("other function", "part")
 def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return
-    receiver, method, _ = _method(node.func)
+    on, method, _, given, _ = _method(c, node)
     if method in HALVES:
-        yield Edit(node, f"{c.tight(receiver)}.{HALVES[method]}({_arguments(c, node)})", 1.0)
+        yield Edit(node, f"{c.tight(on)}.{HALVES[method]}({given})", 1.0)
     for other in FUNCTIONS if method in FUNCTIONS else ():
         if other != method:
-            head = f"{c.tight(receiver)}.{other}({_arguments(c, node)})"
-            yield Edit(node, head, 1.5)
-            yield Edit(node, f"(-{head})", 1.6)
+            yield Edit(node, f"{c.tight(on)}.{other}({given})", 1.5)
+            yield Edit(node, f"(-{c.tight(on)}.{other}({given}))", 1.6)
 
 
 @kind("index", "part")
@@ -577,26 +514,28 @@ def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("sum over each segment", "part")
 def _segment_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
     """A sum over everything made one over what an index puts together, each element given its own."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sum"):
-        return
-    receiver, _, module = _method(node.func)
-    summed = c.of.get(id(receiver))
-    if module or node.args or node.keywords or summed is None or not summed.shape:
+    on, method, _, given, module = _method(c, node)
+    summed = c.of.get(id(on))
+    if method != "sum" or module or given or summed is None or not summed.shape:
         return
     for name, value in c.names.items():
         if value is not None and value.shape == summed.shape[:1] and value.dtype is torch.int64:
             for count in (*c.numbers_on_ctx, f"int({name}.max()) + 1"):
-                sizes = ", ".join([count, *(f"{c.tight(receiver)}.shape[{k}]" for k in range(1, len(summed.shape)))])
-                filled = f"new_zeros({sizes}).index_add(0, {name}, {c.source(receiver)})[{name}]"
-                yield Edit(node, f"{c.tight(receiver)}.{filled}", 1.6)
+                sizes = ", ".join([count, *(f"{c.tight(on)}.shape[{k}]" for k in range(1, len(summed.shape)))])
+                filled = f"new_zeros({sizes}).index_add(0, {name}, {c.source(on)})[{name}]"
+                yield Edit(node, f"{c.tight(on)}.{filled}", 1.6)
+
+
+def _is_square(c: Context, node: ast.expr) -> bool:
+    """Return True for what is known to be square matrices."""
+    value = c.of.get(id(node))
+    return value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
 
 
 @kind("half of the diagonal", "part")
 def _half_diagonal(c: Context, node: ast.expr) -> Iterator[Edit]:
     """A lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of."""
-    value = c.of.get(id(node))
-    square = value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
-    if isinstance(node, ast.Name) and square:
+    if isinstance(node, ast.Name) and _is_square(c, node):
         yield Edit(node, f"(({node.id} + {node.id}.tril(-1)) / 2)", 1.8)
 
 
@@ -615,11 +554,9 @@ def _symmetrised(c: Context, node: ast.expr) -> Iterator[Edit]:
     double = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
     double = double and isinstance(node.left, ast.Constant) and node.left.value == 2  # type: ignore[attr-defined]
     matrix: ast.expr = node.right if double else node  # type: ignore[attr-defined]
-    value = c.of.get(id(matrix))
-    square = value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
     turned = isinstance(matrix, ast.Attribute) and matrix.attr in ("T", "mT")
     name = matrix.value if isinstance(matrix, ast.Attribute) and turned else matrix
-    if isinstance(name, ast.Name) and square:
+    if isinstance(name, ast.Name) and _is_square(c, matrix):
         both = f"{name.id} + {name.id}{c.transposed[0]}"
         yield Edit(node, f"({both})", 1.7)
         yield from () if double else (Edit(node, f"(({both}) / 2)", 1.75),)
@@ -628,11 +565,9 @@ def _symmetrised(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("scattered for gathered", "part")
 def _scattered(c: Context, node: ast.expr) -> Iterator[Edit]:
     """Scatter what was gathered: the adjoint of reading at indices."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "gather"):
-        return
-    receiver, _, module = _method(node.func)
-    given, dim, index = (*(() if module else (receiver,)), *node.args, None, None, None)[:3]
-    if given is not None and dim is not None and index is not None:
+    on, method, args, _, module = _method(c, node)
+    given, dim, index = (*(() if module else (on,)), *args, None, None, None)[:3]
+    if method == "gather" and given is not None and dim is not None and index is not None:
         text = f"scatter_add({c.source(dim)}, {c.source(index)}, {c.source(given)})"
         yield Edit(node, f"torch.zeros_like({c.source(given)}).{text}", 0.9)
 

@@ -50,10 +50,8 @@ class Hints:
         terms: that are missing beside what is there, without their grad_output.
         grad_output: the name of the gradient that a missing term belongs to.
         constants: numbers in the forward.
-        received: the names of all grad_outputs.
         dims: dimensions and tuples of them in the forward, as text.
         lost: dimensions along which a mean or a sum of the gradient is missing.
-        masks: conditions outside of which a gradient should be zero, in names of backward.
         positions: of the arguments whose gradients are wrong.
         forward: what forward assigns to variables that backward assigns to as well, in names of backward.
     """
@@ -62,10 +60,8 @@ class Hints:
     terms: tuple[str, ...] = ()
     grad_output: str = "grad_output"
     constants: tuple[float, ...] = ()
-    received: tuple[str, ...] = ()
     dims: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
-    masks: tuple[str, ...] = ()
     positions: tuple[int, ...] = ()
     forward: Mapping[str, str] = field(default_factory=dict)
 

@@ -283,7 +283,7 @@ class Repair:
 
     def _inside(self, script: Script, hints: Hints, start: Stage) -> Iterator[tuple[Script, Edit]]:
         """Edits of the functions that backward calls, in which its names mean nothing."""
-        hints = replace(hints, factors=(), terms=(), masks=(), received=(), forward={})
+        hints = replace(hints, factors=(), terms=(), forward={})
         methods = (inspect.unwrap(getattr(self.problem.cls, name, None)) for name in ("forward", "setup_context"))  # type: ignore[arg-type]
         for called in helpers(script, [m for m in methods if isinstance(m, FunctionType)]):
             known = Values() if start.sized or start.ranked else noted_values(called, start)
@@ -386,16 +386,13 @@ class Repair:
         node = self._node()
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
         own, handed = tuple(dims(forward)) if forward is not None else (), self.problem.arguments
-        on_ctx = frozenset(vars(node)) if node else frozenset()
         return Hints(
             (*_named(findings, "factor", "name"), *sizes),
             _named(findings, "term", "right"),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),
-            tuple(user_source.parameters(self.script.tree)[1:]) if self.script is not None else (),
             own,
             tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
-            tuple(dict.fromkeys(m for f in findings for m in _masks(f, on_ctx))),
             tuple(dict.fromkeys(handed[f.where[1]] for f in findings if f.where is not None and f.where[1] in handed)),
             forward_values(self.script, cls) if self.script is not None and cls is not None else {},
         )
@@ -481,18 +478,6 @@ def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     own = tuple(d for d in dims if re.fullmatch(r"-?\d+|\(.+\)", d))
     return own or ("0", "-1")
-
-
-def _masks(finding: Finding, on_ctx: frozenset[str]) -> Iterator[str]:
-    """The conditions outside which a gradient is wrong though it should be zero, as backward can write them."""
-    found = re.fullmatch(r"(\w+|\|\w+\|) ([<>=]+) (.+)", str(finding.params.get("where", "")))
-    if finding.code != "extra_entries" or found is None:
-        return
-    name, sign, bound = found.groups()
-    opposite = {"<": (">=", ">"), ">": ("<=", "<"), "==": ("!=",)}.get(sign, ())
-    tensor = f"{name[1:-1]}.abs()" if name.startswith("|") else name
-    limit = f"ctx.{bound}" if bound in on_ctx else bound
-    yield from (f"({tensor} {turned} {limit})" for turned in opposite)
 
 
 def _tight(text: str) -> str:
