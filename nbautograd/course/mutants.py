@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,7 +83,7 @@ def mutants(function: Any, points: Iterable[tuple[Any, ...]], count: int = COUNT
         return ()
     made: list[Mutant] = []
     seen = [right]
-    for edit in _in_turn(_edits(script, function), random.Random(seed)):
+    for edit in _in_turn(_edits(script, function), seed):
         text = script.changed(edit.changes)
         mutated = _subclass(function, script, text)
         if mutated is None or text == script.text:
@@ -117,16 +118,17 @@ def _edits(script: Script, function: Any) -> list[Edit]:
     return edits(script, names(script), hints, {})
 
 
-def _in_turn(found: Sequence[Edit], chance: random.Random) -> Iterator[Edit]:
-    """One edit of each kind, then another one of each."""
+def _in_turn(found: Sequence[Edit], seed: int) -> Iterator[Edit]:
+    """One edit of each kind, then another one of each; an edit more or less in the grammar moves no other."""
+
+    def drawn(*words: object) -> float:
+        return random.Random(" ".join(map(str, (seed, *words)))).random()
+
     kinds: dict[str, list[Edit]] = {}
-    for edit in found:
+    for edit in sorted(found, key=lambda e: drawn(e.kind, ast.unparse(e.node), e.replacement)):
         kinds.setdefault(edit.kind, []).append(edit)
-    order = list(kinds.values())
-    chance.shuffle(order)
-    for of_kind in order:
-        chance.shuffle(of_kind)
-    for row in itertools.zip_longest(*order):
+    order = sorted(kinds, key=drawn)
+    for row in itertools.zip_longest(*(kinds[name] for name in order)):
         yield from (edit for edit in row if edit is not None)
 
 

@@ -192,6 +192,8 @@ SENTENCES: dict[str, str] = {
     "causes.extra_entries_where.advice": "Add the missing mask to {value}.",
     "causes.conditional.what": "The gradient of `{input}` is wrong exactly where `{where}`{of}, and right elsewhere.",
     "causes.conditional.advice": "Look at how that case is treated in {value}.",
+    "causes.kink_wrong.what": "The gradient of `{input}` is wrong exactly where `{where}`, and right elsewhere.",
+    "causes.kink_wrong.advice": "If forward has a kink there, any value between the slopes on both sides is fine, but yours is outside. Look at {value}.",
     # factors
     "causes.missing_factor.what": "A factor is missing from the gradient of `{input}`.",
     "causes.missing_factor.advice": "At these inputs, and at the others that were tried, the right gradient is yours times `{factor}` (the chain rule's inner derivative?). Look at {value}.",

@@ -192,6 +192,8 @@ SENTENCES: dict[str, str] = {
     "causes.extra_entries_where.advice": "请在{value}里补上掩码。",
     "causes.conditional.what": "`{input}` 的梯度恰好在{of} `{where}` 处不对，其余都对。",
     "causes.conditional.advice": "请检查{value}如何处理这种情形。",
+    "causes.kink_wrong.what": "`{input}` 的梯度恰好在 `{where}` 处不对，其余都对。",
+    "causes.kink_wrong.advice": "如果前向在那里有折点，取两侧斜率之间的任何值都可以，但你的值超出了这个范围。请检查{value}。",
     # factors
     "causes.missing_factor.what": "`{input}` 的梯度少了一个因子。",
     "causes.missing_factor.advice": "在这组输入以及试过的其他输入上，正确的梯度等于你的梯度乘以 `{factor}`（链式法则的内层导数？）。请检查{value}。",

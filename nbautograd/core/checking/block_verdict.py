@@ -277,6 +277,8 @@ class _State:
         for name in np.unique(reason[unsure]):
             self.reasons[str(name)] = int((reason[unsure] == name).sum())
         self.refined = refined
+        self.kinks = np.zeros(self.wrong.shape, dtype=bool)
+        self.kinks[at] = refined.nature == kinks.KINK
         self.between = [str(name) for name in reason[~wrong & ~unsure & np.isin(reason, ("kink", "jump"))]]
 
     @property
@@ -288,11 +290,12 @@ class _State:
         return found
 
     between: Sequence[str] = ()
+    kinks: Array | None = None
     unsure = np.empty((0, 3), dtype=int)
     tiny = 0.0
 
     def judged(self) -> Judged:
-        matrices = dataclasses.replace(self.matrices, wrong=self.wrong)
+        matrices = dataclasses.replace(self.matrices, wrong=self.wrong, kinks=self.kinks)
         difference = np.abs(matrices.stored("difference"))
         count = int(self.wrong.sum())
         verdict, reason = self._verdict(count)

@@ -421,7 +421,7 @@ POSITIVE = draw(4, 4).detach() @ draw(4, 4).detach().T + torch.eye(4)
          "ds = p * (dp - (dp * p).sum(-1, keepdim=True))"),
         (FullForLower, ((2 * torch.eye(3) + draw(3, 3).detach()).requires_grad_(), draw(3, 2, seed=1)),
          "gl = (-gb @ x.T).tril()"),
-        (OneBoundOnly, (draw(4, 5), -0.5, 0.8), "return g * (x > ctx.low) * (x < ctx.high), None, None"),
+        (OneBoundOnly, (draw(4, 5), -0.5, 0.8), "return g * (x < ctx.high) * (x > ctx.low), None, None"),
         (SlopeWrittenOut, (draw(3, 5), 0.2), "return torch.where(x > 0, g, ctx.slope * g), None"),
         (LastStepOnly, (draw(3, 2, 3), draw(3, 3, seed=1)), "gw = gw + hs[t].T @ ga"),
         (SumOverEverything, (draw(3, 4),), "return (g - y * (g * y).sum(1, keepdim=True)) / n"),

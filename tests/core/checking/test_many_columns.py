@@ -66,8 +66,23 @@ class SquareOffset(torch.autograd.Function):
         return grad * (3 + 2 * x) * (x != 0)
 
 
-def test_what_is_wrong_at_zero_alone_is_named_by_that():
+class ReluTwo(torch.autograd.Function):
+    """Wrong at its kink, where 2 is outside the slopes to both sides."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.relu()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ((x > 0) + 2.0 * (x == 0))
+
+
+@pytest.mark.parametrize(("fn", "kink"), [(SquareOffset, False), (ReluTwo, True)])
+def test_a_mismatch_at_zero_is_a_kink_only_where_the_slopes_to_both_sides_differ(fn, kink):
     x = torch.tensor([-1.0, 0.0, 2.0, 0.0, 0.5], dtype=torch.float64, requires_grad=True)
-    report = gradcheck(SquareOffset, x)
+    report = gradcheck(fn, x)
     assert report.blocks[0, 0].wrong == 2
-    assert (report.findings[0].code, report.findings[0].params["where"]) == ("missing_entries", "x == 0")
+    assert (report.findings[0].code == "kink") is kink

@@ -63,6 +63,17 @@ def no_right_one(e: Evidence) -> Cause | None:
     return None if np.isfinite(e.N).all() else UNCLASSIFIED
 
 
+def kink(e: Evidence) -> Cause | None:
+    """Return the cause where wrong is exactly where the input is zero, as a subgradient outside both slopes is."""
+    where = Where(f"{e.block.input_name} == 0")
+    if not e.elementwise or where not in conditions(e, _by_column(e.wrong, e)):
+        return None
+    held = e.block.matrices
+    if held.kinks is None or not bool(held.kinks[held.wrong].all()):
+        return None  # smooth there, as one-sided differences say
+    return Cause("kink", "kink_wrong", where.params())
+
+
 def inverted(e: Evidence) -> Cause | None:
     """Return the cause where A lives exactly where N does not."""
     if not e.elementwise or e.A.shape[0] < 3:

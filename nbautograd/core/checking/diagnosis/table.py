@@ -91,6 +91,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("swapped_inputs", patterns.swapped, "swapped_inputs swapped_outputs", "other"),
     _row("zero_gradient", masks.zero, "zero_gradient", "", AT_HAND),
     _row("wrong_unclassified", masks.no_right_one, "wrong_unclassified", "", AT_HAND),
+    _row("kink", masks.kink, "kink_wrong", "where"),
     _row("sign", patterns.sign),
     _row("constant_factor", patterns.constant,
          "constant_factor constant_factor_named constant_factor_varies constant_factor_sizes constant_factor_argument",

@@ -105,6 +105,7 @@ class Matrices:
         layout: which entries are stored; all others are zero.
         analytical, numerical: arrays (blocks, rows of each, columns of each).
         wrong: True where the two differ by more than the error bar, or None when not judged.
+        kinks: True where one-sided differences found a kink, or None when none was looked for.
         rows, cols: when only a sample of a huge dense block is known: the rows and columns of the sample. The layout
             is then that of the sample, and all other entries are NaN.
         shapes: of the whole output and input, for a sample.
@@ -114,6 +115,7 @@ class Matrices:
     analytical: Array
     numerical: Array
     wrong: Array | None = None
+    kinks: Array | None = None
     rows: Array | None = None
     cols: Array | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None

@@ -100,8 +100,7 @@ def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         scaled = isinstance(root, ast.BinOp) and isinstance(root.op, (ast.Mult, ast.Div))
         if scaled and c.source(root.right).strip("()") == factor.strip("()"):  # type: ignore[attr-defined]
             yield Edit(root, c.source(root.left), 0.4)  # type: ignore[attr-defined]
-        yield Edit(root, f"{c.product(root)} * {factor}", 0.5)
-        yield Edit(root, f"{c.product(root)} / {factor}", 0.5)
+        yield from (Edit(root, f"{c.product(root)} {sign} {factor}", 0.5) for sign in "*/")
 
 
 @kind("term of the diagnosis", "value")
@@ -120,8 +119,7 @@ def _negated(c: Context, root: ast.expr) -> Iterator[Edit]:
 def _name_added(c: Context, root: ast.expr) -> Iterator[Edit]:
     """A name of the same shape, or one dimension short of it, added or taken off."""
     for name in c.summands(root):
-        yield Edit(root, f"{c.source(root)} + {name}", 1.8)
-        yield Edit(root, f"{c.source(root)} - {name}", 1.8)
+        yield from (Edit(root, f"{c.source(root)} {sign} {name}", 1.8) for sign in "+-")
 
 
 @kind("two names that are never used", "part")
@@ -183,9 +181,8 @@ def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
 def _diagnosed_factor_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
     """Multiply by the factor, or divide, before something is summed or multiplied as matrices."""
     if isinstance(node, (ast.Name, ast.BinOp, ast.Subscript)):
-        for factor in c.hints.factors:
-            yield Edit(node, f"({c.product(node)} * {factor})", 0.9)
-            yield Edit(node, f"({c.product(node)} / {factor})", 0.95)
+        for factor, (sign, cost) in itertools.product(c.hints.factors, (("*", 0.9), ("/", 0.95))):
+            yield Edit(node, f"({c.product(node)} {sign} {factor})", cost)
 
 
 @kind("factor of a summand", "part")
@@ -217,8 +214,8 @@ def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
     yield from (Edit(root, f"{left} * {factor}", 2.15) for factor in _complements(c, root))
     for name in (n for n in c.beside(root) if n in c.tensors):
-        for constant in c.hints.constants:
-            for mask in (f"({name}.abs() < {constant!r})", f"({name} < {constant!r})", f"({name} > {constant!r})"):
+        for bound in (*map(repr, c.hints.constants), *(n for n in c.numbers_on_ctx if n != name)):
+            for mask in (f"({name}.abs() < {bound})", f"({name} < {bound})", f"({name} > {bound})"):
                 yield Edit(root, f"{left} * {mask}", 2.7)
         for mask in (f"({name} > 0)", f"({name} < 0)", f"{name}.sign()", f"(1 - {name})", f"(1 + {name})",
                      f"{name} * (1 - {name})", f"{name}.cos()", f"{name}.exp()",
@@ -308,8 +305,7 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("index one off", "part")
 def _index_one_off(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, ast.Name) and node.id in c.facts.counters and id(node) in c.facts.indices:
-        yield Edit(node, f"({node.id} - 1)", 1.3)
-        yield Edit(node, f"({node.id} + 1)", 1.3)
+        yield from (Edit(node, f"({node.id} {sign} 1)", 1.3) for sign in "-+")
 
 
 @kind("dimension added to a name", "part")
@@ -595,6 +591,11 @@ def _conjugated(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("square", "part")
 def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """The square of a value, sooner of what something is divided or multiplied by, or of a name that is taken off."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        yield Edit(node.right, f"{c.tight(node.right)} ** 2", 1.9)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
+        yield Edit(node.right, f"{node.right.id} ** 2", 1.5)
     if _valued(c, node) and not _bounds(c, node):
         yield Edit(node, f"({c.tight(node)} ** 2)", 2.2)
 
