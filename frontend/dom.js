@@ -10,8 +10,9 @@ const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // what would turn the direction 
 
 // what is read as one word and may not be broken at its hyphens: options, small numbers; as in views/markup.py
 const WHOLE = /((?<![\w-])--?[A-Za-z][\w-]*|-?\d[\d.]*e-\d+)/;
-// what goes with the word behind it: the d of d y / d x, a number before its unit
-const TIED = /\bd (?=[^/\s][^/]* \/ d \S)|(?<= \/ d) (?=\S)|(?<=\d) (?=(?:[kMGT]?B|ms|s)\b|%)/g;
+// what goes with the word behind it, as in views/markup.py; nothing that Python source can have
+const DERIVATIVE = /\bd ([^\s/[\]]+(?: \d+)?(?:\[[\d,]*\])?(?:\.\w+)?) \/ d (?=\S)/g,
+  UNIT = /(?<=\d) (?=(?:[kMGT]?B|ms|s)\b)/g;
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -50,7 +51,8 @@ export function fill(element, attributes, children = []) {
 function text(element, words) {
   if (!(element instanceof HTMLElement) || element.matches("option,pre,style")) return [words];
   return words
-    .replace(TIED, (found) => found.replace(" ", "\u00a0"))
+    .replace(DERIVATIVE, "d\u00a0$1 / d\u00a0")
+    .replace(UNIT, "\u00a0")
     .split(WHOLE)
     .map((part, k) =>
       k % 2

@@ -16,8 +16,10 @@ Attributes = Mapping[str, "str | int | float | bool | None"]
 _EMPTY = frozenset(("br", "wbr", "hr", "img", "col", "rect", "path", "line", "image", "use", "circle", "stop"))
 # what is read as one word and may not be broken at its hyphens: options, small numbers; in live views frontend/dom.js
 _WHOLE = re.compile(r"((?<![\w-])--?[A-Za-z][\w-]*|-?\d[\d.]*e-\d+)")
-# what goes with the word behind it: the d of d y / d x, a number before its unit
-_TIED = re.compile(r"\bd (?=[^/\s][^/]* / d \S)|(?<= / d) (?=\S)|(?<=\d) (?=(?:[kMGT]?B|ms|s)\b|%)")
+# what goes with the word behind it, in words as in frontend/dom.js: the d of d y[0] / d x, a number before its unit;
+# nothing that Python source can have
+_DERIVATIVE = re.compile(r"\bd ([^\s/[\]]+(?: \d+)?(?:\[[\d,]*\])?(?:\.\w+)?) / d (?=\S)")
+_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGT]?B|ms|s)\b)")
 # control characters, halves of pairs, and what would turn the direction of the text behind it
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -62,7 +64,8 @@ def unbroken(words: str) -> Markup:
         >>> unbroken("right to 1e-11")
         'right to <span style="white-space:nowrap">1e-11</span>'
     """
-    pieces = _WHOLE.split(_TIED.sub(lambda found: found[0].replace(" ", "\u00a0"), words))
+    tied = _UNIT.sub("\u00a0", _DERIVATIVE.sub("d\u00a0\\1 / d\u00a0", words))
+    pieces = _WHOLE.split(tied)
     return join(tag("span", {"style": "white-space:nowrap"}, p) if k % 2 else p for k, p in enumerate(pieces))
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbautograd.core import formats
-from nbautograd.views.markup import prose
+from nbautograd.views.markup import prose, unbroken
 
 pytestmark = pytest.mark.browser
 
@@ -83,3 +83,21 @@ def test_words_that_may_not_be_broken_are_the_same_live_and_stored(blank):
     )
     stored = [re.findall('nowrap">([^<]*)<', prose(sentence)) for sentence in sentences]
     assert live == stored == [["--inputs", "-i"], ["-1.1e-11", "3e-10"], [], ["--inputs"]]
+
+
+def test_words_that_stay_together_are_the_same_live_and_stored(blank):
+    words = [
+        "d y 0[1,2] / d x.w is 2 s",
+        "3.1 kB of 40 B, 9 sums",
+        "a = 10 % s if d else y / d if d / d else d",
+        "d 输出 / d x",
+    ]
+    live = blank.evaluate(
+        """async (words) => {
+          const { el } = await import("/frontend/dom.js");
+          return words.map((one) => el("span", null, one).textContent);
+        }""",
+        words,
+    )
+    assert live == [re.sub("<[^>]*>", "", unbroken(one)) for one in words]
+    assert [one.count("\xa0") for one in live] == [3, 2, 0, 2]
