@@ -6,7 +6,7 @@ import ast
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -131,6 +131,18 @@ FORWARD: dict[str, tuple[tuple[str, int, Test], ...]] = {
 }
 
 
+# what a node is called whose gradient holds numbers that arrived, and zeros: of finite ones it makes finite ones
+HANDS_ON = {
+    *("T", "Transpose", "Permute", "View", "UnsafeView", "ReshapeAlias", "Alias", "Squeeze", "Unsqueeze", "Clone"),
+    *("Slice", "Select", "Relu", "Sum", "Neg", "Cat", "Stack", "Unbind", "Split", "SplitWithSizes"),
+}
+
+
+@cache
+def _hands_on(name: str) -> bool:
+    return name.endswith("AccumulateGrad") or name.rstrip("0123456789").removesuffix("Backward") in HANDS_ON
+
+
 @dataclass
 class BackwardWatch:
     """Hooks on the nodes of a graph that notice the first one to make a NaN or infinity out of finite gradients.
@@ -158,8 +170,9 @@ class BackwardWatch:
     handles: list[Any] = field(default_factory=list)
 
     def attach(self, nodes: Sequence[Any]) -> None:
-        """Hook every node that computes a gradient."""
-        self.handles += [node.register_hook(partial(self._look, node)) for node in nodes if leaf_tensor(node) is None]
+        """Hook every node that computes a gradient, rather than hand on what arrives, or a part of it."""
+        hooked = (node for node in nodes if not _hands_on(node.name()))
+        self.handles += [node.register_hook(partial(self._look, node)) for node in hooked]
 
     def remove(self) -> None:
         """Take the hooks away again."""
