@@ -328,7 +328,7 @@ SENTENCES: dict[str, str] = {
     "causes.backward_counts.advice": "Leave ctx as forward left it.",
     "causes.mutates_input.what": "forward changes `{input}` in place without `ctx.mark_dirty`.",
     "causes.mutates_input.advice": "Work on a copy, or mark it and return it.",
-    "causes.nondeterministic_forward.what": "Two calls of forward with the same input give different outputs, although all random generators were given the same seed.",
+    "causes.nondeterministic_forward.what": "Two calls of forward with the same input give different outputs, although the random generators of torch, NumPy and Python, and those that it was given, began both times from the same state.",
     "causes.nondeterministic_forward.advice": "Its gradient cannot be compared with finite differences of forward.",
     "causes.nondeterministic_backward.what": "Two backwards with the same grad_output give different gradients.",
     "causes.nondeterministic_backward.advice": "If random numbers are drawn, draw them in forward and save them for backward.",

@@ -328,7 +328,7 @@ SENTENCES: dict[str, str] = {
     "causes.backward_counts.advice": "请让 ctx 保持 forward 留下的样子。",
     "causes.mutates_input.what": "forward 原地修改了 `{input}`，却没有调用 `ctx.mark_dirty`。",
     "causes.mutates_input.advice": "请在拷贝上计算，或者标记它并把它返回。",
-    "causes.nondeterministic_forward.what": "所有随机数发生器的种子都相同，forward 对同样的输入两次调用却得到不同的输出。",
+    "causes.nondeterministic_forward.what": "torch、NumPy、Python 以及传入的随机数发生器两次都从同一状态开始，forward 对同样的输入却得到不同的输出。",
     "causes.nondeterministic_forward.advice": "因此无法用前向的差分来核对它的梯度。",
     "causes.nondeterministic_backward.what": "同样的 grad_output 两次反向传播得到不同的梯度。",
     "causes.nondeterministic_backward.advice": "如果要用随机数，请在 forward 里生成并保存给 backward。",

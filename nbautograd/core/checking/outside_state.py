@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
+from nbautograd.core.checking.quiet import GENERATORS
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.user_source import METHODS, closure, codes_in, unwrap
 
@@ -179,11 +180,11 @@ class SharedTensors:
     """The tensors that a function reaches, as they are when this is made.
 
     Args:
-        named: they, with what the user calls them.
+        named: they, with what the user calls them; what is no tensor is passed over.
     """
 
-    def __init__(self, named: Iterable[tuple[str, Tensor]]) -> None:
-        found = {id(tensor): (name, tensor) for name, tensor in named if _ordinary(tensor)}
+    def __init__(self, named: Iterable[tuple[str, Any]]) -> None:
+        found = {id(one): (name, one) for name, one in named if isinstance(one, Tensor) and _ordinary(one)}
         self._watched = [_watched(name, tensor) for name, tensor in found.values()]
         self._copied = [one for one in self._watched if one.value is not None]
 
@@ -244,12 +245,12 @@ def _put_back(one: _Watched) -> None:
     one.version = one.tensor._version
 
 
-def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors that a function can read or write besides the tensors it is given, with their names.
+def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors and random generators that a function can use besides the tensors it is given, with names.
 
-    These are the parameters and buffers of modules, and tensors in closures, globals and attributes that are named by
-    its code, by that of the modules and Functions it names, and by the methods of its own Function; containers of them
-    too.
+    These are the parameters and buffers of modules, and tensors and generators in closures, globals and attributes that
+    are named by its code, by that of the modules and Functions it names, and by the methods of its own Function;
+    containers of them too, and those among what it is given.
 
     Args:
         fn: what is checked.
@@ -269,9 +270,9 @@ def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[
         yield from _inside(name, value)
 
 
-def _inside(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str, Tensor]]:
-    """Yield a tensor, or those in a module, in a container or among the attributes of a plain object."""
-    if isinstance(value, Tensor):
+def _inside(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
+    """Yield a tensor or generator, or those in a module, in a container or among the attributes of a plain object."""
+    if isinstance(value, (Tensor, *GENERATORS)):
         yield name, value
     elif isinstance(value, torch.nn.Module):
         for inner, tensor in (*value.named_parameters(), *value.named_buffers()):

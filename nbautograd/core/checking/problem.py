@@ -19,7 +19,7 @@ from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import Meter
 from nbautograd.core.checking.outside_state import ClassState, SharedTensors, names_outside, reachable
 from nbautograd.core.checking.prepared_inputs import refuse_outputs, unreadable_kind
-from nbautograd.core.checking.quiet import quiet, seed_all
+from nbautograd.core.checking.quiet import own_generators, quiet, seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.casts import CastWatch, spacing
@@ -166,12 +166,12 @@ class Problem:
             yield
             return
         with quiet(recorded=recorded):
-            self.shared = SharedTensors(
-                reachable(self.fn, self.cls, dict(zip(self.input_names, self.inputs, strict=True)))
-            )
+            used = [*reachable(self.fn, self.cls, dict(zip(self.input_names, self.inputs, strict=True)))]
+            self.shared = SharedTensors(used)
             self._depth += 1
             try:
-                yield
+                with own_generators(one for _, one in used):
+                    yield
             finally:
                 self._depth -= 1
                 self.shared.put_back()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,48 @@ def _muted(name: str) -> Iterator[None]:
 
 
 def seed_all(seed: int) -> None:
-    """Seed the generators of torch (CPU, and CUDA where it is in use), numpy and Python."""
+    """Seed the generators of torch (CPU, and CUDA where it is in use), numpy and Python; put its own ones back."""
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)
     if _cuda_in_use():
         torch.cuda.manual_seed_all(seed)
+    for put_back in getattr(_own, "put_back", ()):
+        put_back()
+
+
+GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
+_own = threading.local()  # of what is checked in this thread: one function for each generator that puts its state back
+
+
+@contextlib.contextmanager
+def own_generators(found: Iterable[Any]) -> Iterator[None]:
+    """Let ``seed_all`` put a function's own random generators back to their states of now; put them back at the end.
+
+    They are not seeded: what they draw then differs from what torch's default generator draws.
+
+    Args:
+        found: the generators, of torch, numpy or Python; anything else, and the default ones, are passed over.
+    """
+    default = {id(torch.default_generator), *map(id, torch.cuda.default_generators)}
+    own = {id(one): one for one in found if isinstance(one, GENERATORS) and id(one) not in default}
+    outer = getattr(_own, "put_back", ())
+    _own.put_back = (*outer, *map(_putting_back, own.values()))
+    try:
+        yield
+    finally:
+        for put_back in _own.put_back:
+            put_back()
+        _own.put_back = outer
+
+
+def _putting_back(generator: Any) -> Callable[[], None]:
+    if isinstance(generator, np.random.Generator):
+        bits, state = generator.bit_generator, generator.bit_generator.state
+        return lambda: setattr(bits, "state", state)
+    if isinstance(generator, random.Random):
+        return functools.partial(generator.setstate, generator.getstate())
+    return functools.partial(generator.set_state, generator.get_state())
 
 
 def random_states() -> list[torch.Tensor]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pytest
 import torch
 from own_mistakes import draw
@@ -519,3 +522,77 @@ class SumsScratch(WritesScratch):
 def test_what_a_second_backward_does_feel_is_named(cls, inputs: tuple[Tensor, ...], name: str) -> None:
     found = nbautograd.gradcheck(cls, inputs, order=1).findings
     assert ("mutates_saved", name) in [(f.code, f.params.get("name")) for f in found]
+
+
+class Noise:
+    """Draws from a generator that is one of its attributes."""
+
+    def __init__(self, generator):
+        self.generator = generator
+
+    def __call__(self, like):
+        own = self.generator
+        if isinstance(own, torch.Generator):
+            return torch.randn(like.shape, generator=own, dtype=like.dtype)
+        if isinstance(own, random.Random):
+            return torch.tensor([own.gauss(0, 1) for _ in range(like.numel())], dtype=like.dtype).view(like.shape)
+        return torch.as_tensor(own.normal(size=like.shape))
+
+
+OWN_GENERATORS = {
+    "torch": lambda: torch.Generator().manual_seed(5),
+    "NumPy": lambda: np.random.default_rng(5),
+    "older NumPy": lambda: np.random.RandomState(5),
+    "Python": lambda: random.Random(5),
+}
+
+
+@pytest.mark.parametrize("kind", OWN_GENERATORS)
+@pytest.mark.parametrize("held", ["given", "in a list", "in a closure"])
+def test_a_generator_of_the_users_own_begins_each_forward_from_its_state(kind, held):
+    generator, following = OWN_GENERATORS[kind](), OWN_GENERATORS[kind]()
+
+    class Sampled(Function):
+        @staticmethod
+        def forward(ctx, mean, log_scale, own):
+            own = generator if held == "in a closure" else own
+            e = Noise(own[0] if isinstance(own, list) else own)(mean)
+            ctx.save_for_backward(e * log_scale.exp())
+            return mean + e * log_scale.exp()
+
+        @staticmethod
+        def backward(ctx, g):
+            (moved,) = ctx.saved_tensors
+            return g, g * moved, None
+
+    class WithoutItsScale(Sampled):
+        @staticmethod
+        def backward(ctx, g):
+            return g, g, None
+
+    inputs = (
+        draw(3, 4),
+        draw(3, 4, seed=1),
+        {"given": generator, "in a list": [generator], "in a closure": None}[held],
+    )
+    assert nbautograd.gradcheck(Sampled, inputs).verdict == "right"
+    assert nbautograd.gradcheck(WithoutItsScale, inputs).verdict == "wrong"
+    x = torch.zeros(2, dtype=D)
+    assert torch.equal(Noise(generator)(x), Noise(following)(x)), "a check used up numbers of the user's generator"
+
+
+def test_generators_that_are_not_put_back_are_noticed(monkeypatch):
+    monkeypatch.setattr("nbautograd.core.checking.quiet.GENERATORS", ())
+
+    class Draws(Function):
+        @staticmethod
+        def forward(ctx, x, generator):
+            return x + torch.randn(x.shape, generator=generator, dtype=x.dtype)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    report = nbautograd.gradcheck(Draws, (draw(3), torch.Generator()))
+    assert report.verdict == "cannot tell"
+    assert [f.code for f in report.findings] == ["nondeterministic_forward"]
