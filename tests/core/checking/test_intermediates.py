@@ -461,6 +461,31 @@ def test_what_a_loop_writes_is_not_said_to_agree_by_its_value_before_it() -> Non
     assert "gz" in found.unknown
 
 
+class OneStepShort(Function):
+    """Backward goes one step less than forward went; the number of steps is the same on both sides."""
+
+    @staticmethod
+    def forward(ctx, w, x, steps):
+        for _ in range(steps):
+            x = x @ w
+        ctx.save_for_backward(w)
+        ctx.steps = steps
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        for _ in range(ctx.steps - 1, 0, -1):
+            g = g @ w.T
+        return None, g, None
+
+
+def test_a_number_in_the_head_of_a_loop_is_not_said_to_agree() -> None:
+    report = nbautograd.gradcheck(OneStepShort, (draw(3, 3).detach(), draw(2, 3, seed=1), 3))
+    assert report.verdict == "wrong"
+    assert "ctx.steps" not in report.findings[0].message
+
+
 class Scan(Function):
     """The decay's gradient uses the states after the steps, and is scaled by a number that is as in forward."""
 
@@ -544,7 +569,9 @@ def test_a_value_that_backward_computes_again() -> None:
     found, line = first(Norm, draw(4, 5), draw(5, seed=1))
     assert found.message_id == "causes.wrong_variable_value"
     assert line == "r = torch.rsqrt(x.square().mean(-1, keepdim=True))"
-    assert f"What line {found.line} computes `r` from agrees with values and gradients of forward" in found.message
+    assert (
+        f"What line {found.line} computes `r` from are values and gradients that forward has as well" in found.message
+    )
 
 
 def test_a_gradient_on_the_way() -> None:

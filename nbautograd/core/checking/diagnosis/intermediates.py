@@ -262,16 +262,19 @@ class _Bench:
     def _traced(self, places: Sequence[_Place], found: WrongVariable, right: set[str]) -> WrongVariable:
         """Say which names of its statement are as forward has them, and of which that is not known.
 
-        What a loop writes was looked at before it and after it: of its values in between nothing is known.
+        What a loop writes was looked at before it and after it: of its values in between nothing is known, nor whether the
+        numbers in its head are those that it should run by.
         """
         used = found.site.reads - self._modules() - {HELD}
         loop = found.site.line if found.site.loop else None
         right = right - {site.name for site in self.sites if site.loop and site.line == loop}
         seen = used & right - set(self.arguments)
-        on_ctx = {name.removeprefix("ctx."): name for name in re.findall(r"\bctx\.\w+", found.site.text)}
+        on_ctx = (
+            {} if loop else {name.removeprefix("ctx."): name for name in re.findall(r"\bctx\.\w+", found.site.text)}
+        )
         kept = {a for a in on_ctx if all(p.named_so(a, getattr(p.node, a, None)) for p in places)}
         seen |= {on_ctx[a] for a in kept}
-        used -= {"ctx"} if kept == set(on_ctx) else set()
+        used -= {"ctx"} if not loop and kept == set(on_ctx) else set()
         return replace(found, unknown=tuple(sorted(used - right)), right=tuple(sorted(seen)))
 
     def _agrees(self, places: Sequence[_Place], number: int, same: Sequence[Key]) -> bool:
