@@ -262,8 +262,8 @@ class _Bench:
     def _traced(self, places: Sequence[_Place], found: WrongVariable, right: set[str]) -> WrongVariable:
         """Say which names of its statement are as forward has them, and of which that is not known.
 
-        What a loop writes was looked at before it and after it: of its values in between nothing is known, nor whether the
-        numbers in its head are those that it should run by.
+        What a loop writes was looked at before it and after it: of its values in between nothing is known, nor
+        whether the numbers in its head are those that it should run by.
         """
         used = found.site.reads - self._modules() - {HELD}
         loop = found.site.line if found.site.loop else None
