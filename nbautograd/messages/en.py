@@ -170,6 +170,8 @@ SENTENCES: dict[str, str] = {
     "causes.saved_then_changed.advice": "Save a copy of it: with the values that it had then, the gradient is right.",
     "causes.missing_entries.what": "The gradient of `{input}` is zero in {wrong} of {entries} entries where it should not be, and right elsewhere.",
     "causes.missing_entries.advice": "Is a part left out, or a mask too wide, in {value}?",
+    "causes.missing_entries_part.what": "The gradient of `{input}` is zero in all of `{part}`, but should not be; it is right elsewhere.",
+    "causes.missing_entries_part.advice": "If you mean to stop the gradient there, this is no mistake; otherwise look at {value}.",
     "causes.missing_entries_where.what": "The gradient of `{input}` is zero exactly where `{where}`{of}, but should not be; it is right elsewhere.",
     "causes.missing_entries_where.advice": "Give that case its own derivative in {value}.",
     "causes.extra_entries.what": "The gradient of `{input}` is nonzero in {wrong} of {entries} entries where it should be zero, and right elsewhere.",

@@ -170,6 +170,8 @@ SENTENCES: dict[str, str] = {
     "causes.saved_then_changed.advice": "请保存一份拷贝：用保存时的值，梯度就是正确的。",
     "causes.missing_entries.what": "`{input}` 的梯度有 {wrong} 个元素（共 {entries} 个）不该为零却为零，其余都对。",
     "causes.missing_entries.advice": "{value}里是不是漏了一部分，或者掩码盖得太宽？",
+    "causes.missing_entries_part.what": "`{input}` 的梯度在整个 `{part}` 里都是零，而那里不该为零；其余都对。",
+    "causes.missing_entries_part.advice": "如果是有意在那里截住梯度，就不是失误；否则请检查{value}。",
     "causes.missing_entries_where.what": "`{input}` 的梯度恰好在{of} `{where}` 处为零，而那里不该为零；其余都对。",
     "causes.missing_entries_where.advice": "请在{value}里为这种情形写上它自己的导数。",
     "causes.extra_entries.what": "`{input}` 的梯度有 {wrong} 个元素（共 {entries} 个）该为零却不为零，其余都对。",

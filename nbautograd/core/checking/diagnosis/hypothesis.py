@@ -199,7 +199,8 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
 def _another_part(found: Cause, other: Cause | None, case: Case, place: Fresh) -> bool:
     """Return True where another part of a tensor is wrong in the same sizes."""
     moved = place.resized or place.evidence.tensor_shape != case.evidence.tensor_shape
-    return not moved and other is not None and other.params.get("part") != found.params.get("part")
+    named = found.params.get("part")
+    return bool(named) and not moved and other is not None and other.params.get("part") != named
 
 
 def _of_values(found: Cause) -> bool:

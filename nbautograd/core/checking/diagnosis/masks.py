@@ -104,7 +104,11 @@ def missing(e: Evidence) -> Cause | None:
     where = _exactly_where(e)
     if where:
         return _cause_where("missing_entries", "missing_entries_where", e, where)
-    return Cause("missing_entries", "missing_entries", _count(e))
+    whole = e.in_shape == e.block.input_shape and bool(dead[:, _by_column(e.wrong, e)].all())
+    part = (
+        slice_of(e.block.input_name, _by_column(e.wrong, e).reshape(e.in_shape), e.block.input_complex) if whole else ""
+    )
+    return Cause("missing_entries", "missing_entries_part" if part else "missing_entries", {**_count(e), "part": part})
 
 
 def extra(e: Evidence) -> Cause | None:
