@@ -84,7 +84,7 @@ ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
 FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
 MOST_OUTPUTS = 4  # that backward is asked about one at a time
 AWAY = 1.5  # what an edit of another value than the wrong one costs more
-BEFORE = 0.5  # the same where the wrong one is returned
+BEFORE = 0.5  # the same where the wrong one may be computed from one that is wrong as well
 FEW, MANY = 8, 32  # edits that are compiled together, at first and later
 
 
@@ -358,7 +358,8 @@ class Repair:
     def _near(self, findings: Sequence[Finding]) -> dict[int, float]:
         """Find the lines on which findings place the mistake, and what edits elsewhere cost more for each.
 
-        That is less for a line that returns: a value that is wrong there may have been so before.
+        That is less for a line that returns, and for one that is only known as the last to write what is wrong: a value
+        that is wrong there may have been so before. Of a variable that goes wrong it was looked at what it is made of.
         """
         assert self.script is not None
         last, near = len(self.script.text.split("\n")), dict[int, float]()
@@ -368,7 +369,8 @@ class Repair:
             lines = (finding.line, None if found is None else found.line)
             inside = (n - self.script.first_line + 1 for n in lines if n is not None)
             for line in [n for n in inside if 1 < n <= last][:1]:
-                near[line] = BEFORE if line in returned else AWAY
+                traced = finding.message_id.startswith("causes.wrong_variable")
+                near[line] = AWAY if traced and line not in returned else BEFORE
         return near
 
     def _names(self) -> list[str]:
