@@ -26,6 +26,7 @@ FRESH = 1_000_003  # added to the seed for draws at which nothing was looked for
 LESS = 0.5
 AGAIN = 0.7  # of what is significant, that the same sum must reach at fresh draws
 CONDITIONED = 100.0  # amplification of relative errors from which on it is named
+STEADY = 0.1  # relative: factors at fresh draws that differ less are one factor
 EXPLAINED = 0.9  # share of the squared error along a tensor from which on a term with it is named
 SHORT = 8  # entries of a line, with fewer of which an error lies along anything
 SMALL = 2**14  # elements of all inputs and draws together, up to which there are more draws where a tensor has few
@@ -173,8 +174,7 @@ def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
 def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | None, fresh: Track) -> Finding:
     """Return what stands against a quantity whose error is not in one region."""
     exceeded = track.exceeded()
-    residual = max(track.error**2 - track.bias**2, 0.0) ** 0.5
-    if abs(track.bias) > track.unit and residual <= max(2 * NOISE * track.yardstick_error, 4 * track.unit):
+    if _scaled(track) and _scaled(fresh) and abs(track.bias - fresh.bias) <= max(STEADY * abs(track.bias), track.unit):
         return Finding("kernel_factor", "bug", "kernel.factor", {**params, "factor": 1 + track.bias}, place)
     wrong = 0 if track.deviation.wrong is None else int(track.deviation.wrong.sum())
     if all(e.system.level in ("entries", "noise") for e in exceeded.values()):
@@ -188,6 +188,12 @@ def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | Non
             return Finding("kernel_offset", "bug", "kernel.offset", params, place)
         return Finding("kernel_term", "bug", "kernel.term", {**params, "along": along}, place)
     return Finding("kernel_values", "bug", "kernel.values", params, place)
+
+
+def _scaled(track: Track) -> bool:
+    """Return True where the error is the golden values times a number, but for rounding."""
+    residual = max(track.error**2 - track.bias**2, 0.0) ** 0.5
+    return abs(track.bias) > track.unit and residual <= max(2 * NOISE * track.yardstick_error, 4 * track.unit)
 
 
 def _significant(deviation: Deviation) -> bool:

@@ -50,6 +50,26 @@ def test_a_scalar_is_compared_at_more_draws() -> None:
     assert {one.code for one in wrong.findings} == {"kernel_factor"}
 
 
+def squares_in_half(x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    root = (x * x).mean(-1, keepdim=True).add(1e-6).rsqrt()
+    return x * root, (x, root)
+
+
+def normed(saved: Any, g: Tensor) -> Tensor:
+    x, root = saved
+    n = x * root
+    return root * (g - n * (g * n).mean(-1, keepdim=True))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_lacks_precision_where_a_gradient_cancels_is_no_factor(seed: int) -> None:
+    """In lines of one element the gradient is what epsilon leaves of it, and the largest entry decides the rest."""
+    x = torch.randn(32, 1, generator=torch.Generator().manual_seed(seed)).half().requires_grad_()
+    reference = lambda x: (x.float() * x.float().pow(2).mean(-1, keepdim=True).add(1e-6).rsqrt()).half()  # noqa: E731
+    report = gradcheck(function(squares_in_half, normed), x, reference=reference, shapes=(), seed=seed)
+    assert "kernel_factor" not in {one.code for one in report.findings}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("seed", range(4))
