@@ -314,12 +314,14 @@ def _dimension_added(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node, c.last(node.id), 1.3)
 
 
-@kind("number added to a name", "part")
+@kind("number added", "part")
 def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Name):
-        for name in c.numbers_on_ctx:
-            yield Edit(node, f"({node.id} + {name})", 1.9)
-            yield Edit(node, f"({node.id} - {name})", 1.95)
+    """To a name, or to what a root, a logarithm or the like is taken of."""
+    on, method, *_ = _method(c, node)
+    part = on if method in FUNCTIONS else node
+    for name in c.numbers_on_ctx if part is not node or isinstance(node, ast.Name) else ():
+        yield Edit(part, f"({c.source(part)} + {name})", 1.9)
+        yield Edit(part, f"({c.source(part)} - {name})", 1.95)
 
 
 @kind("size less one", "part")
@@ -741,15 +743,6 @@ def _accumulated(c: Context) -> Iterator[Edit]:
             yield Edit(node, f"{c.source(target)} += {c.source(node.value)}", 1.3)
         if isinstance(target, ast.Name) and id(node) in looped and not added:
             yield Edit(node, f"{target.id} = {target.id} + {c.source(node.value)}", 1.2)
-
-
-@kind("as forward computes it", "whole")
-def _as_forward(c: Context) -> Iterator[Edit]:
-    """Assign what forward assigns to a variable of the same name, in names of backward."""
-    for node in c.facts.nodes:
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id in c.hints.forward:
-            yield Edit(node.value, c.hints.forward[target.id], 1.0)
 
 
 @kind("names exchanged", "whole")

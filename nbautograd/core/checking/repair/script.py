@@ -12,7 +12,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -53,7 +53,6 @@ class Hints:
         dims: dimensions and tuples of them in the forward, as text.
         lost: dimensions along which a mean or a sum of the gradient is missing.
         positions: of the arguments whose gradients are wrong.
-        forward: what forward assigns to variables that backward assigns to as well, in names of backward.
     """
 
     factors: tuple[str, ...] = ()
@@ -63,7 +62,6 @@ class Hints:
     dims: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     positions: tuple[int, ...] = ()
-    forward: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes
-from nbautograd.core.checking.repair.forward_names import forward_values
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import (
     Edit,
@@ -283,7 +282,7 @@ class Repair:
 
     def _inside(self, script: Script, hints: Hints, start: Stage) -> Iterator[tuple[Script, Edit]]:
         """Edits of the functions that backward calls, in which its names mean nothing."""
-        hints = replace(hints, factors=(), terms=(), forward={})
+        hints = replace(hints, factors=(), terms=())
         methods = (inspect.unwrap(getattr(self.problem.cls, name, None)) for name in ("forward", "setup_context"))  # type: ignore[arg-type]
         for called in helpers(script, [m for m in methods if isinstance(m, FunctionType)]):
             known = Values() if start.sized or start.ranked else noted_values(called, start)
@@ -381,7 +380,6 @@ class Repair:
         return [*names(self.script), *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
 
     def _hints(self, findings: Sequence[Finding]) -> Hints:
-        cls = self.problem.cls
         forward = getattr(self.problem.cls, "forward", None)
         given = self.problem.source.grad_outputs if self.problem.source is not None else ()
         output = next((f.where[0] for f in findings if f.where is not None), 0)
@@ -396,7 +394,6 @@ class Repair:
             own,
             tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
             tuple(dict.fromkeys(handed[f.where[1]] for f in findings if f.where is not None and f.where[1] in handed)),
-            forward_values(self.script, cls) if self.script is not None and cls is not None else {},
         )
 
 
