@@ -110,19 +110,17 @@ def function_class(fn: Any) -> type | None:
     return owner if owner is fn or getattr(fn, "__name__", "") == "apply" else None
 
 
-def defining_class(cls: type, method: str) -> type | None:
-    """Return the class along the MRO that defines a method, None when only torch's own base does."""
+def defining_classes(cls: type) -> dict[str, type]:
+    """Return the class along the MRO that defines it for each method that PyTorch may call and the user wrote."""
+    found: dict[str, type] = {}
     for base in cls.__mro__:
         if base.__module__ == "torch.autograd.function":
-            return None
-        if method in vars(base):
-            return base
-    return None
-
-
-def defining_classes(cls: type) -> dict[str, type]:
-    """Return the class that defines it for each method that PyTorch may call and the user wrote."""
-    return {method: owner for method in METHODS if (owner := defining_class(cls, method)) is not None}
+            break
+        entries = vars(base)
+        for method in METHODS:
+            if method in entries and method not in found:
+                found[method] = base
+    return {method: found[method] for method in METHODS if method in found}
 
 
 def as_written(entry: Any) -> Any:

@@ -242,6 +242,8 @@ def problems() -> tuple[Phrase, ...]:
 
 def _follow(definition: Any) -> bool:
     """Have the calls of an operation recorded from the moment on when it has a gradient."""
+    if definition is None:
+        return False
     return library.look_before(definition, OperationCalls(definition, _reinstrumented, _recorder))
 
 

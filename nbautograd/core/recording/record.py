@@ -24,7 +24,7 @@ from nbautograd.core.user_source import (
     FunctionSource,
     Methods,
     codes_in,
-    defining_class,
+    defining_classes,
     methods_of,
     read_methods,
     unwrap,
@@ -101,7 +101,7 @@ class InstrumentedFunction:
 
     def function(self, method: str) -> FunctionType | None:
         """Return the user's plain function behind a method, None when it is none."""
-        owner = None if self.cls is None else defining_class(self.cls, method)
+        owner = None if self.cls is None else defining_classes(self.cls).get(method)
         function = None if owner is None else unwrap(vars(owner)[method])
         return function if isinstance(function, FunctionType) else None
 
@@ -172,7 +172,7 @@ class CallRecord:
         printed: what the method printed.
         exception: ``"TypeError: ..."`` when the method raised.
         missing: what could not be recorded, as text of our own errors.
-        copied: bytes of elements that were copied.
+        weight: bytes that the record takes, estimated; what was copied is counted exactly. Of a call that has ended.
         call: the ``Call``, once somebody looked, and while the ring keeps it.
     """
 
@@ -207,13 +207,13 @@ class CallRecord:
     printed: list[str] | None = None
     exception: str | None = None
     missing: str | None = None
-    copied: int = 0
+    weight: int = 0
     call: Call | None = None
 
-    @property
-    def weight(self) -> int:
-        """Bytes that the record takes, estimated; what was copied is counted exactly."""
-        return _CALL + _VALUE * (len(self.inputs) + len(self.outputs)) + self.copied
+    def finish(self) -> None:
+        """Let go of what is wanted only while the call runs, and weigh what stays."""
+        copied, self.known = 0 if self.known is None else self.known.copied, None
+        self.weight = _CALL + _VALUE * (len(self.inputs) + len(self.outputs)) + copied
 
 
 class ThreadState:

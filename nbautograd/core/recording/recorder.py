@@ -86,7 +86,7 @@ class MethodRecorder:
         self.function, self.method, self.recorder = function, method, recorder
         self.ring = recorder.ring
         self.links = recorder.ring.links
-        self.rereads = function.may_write_unseen(method)
+        self.rereads, self.keeps_state = function.may_write_unseen(method), function.keeps_state
         self.several = (tuple,) if function.operation else (tuple, list)  # kinds of what is returned that are many
 
     def begin(self, args: tuple[Any, ...], state: ThreadState) -> CallRecord | None:
@@ -159,9 +159,7 @@ class MethodRecorder:
         else:  # ``abandon`` has closed it meanwhile
             return
         try:
-            if record.known is not None:
-                record.copied = record.known.copied
-                record.known = None
+            record.finish()
             self.ring.add(record)
             if not record.index % EVERY or self.function.level == VALUES:
                 self.ring.settle()
@@ -212,7 +210,7 @@ class MethodRecorder:
 
     def note_class_state(self, record: CallRecord) -> None:
         """Note the attributes of the class that are no methods, as what tells them apart."""
-        cls = self.function.cls if self.function.keeps_state else None
+        cls = self.function.cls if self.keeps_state else None
         if cls is not None:
             state = {name: value for name, value in vars(cls).items() if _is_state(name, value)}
             record.class_state = {name: (id(value), _mark(value)) for name, value in state.items()}
@@ -355,10 +353,9 @@ class BackwardRecorder(MethodRecorder):
     def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
         """Take down the gradients, and which of them an earlier call returned and something wrote to since."""
         super().leave(record, args, values, state)
-        for i, (gradient, taken) in enumerate(zip(values, record.outputs, strict=True)):
-            version = taken.version
-            if not version:  # one that was never written in place is no buffer
-                continue
+        # a gradient that was never written in place is no buffer
+        for i, version in [(i, taken.version) for i, taken in enumerate(record.outputs) if taken.version]:
+            gradient = values[i]
             earlier = [index for before, then, index in self.returned if before() is gradient and version > then]
             record.reused += tuple((i, index) for index in earlier[:1])
             alive = [one for one in self.returned if one[0]() is not None and one[0]() is not gradient]
@@ -414,7 +411,7 @@ def abandon(state: ThreadState, ring: Ring, depth: int = 0) -> None:
     """Close the calls of a thread above a depth of its stack, which an interrupt left open."""
     while len(state.stack) > depth:
         record: CallRecord = state.stack.pop()
-        record.known = None
+        record.finish()
         record.seconds = record.seconds or (perf_counter() - record.began if record.began else 0.0)
         record.exception = record.exception or "KeyboardInterrupt"
         ring.add(record)

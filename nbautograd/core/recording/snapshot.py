@@ -48,7 +48,7 @@ class TensorSnapshot:
         version: its in-place counter, None where it has none.
         grad_fn: name of the node that made it, or None.
         key: ``id`` of the tensor: the same for what was the same tensor in one call; 0 when that is not known.
-        storage, address: what tells its storage and its first element apart from those of others; 0 when not known.
+        storage, address: where its storage and its first element lie; 0 when not known.
         nbytes: size of its elements in bytes.
         is_view: True for a view that autograd knows of.
         held: bytes that it keeps alive: a view keeps its base.
@@ -365,9 +365,10 @@ def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapsho
         requires_grad, is_view, nbytes = value.requires_grad, value._is_view(), value.nbytes
         # a view's node is made anew when its base was changed
         node = value.grad_fn if requires_grad and not is_view else None
+        storage, offset = private.storage_data(value), value.storage_offset()
         one = TensorSnapshot(
             name, value.shape, value.dtype, _CPU, requires_grad, version, None if node is None else type(node).__name__,
-            id(value), private.storage_address(value), private.data_address(value), nbytes, is_view,
+            id(value), storage, storage + offset * value.itemsize if storage and offset else storage, nbytes, is_view,
             value._base.nbytes if is_view else nbytes,
         )  # fmt: skip
     except RuntimeError:  # tensors of other kinds refuse one question or another, at last ``copy_elements``'

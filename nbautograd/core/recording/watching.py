@@ -28,7 +28,7 @@ from nbautograd.core.recording.argument_copies import CODE, PLAIN, NotKept, copi
 from nbautograd.core.recording.record import InstrumentedFunction, local
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private import tensors as private
-from nbautograd.core.user_source import defining_class
+from nbautograd.core.user_source import defining_classes
 
 KEPT = 3  # calls of each situation that are kept
 CLASS_BYTES = 64 << 20  # of copied arguments of one Function
@@ -293,7 +293,7 @@ class _Tap:
 
     def __init__(self, cls: Any) -> None:
         self.cls = cls
-        self.owner: Any = defining_class(cls, "forward")
+        self.owner: Any = defining_classes(cls).get("forward")
         self.function = InstrumentedFunction(cls)  # for calls that nobody else records
         self.skips = 0 if self.function.sets_up else 1
         self.inner: Any = None

@@ -45,7 +45,6 @@ _trace: Callable[[], Any] = _probe("_guards.TracingContext.try_get", _nothing)
 
 _dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
 _is_cow: Callable[[torch.Tensor], bool] = _probe("_C._is_cow_tensor", _no)
-_storage_data: Callable[[torch.Tensor], int] | None = _probe("_C._data_address", None)
 # what tells storages apart: the same number for tensors that share one, while they live
 storage_address: Callable[[torch.Tensor], int] = _probe("_C._storage_address", id)
 _is_batched: Callable[[Any], bool] = _probe("_C._functorch.is_batchedtensor", _no)
@@ -54,16 +53,21 @@ _unwrapped: Callable[[Any], Any] = _probe("_C._functorch.get_unwrapped", _nothin
 _level: Callable[[Any], int] = _probe("_C._functorch.maybe_get_level", _nothing)
 
 
-def data_address(tensor: torch.Tensor) -> int:
-    """Return the address of a tensor's first element, 0 when its storage was freed.
+def _storage_data(tensor: torch.Tensor) -> int:
+    """Stand for ``storage_data`` where torch has no name for it."""
+    first = 0 if _is_cow(tensor) else tensor.data_ptr()
+    return first - int(tensor.storage_offset()) * tensor.itemsize if first else 0
 
-    Unlike ``data_ptr`` this leaves copy-on-write storages as they are. ``untyped_storage()`` must not be asked: the
-    Python object that it makes counts as a user of the storage, and the engine then adds gradients out of place.
-    torch's own ``_data_address`` is that of the storage, which a slice shares with what it was taken from.
-    """
-    if _storage_data is None:
-        return 0 if _is_cow(tensor) else tensor.data_ptr()
-    start = _storage_data(tensor)
+
+# Returns the address at which a tensor's storage begins, 0 when that was freed. Unlike ``data_ptr`` this leaves
+# copy-on-write storages as they are. ``untyped_storage()`` must not be asked: the Python object that it makes counts as
+# a user of the storage, and the engine then adds gradients out of place.
+storage_data: Callable[[torch.Tensor], int] = _probe("_C._data_address", _storage_data)
+
+
+def data_address(tensor: torch.Tensor) -> int:
+    """Return the address of a tensor's first element, which in a slice is not that of its storage; 0 when freed."""
+    start = storage_data(tensor)
     offset: int = tensor.storage_offset()  # type: ignore[assignment]  # a SymInt only where there is no address
     return start + offset * tensor.itemsize if start and offset else start
 
