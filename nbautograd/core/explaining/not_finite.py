@@ -54,10 +54,6 @@ def _infinite(t: torch.Tensor) -> torch.Tensor:
     return t.isinf()
 
 
-def _not_positive(t: torch.Tensor) -> torch.Tensor:
-    return t <= 0
-
-
 # what a node is called without its ending -> its traps
 TRAPS: dict[str, tuple[Trap, ...]] = {
     "Sqrt": (Trap("sqrt_at_zero", "result", _zero), Trap("sqrt_negative", "result", torch.isnan)),

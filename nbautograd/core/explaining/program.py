@@ -20,7 +20,7 @@ from torch import nn
 from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.cells import RAN, earlier, file_of
 from nbautograd.core.explaining.torch_errors import entries, is_torch
-from nbautograd.core.graphs.names import Names, tensors_in
+from nbautograd.core.graphs.names import tensors_in
 from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.graphs.source_dataflow import definition
 from nbautograd.core.torch_private.tensors import data_address, storage_address
@@ -140,11 +140,6 @@ class Program:
             for place, tensor in _tensors_of(name, value):
                 named.setdefault(place, tensor)
         return named
-
-    @cached_property
-    def names(self) -> Names:
-        """The names as the graph's drawing takes them."""
-        return Names({"__name__": "", **{n: v for n, v in self.variables.items() if not n.startswith("__")}})
 
     def name_of(self, tensor: torch.Tensor | None, sharing: bool = True) -> str:
         """Return the user's name of a tensor, or of another that shows the same memory in the same shape.
@@ -290,12 +285,6 @@ class Source:
         """Lines of the statements that may have run several times, or not at all: in loops and in branches."""
         outer = [s for s in self.statements if isinstance(s, (ast.For, ast.While, ast.If, ast.Try))]
         return {line for s in outer for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1)}
-
-    @cached_property
-    def in_loops(self) -> set[int]:
-        """Lines of the statements that a loop may run several times."""
-        loops = [s for s in self.statements if isinstance(s, (ast.For, ast.While))]
-        return {line for loop in loops for line in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)}
 
     def number(self, line: int) -> int:
         """Return the number of the cell that a line is in, 0 where the source is no cell."""
