@@ -125,8 +125,6 @@ SENTENCES: dict[str, str] = {
     "causes.transposed_jacobian_dims.advice": "Try `.t()` on one factor of {value}: in the Jacobian, dimension {a} of `{output}` and dimension {b} of `{input}` are swapped.",
     "causes.wrong_reduction_dim.what": "The gradient of `{input}` is summed over the wrong dimension (dimensions {dims} of `{output}` are swapped).",
     "causes.wrong_reduction_dim.advice": "They have the same size here, so nothing raised an error. Look at {value}.",
-    "causes.wrong_expansion_dim.what": "The gradient of `{input}` is expanded along the wrong dimension (dimensions {dims} of `{input}` are swapped).",
-    "causes.wrong_expansion_dim.advice": "They have the same size here, so nothing raised an error. Look at {value}.",
     "causes.averaged.what": "The gradient of `{input}` is averaged over dimensions {dims} of `{input}`: all elements along them get the mean of the right values.",
     "causes.averaged.advice": "Each needs its own value: drop the mean in {value}.",
     "causes.summed.what": "The gradient of `{input}` is summed over dimensions {dims} of `{input}`: all elements along them get the sum of the right values.",

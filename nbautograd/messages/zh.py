@@ -125,8 +125,6 @@ SENTENCES: dict[str, str] = {
     "causes.transposed_jacobian_dims.advice": "请试着在{value}的某个因子上加 `.t()`：雅可比矩阵中 `{output}` 的第 {a} 维与 `{input}` 的第 {b} 维互换了。",
     "causes.wrong_reduction_dim.what": "`{input}` 的梯度沿错误的维度求和了（`{output}` 的维度 {dims} 互换了）。",
     "causes.wrong_reduction_dim.advice": "这两维在这里大小相同，所以没有报错。请检查{value}。",
-    "causes.wrong_expansion_dim.what": "`{input}` 的梯度沿错误的维度展开了（`{input}` 的维度 {dims} 互换了）。",
-    "causes.wrong_expansion_dim.advice": "这两维在这里大小相同，所以没有报错。请检查{value}。",
     "causes.averaged.what": "`{input}` 的梯度沿 `{input}` 的维度 {dims} 取了平均：这些维度上的每个元素都得到同一个平均值，而它们各自应有自己的梯度。",
     "causes.averaged.advice": "请去掉{value}里的求平均。",
     "causes.summed.what": "`{input}` 的梯度沿 `{input}` 的维度 {dims} 求了和：这些维度上的每个元素都得到同一个总和，而它们各自应有自己的梯度。",

@@ -168,16 +168,8 @@ def transposed_grad(e: Evidence) -> Cause | None:
     m = len(e.out_shape)
     for a, b in itertools.combinations(range(_dims_in(e)), 2):
         if e.in_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, m + a, m + b)):
-            if len(e.out_shape) < len(e.in_shape) and _uniform(e.N, e):
-                return Cause("wrong_reduction_dim", "wrong_expansion_dim", {"dims": f"{a}, {b}"})
             return Cause("transposed_grad", "transposed_grad", {"dims": f"{a}, {b}"})
     return None
-
-
-def _uniform(N: Array, e: Evidence) -> bool:
-    """Return True if each row is one number wherever it is not zero, as for a sum or a mean."""
-    largest = np.take_along_axis(N, np.abs(N).argmax(axis=1)[:, None], axis=1)
-    return bool((e.equal(N, np.zeros_like(N)) | e.equal(N, np.broadcast_to(largest, N.shape))).all())
 
 
 def transposed_jacobian(e: Evidence) -> Cause | None:

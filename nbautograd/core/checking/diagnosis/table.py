@@ -97,7 +97,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
          "constant_factor constant_factor_named constant_factor_varies constant_factor_sizes constant_factor_argument",
          "", MEASURED_RATIO),
     _row("missing_conj", patterns.conjugate),
-    _row("transposed_grad", patterns.transposed_grad, "transposed_grad wrong_expansion_dim", "dims"),
+    _row("transposed_grad", patterns.transposed_grad, "transposed_grad", "dims"),
     _row("transposed_jacobian", patterns.transposed_jacobian,
          "transposed_jacobian transposed_jacobian_dims", "a b"),
     _row("wrong_reduction_dim", patterns.reduced_over_wrong_dim, "wrong_reduction_dim transposed_grad_output", "dims"),
