@@ -31,7 +31,7 @@ def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
         text = did.text.replace(".sample(", ".rsample(")  # of a distribution: drawn so that gradients pass
         if text != did.text:
             yield Edit(did.file, did.line, did.text, text)
-    elif (statement := _statement(did.text)) is not None:
+    elif reason != "integer" and (statement := _statement(did.text)) is not None:
         before = ast.unparse(statement)
         changed = _LetThrough(reason).visit(statement)
         own = isinstance(changed, ast.Assign) and ast.unparse(changed.targets[0]) == ast.unparse(changed.value)

@@ -1411,3 +1411,33 @@ def test_leaves_made_anew_of_leaves_made_anew_are_followed_to_the_first():
     found = explain(adapted_by_hand, apart=False)
     assert (found.code, found.tensor) == ("no_grad_detach", "net.weight")
     assert found.did.text.startswith("fast[name] =")
+
+
+def rounded():
+    w = torch.nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
+    scale = w.max() / 7
+    q = (w / scale).round().int() * scale.detach()
+    q.sum().backward()
+
+
+def test_a_detach_beside_integers_is_not_taken_for_what_cuts_the_graph():
+    found = explain(rounded)
+    assert (found.code, found.fix) == ("no_grad_integer", None)
+
+
+def expanded():
+    bias = torch.nn.Parameter(torch.zeros(3))
+    rows = bias.expand(2, 3)
+    rows[0] += 1
+
+
+def asked_of_a_constant():
+    x, t = torch.ones(3, requires_grad=True), torch.linspace(0, 1, 3)
+    u = (x**2).sum()
+    torch.autograd.grad(u, t)
+
+
+def test_a_view_of_a_leaf_is_not_said_to_be_one_and_a_constant_not_to_be_what_is_computed_from():
+    assert "or a view of one" in explain(expanded, apart=False).findings[0].message
+    found = explain(asked_of_a_constant, apart=False)
+    assert found.findings[0].message == "`t` does not require grad, so no graph leads back to it."
