@@ -3,10 +3,11 @@
     python benchmarks/ablation.py [--set FILE.py ...] [--only hypotheses|edits] [--name PART]
 
 The sets are those of ``tests/support``, the shared catalogue where it is at hand (``NBAUTOGRAD_BUGS``), and any file
-given that has ``MISTAKES`` of the same form. Each mistake is checked once; then each hypothesis and each kind of edit,
-least used first, is left out, and the mistakes that it named or mended are checked again. Where none loses anything it
-stays out while the others are tried. A row of the table says how many it named or mended, and how many lose without it:
-a code that the set accepts, a sentence that says more, a fix, or a fix that is not longer.
+given that has ``MISTAKES`` of the same form, or ``CASES`` as sets of unseen mistakes have. Each mistake is checked
+once; then each hypothesis and each kind of edit, least used first, is left out, and the mistakes that it named or
+mended are checked again. Where none loses anything it stays out while the others are tried. A row of the table says
+how many it named or mended, and how many lose without it: a code that the set accepts, a sentence that says more, a
+fix, or a fix that is not longer.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 OPTIONAL = ("small_systematic",)  # sentences without a claim that no other row relies on
 PLAIN = ("", "causes.wrong_derivative", "causes.wrong_unclassified", "checking.wrong_unclassified")
 VAGUE = ("causes.missing_entries", "causes.extra_entries", "causes.extra_entries_wide", "causes.small_systematic")
+EDIT = "edit: "  # before the name of a kind of edit: a hypothesis may have the same one
 LONGER = 4  # letters by which a fix may be longer and count as the same
 
 
@@ -61,8 +63,10 @@ def cases(extra: list[Path]) -> Iterator[Case]:
     """Yield the mistakes of all sets."""
     names = ("own_mistakes", "mistakes_in_layers", "mistakes_in_plumbing", "mistakes_in_reductions")
     for path in (*(ROOT / "tests" / "support" / f"{name}.py" for name in names), *extra):
-        for mistake in loaded(path).MISTAKES:
+        for mistake in getattr(loaded(path), "MISTAKES", ()):
             yield Case(f"{path.stem}/{mistake.name}", mistake.fn, mistake.inputs, tuple(mistake.codes))
+        for case in getattr(sys.modules[path.stem], "CASES", ()):
+            yield Case(f"{path.stem}/{case['id']}", case["wrong"], case["inputs"], ())
     catalogue = Path(os.environ.get("NBAUTOGRAD_BUGS", ROOT.parent / "shared" / "bugs" / "catalogue.py"))
     for name, bug in loaded(catalogue).BUGS.items() if catalogue.is_file() else ():
         if bug.kind == "bug" and bug.family != "second_order":
@@ -79,7 +83,7 @@ class Outcome:
         said: 2 where it names a cause, 1 where it says which entries are wrong, 0 where it is plain.
         mended: the inputs that fixes mend.
         length: of all fixes, in letters.
-        used: the hypotheses that held and were confirmed, and the kinds of edit in its fixes.
+        used: the hypotheses that held and were confirmed, and the kinds of edit in its fixes, each after ``EDIT``.
     """
 
     message: str
@@ -112,9 +116,9 @@ class Ablation:
             self._used |= {row.predicate.__name__ for row in table.HYPOTHESES if cause.message in row.messages}
             return cause
 
-        def watched_fix(repair: search.Repair, mended: search.Mended) -> Any:
-            self._used |= set(mended.kinds)
-            return fix(repair, mended)
+        def watched_fix(repair: search.Repair, mended: search.Mended, *others: Any) -> Any:
+            self._used |= {EDIT + name for name in mended.kinds}
+            return fix(repair, mended, *others)
 
         table.first_confirmed = watched_cause
         search.Repair.fix = watched_fix  # type: ignore[method-assign]
@@ -169,7 +173,7 @@ class Ablation:
 
     def edits(self, part: str) -> None:
         """Print the rows of the kinds of edit."""
-        for name in self.least_used_first(list(grammar.KINDS)):
+        for name in self.least_used_first([EDIT + name for name in grammar.KINDS]):
             kept = dict(grammar.KINDS)
 
             def restore(kept: dict[str, grammar.Kind] = kept) -> None:
@@ -177,7 +181,7 @@ class Ablation:
                 grammar.KINDS.update(kept)
 
             if part in name:
-                self.left_out(name, lambda name=name: grammar.KINDS.pop(name) and None, restore)
+                self.left_out(name, lambda name=name: grammar.KINDS.pop(name.removeprefix(EDIT)) and None, restore)
 
 
 def main() -> None:
