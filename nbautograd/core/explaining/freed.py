@@ -13,7 +13,7 @@ from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.edits import detached, kept_detached
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
-from nbautograd.core.explaining.watch import cuts_into, freed_by, made_at
+from nbautograd.core.explaining.watch import cuts_into, freed_by, line_that_made, made_at
 from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import (
     all_gone,
@@ -64,8 +64,9 @@ def freed(program: Program) -> ErrorCause | None:
         made = made_at(node_of(program.roots[0]))
         return ErrorCause("freed_again", tuple(facts), written, made, did, {"node": op}, edits)
     ties = _ties(program, old)
-    name = _tied(program, ties, old) or root
-    made = ties[0].maker if ties else None
+    tied = _tied(program, ties, old)
+    name = tied or root
+    made = line_that_made(program, tied, program.tensors.get(tied)) if tied else None
     for tie in ties[:MOST_TIES]:
         lines = {"line": tie.user.line, "text": tie.user.text, "made": tie.maker.line, "by": tie.maker.text}
         facts.append(said("freed.tie_same" if tie.user == tie.maker else "freed.tie", tie.user, **lines))
@@ -96,7 +97,7 @@ def _ties(program: Program, old: set[Any]) -> list[_Tie]:
 
 def _tied(program: Program, ties: list[_Tie], old: set[Any]) -> str:
     """Return the variable that the lines of the ties read, of those that hold what was computed before, or again."""
-    makers, nodes = {tie.maker for tie in ties}, {tie.node for tie in ties}
+    makers, users, nodes = {tie.maker for tie in ties}, {tie.user for tie in ties}, {tie.node for tie in ties}
     read = {word for tie in ties for word in _read(tie.user.text)}
     found: list[tuple[bool, bool, int, int, str]] = []
     for name, tensor in program.tensors.items():
@@ -104,7 +105,8 @@ def _tied(program: Program, ties: list[_Tie], old: set[Any]) -> str:
         if node is None or any(tensor is root for root in program.roots):
             continue
         last = name.partition("[")[0].rpartition(".")[2]
-        if node in nodes or made_at(node) in makers or (last in read and node in old):
+        made = made_at(node)
+        if node in nodes or made in makers or (last in read and (node in old or made in users)):
             found.append((last not in read, node not in nodes, name.count("."), len(name), name))
     return min(found)[-1] if found else ""
 

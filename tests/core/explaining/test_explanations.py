@@ -1441,3 +1441,28 @@ def test_a_view_of_a_leaf_is_not_said_to_be_one_and_a_constant_not_to_be_what_is
     assert "or a view of one" in explain(expanded, apart=False).findings[0].message
     found = explain(asked_of_a_constant, apart=False)
     assert found.findings[0].message == "`t` does not require grad, so no graph leads back to it."
+
+
+class Attends(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.cache = torch.nn.Linear(2, 2), None
+
+    def forward(self, x):
+        k = self.inner(x)
+        self.cache = k if self.cache is None else torch.cat([self.cache, k])
+        return self.cache.sum()
+
+
+@pytest.mark.slow
+def test_what_a_line_reads_and_stores_again_is_named_and_not_said_to_be_made_elsewhere():
+    def program():
+        attends = Attends()
+        for _ in range(3):
+            loss = attends(torch.ones(1, 2)).exp()
+            loss.backward()
+
+    found = explain(program)
+    assert (found.code, found.tensor) == ("freed_carried", "attends.cache")
+    assert found.made.text.startswith("self.cache = k if")
+    assert found.fix is not None
