@@ -904,8 +904,8 @@ SENTENCES: dict[str, str] = {
     "explain.freed.again": "An earlier backward already went through `{root}`.",
     "explain.freed.known": "An earlier backward freed what this one needs, and what is left does not show which.",
     # no grad
-    "explain.no_grad.detach": "Line {line}, `{text}`, takes `{name}` out of the graph: no gradient goes back through it.",
-    "explain.no_grad.detach_unnamed": "Line {line}, `{text}`, takes a tensor out of the graph: no gradient goes back through it.",
+    "explain.no_grad.detach": "Line {line}, `{text}`, takes `{name}` out of the graph: no gradient goes back to it from there.",
+    "explain.no_grad.detach_unnamed": "Line {line}, `{text}`, takes a tensor out of the graph: no gradient goes back to it from there.",
     "explain.no_grad.no_grad": "Line {line}, `{text}`, ran with gradients switched off, so its result has no graph.",
     "explain.no_grad.switched_off": "They were switched off by line {line}, `{text}`.",
     "explain.no_grad.inside": "Line {line}, `{text}`, calls something that switches gradients off while it computes, so its result has no graph.",

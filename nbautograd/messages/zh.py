@@ -904,8 +904,8 @@ SENTENCES: dict[str, str] = {
     "explain.freed.again": "之前的一次 backward 已经经过 `{root}`。",
     "explain.freed.known": "之前的一次 backward 释放了这一次需要的内容，剩下的痕迹看不出是哪一次。",
     # no grad
-    "explain.no_grad.detach": "第 {line} 行 `{text}` 把 `{name}` 移出了计算图：梯度不会从这里往回传。",
-    "explain.no_grad.detach_unnamed": "第 {line} 行 `{text}` 把一个张量移出了计算图：梯度不会从这里往回传。",
+    "explain.no_grad.detach": "第 {line} 行 `{text}` 把 `{name}` 移出了计算图：梯度不会从那里传回它。",
+    "explain.no_grad.detach_unnamed": "第 {line} 行 `{text}` 把一个张量移出了计算图：梯度不会从那里传回它。",
     "explain.no_grad.no_grad": "第 {line} 行 `{text}` 运行时梯度是关闭的，所以结果没有计算图。",
     "explain.no_grad.switched_off": "关闭它的是第 {line} 行 `{text}`。",
     "explain.no_grad.inside": "第 {line} 行 `{text}` 调用的代码在计算时关闭了梯度，所以结果没有计算图。",
