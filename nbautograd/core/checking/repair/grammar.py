@@ -168,6 +168,12 @@ def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
 
 
+@kind("term that is a name", "value")
+def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for name in c.beside(root):
+        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
+
+
 @kind("factor that is a size", "value")
 def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
