@@ -67,7 +67,7 @@ SEEN = {
             r"gradient: tensor\(\[ +nan, 0\.5000, 0\.2500\]\)",
         ),
         "nan-explain": (
-            "NaN.*Sqrt",
+            r"NaN[\s\S]*Sqrt",
             "(infinite at 0|0 处的导数是无穷)",
             "(0 times infinity|0 乘无穷)",
         ),
