@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from functions_checked import AttentionWrong, MaskedMeanWrong
@@ -9,6 +13,8 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
+from nbautograd.core.checking.diagnosis import table
+from nbautograd.core.checking.repair import search
 from nbautograd.core.checking.repair.grammar import KINDS
 
 EDGES = torch.tensor([0, 1, 3]), torch.tensor([1, 2, 1])
@@ -539,3 +545,23 @@ class ReadAtTheIndex(Function):
 )  # fmt: skip
 def test_what_an_edit_binds_to_stays_together(cls, inputs, source: str) -> None:
     assert fix(cls, *inputs) == source
+
+
+ABLATION = Path(__file__).parents[3] / "benchmarks" / "ablation.py"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ABLATION.is_file(), reason="not in an sdist")
+def test_the_ablation_notes_an_edit_and_tells_what_is_lost_without_it(monkeypatch, capsys) -> None:
+    spec = importlib.util.spec_from_file_location("ablation", ABLATION)
+    ablation = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "ablation", ablation)
+    spec.loader.exec_module(ablation)
+    for owner, name in ((table, "first_confirmed"), (search.Repair, "fix")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # which the ablation watches
+    case = ablation.Case("regrouped", PowerOfTheDifference.apply, lambda: (draw(3, 4),), ("wrong_derivative",))
+    ablated = ablation.Ablation([case])
+    assert "edit: parentheses elsewhere" in ablated.outcomes["regrouped"].used
+    ablated.edits("edit: parentheses elsewhere")
+    assert capsys.readouterr().out.startswith("| edit: parentheses elsewhere | 1 | 1 |")
+    assert "parentheses elsewhere" in KINDS
