@@ -8,13 +8,14 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from nbautograd.core import user_source
+from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.torch_private.ctx import apply_replaced
 
@@ -158,7 +159,7 @@ def together(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
             yield inputs
 
 
-def other_arguments(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+def other_arguments(problem: Problem, seed: int, far: bool = False) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     """Yield the name of an argument that is no tensor, and a problem with inputs where it is another.
 
     True becomes False, a whole number the next and the one before of its sign (not 0: what is multiplied by it tells
@@ -166,18 +167,27 @@ def other_arguments(problem: Problem, seed: int) -> Iterator[tuple[str, Problem,
     other one that forward or backward compares something with, and each None where the code asks for that: what is
     right for ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Where nothing finite comes out, the absolute
     values of the tensors are tried. Of a callable around one Function the arguments of that Function are changed.
+
+    Args:
+        problem: whose arguments they are.
+        seed: of the values of tensors.
+        far: True for those alone that it may not have been written for: whole numbers of the other sign and 0, and
+            tuples of whole numbers with all of them another.
     """
+    others = _far if far else _others
     for i, item in enumerate(problem.inputs):
-        for value in _others(item, problem, problem.input_names[i]):
+        for value in others(item, problem, problem.input_names[i]):
             inputs = list(nearby_inputs(problem, seed + i))
             inputs[i] = value
             if works(problem, tuple(inputs)):
                 yield problem.input_names[i], problem, _in_its_domain(problem, tuple(inputs))
     if problem.cls is not None and not problem.direct:
-        yield from _arguments_inside(problem, seed)
+        yield from _arguments_inside(problem, seed, others)
 
 
-def _arguments_inside(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+def _arguments_inside(
+    problem: Problem, seed: int, others: Callable[[Any, Problem, str], tuple[Any, ...]]
+) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     given: list[tuple[Any, ...]] = []
 
     def seen(*args: Any) -> Any:
@@ -191,7 +201,7 @@ def _arguments_inside(problem: Problem, seed: int) -> Iterator[tuple[str, Proble
     names = problem.source.inputs if problem.source is not None else ()
     for k, item in enumerate(given[0]) if len(given) == 1 else ():
         name = names[k] if k < len(names) else str(k)
-        for value in _others(item, problem, name) if not any(item is known for known in own) else ():
+        for value in others(item, problem, name) if not any(item is known for known in own) else ():
             other = Problem(_Changed(problem, k, value), problem.inputs, problem.seed)
             inputs = nearby_inputs(problem, seed + k)
             with contextlib.suppress(Exception):
@@ -236,6 +246,16 @@ def _others(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
     if isinstance(item, int):
         return (*(n for n in (item + 1, item - 1) if n and (n < 0) == (item < 0)), *nothing)
     return (*((1.5 * item,) if isinstance(item, float) and item else ()), *nothing)
+
+
+def _far(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
+    if type(item) is int:
+        return tuple(n for n in (0, -1, 1, -2) if n != item and n not in _others(item, problem, name))
+    if type(item) not in (tuple, list) or any(type(n) is not int for n in item):
+        return ()
+    numbers = list(item)
+    changed = ([n + 1 for n in numbers], [n - 1 for n in numbers], numbers[::-1], numbers[:1])
+    return tuple(type(item)(other) for k, other in enumerate(changed) if other not in (numbers, *changed[:k]))
 
 
 def _compared(cls: type | None) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -315,14 +335,27 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
     return pool[draw(len(pool), generator=generator)].reshape(item.shape)
 
 
-def other_dimensions(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield inputs of which those that require grad, or all tensors, have one dimension more or one less in front."""
+def other_dimensions(
+    problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield inputs of which some have one dimension more or one less in front: those that require grad, all, or one.
+
+    The dimension is of two elements, or of one; of an input alone also of as many as another one has in front.
+
+    Args:
+        problem: whose inputs they are.
+        seed: of the values.
+        inputs: the ones to change; near the problem's when None.
+    """
     tensors = tuple(i for i, x in enumerate(problem.inputs) if isinstance(x, Tensor))
-    for which in dict.fromkeys((problem.differentiable, tensors)):
-        for change in (_stacked, _first):
-            inputs = nearby_inputs(problem, seed)
-            if all(change is _stacked or inputs[i].dim() > 1 for i in which):
-                changed = tuple(change(x) if i in which else x for i, x in enumerate(inputs))
+    for which in dict.fromkeys((problem.differentiable, tensors, *((i,) for i in tensors))):
+        beside = (x.shape[0] for i, x in enumerate(problem.inputs) if i in tensors and i not in which and x.dim())
+        for count in dict.fromkeys((2, 0, 1, *(beside if len(which) == 1 else ()))):
+            given = nearby_inputs(problem, seed) if inputs is None else tuple(map(prepared_inputs.copy, inputs))
+            if all(count or given[i].dim() > 1 for i in which):
+                changed = tuple(
+                    x if i not in which else _stacked(x, count) if count else _first(x) for i, x in enumerate(given)
+                )
                 if works(problem, changed):
                     yield changed
 
@@ -348,9 +381,10 @@ def reads_one_triangle(problem: Problem, position: int) -> bool:
     return same[0] != same[1]
 
 
-def _stacked(item: Tensor) -> Tensor:
-    other = 0.5 * item if item.requires_grad else item  # half a mask, or half a rotation, is none
-    return torch.stack((item, other)).detach().requires_grad_(item.requires_grad)
+def _stacked(item: Tensor, count: int) -> Tensor:
+    # half a mask, or half a rotation, is none
+    others = (item * (1 - 0.5 * k / (count - 1)) if k and item.requires_grad else item for k in range(count))
+    return torch.stack(tuple(others)).detach().requires_grad_(item.requires_grad)
 
 
 def _first(item: Tensor) -> Tensor:

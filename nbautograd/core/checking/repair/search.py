@@ -21,7 +21,7 @@ from torch import Tensor
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.checking.repair.bounds import indexes
+from nbautograd.core.checking.repair.bounds import indexes, reachable
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import (
     Edit,
@@ -81,6 +81,7 @@ CLOSE = 0.05  # edits whose costs differ by less are as likely as each other: th
 BOTH = " + "  # between the kinds of two edits in sequence
 ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
 FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
+MOST_FAR = 12  # points with a dimension more or less, with arguments of any sign, and with both
 MOST_OUTPUTS = 4  # that backward is asked about one at a time
 AWAY = 1.5  # what an edit of another value than the wrong one costs more
 BEFORE = 0.5  # the same where the wrong one may be computed from one that is wrong as well
@@ -133,8 +134,8 @@ class Repair:
         positions = enumerate(self.problem.differentiable)
         self._symmetric = frozenset(k for k, position in positions if reads(self.problem, position))
 
-    def mended(self, findings: Sequence[Finding], wrong: frozenset[int]) -> list[Mended]:
-        """Return the edits that mend what findings speak of: one for all wrong inputs if there is one, else several.
+    def mended(self, findings: Sequence[Finding], wrong: frozenset[int], named: frozenset[int]) -> Mended | None:
+        """Return the edit after which all of backward is right: one expression, or one for each input together.
 
         An edit counts only when it agrees at every point and size that was tried, those made for it alone among
         them, for all outputs together and each by itself, and leaves no input wrong that was right. Where the
@@ -142,12 +143,15 @@ class Repair:
 
         Args:
             findings: bugs whose values are to be mended together.
-            wrong: numbers, among the differentiable ones, of the inputs that they speak of.
+            wrong: numbers, among the differentiable ones, of the inputs that they may speak of.
+            named: of those that findings of any kind say to be wrong.
         """
         if self.script is None:
-            return []
+            return None
         stages = self._tried_at(findings[0].code)
         wrong = frozenset(k for k in wrong if _wrong_somewhere(stages, k)) if stages.at_least(2) else frozenset()
+        if not wrong or not named <= wrong:
+            return None
         found: list[Mended] = []
         hints, near = self._hints(findings), self._near(findings)
         hidden = hidden_values(self.script, self.problem)
@@ -156,7 +160,7 @@ class Repair:
         def wanted(script: Script, edit: Edit) -> bool:
             return not (touches(edit, hidden) or (script is self.script and _all_inside(edit, idle_spans)))
 
-        candidates = (c for c in self._candidates(self.script, hints, near, stages) if wanted(*c)) if wrong else ()
+        candidates = (c for c in self._candidates(self.script, hints, near, stages) if wanted(*c))
         for script, edit, backward in _compiled(candidates):
             if self.tries.spent or _settled(found, wrong, edit.cost):
                 break
@@ -170,7 +174,7 @@ class Repair:
                 whole = script if script.caller is not None else self.script
                 tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
                 found.append(Mended(whole, tidied, inputs, edit.cost, own, kinds))
-        return self._confirmed(self._chosen(found, wrong), stages, wrong)
+        return self._whole(found, stages, wrong)
 
     def _under_a_flag(self, script: Script, edit: Edit, stages: Stages) -> Edit | None:
         """Return an edit for one value of a flag on ctx, where it was refuted only with the other one."""
@@ -187,30 +191,25 @@ class Repair:
         yes, no = (edit.replacement, own) if getattr(first.node, flags[0]) else (own, edit.replacement)
         return replace(edit, replacement=f"({yes} if {ctx}.{flags[0]} else {no})")
 
-    def _confirmed(self, chosen: list[Mended], stages: Stages, wrong: frozenset[int]) -> list[Mended]:
-        """The edits that hold together at every point, those of one line as one; else those that hold alone."""
-        assert self.script is not None
-        if len(wrong) == 1:
-            return chosen
-        if len(chosen) > 1 and all(m.edits for m in chosen):
-            both = _joined(self.script, chosen)
-            if both is not None and both.inputs == self._right_everywhere(both, stages, both.inputs):
-                lines = {n.lineno for m in chosen for e in m.edits for n in e.nodes}
-                return [both] if len(lines) == 1 else chosen
-        return [m for m in chosen if m.inputs == self._right_everywhere(m, stages, m.inputs)]
+    def _whole(self, found: Sequence[Mended], stages: Stages, wrong: frozenset[int]) -> Mended | None:
+        """The shortest change after which all is right, else the shortest for each input as one; names before numbers.
 
-    def _right_everywhere(self, mended: Mended, stages: Stages, inputs: frozenset[int]) -> frozenset[int]:
+        A change for some inputs while others stay wrong is none: one mistake may be behind both.
+        """
         assert self.script is not None
-        return self._made_right(mended.script.compiled(mended.text), stages, inputs, True)
+        ranked = sorted(found, key=lambda m: (*strangeness(m.text, m.script.text), m.cost))
+        for whole in (m for m in ranked if m.inputs == wrong):
+            if len(wrong) == 1 or self._right_everywhere(whole, stages, wrong):
+                return whole
+        for parts in itertools.chain(*(itertools.combinations(ranked, n) for n in range(2, len(wrong) + 1))):
+            apart = sum(len(m.inputs) for m in parts) == len(wrong) and all(m.edits for m in parts)
+            whole = _joined(self.script, parts) if apart else None
+            if whole is not None and whole.inputs == wrong and self._right_everywhere(whole, stages, wrong):
+                return whole
+        return None
 
-    def _chosen(self, found: Sequence[Mended], wrong: frozenset[int]) -> list[Mended]:
-        """The shortest change for all inputs, else the shortest for each that is left; names rather than numbers."""
-        ranked = sorted(found, key=lambda m: (m.inputs != wrong, *strangeness(m.text, m.script.text), m.cost))
-        chosen: list[Mended] = []
-        for one in ranked:
-            if not any(one.inputs & other.inputs for other in chosen):
-                chosen.append(one)
-        return chosen
+    def _right_everywhere(self, mended: Mended, stages: Stages, wrong: frozenset[int]) -> bool:
+        return self._made_right(mended.script.compiled(mended.text), stages, wrong, True) == wrong
 
     def _made_right(
         self, backward: Callable[..., Any] | None, stages: Stages, wrong: frozenset[int], nothing: bool
@@ -235,7 +234,7 @@ class Repair:
             self.tries.pay(at)
             gradients = at.gradients(backward)
             if isinstance(gradients, str):
-                if at.ranked:
+                if at.ranked and not at.spoilt(wrong, gradients):
                     continue  # loud, as a `.t()` is for a batch: nothing is silently wrong there
                 if at.sized and (gradients == at.raised or len(wrong) > 1):
                     raised += 1  # written for one size, and the edit does not touch that; or another input's mistake
@@ -289,12 +288,10 @@ class Repair:
             found = edits(called, names(called), hints, {}, known)
             yield from ((called, replace(edit, cost=edit.cost + BEFORE)) for edit in found)
 
-    def fix(self, mended: Mended, wrong: frozenset[int]) -> Fix:
-        """The fix that a person reads; with the inputs that it mends, where others are wrong as well."""
-        assert self.script is not None
+    def fix(self, mended: Mended) -> Fix:
+        """The fix that a person reads."""
         after, before, line = mended.script.difference(mended.text)
-        names = [self.problem.input_names[self.problem.differentiable[k]] for k in sorted(mended.inputs)]
-        return Fix(after, True, line, before, tuple(names) if len(names) > 1 or wrong - mended.inputs else ())
+        return Fix(after, True, line, before)
 
     def _tried_at(self, code: str) -> Stages:
         """Name the points where an edit must agree: near the inputs and at their sizes; at other sizes; at none."""
@@ -326,14 +323,10 @@ class Repair:
             made = made_at(problem, self._within(inputs), seed + 10 * number, only=only, sized=sized, far=far)
             if made is not None and (raises or sized or made.original is not None):
                 yield made
-        calls = itertools.chain(  # with other arguments, and with a dimension more or less
-            ((other, inputs, False) for _, other, inputs in other_points.other_arguments(problem, seed)),
-            ((problem, inputs, True) for inputs in other_points.other_dimensions(problem, seed)),
-        )
         # where backward raises nobody may have written it for that
-        for number, (other, inputs, ranked) in enumerate(calls):
+        for number, (other, inputs, ranked, far) in enumerate(self._at_other_arguments(seed)):
             at = problem.seed + 401 + 10 * number
-            made = made_at(other, self._within(inputs), at, ranked=ranked, far=ranked)
+            made = made_at(other, self._within(inputs), at, ranked=ranked, far=far)
             if made is not None and made.original is not None:
                 yield made
         if self.given is not self.problem:  # once, at last
@@ -341,14 +334,38 @@ class Repair:
             if made is not None and (raises or made.original is not None):
                 yield made
 
+    def _at_other_arguments(self, seed: int) -> Iterator[tuple[Problem, tuple[Any, ...], bool, bool]]:
+        """Yield calls with other arguments, with a dimension more or less, and with both: ranked ones, and far ones.
+
+        Of arguments that the forward may not have been written for only a forward that surely ends is given some.
+        """
+        problem, arguments = self.problem, other_points.other_arguments
+        beside = [(other, inputs) for _, other, inputs in arguments(problem, seed)]
+        yield from ((other, inputs, False, False) for other, inputs in beside)
+        ranked = other_points.other_dimensions(problem, seed)
+        yield from ((problem, inputs, True, True) for inputs in itertools.islice(ranked, MOST_FAR))
+        if self._ends():
+            far = [(other, inputs) for _, other, inputs in arguments(problem, seed, far=True)][:MOST_FAR]
+            yield from ((other, inputs, False, True) for other, inputs in far)
+            for other, inputs in (*far, *beside)[:MOST_FAR]:
+                both = other_points.other_dimensions(other, seed, inputs)
+                yield from ((other, stacked, True, True) for stacked in itertools.islice(both, 1))
+
+    def _ends(self) -> bool:
+        """Return True where what is called has no loop or recursion that another number may keep going for ever."""
+        methods = (getattr(self.problem.cls, name, None) for name in ("forward", "setup_context"))
+        called = [inspect.unwrap(method) for method in methods if inspect.isfunction(method)]
+        outer = [] if self.problem.direct else [self.problem.fn]
+        return all(map(reachable, (*called, *outer)))
+
     def _within(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The inputs, symmetric where forward reads them as such."""
+        """The inputs, symmetric where forward reads them as such, bounds in their order."""
         made, differentiable = list(inputs), self.problem.differentiable
         for position in (differentiable[k] for k in self._symmetric):
             x = made[position].detach()
             square = x.dim() > 1 and x.shape[-1] == x.shape[-2]
             made[position] = (x + x.mT).div(2).requires_grad_() if square else made[position]
-        return tuple(made)
+        return other_points.in_order(self.problem, tuple(made))
 
     def _node(self) -> Any:
         """The Function's node at the first point that was made."""
@@ -489,14 +506,14 @@ def repaired(problem: Problem, findings: Sequence[Finding], tries: float = TRIES
     workshop = Repair(problem, Tries(tries))
     bugs = [_targets(problem, f) for f in findings if f.kind == "bug"]
     workshop.right = frozenset(range(len(problem.differentiable))).difference(*bugs)
+    places = {f.where[1] for f in findings if f.kind == "bug" and f.where is not None}
+    named = frozenset(k for k, position in enumerate(problem.differentiable) if position in places)
     for numbers in _together(findings):
         group = [findings[k] for k in numbers]
         wrong = {k: _targets(problem, findings[k]) for k in numbers}
-        located = frozenset[int]().union(*(wrong[k] for k in numbers if findings[k].where is not None))
-        for mended in workshop.mended(group, frozenset[int]().union(*wrong.values())):
-            first = next((k for k in numbers if mended.inputs & wrong[k] and k not in fixes), None)
-            if first is not None:
-                fixes[first] = workshop.fix(mended, located)
+        mended = workshop.mended(group, frozenset[int]().union(*wrong.values()), named)
+        if mended is not None:
+            fixes[numbers[0]] = workshop.fix(mended)
         if any(findings[k].where is None for k in numbers) and any(k in fixes for k in numbers):
             break  # what was wrong as a whole is mended as a whole
     return fixes

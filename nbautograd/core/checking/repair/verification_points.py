@@ -35,6 +35,7 @@ ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expand
 ELEMENTS = 20_000  # that make a call as dear as the call of something small
 CALLS = 100  # of torch, likewise
 ENOUGH = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
+ANOTHER_SHAPE = "another shape"  # of a gradient: the engine may sum it silently
 
 
 Gradients = tuple[Tensor | None, ...]
@@ -170,6 +171,16 @@ class Stage:
             self._outside = any(self.right(k, self.original[k]) is False for k in right)
         return self._outside
 
+    def spoilt(self, wrong: Iterable[int], raised: str) -> bool:
+        """Return True where an edit raises for another reason than a shape, though gradients to be mended are right.
+
+        Args:
+            wrong: numbers of the inputs to be mended.
+            raised: text of what the edited backward raises.
+        """
+        known = () if raised == ANOTHER_SHAPE or self.original is None else wrong
+        return any(self.original is not None and self.right(k, self.original[k]) for k in known)
+
     def _anew(self) -> tuple[Outputs, Any]:
         """The call made again, since the backward before may have changed what it left."""
         outputs = self.problem.call(tuple(map(copy, self._given)))
@@ -211,7 +222,7 @@ def _shaped(backward: Callable[..., Any], shapes: dict[int, torch.Size]) -> Call
     def shaped(ctx: Any, *grads: Any) -> Any:
         result = backward(ctx, *grads)
         if _others(result, shapes):
-            raise RuntimeError("another shape")
+            raise RuntimeError(ANOTHER_SHAPE)
         return result
 
     return shaped
