@@ -34,17 +34,15 @@ class Fix(Displayable):
 
     Attributes:
         source: the changed line or lines, as they would stand in the user's cell.
-        verified: True when the change was run and every entry agreed at fresh random points.
+        verified: True when the change was run and every entry of all gradients agreed at fresh random points.
         line: the first line of the cell or file that changes, counted from 1.
         before: the line or lines as they stand now.
-        inputs: names of the inputs whose gradients this one change mends, where there are several.
     """
 
     source: str
     verified: bool
     line: int | None = None
     before: str = ""
-    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

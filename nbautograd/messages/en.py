@@ -1486,11 +1486,8 @@ SENTENCES: dict[str, str] = {
     "views.caption.comparison": "{first} compared with {second}",
     # findings
     "views.line": "line {line}",
-    "views.remedy.line.all": "Change line {line} to `{source}` (tried: every entry then agrees).",
-    "views.remedy.line.some": "Change line {line} to `{source}` (tried: it is then right for {inputs}).",
-    "views.remedy.below.all": "Make the change below at line {line} (tried: every entry then agrees).",
-    "views.remedy.below.some": "Make the change below at line {line} (tried: it is then right for {inputs}).",
-    "views.fix.tried_for": "tried: with this change every entry agrees for {inputs}",
+    "views.remedy.line": "Change line {line} to `{source}` (tried: every entry then agrees).",
+    "views.remedy.below": "Make the change below at line {line} (tried: every entry then agrees).",
     "views.fix.tried": "tried: with this change every entry agrees",
     "views.fix.untried": "not tried",
     "views.fix.at": "Change at line {line}",

@@ -1486,11 +1486,8 @@ SENTENCES: dict[str, str] = {
     "views.caption.comparison": "{first} 与 {second} 对比",
     # findings
     "views.line": "第 {line} 行",
-    "views.remedy.line.all": "把第 {line} 行改为 `{source}`：已试过，改后所有元素都一致。",
-    "views.remedy.line.some": "把第 {line} 行改为 `{source}`：已试过，改后 {inputs} 的梯度正确。",
-    "views.remedy.below.all": "请在第 {line} 行作下面的修改：已试过，改后所有元素都一致。",
-    "views.remedy.below.some": "请在第 {line} 行作下面的修改：已试过，改后 {inputs} 的梯度正确。",
-    "views.fix.tried_for": "已试过：这样改之后 {inputs} 的所有元素都一致",
+    "views.remedy.line": "把第 {line} 行改为 `{source}`：已试过，改后所有元素都一致。",
+    "views.remedy.below": "请在第 {line} 行作下面的修改：已试过，改后所有元素都一致。",
     "views.fix.tried": "已试过：这样改之后所有元素都一致",
     "views.fix.untried": "未试过",
     "views.fix.at": "修改第 {line} 行",

@@ -56,7 +56,7 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     reasons = _reasons(check)
     others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
-    aside = messages.paragraph((_remedy(check, told), aside))
+    aside = messages.paragraph((_remedy(told), aside))
     return Answer(check.verdict, headline, aside, told, _evidence(check), others, _checked(check))
 
 
@@ -131,22 +131,13 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
     return headline, messages.text(f"views.aside.right.{number}", inputs=names, count=len(right))
 
 
-def _remedy(check: GradcheckReport, told: Sequence[Finding]) -> str:
-    """Return the change that mends what is wrong, and which inputs it mends; empty where none was tried."""
-    finding = next((f for f in told if f.fix is not None and f.fix.verified and f.fix.line is not None), None)
-    if finding is None or finding.fix is None:
+def _remedy(told: Sequence[Finding]) -> str:
+    """Return the change that mends what is wrong; empty where none was tried."""
+    fix = next((f.fix for f in told if f.fix is not None and f.fix.verified and f.fix.line is not None), None)
+    if fix is None:
         return ""
-    fix, (wrong, _) = finding.fix, _inputs(check)
-    own = () if finding.where is None else check.input_names[finding.where[1] :][:1]  # a loaded report may lack names
-    mended = [name for name in fix.inputs or own if name in wrong]
     short = "\n" not in fix.source and len(fix.source.strip()) <= SHORT
-    extent = "all" if not mended or set(mended) == set(wrong) else "some"
-    return messages.text(
-        f"views.remedy.{'line' if short else 'below'}.{extent}",
-        line=fix.line,
-        source=fix.source.strip(),
-        inputs=listed([code(n) for n in mended]),
-    )
+    return messages.text(f"views.remedy.{'line' if short else 'below'}", line=fix.line, source=fix.source.strip())
 
 
 def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:

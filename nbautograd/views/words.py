@@ -74,9 +74,7 @@ def without_example(finding: Finding) -> str:
 
 
 def tried(fix: Fix) -> str:
-    """Return whether a change was tried, and for which inputs where it mends several."""
-    if fix.verified and fix.inputs:
-        return messages.text("views.fix.tried_for", inputs=listed([code(name) for name in fix.inputs]))
+    """Return whether a change was tried."""
     return messages.text("views.fix.tried" if fix.verified else "views.fix.untried")
 
 

@@ -80,6 +80,8 @@ def in_order(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         between = (((below < x) & (x < above)) for i, x in real.items() if i not in (low, high))
         if below < above and real[low].shape == real[high].shape and any(b.any() and not b.all() for b in between):
             a, b = (made[i].detach() for i in (low, high))
+            if a.shape != b.shape:
+                continue
             made[low], made[high] = torch.minimum(a, b).requires_grad_(), torch.maximum(a, b).requires_grad_()
     return tuple(made)
 
@@ -335,9 +337,7 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
     return pool[draw(len(pool), generator=generator)].reshape(item.shape)
 
 
-def other_dimensions(
-    problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None
-) -> Iterator[tuple[Any, ...]]:
+def other_dimensions(problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield inputs of which some have one dimension more or one less in front: those that require grad, all, or one.
 
     The dimension is of two elements, or of one; of an input alone also of as many as another one has in front.
