@@ -133,7 +133,7 @@ class Ablation:
         message = "" if top is None else top.message_id
         said = 0 if message in PLAIN else 1 if message.removesuffix("_part") in (*PLAIN, *VAGUE) else 2
         fixes = [(f, f.fix) for f in report.findings if f.fix is not None]
-        mended = frozenset(name for f, fix in fixes for name in fix.inputs or (str(f.params.get("input", "")),))
+        mended = frozenset(str(f.params.get("input", "")) for f, _ in fixes)
         named, length = top is not None and top.code in case.codes, sum(len(fix.source) for _, fix in fixes)
         return Outcome(message, named, said, mended, length, frozenset(self._used))
 

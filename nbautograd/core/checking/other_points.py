@@ -337,10 +337,13 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
     return pool[draw(len(pool), generator=generator)].reshape(item.shape)
 
 
-def other_dimensions(problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None) -> Iterator[tuple[Any, ...]]:
+def other_dimensions(
+    problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None
+) -> Iterator[tuple[tuple[Any, ...], bool]]:
     """Yield inputs of which some have one dimension more or one less in front: those that require grad, all, or one.
 
-    The dimension is of two elements, or of one; of an input alone also of as many as another one has in front.
+    The dimension is of two elements; of an input alone also of as many as another one has in front. True comes with one
+    input alone, which a Function may not have been written for.
 
     Args:
         problem: whose inputs they are.
@@ -350,14 +353,14 @@ def other_dimensions(problem: Problem, seed: int, inputs: tuple[Any, ...] | None
     tensors = tuple(i for i, x in enumerate(problem.inputs) if isinstance(x, Tensor))
     for which in dict.fromkeys((problem.differentiable, tensors, *((i,) for i in tensors))):
         beside = (x.shape[0] for i, x in enumerate(problem.inputs) if i in tensors and i not in which and x.dim())
-        for count in dict.fromkeys((2, 0, 1, *(beside if len(which) == 1 else ()))):
+        for count in dict.fromkeys((2, 0, *(beside if len(which) == 1 else ()))):
             given = nearby_inputs(problem, seed) if inputs is None else tuple(map(prepared_inputs.copy, inputs))
             if all(count or given[i].dim() > 1 for i in which):
                 changed = tuple(
                     x if i not in which else _stacked(x, count) if count else _first(x) for i, x in enumerate(given)
                 )
                 if works(problem, changed):
-                    yield changed
+                    yield changed, which not in (problem.differentiable, tensors)
 
 
 def reads_one_triangle(problem: Problem, position: int) -> bool:

@@ -36,7 +36,7 @@ from nbautograd.core.checking.repair.script import (
     strangeness,
 )
 from nbautograd.core.checking.repair.values import Span, Values, idle, noted_values, span
-from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
+from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 
 TRIES = 800.0  # calls of an edited backward on something small: about a third of a second
@@ -198,9 +198,9 @@ class Repair:
         """
         assert self.script is not None
         ranked = sorted(found, key=lambda m: (*strangeness(m.text, m.script.text), m.cost))
-        for whole in (m for m in ranked if m.inputs == wrong):
-            if len(wrong) == 1 or self._right_everywhere(whole, stages, wrong):
-                return whole
+        for one in (m for m in ranked if m.inputs == wrong):
+            if len(wrong) == 1 or self._right_everywhere(one, stages, wrong):
+                return one
         for parts in itertools.chain(*(itertools.combinations(ranked, n) for n in range(2, len(wrong) + 1))):
             apart = sum(len(m.inputs) for m in parts) == len(wrong) and all(m.edits for m in parts)
             whole = _joined(self.script, parts) if apart else None
@@ -234,7 +234,7 @@ class Repair:
             self.tries.pay(at)
             gradients = at.gradients(backward)
             if isinstance(gradients, str):
-                if at.ranked and not at.spoilt(wrong, gradients):
+                if (at.ranked or at.foreign) and (gradients == ANOTHER_SHAPE or not any(map(at.was_right, wrong))):
                     continue  # loud, as a `.t()` is for a batch: nothing is silently wrong there
                 if at.sized and (gradients == at.raised or len(wrong) > 1):
                     raised += 1  # written for one size, and the edit does not touch that; or another input's mistake
@@ -243,6 +243,8 @@ class Repair:
             for k, gradient in enumerate(gradients):
                 if k in wrong:
                     right = at.right(k, gradient) if k in left else False
+                    if right is False and at.foreign and not at.was_right(k):
+                        right = None
                     left -= {k} if right is False else set()
                     confirmed[k] += right is True
                     alive |= {k} if gradient is not None and bool(gradient.any()) else set()
@@ -324,9 +326,9 @@ class Repair:
             if made is not None and (raises or sized or made.original is not None):
                 yield made
         # where backward raises nobody may have written it for that
-        for number, (other, inputs, ranked, far) in enumerate(self._at_other_arguments(seed)):
+        for number, (other, inputs, ranked, foreign) in enumerate(self._at_other_arguments(seed)):
             at = problem.seed + 401 + 10 * number
-            made = made_at(other, self._within(inputs), at, ranked=ranked, far=far)
+            made = made_at(other, self._within(inputs), at, ranked=ranked, far=ranked or foreign, foreign=foreign)
             if made is not None and made.original is not None:
                 yield made
         if self.given is not self.problem:  # once, at last
@@ -335,7 +337,7 @@ class Repair:
                 yield made
 
     def _at_other_arguments(self, seed: int) -> Iterator[tuple[Problem, tuple[Any, ...], bool, bool]]:
-        """Yield calls with other arguments, with a dimension more or less, and with both: ranked ones, and far ones.
+        """Yield calls with other arguments, with a dimension more or less, and with both; ranked, foreign.
 
         Of arguments that the forward may not have been written for only a forward that surely ends is given some.
         """
@@ -343,13 +345,13 @@ class Repair:
         beside = [(other, inputs) for _, other, inputs in arguments(problem, seed)]
         yield from ((other, inputs, False, False) for other, inputs in beside)
         ranked = other_points.other_dimensions(problem, seed)
-        yield from ((problem, inputs, True, True) for inputs in itertools.islice(ranked, MOST_FAR))
+        yield from ((problem, inputs, True, foreign) for inputs, foreign in itertools.islice(ranked, MOST_FAR))
         if self._ends():
             far = [(other, inputs) for _, other, inputs in arguments(problem, seed, far=True)][:MOST_FAR]
             yield from ((other, inputs, False, True) for other, inputs in far)
             for other, inputs in (*far, *beside)[:MOST_FAR]:
                 both = other_points.other_dimensions(other, seed, inputs)
-                yield from ((other, stacked, True, True) for stacked in itertools.islice(both, 1))
+                yield from ((other, stacked, True, True) for stacked, _ in itertools.islice(both, 1))
 
     def _ends(self) -> bool:
         """Return True where what is called has no loop or recursion that another number may keep going for ever."""

@@ -55,6 +55,8 @@ class Stage:
         sized: True when only a size differs from the inputs given.
         ranked: True when inputs have a dimension more, or less, than those given.
         far: True where backward may not have been made for such inputs: sizes of one, values of both signs.
+        foreign: True where the Function may not have been written for such a call: of the edits that are wrong there
+            only those that spoil what was right are refuted.
         symmetric: numbers of the differentiable inputs that forward reads as symmetric matrices.
         usage: what the user's own backward takes here.
         original: the gradients it gives; None where it raises.
@@ -70,6 +72,7 @@ class Stage:
     sized: bool = False
     ranked: bool = False
     far: bool = False
+    foreign: bool = False
     symmetric: frozenset[int] = frozenset()
     usage: Usage = field(default_factory=Usage)
     original: Gradients | None = None
@@ -171,15 +174,9 @@ class Stage:
             self._outside = any(self.right(k, self.original[k]) is False for k in right)
         return self._outside
 
-    def spoilt(self, wrong: Iterable[int], raised: str) -> bool:
-        """Return True where an edit raises for another reason than a shape, though gradients to be mended are right.
-
-        Args:
-            wrong: numbers of the inputs to be mended.
-            raised: text of what the edited backward raises.
-        """
-        known = () if raised == ANOTHER_SHAPE or self.original is None else wrong
-        return any(self.original is not None and self.right(k, self.original[k]) for k in known)
+    def was_right(self, which: int) -> bool:
+        """Return True where the user's own backward is right here for an input."""
+        return self.original is not None and self.right(which, self.original[which]) is True
 
     def _anew(self) -> tuple[Outputs, Any]:
         """The call made again, since the backward before may have changed what it left."""
@@ -253,6 +250,7 @@ def stage(
     sized: bool = False,
     ranked: bool = False,
     far: bool = False,
+    foreign: bool = False,
     symmetric: frozenset[int] = frozenset(),
 ) -> Stage | None:
     """Return a stage at these inputs, with cotangents for all outputs or for one; None where the forward fails."""
@@ -266,7 +264,7 @@ def stage(
         return None
     if any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
         return None
-    return Stage(problem, outputs, node, v, seed, tidy, sized, ranked, far, symmetric)
+    return Stage(problem, outputs, node, v, seed, tidy, sized, ranked, far, foreign, symmetric)
 
 
 class Stages:
