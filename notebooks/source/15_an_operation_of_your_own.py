@@ -228,14 +228,21 @@ telling = torch.randn(4, 3).double(), torch.randn(4, 3).double(), torch.randn(4)
 torch.manual_seed(1)
 telling = torch.randn(300, 40, dtype=torch.float64), torch.randn(300, 40, dtype=torch.float64), torch.randn(300, dtype=torch.float64)
 
-# %% tags=["wrong"] exercise="telling_inputs" expects="survivors"
+# %% tags=["wrong"] exercise="telling_inputs" expects="not_finite"
 telling = torch.full((2, 3), float("nan"), dtype=torch.float64), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64)
 
-# %% tags=["wrong"] exercise="telling_inputs" expects="survivors"
+# %% tags=["wrong"] exercise="telling_inputs" expects="not_finite"
 telling = torch.tensor([[0.3, -1.2, 0.8], [1.5, 0.1, -0.4]], dtype=torch.float64), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, 0.0], dtype=torch.float64) * float("inf")
 
 # %% tags=["wrong"] exercise="telling_inputs" expects="not_written_down"
 telling = torch.tensor([[0.3, -1.2, 0.8], [1.5, 0.1, -0.4]], dtype=torch.float64).exp(), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="survivors"
+# so small that every gradient is taken for zero
+telling = torch.tensor([[0.3, -1.2], [1.5, 0.1]], dtype=torch.float64), torch.tensor([[2.0, -0.7], [-1.6, 0.9]], dtype=torch.float64), torch.tensor([1e-99, 2e-99], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="constant"
+telling = torch.tensor([[0.3, 0.3, 0.3], [1.5, 0.1, -0.4]], dtype=torch.float64), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64)
 
 # %% [markdown] lang="en" pair="own-task"
 # ## 3. Yours
@@ -1158,6 +1165,17 @@ def test(function):
         right = torch.autograd.grad(expected, leaves, g)
         found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
         assert all(a is not None and a.shape == b.shape and a.dtype == b.dtype and bool(torch.isfinite(a).all()) for a, b in zip(found, right, strict=True))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="survivors"
+def test(function):  # a grad_output of ones
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        right = torch.autograd.grad(Own.plain(*leaves).sum(), leaves)
+        found = torch.autograd.grad(function.apply(*leaves).sum(), leaves, materialize_grads=True)
+        assert all(torch.allclose(a, b) for a, b in zip(found, right, strict=True))
 
 
 shipped = Own, test

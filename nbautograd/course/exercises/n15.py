@@ -17,7 +17,7 @@ from nbautograd.core.user_source import function_class
 from nbautograd.course.attempt import close, cotangents, forward, is_float, ready, tensors, vjp
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants
+from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants, same_gradients
 from nbautograd.course.run import check
 
 POINTS = 4
@@ -51,20 +51,22 @@ NOT_THREE = {
     " columns, and one number for each row.",
     "zh": "需要三个 float64 张量 `(scores, values, grad_output)`：前两个形状相同，都是二维的；第三个是每行一个数。",
 }
+NOT_FINITE = {
+    "en": "Not all numbers are finite: there no gradient can be told from another one.",
+    "zh": "有的数不是有限的：这样一来，什么梯度也分辨不出来。",
+}
 ONES = {
-    "en": "{count} of {whole} mutants survive. All numbers of your grad_output are the same: who forgets one of them,"
-    " or takes another row's, is not found out.",
-    "zh": "{whole} 个变异体里有 {count} 个活了下来。你的 grad_output 里各个数都一样："
-    "漏用其中一个，或者弄错了行，都看不出来。",
+    "en": "All numbers of your grad_output are the same: who forgets one of them, or takes another row's, is not found"
+    " out.",
+    "zh": "你的 grad_output 里各个数都一样：漏用其中一个，或者弄错了行，都看不出来。",
 }
 CONSTANT = {
-    "en": "{count} of {whole} mutants survive. In a row of `{name}` all numbers are the same; what of the gradient"
-    " vanishes then?",
-    "zh": "{whole} 个变异体里有 {count} 个活了下来。`{name}` 的某一行里各个数都一样；这样一来，梯度里有什么消失了？",
+    "en": "In a row of `{name}` all numbers are the same; what of the gradient vanishes then?",
+    "zh": "`{name}` 的某一行里各个数都一样；这样一来，梯度里有什么消失了？",
 }
 ONE_ROW = {
-    "en": "{count} of {whole} mutants survive. With a single row nobody can mistake rows for columns.",
-    "zh": "{whole} 个变异体里有 {count} 个活了下来。只有一行，行和列弄混了也看不出来。",
+    "en": "With a single row nobody can be found out who mistakes rows for columns.",
+    "zh": "只有一行，行和列弄混了也看不出来。",
 }
 SURVIVORS = {
     "en": "{count} of {whole} mutants survive. One of them:\n{mutant}",
@@ -93,19 +95,30 @@ def _telling(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("not_three", NOT_THREE)
         return
     scores, values, grad_output = (x.detach() for x in answer)
+    hidden = _hides(scores, values, grad_output)
+    if hidden is not None:
+        yield hidden
+        return
     surviving = [m for m in _of_pool() if not _differs(m.function, scores, values, grad_output)]
     if not surviving:
         yield from _written_down([number for x in (scores, values, grad_output) for number in x.flatten().tolist()])
         return
     told = {"count": len(surviving), "whole": len(_of_pool())}
+    yield Failure("survivors", SURVIVORS, {**told, "mutant": surviving[0]})
+
+
+def _hides(scores: Tensor, values: Tensor, grad_output: Tensor) -> Failure | None:
+    """Return the failure for numbers at which some mistake is never seen, whatever mutants there are."""
+    if not all(bool(torch.isfinite(x).all()) for x in (scores, values, grad_output)):
+        return Failure("not_finite", NOT_FINITE)
+    if len(scores) == 1:
+        return Failure("one_row", ONE_ROW)
     if bool((grad_output == grad_output[0]).all()):
-        yield Failure("upstream_ones", ONES, told) if len(scores) > 1 else Failure("one_row", ONE_ROW, told)
-        return
+        return Failure("upstream_ones", ONES)
     for name, rows in (("scores", scores), ("values", values)):
         if bool((rows == rows[:, :1]).all(1).any()):
-            yield Failure("constant", CONSTANT, {**told, "name": name})
-            return
-    yield Failure("survivors", SURVIVORS, {**told, "mutant": surviving[0]})
+            return Failure("constant", CONSTANT, {"name": name})
+    return None
 
 
 def _written_down(numbers: list[float]) -> Iterator[Failure]:
@@ -162,10 +175,10 @@ PLAIN_IS_OWN = {
     "请只用 torch 自带的运算来写。",
 }
 TOO_SHORT = {
-    "en": "Right. But of this backward {count} mutants can be made, and {whole} are wanted. Write it as a `def` with"
-    " its lines in it, and choose an operation with enough to it.",
-    "zh": "运算是对的。可是从这个 backward 只能生成 {count} 个变异体，而这里要 {whole} 个。请用 `def` 写 backward，"
-    "把每一步都写在里面，并选一个更复杂些的运算。",
+    "en": "Right. But of what this backward needs {count} mutants can be made, and {whole} are wanted; what could be"
+    " left out does not count. Write it as a `def` with its lines in it, and choose an operation with enough to it.",
+    "zh": "运算是对的。可是从这个 backward 真正用得着的部分，只能生成 {count} 个变异体，而这里要 {whole} 个；"
+    "删掉也不影响结果的代码不算。请用 `def` 写 backward，把每一步都写在里面，并选一个更复杂些的运算。",
 }
 LINEAR = {
     "en": "Right, but too plain: its gradient is the same whatever the inputs are. Choose an operation that has to save"
@@ -256,7 +269,11 @@ def _short(value: Any) -> str:
 
 
 def _of_own(answer: Any) -> tuple[Mutant, ...]:
-    return mutants(answer, [tuple(answer.example(seed)) for seed in range(POINTS)])
+    return mutants(answer, _examples(answer))
+
+
+def _examples(answer: Any) -> list[tuple[Any, ...]]:
+    return [tuple(answer.example(seed)) for seed in range(POINTS)]
 
 
 # own_test
@@ -293,6 +310,11 @@ ZERO = {
 DOUBLED = {
     "en": "A backward whose gradient number {number} is twice the right one gets through.",
     "zh": "第 {number} 个梯度是正确值两倍的 backward 也通过了。",
+}
+AVERAGED = {
+    "en": "A backward that takes the mean of grad_output in the place of each of its numbers gets through. Which"
+    " grad_outputs do you send?",
+    "zh": "把 grad_output 里的每个数都换成它们的平均值，这样的 backward 也通过了。你送进去的是什么样的 grad_output？",
 }
 BY_ITSELF = {
     "en": "Your test kills mutants that are another class, and accepts them when they are `Own` itself: it compares"
@@ -386,6 +408,12 @@ def _spoilt(own: Any, backward: Any) -> Iterator[tuple[Failure, Any]]:
     yield Failure("survivors", ZERO), spoil(torch.zeros_like, range(count))
     for k in range(count):
         yield Failure("survivors", DOUBLED, {"number": k + 1}), spoil(lambda x: 2 * x, [k])
+
+    def averaged(ctx: Any, *grads: Any) -> Any:
+        return backward(ctx, *(g.mean().expand_as(g) for g in grads))
+
+    if not same_gradients(_behind(own, averaged), own, _examples(own)):  # else there is nothing to be seen
+        yield Failure("survivors", AVERAGED), averaged
 
 
 def _objection(test: Any, function: Any, seed: int) -> str | None:
