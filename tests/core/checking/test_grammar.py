@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
@@ -553,14 +552,11 @@ ABLATION = Path(__file__).parents[3] / "benchmarks" / "ablation.py"
 @pytest.mark.slow
 @pytest.mark.skipif(not ABLATION.is_file(), reason="not in an sdist")
 def test_the_ablation_notes_an_edit_and_tells_what_is_lost_without_it(monkeypatch, capsys) -> None:
-    spec = importlib.util.spec_from_file_location("ablation", ABLATION)
-    ablation = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "ablation", ablation)
-    spec.loader.exec_module(ablation)
     for owner, name in ((table, "first_confirmed"), (search.Repair, "fix")):
         monkeypatch.setattr(owner, name, getattr(owner, name))  # which the ablation watches
-    case = ablation.Case("regrouped", PowerOfTheDifference.apply, lambda: (draw(3, 4),), ("wrong_derivative",))
-    ablated = ablation.Ablation([case])
+    ablation = runpy.run_path(str(ABLATION), run_name="ablation")
+    case = ablation["Case"]("regrouped", PowerOfTheDifference.apply, lambda: (draw(3, 4),), ("wrong_derivative",))
+    ablated = ablation["Ablation"]([case])
     assert "edit: parentheses elsewhere" in ablated.outcomes["regrouped"].used
     ablated.edits("edit: parentheses elsewhere")
     assert capsys.readouterr().out.startswith("| edit: parentheses elsewhere | 1 | 1 |")
