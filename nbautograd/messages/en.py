@@ -1000,7 +1000,7 @@ SENTENCES: dict[str, str] = {
     "explain.not_finite.hidden": "It uses a value of forward that is not finite, which the result does not show: `{op}` gives such values.",
     "explain.not_finite.carried_at": "A backward made the first {what}: it comes out of the derivative of `{op}` in line {line}, `{text}`. What was computed afterwards started from values that were no longer finite.",
     "explain.not_finite.carried": "A backward made the first {what}: it comes out of `{node}`. What was computed afterwards started from values that were no longer finite.",
-    "explain.not_finite.masked": "The gradient that arrives there is 0, and 0 times infinity or NaN is NaN. Masking what comes out of `{op}` does not help; keeping those values out of what goes in does.",
+    "explain.not_finite.masked": "The gradient that arrives there is 0, and 0 times infinity or NaN is NaN. Masking what comes out of `{op}` does not help: keep those values out of what goes in, before the first operation whose derivative is not finite there.",
     "explain.not_finite.in_grad.what": "`{name}.grad` holds {what}, and which line it came from can no longer be seen: the graph was freed, or an earlier backward left it there.",
     "explain.not_finite.in_grad.advice": "Set the gradients to None, compute the loss again and ask before backward; or let a function with the whole step be run: `nbautograd.explain(step)`.",
     "explain.not_finite.known_node": "A NaN came out of `{node}`, in the backward.",

@@ -1000,7 +1000,7 @@ SENTENCES: dict[str, str] = {
     "explain.not_finite.hidden": "它用到前向中的一个非有限值，而最后的结果看不出这个值：`{op}` 给出这样的值。",
     "explain.not_finite.carried_at": "第一个 {what} 由反向产生：来自第 {line} 行 `{text}` 的 `{op}` 的导数。之后的计算从已经不再有限的值开始。",
     "explain.not_finite.carried": "第一个 {what} 由反向产生：来自 `{node}`。之后的计算从已经不再有限的值开始。",
-    "explain.not_finite.masked": "到达那里的梯度是 0，而 0 乘无穷或 NaN 仍是 NaN。遮住 `{op}` 的结果没有用；把那些值挡在它的输入之外才有用。",
+    "explain.not_finite.masked": "到达那里的梯度是 0，而 0 乘无穷或 NaN 仍是 NaN。遮住 `{op}` 的结果没有用：要在第一个导数不是有限值的运算之前，就把那些值挡在输入之外。",
     "explain.not_finite.in_grad.what": "`{name}.grad` 中有 {what}，但已经看不出来自哪一行：计算图已被释放，或者它是之前的 backward 留下的。",
     "explain.not_finite.in_grad.advice": "把梯度设为 None，重新计算损失，在 backward 之前再问；或者把整个步骤写成函数，让它在监视下运行：`nbautograd.explain(step)`。",
     "explain.not_finite.known_node": "反向传播中 `{node}` 给出了 NaN。",

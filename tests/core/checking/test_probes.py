@@ -312,3 +312,24 @@ def test_inputs_whose_elements_share_memory_are_tried():
     x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     found = nbautograd.gradcheck(ReadsMemory, x, order=1).findings
     assert [f.code for f in found if f.kind == "bug"] == ["wrong_noncontiguous_input"]
+
+
+class OverwritesFirst(Function):
+    """The second gradient is computed from what the first one left of grad_output."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b + b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g.mul_(b), g * (a + 1)
+
+
+def test_a_backward_that_writes_into_grad_output_does_not_write_into_what_it_is_compared_by() -> None:
+    report = nbautograd.gradcheck(OverwritesFirst, (draw(3, 4), draw(3, 4, seed=1)))
+    assert report.blocks[0, 0].verdict == "match"
+    assert report.blocks[0, 1].verdict == "mismatch"
+    assert "mutates_grad_output" in {f.code for f in report.findings}
