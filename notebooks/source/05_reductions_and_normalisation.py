@@ -146,7 +146,7 @@ class Mean(Function):
         g = g if ctx.keepdim else g.unsqueeze(ctx.dim)
         return torch.repeat_interleave(g / ctx.size, ctx.size, dim=ctx.dim), None, None
 
-# %% tags=["wrong"] exercise="mean_over" expects="wrong_reduction_dim"
+# %% tags=["wrong"] exercise="mean_over" expects="transposed_grad"
 class Mean(Function):
     @staticmethod
     def forward(ctx, x, dim, keepdim):
