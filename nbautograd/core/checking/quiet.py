@@ -86,7 +86,7 @@ def _muted(name: str) -> Iterator[None]:
 
 
 def seed_all(seed: int) -> None:
-    """Seed the generators of torch (CPU, and CUDA where it is in use), numpy and Python; put its own ones back."""
+    """Seed the generators of torch (CPU, and CUDA where it is in use), numpy and Python; put back the user's own."""
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)
@@ -107,17 +107,22 @@ def own_generators(found: Iterable[Any]) -> Iterator[None]:
     They are not seeded: what they draw then differs from what torch's default generator draws.
 
     Args:
-        found: the generators, of torch, numpy or Python; anything else, and the default ones, are passed over.
+        found: the generators, of torch, numpy or Python; anything else, the default ones, and one without a state, as
+            that of the system is, are passed over.
     """
     default = {id(torch.default_generator), *map(id, torch.cuda.default_generators)}
     own = {id(one): one for one in found if isinstance(one, GENERATORS) and id(one) not in default}
     outer = getattr(_own, "put_back", ())
-    _own.put_back = (*outer, *map(_putting_back, own.values()))
+    put_back = list(outer)
+    for generator in own.values():
+        with contextlib.suppress(NotImplementedError):
+            put_back.append(_putting_back(generator))
+    _own.put_back = tuple(put_back)
     try:
         yield
     finally:
-        for put_back in _own.put_back:
-            put_back()
+        for restore in _own.put_back:
+            restore()
         _own.put_back = outer
 
 

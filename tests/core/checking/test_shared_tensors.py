@@ -581,6 +581,19 @@ def test_a_generator_of_the_users_own_begins_each_forward_from_its_state(kind, h
     assert torch.equal(Noise(generator)(x), Noise(following)(x)), "a check used up numbers of the user's generator"
 
 
+def test_a_generator_without_a_state_is_passed_over():
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x, generator):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g, None
+
+    assert nbautograd.gradcheck(Doubled, (draw(3), random.SystemRandom())).verdict == "right"
+
+
 def test_generators_that_are_not_put_back_are_noticed(monkeypatch):
     monkeypatch.setattr("nbautograd.core.checking.quiet.GENERATORS", ())
 
