@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from torch import Tensor
 from nbautograd.core.checking.prepared_inputs import callable_of, is_differentiable
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.pytrees import tensors
 from nbautograd.core.user_source import function_class
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise
@@ -174,16 +174,6 @@ def close(a: Tensor | None, b: Tensor | None, tolerance: float) -> bool:
     finite = b[torch.isfinite(b)]
     size = float(finite.abs().max()) if finite.numel() else 0.0
     return bool(torch.isclose(a, b, rtol=tolerance, atol=tolerance * max(size, 1e-6), equal_nan=True).all())
-
-
-def tensors(raw: Any) -> Iterator[Tensor]:
-    """The tensors in what a function returned, in order."""
-    if isinstance(raw, Tensor):
-        yield raw
-    elif isinstance(raw, dict):
-        yield from itertools.chain.from_iterable(map(tensors, raw.values()))
-    elif isinstance(raw, (tuple, list)):
-        yield from itertools.chain.from_iterable(map(tensors, raw))
 
 
 def is_float(item: Any) -> bool:

@@ -25,7 +25,8 @@ from nbautograd.core.checking.repair.script import (
     read,
     tight,
 )
-from nbautograd.course.attempt import Gradients, close, cotangents, forward, ready, tensors, vjp
+from nbautograd.core.pytrees import tensors
+from nbautograd.course.attempt import Gradients, close, cotangents, forward, ready, vjp
 
 COUNT = 20
 CLEARLY = 1e-3  # by how much of the largest element a mutant's gradient must be off

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nbautograd.core.checking.problem import graph_nodes
+from nbautograd.core.pytrees import tensors
 
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp")
 # nodes that hand a gradient on as it is, in another shape or dtype
@@ -217,12 +218,12 @@ class Observer:
         self._running = True
         try:
             result = func(*args, **kwargs)
-            stepped = self._method != "" and any(map(_is_complex_step, _tensors((result,))))
+            stepped = self._method != "" and any(map(_is_complex_step, tensors(result)))
         finally:
             self._running = False
         if not getattr(func, "is_view", False) and func.__name__ not in ("detach.default", "lift_fresh.default"):
             before, self._calling = self._calling, True  # what is asked here is no call of the answer
-            self._note(func.__name__, list(_tensors((*args, *kwargs.values()))), _plain(func.__name__, args))
+            self._note(func.__name__, list(tensors((*args, *kwargs.values()))), _plain(func.__name__, args))
             self._calling = before
         if stepped:
             self._asked("1j")
@@ -248,7 +249,7 @@ class Observer:
 
     def _recorded(self, result: Any) -> None:
         """Note the nodes of torch that a call outside of the methods left."""
-        for node in graph_nodes(list(_tensors((result,)))):
+        for node in graph_nodes(list(tensors(result))):
             kind = type(node).__name__.partition("Backward")[0]
             if kind not in CARRYING and not hasattr(type(node), "_forward_cls") and (line := self._line()):
                 self.outside.append((type(node).__name__, line))
@@ -319,7 +320,7 @@ def _leaves(name: str, args: Any) -> bool:
     """Return True if a call takes numbers out of torch, other than whole ones and one that stands alone."""
     if name not in LEAVING | ONE_BY_ONE:
         return False
-    x = next(_tensors(args), None)
+    x = next(tensors(args), None)
     if x is None or not (x.is_floating_point() or x.is_complex()):
         return False
     return name in LEAVING or x.untyped_storage().nbytes() > x.element_size()
@@ -331,14 +332,6 @@ def _is_complex_step(x: Tensor) -> bool:
         return False
     step = x.imag.abs().max()
     return bool((step > 0) & (step < 1e-5 * x.real.abs().max()))
-
-
-def _tensors(values: Any) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(value)
 
 
 def memory(tensor: Tensor) -> int:

@@ -8,13 +8,14 @@ import inspect
 import itertools
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from nbautograd.core import pytrees
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import Meter
 from nbautograd.core.checking.outside_state import ClassState, SharedTensors, names_outside, reachable
@@ -202,7 +203,7 @@ class Problem:
             seed_all(self.seed if seed is None else seed)
             self.shared.put_back_values()
             with CastWatch(given) if first else contextlib.nullcontext() as watch:
-                tensors = tuple(_tensors(self._run(given)))
+                tensors = tuple(pytrees.tensors(self._run(given)))
             if watch is not None:
                 casts = self.casts
                 casts.in_forward = watch.behind(tensors)
@@ -224,11 +225,7 @@ class Problem:
         self.meter.count()
         seed_all(self.seed)
         self.shared.put_back_values()
-        return tuple(_tensors(self.fn(*inputs)))
-
-    def flat(self, raw: Any) -> Iterator[Tensor]:
-        """Yield the tensors in what a function returned, in order."""
-        return _tensors(raw)
+        return tuple(pytrees.tensors(self.fn(*inputs)))
 
     def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
         """Return the gradients of the differentiable inputs for these cotangents; the graph stays for the next call.
@@ -242,14 +239,10 @@ class Problem:
         """
         inputs = getattr(outputs, "inputs", self.inputs)
         leaves = [inputs[i] for i in self.differentiable]
-        pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if c is not None and o.requires_grad]
-        if not pairs:
-            return (None,) * len(leaves)
         with self.session():
             seed_all(self.seed)
-            tensors, grads = zip(*pairs, strict=True)
             self.meter.count()
-            return gradients(tensors, leaves, grads)
+            return pullback(outputs, leaves, cotangents)
 
     def differentiable_outputs(self, outputs: Sequence[Tensor]) -> tuple[int, ...]:
         """Return positions of the floating or complex outputs that require grad."""
@@ -322,6 +315,17 @@ def _source(cls: type) -> FunctionSource | None:
     return _sources[cls]
 
 
+def pullback(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of these tensors for these cotangents of the outputs, None for what nothing flows into."""
+    pairs = [(y, v) for y, v in zip(outputs, cotangents, strict=True) if v is not None and y.requires_grad]
+    if not pairs:
+        return (None,) * len(inputs)
+    tensors, grads = zip(*pairs, strict=True)
+    return gradients(tensors, inputs, grads)
+
+
 def separate_context(cls: type) -> bool:
     """Return True for a class with ``setup_context``, whose forward takes no ctx."""
     return getattr(cls, "setup_context", None) is not torch.autograd.Function.setup_context
@@ -355,17 +359,6 @@ def _handed_on(tensors: Sequence[Tensor], cls: type | None, given: Sequence[Any]
     arguments = [k for k, needed in enumerate(nodes[0].needs_input_grad) if needed]  # one edge for each, in order
     found = {id(getattr(edge, "variable", None)): k for edge, k in zip(edges, arguments, strict=False)}
     return {i: found[id(x)] for i, x in enumerate(given) if isinstance(x, Tensor) and id(x) in found}
-
-
-def _tensors(raw: Any) -> Iterator[Tensor]:
-    if isinstance(raw, Tensor):
-        yield raw
-    elif isinstance(raw, Mapping):
-        for item in raw.values():
-            yield from _tensors(item)
-    elif isinstance(raw, (tuple, list)):
-        for item in raw:
-            yield from _tensors(item)
 
 
 def _cloned(item: Any) -> Any:

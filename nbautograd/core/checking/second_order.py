@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.core import pytrees
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Block, Entry, GradcheckReport
@@ -336,7 +337,7 @@ def restrict_to_directions(
         given: list[Any] = list(problem.fresh())
         for k, i in enumerate(problem.differentiable):
             given[i] = _perturbed(moved[k], numbers[k], places[k])
-        found: Sequence[Tensor] = tuple(problem.flat(problem.fn(*given)))
+        found: Sequence[Tensor] = tuple(pytrees.tensors(problem.fn(*given)))
         return tuple(w @ y.reshape(-1) for w, y in zip(weights, found, strict=True))
 
     start = tuple(x.new_zeros(directions).requires_grad_() for x in moved)

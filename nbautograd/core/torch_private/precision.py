@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core import pytrees
+
 try:
     from torch.utils._python_dispatch import TorchDispatchMode
 except ImportError:  # then the reference runs as it is written, and says by its casts that it is no golden one
@@ -197,7 +199,7 @@ def _widened(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     """Return the arguments with float64 in place of a coarser dtype, and of tensors where some are float64."""
     if kwargs.get("dtype") in COARSER:
         kwargs["dtype"] = torch.float64
-    tensors = list(_tensors((*args, *kwargs.values())))
+    tensors = list(pytrees.tensors((*args, *kwargs.values())))
     mixed = any(t.dtype is torch.float64 for t in tensors) and any(t.dtype in COARSER for t in tensors)
     if not mixed or _aliases(func):
         return args, kwargs
@@ -206,14 +208,6 @@ def _widened(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
 
 def _to_float64(tensor: Tensor) -> Tensor:
     return tensor.to(torch.float64) if tensor.dtype in COARSER else tensor
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
 
 
 def _mapped(change: Callable[[Tensor], Tensor], value: Any) -> Any:

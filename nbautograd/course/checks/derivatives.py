@@ -13,7 +13,8 @@ from torch.autograd import forward_ad
 
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.checking.second_order import second_order
-from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangents, positions, ready, tensors, vjp
+from nbautograd.core.pytrees import tensors
+from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangents, positions, ready, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Failure

@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.autograd import Function
 
 from nbautograd.core.checking.problem import functions_of
+from nbautograd.core.pytrees import tensors
 from nbautograd.core.user_source import function_class
-from nbautograd.course.attempt import close, cotangents, forward, is_float, ready, tensors, vjp
+from nbautograd.course.attempt import close, cotangents, forward, is_float, ready, vjp
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants, same_gradients

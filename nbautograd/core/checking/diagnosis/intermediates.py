@@ -39,8 +39,8 @@ from nbautograd.core.checking.backward_call import (
 from nbautograd.core.checking.diagnosis.rewritten import Method, Wrapped, expressions, method, recompiled
 from nbautograd.core.checking.diagnosis.wrong_variable import Site, WrongVariable
 from nbautograd.core.checking.directional import trusted
-from nbautograd.core.checking.jacobian.forward_values import by_autograd, pulled
-from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.jacobian.forward_values import by_autograd
+from nbautograd.core.checking.problem import Problem, pullback
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Phrase
 from nbautograd.core.numerics.compare import agree_relative
@@ -446,12 +446,12 @@ class _Place:
         known = {k: t for k, t in bench.seen.items() if isinstance(t, Tensor)}
         values = {-1 - i: x for i, x in enumerate(leaves) if isinstance(x, Tensor)} | known
         asked = {k: t for k, t in values.items() if t.requires_grad}
-        got = dict(zip(asked, pulled(outputs, list(asked.values()), self.v), strict=True))
+        got = dict(zip(asked, pullback(outputs, list(asked.values()), self.v), strict=True))
         self.right = [got.get(-1 - i) for i in problem.differentiable]
         self.candidates: dict[Key, Tensor] = {("value", k): t.detach() for k, t in values.items()}
         self.candidates |= {("gradient", k): g for k, g in got.items() if g is not None}
         if len(outputs) == 1:
-            slopes = pulled(outputs, list(asked.values()), [torch.ones_like(outputs[0])])
+            slopes = pullback(outputs, list(asked.values()), [torch.ones_like(outputs[0])])
             self.candidates |= {("derivative", k): d for k, d in zip(asked, slopes, strict=True) if d is not None}
         self.gradients = self.run(None)
         borne_out = trusted(problem, self.outputs, self.v, self.right, bench.which, problem.seed + 96)
@@ -593,7 +593,7 @@ class _Place:
         problem, (leaves, outputs) = self.bench.problem, self.forward
         for seed in (98, 99):
             v = cotangents(problem, self.outputs, problem.seed + seed)
-            right = pulled(outputs, [leaves[self.bench.position]], v)[0]
+            right = pullback(outputs, [leaves[self.bench.position]], v)[0]
             if not agree_relative(self.run((number, value), v)[self.bench.which], right, self.rel):
                 return False
         return True

@@ -30,15 +30,29 @@ def recompiled(function: FunctionType, tree: ast.FunctionDef, given: Mapping[str
         module = compile(ast.fix_missing_locations(around), "<nbautograd witness>", "exec")
     except (SyntaxError, ValueError):
         return None
+    cells = {name: CellType(value) for name, value in given.items()}
+    return closed_over(module, tree.name, function, cells, function.__globals__)
+
+
+def closed_over(
+    module: CodeType, name: str, function: FunctionType, cells: Mapping[str, CellType], namespace: dict[str, Any]
+) -> FunctionType:
+    """Return the function of this name, compiled inside another one, with the variables around the user's function.
+
+    Args:
+        module: what was compiled: one function, whose arguments are the variables around the one that is wanted.
+        name: of the function that is wanted.
+        function: the user's.
+        cells: further variables; one of the user's with the same name comes first.
+        namespace: its globals.
+    """
     outer = next(c for c in module.co_consts if isinstance(c, CodeType))
-    code = next(c for c in outer.co_consts if isinstance(c, CodeType) and c.co_name == tree.name)
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells |= {name: CellType(value) for name, value in given.items()}
-    made = FunctionType(
-        code, function.__globals__, code.co_name, function.__defaults__, tuple(cells[name] for name in code.co_freevars)
-    )
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    code = next(c for c in outer.co_consts if isinstance(c, CodeType) and c.co_name == name)
+    around = {**cells, **dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))}
+    closure = tuple(around[name] for name in code.co_freevars)
+    changed = FunctionType(code, namespace, function.__name__, function.__defaults__, closure)
+    changed.__kwdefaults__ = function.__kwdefaults__
+    return changed
 
 
 def expressions(tree: ast.FunctionDef) -> list[ast.expr]:

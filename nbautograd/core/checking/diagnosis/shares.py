@@ -25,8 +25,8 @@ from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Case, Cause, Confirmation, Hypothesis
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, expressions, method, recompiled
 from nbautograd.core.checking.directional import trusted
-from nbautograd.core.checking.jacobian.forward_values import by_autograd, pulled
-from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.jacobian.forward_values import by_autograd
+from nbautograd.core.checking.problem import Problem, pullback
 from nbautograd.core.contract import rules
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT, STEADY
@@ -212,7 +212,7 @@ class _Place:
         if found is None:
             return None
         leaves, outputs = found
-        return pulled(outputs, [leaves[i] for i in self.problem.differentiable], self.v)
+        return pullback(outputs, [leaves[i] for i in self.problem.differentiable], self.v)
 
 
 def _real(t: Tensor) -> Tensor:

@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.core import pytrees
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
-from nbautograd.core.checking.problem import Outputs, Problem, separate_context
+from nbautograd.core.checking.problem import Outputs, Problem, pullback, separate_context
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import (
@@ -30,7 +31,6 @@ from nbautograd.core.numerics.arrays import (
 from nbautograd.core.numerics.compare import agree_within_rounding
 from nbautograd.core.torch_private.casts import CastWatch, spacing
 from nbautograd.core.torch_private.ctx import apply_replaced
-from nbautograd.core.torch_private.tensors import gradients
 
 
 class StubContext:
@@ -85,7 +85,7 @@ def forward_without_autograd(
         forward: takes the place of the class's own; by default that.
     """
     if problem.cls is None:
-        return None if problem.has_functions else lambda *args: tuple(problem.flat(problem.fn(*args)))
+        return None if problem.has_functions else lambda *args: tuple(pytrees.tensors(problem.fn(*args)))
     cls = problem.cls
     forward = forward or getattr(cls, "forward", None)
     if forward is None:
@@ -98,9 +98,9 @@ def forward_without_autograd(
 
     def within(*args: Any) -> tuple[Any, ...]:
         with apply_replaced(cls, alone, transformed=True):
-            return tuple(problem.flat(problem.fn(*args)))
+            return tuple(pytrees.tensors(problem.fn(*args)))
 
-    return (lambda *args: tuple(problem.flat(alone(*args)))) if problem.direct else within
+    return (lambda *args: tuple(pytrees.tensors(alone(*args)))) if problem.direct else within
 
 
 def by_autograd(
@@ -124,22 +124,13 @@ def by_autograd(
         return leaves, run(*leaves)
 
 
-def pulled(outputs: Sequence[Tensor], to: Sequence[Tensor], v: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-    """Return the gradients of these tensors for these cotangents of the outputs."""
-    pairs = [(y, c) for y, c in zip(outputs, v, strict=True) if c is not None and y.requires_grad]
-    if not pairs:
-        return (None,) * len(to)
-    tensors, cotangents = zip(*pairs, strict=True)
-    return gradients(tensors, to, cotangents)
-
-
 def gradients_of_forward(
     problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...] | None:
     """Return the gradients of the differentiable inputs by autograd of the forward; None where it cannot be run so."""
     try:
         found = by_autograd(problem, outputs)
-        return None if found is None else pulled(found[1], [found[0][i] for i in problem.differentiable], v)
+        return None if found is None else pullback(found[1], [found[0][i] for i in problem.differentiable], v)
     except Exception:
         return None
 

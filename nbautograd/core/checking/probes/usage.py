@@ -25,13 +25,12 @@ from nbautograd.core.checking.backward_lines import last_line
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.exceptions import explain, undefined_grad
-from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.problem import Outputs, Problem, pullback
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import OF_SUMS
-from nbautograd.core.torch_private.tensors import gradients
 from nbautograd.core.user_source import closure
 from nbautograd.core.values import sizes_text
 
@@ -123,7 +122,7 @@ def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         )
         name = problem.input_names[wanted[0]]
         try:
-            found = _only(problem, given, wanted, v)
+            found = pullback(problem.call(given), [given[i] for i in wanted], v)
         except Exception as error:
             said = phrases.short(" ".join(str(error).split()), 120)
             yield _wrong_alone(problem, "causes.needs_input_grad_raises", input=name, said=said)
@@ -144,17 +143,6 @@ def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     sizes = range(1, count) if count <= MOST else (1, count - 1)
     for size in sizes:
         yield from itertools.combinations(positions, size)
-
-
-def _only(
-    problem: Problem, given: tuple[Any, ...], wanted: tuple[int, ...], v: list[Tensor | None]
-) -> tuple[Tensor | None, ...]:
-    outputs = problem.call(given)
-    pairs = [(o, c) for o, c in zip(outputs, v, strict=True) if c is not None and o.requires_grad]
-    if not pairs:
-        return (None,) * len(wanted)
-    tensors, grads = zip(*pairs, strict=True)
-    return gradients(tensors, [given[i] for i in wanted], grads)
 
 
 def hidden_inputs(problem: Problem) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core import pytrees
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import gradient_tolerance
 from nbautograd.core.checking.other_points import nearby_inputs
@@ -75,4 +76,4 @@ def _batched(problem: Problem, dims: Dims, items: Sequence[tuple[Any, ...]]) -> 
     """Return the outputs of one call for all items, these stacked along the dimensions given."""
     columns = zip(zip(*items, strict=True), dims, strict=True)
     given = [column[0] if dim is None else torch.stack(column, dim) for column, dim in columns]
-    return tuple(torch.vmap(lambda *args: tuple(problem.flat(problem.fn(*args))), in_dims=dims)(*given))
+    return tuple(torch.vmap(lambda *args: tuple(pytrees.tensors(problem.fn(*args))), in_dims=dims)(*given))

@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from nbautograd.core import user_source
+from nbautograd.core.pytrees import leaves, tensors
 from nbautograd.core.recording.record import value_around
 
 ELEMENTS = 1 << 23  # of all results together; 64 MiB of doubles
@@ -155,7 +156,7 @@ def foreseen(func: Callable[..., Any], name: str, args: Any, kwargs: Any) -> flo
 
     What depends on the values (a mask as an index) has no more elements than its largest argument.
     """
-    given = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
+    given = list(tensors((args, kwargs)))
     if not given or name in VALUED:
         return math.inf
     if name in ("__getitem__", "__setitem__", "masked_select", "nonzero") and any(t.dtype == torch.bool for t in given):
@@ -176,24 +177,6 @@ def _without_data(item: Any) -> Any:
     if type(item) in (list, tuple):
         return type(item)(_without_data(part) for part in item)
     return {key: _without_data(part) for key, part in item.items()} if type(item) is dict else item
-
-
-def leaves(item: Any) -> Iterator[Any]:
-    """Yield what stands in nested lists, tuples and dicts."""
-    stack = [item]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, dict):
-            stack += part.values()
-        elif isinstance(part, (list, tuple)):
-            stack += part
-        else:
-            yield part
-
-
-def tensors(item: Any) -> Iterator[Tensor]:
-    """The tensors in nested lists, tuples and dicts."""
-    return (part for part in leaves(item) if isinstance(part, Tensor))
 
 
 class Loops:

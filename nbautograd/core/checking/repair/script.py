@@ -14,11 +14,12 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import CellType, CodeType, FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import user_backward
+from nbautograd.core.checking.diagnosis.rewritten import closed_over
 from nbautograd.core.checking.repair.bounds import Loops, called_by_name, countable, counted
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt", "sinh", "cosh", "square", "reciprocal")
@@ -295,25 +296,20 @@ class Script:
         return "el".join(rows) + f"else:\n{indent} {self._raw[slice(*span)].decode()}"
 
     def _function(self, text: str, given: Mapping[str, CellType]) -> Callable[..., Any] | None:
-        free = self.function.__code__.co_freevars
+        names = dict.fromkeys((*self.function.__code__.co_freevars, *given))
         body = textwrap.indent(text, "    ")
-        names = dict.fromkeys((*free, *given))
         try:
             module = compile(f"def _around({', '.join(names)}):\n{body}\n", "<nbautograd repair>", "exec")
         except (SyntaxError, ValueError):
             return None
-        around = next(c for c in module.co_consts if isinstance(c, CodeType))
-        code = next(c for c in around.co_consts if isinstance(c, CodeType) and c.co_name == self.tree.name)
-        cells = {**given, **dict(zip(free, self.function.__closure__ or (), strict=True))}
-        closure = tuple(cells[name] for name in code.co_freevars)
 
         def ranges(*args: int) -> range:
             limited: range = given["range"].cell_contents(*args)
             return limited
 
-        within, name = counted(self.function, ranges), self.function.__name__
-        made = FunctionType(code, within, name, self.function.__defaults__, closure)
-        return made if self.caller is None else self.in_caller(made, ranges)
+        namespace = counted(self.function, ranges)
+        edited = closed_over(module, self.tree.name, self.function, given, namespace)
+        return edited if self.caller is None else self.in_caller(edited, ranges)
 
     def in_caller(self, made: FunctionType, ranges: Callable[..., Any] = range) -> FunctionType:
         """The backward with another function in the place of this one."""
