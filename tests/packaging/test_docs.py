@@ -44,6 +44,7 @@ def test_the_readme_leads_to_the_documentation() -> None:
 def test_the_page_on_recording_names_what_is_there():
     """docs/how-it-works.md can be checked against core/recording and core/contract alone."""
     page = (DOCS / "how-it-works.md").read_text()
+    assert len(page.partition("### What an instrumented")[0]) < 5_000  # one printed page, at 10 points
     rooms = [ROOT / "nbautograd" / "core" / room for room in ("recording", "contract")]
     there = {path.name: path.read_text() for room in rooms for path in room.glob("*.py")}
     files = re.findall(r"`(\w+\.py)`", page)
