@@ -110,9 +110,4 @@ def _in_precision(item: Any, dtype: torch.dtype) -> Any:
 def random_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
     """Return other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
     generator = torch.Generator().manual_seed(seed)
-    return tuple(
-        torch.randn(item.shape, generator=generator, dtype=item.dtype).to(item.device).requires_grad_()
-        if k in problem.differentiable
-        else item
-        for k, item in enumerate(problem.fresh())
-    )
+    return problem.changed_inputs(lambda x: torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device))

@@ -28,8 +28,7 @@ def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
     What needs no gradient stays: a mask, a label or a rotation is a fair argument only as it is.
     """
     generator = torch.Generator().manual_seed(seed)
-    given = enumerate(problem.fresh())
-    return tuple(_near(item, generator).requires_grad_() if i in problem.differentiable else item for i, item in given)
+    return problem.changed_inputs(functools.partial(_near, generator=generator))
 
 
 def _near(item: Tensor, generator: torch.Generator) -> Tensor:

@@ -186,6 +186,13 @@ class Problem:
         """Return new copies of the inputs, tensors among them requiring grad as ``inputs`` do."""
         return tuple(prepared_inputs.copy(item) for item in self.inputs)
 
+    def changed_inputs(
+        self, change: Callable[[Tensor], Tensor], positions: Sequence[int] | None = None
+    ) -> tuple[Any, ...]:
+        """Return copies of the inputs, those at these positions, by default all to differentiate, changed."""
+        which = self.differentiable if positions is None else positions
+        return tuple(change(x.detach()).requires_grad_() if k in which else x for k, x in enumerate(self.fresh()))
+
     def call(self, inputs: tuple[Any, ...] | None = None, seed: int | None = None) -> Outputs:
         """Call the function with the random generators seeded; on fresh copies of the inputs when none are given.
 

@@ -18,10 +18,10 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from nbautograd.core.explaining.cause import Edit, Place
 from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.watch import Pass, StepWatch, Watch, all_finite, tensors_of
 from nbautograd.core.torch_private.nodes import leaf_tensor
+from nbautograd.core.user_source import codes_in
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OUTSIDE = (
@@ -231,7 +232,7 @@ def change_functions(edit: Edit) -> None:
         ValueError: where no function has the line.
     """
     text = edited("".join(linecache.getlines(edit.file)), edit)
-    codes = {(c.co_name, c.co_firstlineno): c for c in _codes(compile(text, edit.file, "exec"))}
+    codes = {(c.co_name, c.co_firstlineno): c for c in codes_in(compile(text, edit.file, "exec"))}
     changed = 0
     for function in _functions(edit.file):
         code = function.__code__
@@ -252,13 +253,6 @@ def _functions(file: str) -> set[FunctionType]:
     bound = [one.__func__ for one in methods if isinstance(one, (staticmethod, classmethod))]
     inside = (*held, *methods, *bound, *gc.get_objects())
     return {one for one in inside if type(one) is FunctionType and one.__code__.co_filename == file}
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 class GradientWatch(Watch):

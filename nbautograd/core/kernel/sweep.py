@@ -179,23 +179,18 @@ def _per_tensor(reference: Problem, tensors: Sequence[int], one: Any) -> list[tu
 
 def layout_cases(reference: Problem) -> Iterator[Case]:
     """Yield the inputs, and then the grad_outputs, in other memory layouts."""
-    inputs, differentiable = reference.inputs, reference.differentiable
-
-    def laid_out(change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
-        return tuple(change(x.detach()).requires_grad_() if k in differentiable else x for k, x in enumerate(inputs))
-
-    yield Case(laid_out(strided), "strided")
-    yield Case(laid_out(transposed), "transposed")
-    yield Case(laid_out(expanded_rows), "expanded")
-    yield Case(inputs, "grad_expanded", expanded)
-    yield Case(inputs, "grad_strided", strided)
-    yield Case(inputs, "grad_transposed", transposed)
+    yield Case(reference.changed_inputs(strided), "strided")
+    yield Case(reference.changed_inputs(transposed), "transposed")
+    yield Case(reference.changed_inputs(expanded_rows), "expanded")
+    yield Case(reference.inputs, "grad_expanded", expanded)
+    yield Case(reference.inputs, "grad_strided", strided)
+    yield Case(reference.inputs, "grad_transposed", transposed)
 
 
 def dtype_cases(reference: Problem, dtypes: Sequence[torch.dtype]) -> Iterator[Case]:
     """Yield the inputs in other dtypes."""
     for dtype in dtypes:
-        yield Case(_cast(reference, reference.differentiable, dtype))
+        yield Case(reference.changed_inputs(functools.partial(Tensor.to, dtype=dtype)))
 
 
 def risk_cases(reference: Problem, dtype: torch.dtype) -> Iterator[Case]:
@@ -204,24 +199,14 @@ def risk_cases(reference: Problem, dtype: torch.dtype) -> Iterator[Case]:
         return
     differentiable = reference.differentiable
     if len(differentiable) > 1:
-        mixed = _cast(reference, differentiable[1:], torch.float32)
+        mixed = reference.changed_inputs(Tensor.float, differentiable[1:])
         if works(reference, mixed):
             yield Case(mixed, "mixed", fatal=False)
     device = next(x.device.type for x in reference.inputs if isinstance(x, Tensor))
-    single = _cast(reference, differentiable, torch.float32)
+    single = reference.changed_inputs(Tensor.float)
     yield Case(single, "autocast", mode=lambda: torch.autocast(device, dtype), fatal=False, dtype=dtype)
     if dtype is torch.float16:
-        large = tuple(
-            (x.detach() * LARGE).requires_grad_() if k in differentiable else x for k, x in enumerate(reference.inputs)
-        )
-        yield Case(large, "large", fatal=False)
-
-
-def _cast(reference: Problem, which: Sequence[int], dtype: torch.dtype) -> tuple[Any, ...]:
-    return tuple(
-        x.detach().to(dtype).requires_grad_(x.requires_grad) if k in which else x
-        for k, x in enumerate(reference.inputs)
-    )
+        yield Case(reference.changed_inputs(lambda x: x * LARGE), "large", fatal=False)
 
 
 def transposed(v: Tensor) -> Tensor:

@@ -94,7 +94,7 @@ def _inputs(problem: Problem) -> Iterator[Finding]:
     if not problem.has_functions:
         return
     for change in (strided,) if problem.mutates_inputs else (strided, expanded):
-        odd = _laid_out(problem, change)
+        odd = problem.changed_inputs(change)
         outputs = problem.call(tuple(_packed(x) for x in odd))
         v = cotangents(problem, outputs, problem.seed + 22)
         right = pull(problem, outputs, v)
@@ -164,14 +164,6 @@ def _packed(item: Any) -> Any:
     if not isinstance(item, Tensor):
         return item
     return item.detach().clone(memory_format=torch.contiguous_format).requires_grad_(item.requires_grad)
-
-
-def _laid_out(problem: Problem, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
-    """Return the inputs, those to differentiate laid out in another way."""
-    return tuple(
-        change(x.detach()).requires_grad_(x.requires_grad) if i in problem.differentiable else x
-        for i, x in enumerate(problem.fresh())
-    )
 
 
 def _batched(problem: Problem) -> Iterator[Finding]:
