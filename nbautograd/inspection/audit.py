@@ -200,7 +200,7 @@ class _Case:
     """One situation on its way to its verdict.
 
     Attributes:
-        found: the Function.
+        watched: the Function.
         situation: its calls.
         target: what is checked.
         source: of it, or None.
@@ -209,7 +209,7 @@ class _Case:
         inputs: what that check was given.
     """
 
-    found: WatchedFunction
+    watched: WatchedFunction
     situation: Situation
     target: Any
     source: FunctionSource | None
@@ -245,7 +245,7 @@ _kept: dict[int, tuple[AuditReport, dict[tuple[int, int], Kept]]] = {}
 MOST_REPORTS = 2  # whose arguments are remembered, each at most 256 MiB
 
 
-def kept_of(report: AuditReport) -> dict[tuple[int, int], Kept]:
+def copied_calls(report: AuditReport) -> dict[tuple[int, int], Kept]:
     """Return what is remembered of a report's wrong situations, by positions of Function and situation.
 
     Raises:
@@ -300,15 +300,15 @@ class _Checks:
 
     def _step(self, case: _Case) -> None:
         if self.tell is not None:
-            name = library.name_of(case.found.cls)
+            name = library.name_of(case.watched.cls)
             self.tell(100 * self.steps, 200 * len(self.cases), str(Phrase("audit.checking", function=name)))
         self.steps += 1
 
     @contextlib.contextmanager
     def _time_of(self, case: _Case) -> Iterator[float]:
         """Give the seconds that are left for a case; what it takes is counted to its Function."""
-        cls, start = case.found.cls, time.perf_counter()
-        waiting = sum(one.found.cls is cls and one.outcome.verdict == "unchecked" for one in self.cases)
+        cls, start = case.watched.cls, time.perf_counter()
+        waiting = sum(one.watched.cls is cls and one.outcome.verdict == "unchecked" for one in self.cases)
         left = min(self.per_function - self.spent.get(cls, 0.0), self.end - start)
         try:
             yield left / max(1, waiting) if case.outcome.verdict == "unchecked" else left
@@ -359,10 +359,10 @@ class _Checks:
 
     def _registration(self, case: _Case, seconds: float) -> None:
         """Have torch look at how an operation was registered, once for each operation."""
-        op = library.operation_of(case.found.cls)
-        if op is None or not case.situation.copies or seconds <= 0 or case.found.cls in self.registered:
+        op = library.operation_of(case.watched.cls)
+        if op is None or not case.situation.copies or seconds <= 0 or case.watched.cls in self.registered:
             return
-        self.registered[case.found.cls] = _opchecked(op, case.situation.copies[0])
+        self.registered[case.watched.cls] = _opchecked(op, case.situation.copies[0])
 
     def _gradcheck(
         self, target: Any, inputs: tuple[Any, ...], order: int | None, hints: str, seconds: float
@@ -406,7 +406,7 @@ class _Checks:
         except KeyboardInterrupt:
             raise
         except Exception as error:
-            return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), arguments
+            return dataclasses.replace(outcome, verdict="cannot tell", reason=_reason_of(error)), arguments
         with defaults(call, inputs):
             return self._judged(case, call, (target, inputs), (part, how), end)
 
@@ -416,9 +416,9 @@ class _Checks:
         """Check one call with these inputs, or a part of them, until a moment, and weigh what the check says."""
         outcome, (target, inputs) = case.outcome, whole
         try:
-            report, inputs, how = self._told(target, inputs, *looked_at, end)
+            report, inputs, how = self._first_verdict(target, inputs, *looked_at, end)
         except Exception as error:
-            return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), inputs
+            return dataclasses.replace(outcome, verdict="cannot tell", reason=_reason_of(error)), inputs
         if report is None:
             return outcome, inputs
         dtype = dtype_of(inputs)
@@ -436,7 +436,7 @@ class _Checks:
         done = dataclasses.replace(outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report)
         return done, inputs
 
-    def _told(
+    def _first_verdict(
         self, target: Any, inputs: tuple[Any, ...], part: tuple[Any, ...], how: How, end: float
     ) -> tuple[GradcheckReport | None, tuple[Any, ...], How]:
         """Compare along random directions first, which is quick, then entry by entry as long as there is time."""
@@ -508,7 +508,7 @@ class _Checks:
         kept: dict[tuple[int, int], Kept] = {}
         by_class: dict[type, list[_Case]] = {cls: [] for cls in self.watch.functions}
         for case in self.cases:
-            by_class[case.found.cls].append(case)
+            by_class[case.watched.cls].append(case)
         ordered = sorted(by_class.items(), key=lambda item: min((case.rank for case in item[1]), default=(9,)))
         for cls, cases in ordered:
             cases.sort(key=lambda case: case.rank)
@@ -562,14 +562,14 @@ class _FirstVerdict:
             raise KeyboardInterrupt
 
 
-def _cases(found: WatchedFunction) -> Iterator[_Case]:
+def _cases(watched: WatchedFunction) -> Iterator[_Case]:
     """Yield the situations of a Function, the inputs described by the names that its source gives them."""
-    target, names, source = _target(found.cls)
-    for key, situation in found.situations.items():
+    target, names, source = _target(watched.cls)
+    for key, situation in watched.situations.items():
         call = situation.copies[0] if situation.copies else None
         given = None if call is None else (*call.arguments, *call.keywords.values())
         inputs = tuple(_input(names, k, key, given) for k in range(len(key)))
-        yield _Case(found, situation, target, source, AuditedSituation(inputs, situation.calls))
+        yield _Case(watched, situation, target, source, AuditedSituation(inputs, situation.calls))
 
 
 def _input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None) -> AuditedInput:
@@ -711,7 +711,7 @@ def ended_by(error: BaseException) -> Phrase | None:
     return Phrase("audit.program_raised", error=type(error).__name__)
 
 
-def _said(error: Exception) -> Phrase:
+def _reason_of(error: Exception) -> Phrase:
     if isinstance(error, NbautogradError):
         return Phrase(error.message_id, **error.params)
     words = _short(error)
@@ -738,23 +738,23 @@ def _short(error: BaseException) -> str:
     return words if len(words) <= SAID else f"{words[:SAID]}..."
 
 
-def _audited(found: WatchedFunction, cases: Sequence[_Case], findings: tuple[Finding, ...]) -> AuditedFunction:
-    op = library.operation_of(found.cls)
-    source = cases[0].source if cases else read_source(found.cls)
+def _audited(watched: WatchedFunction, cases: Sequence[_Case], findings: tuple[Finding, ...]) -> AuditedFunction:
+    op = library.operation_of(watched.cls)
+    source = cases[0].source if cases else read_source(watched.cls)
     backward = None if op is None else getattr(op.backward, "__code__", None)
     file, line = (None, None) if source is None else (source.file, source.first_line)
     if backward is not None:
         file, line = backward.co_filename, backward.co_firstlineno
-    kept = sum(len(situation.copies) for situation in found.situations.values())
+    kept = sum(len(situation.copies) for situation in watched.situations.values())
     return AuditedFunction(
-        name=found.cls.__qualname__.rpartition("<locals>.")[2] if op is None else op.name,
-        module=found.cls.__module__ if op is None else str(getattr(op.backward, "__module__", "")),
+        name=watched.cls.__qualname__.rpartition("<locals>.")[2] if op is None else op.name,
+        module=watched.cls.__module__ if op is None else str(getattr(op.backward, "__module__", "")),
         file=file,
         line=line,
         situations=tuple(case.outcome for case in cases),
-        calls=found.calls,
-        left_out=found.calls - kept,
-        without_gradient=found.without_gradient,
+        calls=watched.calls,
+        left_out=watched.calls - kept,
+        without_gradient=watched.without_gradient,
         findings=findings,
         cell=None if file is None else cell_number(file, vars(sys.modules["__main__"])),
     )

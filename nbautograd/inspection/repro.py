@@ -30,7 +30,7 @@ from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.display import Phrase
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import as_written, read_source
-from nbautograd.inspection.audit import Kept, kept_of
+from nbautograd.inspection.audit import Kept, copied_calls
 from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
 from nbautograd.inspection.audited_calls import as_called, defaults
 
@@ -63,7 +63,7 @@ def save_repro(report: AuditReport, folder: Any, *, include_data: bool = False) 
     """Write the scripts; see ``AuditReport.save_repro``."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    kept = kept_of(report)
+    kept = copied_calls(report)
     written = []
     for i, function in enumerate(report.functions):
         places = sorted(place for place in kept if place[0] == i)
@@ -86,7 +86,7 @@ def _reproduction(
     stem = _stem(function, report)
     try:
         definition = _definition(kept.cls)
-        inputs = kept.inputs if include_data else made_up(kept)
+        inputs = kept.inputs if include_data else drawn_inputs(kept)
         if inputs is None:
             raise NoScript("audit.repro_needs_data")
         arguments = ", ".join(_argument(f"input_{k}", x) for k, x in enumerate(inputs))
@@ -128,7 +128,7 @@ class NoScript(Exception):  # noqa: N818 - a reason, not a mistake
         self.phrase = Phrase(message_id, **params)
 
 
-def made_up(kept: Kept) -> tuple[Any, ...] | None:
+def drawn_inputs(kept: Kept) -> tuple[Any, ...] | None:
     """Return inputs of the same kinds at which the gradient is wrong as well; None where none were found.
 
     Floating values are drawn anew, first around zero, then of one sign, then between the extremes of the program's;
@@ -238,7 +238,7 @@ def _definition(cls: Any) -> _Definition:
     if "<locals>" in name:
         raise NoScript("audit.repro_local", function=cls.__name__)
     if module != "__main__":
-        if _found(module, name) is not cls:
+        if _named_object(module, name) is not cls:
             raise NoScript("audit.repro_not_found", function=name, module=module)
         first, _, rest = name.partition(".")
         return _Definition(
@@ -267,7 +267,7 @@ def _operation(op: library.Operation) -> _Definition:
     return _Definition(f"import {module}  # registers {op.name}\n", f"torch.ops.{namespace}.{name}", _package(module))
 
 
-def _found(module: str, name: str) -> Any:
+def _named_object(module: str, name: str) -> Any:
     value: Any = sys.modules.get(module)
     for part in name.split("."):
         value = getattr(value, part, None)
@@ -310,7 +310,7 @@ class _Sources:
             self._take_source(name, value)
         elif isinstance(value, type) or callable(value):
             home, known = getattr(value, "__module__", None), getattr(value, "__name__", None)
-            if not home or not known or _found(home, known) is not value:
+            if not home or not known or _named_object(home, known) is not value:
                 raise NoScript("audit.repro_name", name=name)
             self.imports[name] = f"from {home} import {known}" + ("" if known == name else f" as {name}")
         elif isinstance(value, (type(None), bool, int, float, str, tuple, torch.dtype)):
@@ -447,7 +447,7 @@ def compile_script(fn: Any, inputs: Sequence[Any], way: str, backend: str, error
     """
     try:
         definition = _called(fn)
-        arguments = ", ".join(map(_made_up, inputs))
+        arguments = ", ".join(map(_random_argument, inputs))
     except NoScript:
         return ""
     with tempfile.TemporaryDirectory() as temporary:
@@ -481,7 +481,7 @@ def _called(fn: Any) -> _Definition:
     name, module = getattr(fn, "__qualname__", ""), getattr(fn, "__module__", "")
     if module == "__main__" and isinstance(fn, FunctionType) and name.isidentifier():
         return _Definition(_Sources(fn.__globals__).text([fn]), name)
-    if module and module != "__main__" and name.isidentifier() and _found(module, name) is fn:
+    if module and module != "__main__" and name.isidentifier() and _named_object(module, name) is fn:
         return _Definition(f"from {module} import {name}\n", name, _package(module))
     op = library.described(fn)
     if op is None or getattr(op.backward, "__module__", "__main__") == "__main__":
@@ -489,7 +489,7 @@ def _called(fn: Any) -> _Definition:
     return _operation(op)
 
 
-def _made_up(item: Any) -> str:
+def _random_argument(item: Any) -> str:
     """Return an argument like another one, as a script writes it.
 
     Raises:

@@ -93,7 +93,7 @@ class ExplainMagics(Magics):
             if not cells and self._last is not None and self._other is not None:
                 which = "explain.earlier" if self._cell is None else "explain.earlier_in_cell"
                 output.show_message(which, error=type(self._other).__name__, cell=self._cell)
-            again = _cells_again(error, cells, self._shell.user_ns) if cells or options.get("run") else None
+            again = _rerun_cells(error, cells, self._shell.user_ns) if cells or options.get("run") else None
             if cells and (self._last is None or self._cell not in cells):
                 return _explain(again)
             return _explain(error, run=again)
@@ -124,7 +124,7 @@ def _explain(target: Any, **options: Any) -> Any:
     return explain(target, **options)
 
 
-def _cells_again(error: BaseException | None, numbers: Sequence[int], namespace: dict[str, Any]) -> Any:
+def _rerun_cells(error: BaseException | None, numbers: Sequence[int], namespace: dict[str, Any]) -> Any:
     """Return a run of cells, or of the one that ended in an error, with the variables as they are now.
 
     As in the notebook, the next cell runs also after one that raised there.

@@ -148,7 +148,7 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
         reference = _named_function(node, namespace) or _reference(magic, call, node, namespace)[0]
     return gradcheck(
         call.function, call.arguments, reference=reference, order=order, hints=options.hints,
-        budget=options.given_budget, compile=options.compile or None,
+        budget=options.checked_budget, compile=options.compile or None,
     )  # fmt: skip
 
 

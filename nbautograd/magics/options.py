@@ -218,7 +218,7 @@ class Options:
     quiet: bool = False
 
     @property
-    def given_budget(self) -> Budget | float | None:
+    def checked_budget(self) -> Budget | float | None:
         """The budget as ``gradcheck`` takes it."""
         if not self.budget:
             return DEFAULT

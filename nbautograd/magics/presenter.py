@@ -131,7 +131,7 @@ class CellPresenter:
                     view=options.view,
                     hints=options.hints,
                     order=int(options.order) if options.order else None,
-                    budget=options.given_budget,
+                    budget=options.checked_budget,
                     progress=bar,
                 )
         except UsageError as error:

@@ -23,8 +23,8 @@ from nbautograd.views import theme
 from nbautograd.views.answer import answer
 from nbautograd.views.document import Tone
 from nbautograd.views.markup import prose, tag
+from nbautograd.views.phrases import VERDICT_MARKS, say
 from nbautograd.views.to_html import chip
-from nbautograd.views.words import VERDICT_MARKS, say
 
 PATIENCE = 0.7  # seconds before a bar appears: what is quicker needs none
 PAUSE = 0.2  # seconds between two updates
@@ -84,7 +84,7 @@ class ProgressBar:
         self._estimated = 0.0  # when that was
         self._percent = 0
         self._publisher: Any = getattr(shell, "display_pub", None)
-        self._told = (0, 0, what)
+        self._latest = (0, 0, what)
         self._counted = counted
         self._now = now
         self._begin = self._last = now()
@@ -119,7 +119,7 @@ class ProgressBar:
     def __call__(self, done: int, total: int, what: str) -> None:
         """Take note of (steps done, steps in all, what is being done)."""
         if self._counted:
-            self._told = (done, total, what)
+            self._latest = (done, total, what)
         if self._end.is_set() or not self._counted:
             return
         self._show_when_due()
@@ -139,7 +139,7 @@ class ProgressBar:
 
         Nobody can say so once the verdict is known, or once the rest took longer than it was estimated to.
         """
-        now, (done, total, what) = self._now(), self._told
+        now, (done, total, what) = self._now(), self._latest
         passed = now - self._begin
         tone, headline = self.known or ("", "")
         left = None

@@ -12,7 +12,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views.words import code, counted, listed, say
+from nbautograd.views.phrases import code, counted, listed, say
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
@@ -52,7 +52,7 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
         assert isinstance(report, FunctionReport)
         return _unchecked(report)
     findings = _unique((*report.findings, *check.findings))
-    told = _told(findings, check.verdict)
+    told = _shown_findings(findings, check.verdict)
     reasons = _reasons(check)
     others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
@@ -70,7 +70,7 @@ def second_answer(check: GradcheckReport) -> Answer:
     """Return what to say first about the second derivatives of a report."""
     second = check.order2
     assert second is not None
-    told = _told(second.findings, second.verdict)
+    told = _shown_findings(second.findings, second.verdict)
     others = tuple(f for f in second.findings if f not in told)
     headline = messages.text(f"views.headline.order2.{second.verdict.replace(' ', '_')}", function=check.function)
     return Answer(second.verdict, headline, "", told, _numbers(second), others)
@@ -103,7 +103,7 @@ def _unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(seen.values())
 
 
-def _told(findings: Sequence[Finding], verdict: str) -> tuple[Finding, ...]:
+def _shown_findings(findings: Sequence[Finding], verdict: str) -> tuple[Finding, ...]:
     """Return the bugs, of several on the line where backward raised only what it raised; of what is right its risk."""
     if verdict != "wrong":
         return tuple(f for f in findings if f.code == "not_twice_differentiable" and verdict == "right")[:1]

@@ -69,7 +69,7 @@ def glance(card: RecordingCard) -> dict[str, str]:
 def card_document(card: RecordingCard) -> Document:
     """Return the card's one line, what reading the source showed, what is offered, and the calls."""
     findings = [Item(finding_document(finding)) for finding in card.findings]
-    offers = [block for offer in card.offers for block in _said(offer)]
+    offers = [block for offer in card.offers for block in _notice_blocks(offer)]
     calls = log_document(card.calls) if card.calls else ()
     return _boxed((*sentences([headline(card)]), *findings, *offers, *calls))
 
@@ -77,10 +77,10 @@ def card_document(card: RecordingCard) -> Document:
 @build.register
 def notice_document(notice: Notice) -> Document:
     """Return the sentences and the code."""
-    return _boxed(_said(notice))
+    return _boxed(_notice_blocks(notice))
 
 
-def _said(notice: Notice) -> Document:
+def _notice_blocks(notice: Notice) -> Document:
     return (*sentences(notice.sentences), *((Verbatim(notice.code),) if notice.code else ()))
 
 

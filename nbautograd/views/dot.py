@@ -11,6 +11,7 @@ from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
 from nbautograd.core.graphs.repeats import find_repeats
 from nbautograd.core.graphs.segments import Segment, inner_order
 from nbautograd.views import theme
+from nbautograd.views.layout.captions import title
 from nbautograd.views.layout.contents import (
     commonest_dtype,
     edge_text,
@@ -22,7 +23,6 @@ from nbautograd.views.layout.contents import (
 )
 from nbautograd.views.layout.functions import value_texts
 from nbautograd.views.layout.text import printable, shape_text
-from nbautograd.views.layout.words import title
 
 BAD = theme.BAD.light
 FONT = {"fontname": "Helvetica", "fontcolor": theme.FAINT.light}
@@ -100,7 +100,7 @@ class _Writer:
     """
 
     def __init__(self, made: Any, graph: AutogradGraph, prefix: str = "") -> None:
-        self._made = made
+        self._digraph = made
         self._graph = graph
         self._prefix = prefix
         self._dtype = commonest_dtype(graph)
@@ -117,7 +117,7 @@ class _Writer:
             self._repeat(run, box, fans)
         for node in self._graph.nodes:
             if node.id not in inside:
-                self._node(self._made, node, fans.get(node.id, 0))
+                self._node(self._digraph, node, fans.get(node.id, 0))
         for edge in self._graph.edges:
             self._edge(edge)
         for position, ghost in enumerate(self._graph.ghosts):
@@ -127,15 +127,15 @@ class _Writer:
         import graphviz
 
         for position, (root, name) in enumerate(self._graph.roots):
-            self._made.node(self._name(f"o{position}"), graphviz.escape(printable(str(name))), **LOOKS["output"])
+            self._digraph.node(self._name(f"o{position}"), graphviz.escape(printable(str(name))), **LOOKS["output"])
             if root is not None:
                 entry = graphviz.escape(_entry(self._graph, position))
-                self._made.edge(self._name(f"o{position}"), self._name(f"n{root}"), entry)
+                self._digraph.edge(self._name(f"o{position}"), self._name(f"n{root}"), entry)
 
     def _repeat(self, run: Segment, box: Node, fans: Mapping[int, int]) -> None:
         words = [str(box.name), *[text for text, _ in lens_texts(box, "memory")]]
         name = f"cluster_{self._prefix}r{run.nodes[0]}"
-        with self._made.subgraph(name=name, graph_attr=_cluster(" · ".join(words))) as inside:
+        with self._digraph.subgraph(name=name, graph_attr=_cluster(" · ".join(words))) as inside:
             for i in run.nodes:
                 self._node(inside, self._graph.nodes[i], fans.get(i, 0))
 
@@ -151,7 +151,7 @@ class _Writer:
         text, style = edge_text(edge, self._dtype)
         look = {"color": BAD, "fontcolor": BAD} if style == "bad" else {"style": "dashed"} if style else {}
         ends = self._name(f"n{edge.source}"), self._name(f"n{edge.target}")
-        self._made.edge(*ends, graphviz.escape(text), **look)
+        self._digraph.edge(*ends, graphviz.escape(text), **look)
 
     def _ghost(self, position: int, ghost: Ghost) -> None:
         """Draw a tensor that no gradient gets to: dashed, beside what used its values, else beside the first root."""
@@ -161,8 +161,8 @@ class _Writer:
         user = self._name("o0" if ghost.node is None else f"n{ghost.node}")
         tip = printable(f"{ghost.name} {ghost.text}".strip())
         label = _escaped(f"{ghost.name} {shape_text(ghost.shape)}".strip())
-        self._made.node(key, graphviz.nohtml(label), tooltip=graphviz.escape(tip), style="dashed,rounded")
-        self._made.edge(user, key, graphviz.escape(ghost_word(ghost)), style="dashed")
+        self._digraph.node(key, graphviz.nohtml(label), tooltip=graphviz.escape(tip), style="dashed,rounded")
+        self._digraph.edge(user, key, graphviz.escape(ghost_word(ghost)), style="dashed")
 
     def _name(self, key: str) -> str:
         return self._prefix + key

@@ -22,7 +22,7 @@ from nbautograd.errors import CallError, InputError
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views import palette, theme
 from nbautograd.views.jacobian import PANELS, by_interest, drawable, labels, worst_cell
-from nbautograd.views.words import block_name, block_verdict, counted
+from nbautograd.views.phrases import block_name, block_verdict, counted
 
 MOST = 6  # blocks of one figure
 CELLS = 64  # a larger block is pooled to this many rows and columns

@@ -25,7 +25,7 @@ def kind(tensor: TensorSummary) -> str:
     return f"{tensor.dtype} {shape}{device}"
 
 
-def brief(value: Value) -> str:
+def abbreviated(value: Value) -> str:
     """Return ``weight f64 2×3``: name, short dtype and shape, for a table of calls."""
     if value.tensor is None:
         return f"{value.name} {value.repr}"
@@ -46,7 +46,7 @@ def contents(tensor: TensorSummary, digits: int = 4) -> str:
     return messages.text("views.comma").join((*range_, *oddities(tensor)))
 
 
-def beside_picture(tensor: TensorSummary) -> str:
+def picture_caption(tensor: TensorSummary) -> str:
     """Return the same beside a live picture of the elements: nothing where it shows each, and none is odd."""
     shown = tensor.thumbnail is not None and 1 < tensor.thumbnail.size == tensor.numel <= FEW
     return "" if shown and not oddities(tensor) else contents(tensor)

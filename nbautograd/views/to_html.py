@@ -47,8 +47,8 @@ from nbautograd.views.document import (
 from nbautograd.views.heatmap import thumbnail
 from nbautograd.views.heatmap.panels import panels
 from nbautograd.views.markup import Markup, escape, join, picture, prose, tag, unbroken
+from nbautograd.views.phrases import counted, dedented
 from nbautograd.views.tensors import contents, pooling
-from nbautograd.views.words import counted, dedented
 
 LINE = f"1px solid {theme.LINE_ON_ANY}"
 SOFT = theme.SOFT_ON_ANY

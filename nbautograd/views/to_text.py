@@ -31,7 +31,7 @@ from nbautograd.views.document import (
     Thumbnail,
     Verbatim,
 )
-from nbautograd.views.words import counted, dedented
+from nbautograd.views.phrases import counted, dedented
 
 WIDTH = 110  # columns of a line
 ENDS = re.compile(r"(?<=[ ，。；：、？！）])(?![，。；：、？！）])")  # where a line of Chinese may end
@@ -71,7 +71,7 @@ def _is_table(block: Block | None) -> bool:
 def _lines(block: Block) -> list[str]:
     match block:
         case Paragraph():
-            return wrap(_words(block.spans).strip())
+            return wrap(_cell_text(block.spans).strip())
         case Table():
             return _table(block)
         case Fold():
@@ -96,7 +96,7 @@ def _lines(block: Block) -> list[str]:
             return []
 
 
-def _words(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     if isinstance(cell, tuple):
         return "".join(map(_span, cell)).replace("： ", "：")  # a full-width mark brings its own space
     return _span(cell)
@@ -138,11 +138,11 @@ def _fold(block: Fold) -> list[str]:
 
 def _table(block: Table) -> list[str]:
     """Write a table; a row of one cell is a line of its own between the others."""
-    rows = [[_words(cell).rstrip() for cell in row] for row in block.rows]
+    rows = [[_cell_text(cell).rstrip() for cell in row] for row in block.rows]
     aligned = [row for row in rows if len(row) > 1]
     if not aligned:
         return [row[0] for row in rows]
-    header = [_words(cell) for cell in block.header] or [""] * len(aligned[0])
+    header = [_cell_text(cell) for cell in block.header] or [""] * len(aligned[0])
     lines = iter(table(header, aligned, block.right, block.cut))
     head = [next(lines)] if any(header) else []
     return [*head, *(row[0] if len(row) == 1 else next(lines) for row in rows)]

@@ -17,7 +17,7 @@ from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.palette import colours
 from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.front_ends import fresh_anchor, shows_views_only
-from nbautograd.widgets.keeping import kept
+from nbautograd.widgets.keeping import without_kernel
 from nbautograd.widgets.states import Answer, State
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
@@ -47,7 +47,7 @@ class ViewWidget(anywidget.AnyWidget):
     """One value shown interactively.
 
     Args:
-        value: what is shown; plain data that is kept for as long as the widget lives.
+        value: what is shown; plain data that is without_kernel for as long as the widget lives.
         anchor: class of the static report whose place the widget takes on the page; empty to show only where displayed.
         options: ``tab`` and ``selection``, as the attributes below.
 
@@ -90,7 +90,7 @@ class ViewWidget(anywidget.AnyWidget):
             _anchor=anchor,
             _labels=labels(),
             _colours={theme: list(colours(theme)) for theme in ("light", "dark")},
-            state=kept(self.make_state(value), self.questions(), value),
+            state=without_kernel(self.make_state(value), self.questions(), value),
             **options,
         )
         self.on_msg(self._answer)

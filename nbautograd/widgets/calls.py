@@ -25,10 +25,10 @@ COLUMNS = 800  # of a trend
 
 def call_state(call: Call, names: Mapping[int, str]) -> CallState:
     """Return one call with its values, ctx, prints and warnings."""
-    return replace(brief_state(call), document=method_document(call, names), ctx=ctx_column(call.ctx))
+    return replace(listed_state(call), document=method_document(call, names), ctx=ctx_column(call.ctx))
 
 
-def brief_state(call: Call) -> CallState:
+def listed_state(call: Call) -> CallState:
     """Return what the time line shows of a call."""
     return CallState(
         index=call.index,
@@ -51,7 +51,7 @@ def calls_state(log: CallLog) -> CallsState:
     measured = trends(log)
     states, room = [], WHOLE
     for call in reversed(shown):
-        state = call_state(call, names) if room > 0 else brief_state(call)
+        state = call_state(call, names) if room > 0 else listed_state(call)
         room -= encoded_size(state) if room > 0 else 0
         states.append(state)
     return CallsState(
@@ -96,7 +96,7 @@ def some_calls(log: CallLog, question: Mapping[str, Any]) -> CallsAnswer:
     calls = log.calls
     if type(first) is not int or type(count) is not int or not 0 <= first < len(calls) or count < 1:
         raise InputError("widgets.no_call")
-    return CallsAnswer(calls=[brief_state(call) for call in calls[first : first + min(count, MOST_CALLS)]])
+    return CallsAnswer(calls=[listed_state(call) for call in calls[first : first + min(count, MOST_CALLS)]])
 
 
 def one_call(log: CallLog, question: Mapping[str, Any]) -> CallsAnswer:

@@ -36,7 +36,7 @@ def encode(state: Any, _widget: Any = None) -> bytes:
 
 
 def _json(state: Any) -> bytes:
-    def beside(part: bytes) -> dict[str, str]:
+    def in_text(part: bytes) -> dict[str, str]:
         return {"$b64": base64.b64encode(part).decode()}
 
-    return json.dumps(to_json(state), default=beside, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(to_json(state), default=in_text, allow_nan=False, separators=(",", ":")).encode()

@@ -10,7 +10,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.blocks import weighed_blocks
 from nbautograd.views.builders.summary import answer_document, findings_document
-from nbautograd.views.words import block_name, line_of
+from nbautograd.views.phrases import block_name, line_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, plain_text, questions, whole_blocks
 from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder, Since

@@ -20,7 +20,7 @@ from nbautograd.views.builders.calls import ctx_column, values_column
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, layout
 from nbautograd.views.layout.columns import WIDE
-from nbautograd.views.tensors import beside_picture, contents
+from nbautograd.views.tensors import contents, picture_caption
 from nbautograd.views.to_json import array, matrix, pooling_of, small
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import call_state
@@ -120,7 +120,7 @@ def _gradient(summary: Any, thumbnails: bool) -> GradientState | None:
         exact=bool(drawn) and summary.thumbnail.size == summary.numel,
         sampled=bool(summary.sampled),
         pooling=pooling_of(summary) if drawn else None,
-        written=True if drawn and not beside_picture(summary) else None,
+        written=True if drawn and not picture_caption(summary) else None,
     )
 
 
@@ -274,7 +274,7 @@ NO_GRADIENT = -1.0  # in place of a norm; a gradient with NaN or Inf is NaN
 def lens_state(graph: AutogradGraph) -> LensState:
     """Return the facts behind the lenses."""
     return LensState(
-        kept=_kept(graph),
+        kept=_saved_memory(graph),
         stale=[_stale(graph, node, i) for node in graph.nodes for i in range(len(node.stale))][:MOST_STALE],
         norms=array(list(map(_norm, graph.edges)), "float32") if any(e.gradient for e in graph.edges) else None,
         bad=first_bad(graph),
@@ -287,7 +287,7 @@ def first_bad(graph: AutogradGraph) -> int | None:
     return next((i for i in (graph.ran or graph.order) if i in bad), None) if bad else None
 
 
-def _kept(graph: AutogradGraph) -> KeptMemory | None:
+def _saved_memory(graph: AutogradGraph) -> KeptMemory | None:
     """List the storages of each node, as (number, bytes), and the totals of the modules, shared memory once."""
     nodes = {node.id: [s[:2] for s in node.storages] for node in graph.nodes if node.storages}
     if not nodes:

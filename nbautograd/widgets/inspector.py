@@ -10,7 +10,7 @@ from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import listed_blocks
-from nbautograd.views.words import line_of
+from nbautograd.views.phrases import line_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
 from nbautograd.widgets.document import comparison_state

@@ -17,8 +17,8 @@ from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import methods_document
 from nbautograd.views.bundle import text
 from nbautograd.views.jacobian import by_interest, wrong_cells
+from nbautograd.views.phrases import block_name
 from nbautograd.views.to_json import Dtype, array
-from nbautograd.views.words import block_name
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.keeping import FREEZING
 from nbautograd.widgets.states import (
@@ -51,7 +51,7 @@ def blocks_state(blocks: Blocks) -> list[BlockState]:
     whole = whole_blocks(blocks)
     share = BUDGET / (24 * max(len(whole), 1))
     side = max(FEWEST, min(SIDE, int(share**0.5)))
-    states = {at: block_state(b, side) if at in whole else brief_state(b) for at, b in blocks.items()}
+    states = {at: block_state(b, side) if at in whole else listed_state(b) for at, b in blocks.items()}
     return [replace(state, output=o, input=i) for (o, i), state in states.items()]
 
 
@@ -64,7 +64,7 @@ def whole_blocks(blocks: Blocks) -> set[Pair]:
 
 def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
     """Return one block: names, shapes, verdict, and its three heat maps."""
-    state = replace(brief_state(block), maps=_maps(block, side))
+    state = replace(listed_state(block), maps=_maps(block, side))
     if not isinstance(block, Block):
         return state
     steps, errors = block.curve()
@@ -76,7 +76,7 @@ def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
     )
 
 
-def brief_state(block: JacobianBlock) -> BlockState:
+def listed_state(block: JacobianBlock) -> BlockState:
     """Return one block in a list: names, shapes, verdict."""
     state = BlockState(
         output=block.output,

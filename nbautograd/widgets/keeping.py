@@ -28,7 +28,7 @@ QUICK = 2.0  # seconds that a check may take to be run at other points
 Ask = Callable[[Mapping[str, Any]], Answer]
 
 
-def kept(state: State, questions: Mapping[str, Ask], value: Any) -> State:
+def without_kernel(state: State, questions: Mapping[str, Ask], value: Any) -> State:
     """Return the state as it is, or with what a page without a kernel needs while a notebook runs to be frozen."""
     if not os.environ.get(FREEZING) or not isinstance(state, BlocksState) or not state.blocks:
         return state

@@ -17,9 +17,9 @@ from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.card import Notice, RecordingCard, mimebundle
 from nbautograd.views.jacobian import labels
 from nbautograd.views.markup import escape, prose, tag
+from nbautograd.views.phrases import MARKS, VERDICT_MARKS, dedented, listed
 from nbautograd.views.theme import TONES
 from nbautograd.views.to_text import table, width
-from nbautograd.views.words import MARKS, VERDICT_MARKS, dedented, listed
 
 REASONS = ("kink", "jump", "staircase", "float32", "noise", "domain edge", "interrupted")
 TERMS = {

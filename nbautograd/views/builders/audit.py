@@ -11,7 +11,7 @@ from nbautograd.core.explaining.cause import Place
 from nbautograd.inspection.audit import DIRECTIONS, ROWS
 from nbautograd.inspection.audit_report import OTHER_GRADS, AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
 from nbautograd.views.builders import build
-from nbautograd.views.builders.explanation import place_words
+from nbautograd.views.builders.explanation import place_text
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import (
     Block,
@@ -28,7 +28,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.words import VERDICT_MARKS, code, listed, say
+from nbautograd.views.phrases import VERDICT_MARKS, code, listed, say
 
 NAMED = 5  # Functions that one sentence names
 CAUSES = 8  # wrong Functions whose causes are told above the table
@@ -139,7 +139,7 @@ def place(function: AuditedFunction) -> str:
     if function.line is None or function.file is None:
         return function.module
     if function.cell is not None or not Path(function.file).is_file():
-        return place_words(Place(function.line, file=function.file, cell=function.cell))
+        return place_text(Place(function.line, file=function.file, cell=function.cell))
     path = Path(function.file)
     deep = 1 + (path.stem == "__init__") + (0 if function.module == "__main__" else function.module.count("."))
     return messages.text("explain.place_file", file="/".join(path.parts[-deep:]), line=function.line)

@@ -37,7 +37,7 @@ from nbautograd.views.document import (
     sentences,
 )
 from nbautograd.views.jacobian import PANELS, by_interest, labels, pick, wrong_cells
-from nbautograd.views.words import MARKS, block_name, block_shape, block_verdict, counted, say
+from nbautograd.views.phrases import MARKS, block_name, block_shape, block_verdict, counted, say
 
 MAX_LISTED = 12  # blocks; of more than that those that agree are folded
 MAX_ROWS = 100

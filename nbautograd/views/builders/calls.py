@@ -29,8 +29,8 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.tensors import beside_picture, brief, contents, kind, remarks, what
-from nbautograd.views.words import counted, functions, listed
+from nbautograd.views.phrases import counted, functions, listed
+from nbautograd.views.tensors import abbreviated, contents, kind, picture_caption, remarks, what
 
 FIRST, LAST = 4, 8  # calls of a long log that are listed, and between them the first that something is wrong with
 FEW = 2  # calls of which one sees at once what is wrong
@@ -163,7 +163,7 @@ def method_document(call: Call, names: Mapping[int, str] = MappingProxyType({}))
     backward = call.method == "backward"
     came, went = ("grad_outputs", "gradients") if backward else ("inputs", "outputs")
     own = call.method != "setup_context"  # whose values are those of forward
-    _, events, _ = _parts(call, names=names)
+    _, events, _ = _sections(call, names=names)
     return (
         *sentences(_circumstances(call, None, names), "faint"),
         *(values_column(messages.text(f"views.call.{came}"), call.inputs) if own else ()),
@@ -196,7 +196,7 @@ def _upright(value: Value) -> Document:
     name = paragraph(Code(str(value.name)), Faint(what(value)), Faint(remarks(value)))
     if tensor is None:
         return (name,)
-    words = beside_picture(tensor)
+    words = picture_caption(tensor)
     return (name, Paragraph((Thumbnail(value),)), *sentences([words] if words else [], "faint"))
 
 
@@ -223,7 +223,7 @@ def _row(call: Call, names: Mapping[int, str]) -> Row:
 def _listed(values: Sequence[Value], most: int = 4) -> str:
     """Return ``input f64 2×2, weight f64 2×3``."""
     more = [messages.text("views.more", n=len(values) - most)] if len(values) > most else []
-    return messages.text("views.comma").join([*(brief(v) for v in values[:most]), *more])
+    return messages.text("views.comma").join([*(abbreviated(v) for v in values[:most]), *more])
 
 
 def _held(ctx: CtxSnapshot) -> str:
@@ -256,18 +256,18 @@ def _details(log: CallLog, bad: int | None) -> Document:
     folds = []
     for call in calls:
         left_by = by_index.get(-1 if call.forward is None else call.forward)
-        values, events, circumstances = _parts(call, left_by, labels=False, names=names)
+        values, events, circumstances = _sections(call, left_by, labels=False, names=names)
         inside = (PageOnly(values), *events, PageOnly(circumstances))
-        folds.append(Fold(Code(_title(call)), inside, _beside(call, names), strong=False))
+        folds.append(Fold(Code(_title(call)), inside, _circumstances_in_short(call, names), strong=False))
     title = messages.text(words, n=last, call=calls[0].name)
     return (Fold(title, tuple(folds), strong=False, in_text="body"),)
 
 
 def _saw(call: Call) -> Document:
-    return tuple(block for part in _parts(call) for block in part)
+    return tuple(block for part in _sections(call) for block in part)
 
 
-def _parts(
+def _sections(
     call: Call, left_by: Call | None = None, labels: bool = True, names: Mapping[int, str] = MappingProxyType({})
 ) -> tuple[Document, Document, Document]:
     """Return a call's values, what it printed and raised, and its circumstances.
@@ -309,7 +309,7 @@ def _groups(call: Call, with_ctx: bool) -> list[tuple[str, Sequence[Value]]]:
     return [first, *ctx, last] if backward else [first, last, *ctx]
 
 
-def _beside(call: Call, names: Mapping[int, str]) -> str:
+def _circumstances_in_short(call: Call, names: Mapping[int, str]) -> str:
     words = [formats.time(call.seconds)]
     if (forward := _name(call.forward, names)) and call.method != "forward":
         words.insert(0, messages.text("views.call.for", call=forward))

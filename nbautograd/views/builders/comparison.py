@@ -12,8 +12,8 @@ from nbautograd.core.values import Value
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.views.builders import build
 from nbautograd.views.document import Beside, Chip, Code, Document, Drawing, Strong, Table, Thumbnail, paragraph
+from nbautograd.views.phrases import MARKS, say
 from nbautograd.views.tensors import contents
-from nbautograd.views.words import MARKS, say
 
 Kind = TypeVar("Kind")
 DRAWING = 12_000  # characters of each graph's stored picture
@@ -122,13 +122,13 @@ def _facts(comparison: Comparison) -> Iterator[Row]:
 def _both(pair: tuple[Value, Value], agree: bool) -> tuple[str, str]:
     """Return both in words, those that differ with as many digits as it takes to look different."""
     for digits in range(4, 4 if agree else formats.MOST_DIGITS):
-        words = _words(pair[0], digits), _words(pair[1], digits)
+        words = _value_text(pair[0], digits), _value_text(pair[1], digits)
         if words[0] != words[1]:
             return words
-    return _words(pair[0], 4), _words(pair[1], 4)
+    return _value_text(pair[0], 4), _value_text(pair[1], 4)
 
 
-def _words(value: Value, digits: int) -> str:
+def _value_text(value: Value, digits: int) -> str:
     return contents(value.tensor, digits) if value.tensor is not None else value.repr
 
 

@@ -30,7 +30,7 @@ def log_document(log: DispatchLog) -> Document:
     head = paragraph(Strong(headline(log)))
     if not log.dispatches:
         return (head, *sentences(notes(log)))
-    columns = [c for c in COLUMNS if c != "asked" or len({asked(d) for d in log}) > 1]  # else the headline says it
+    columns = [c for c in COLUMNS if c != "asked" or len({receiver(d) for d in log}) > 1]  # else the headline says it
     header = tuple(messages.text(f"tracing.column.{c}") for c in columns)
     shown = (dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows(log))
     table = Table(
@@ -48,11 +48,11 @@ def dispatch_document(dispatch: Dispatch) -> Document:
 def _cells(row: Row) -> tuple[Cell, ...]:
     branch = Branch(row.depth)
     if row.dispatch is None:
-        return ((branch, f"… {row.words}"), "", "", "")
+        return ((branch, f"… {row.text}"), "", "", "")
     shown = row.dispatch
     words = result(shown)
     back = words if shown.exception or words == DASH else Code(words)
-    return ((branch, Code(call(shown))), Code(asked(shown)), _answered(shown), back)
+    return ((branch, Code(call(shown))), Code(receiver(shown)), _answered(shown), back)
 
 
 def _answered(dispatch: Dispatch) -> Cell:
@@ -69,12 +69,12 @@ class Row:
     Attributes:
         depth: how many calls it stands in.
         dispatch: what it shows, or None for a line that stands for several.
-        words: what such a line says.
+        text: what such a line says.
     """
 
     depth: int
     dispatch: Dispatch | None
-    words: str = ""
+    text: str = ""
 
 
 def headline(log: DispatchLog) -> str:
@@ -134,7 +134,7 @@ def shortened(words: str, room: int) -> str:
     return f"{words[: room - 2].rpartition(' ')[0] or name} …>"
 
 
-def asked(dispatch: Dispatch) -> str:
+def receiver(dispatch: Dispatch) -> str:
     """Return ``ScalarTensor``, with the protocol where it is the deeper one."""
     return dispatch.owner if dispatch.protocol == "__torch_function__" else f"{dispatch.owner} (dispatch)"
 
@@ -212,7 +212,7 @@ def _chains(tree: Tree) -> list[list[Dispatch]]:
 
 
 def _unanswered(log: DispatchLog) -> list[list[Dispatch]]:
-    """Return calls that every type was asked about and none answered; torch asks one type after another."""
+    """Return calls that every type was receiver about and none answered; torch asks one type after another."""
     found = []
     for siblings in _children(log).values():
         for _, group in groupby(siblings, key=lambda d: (d.func, d.types, d.protocol)):

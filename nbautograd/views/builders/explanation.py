@@ -68,11 +68,11 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
     places = [(name, getattr(explanation, name)) for name in ("made", "saved", "did", "raised")]
     for name, place in places:
         if place is not None:
-            rows.append((messages.text(f"explain.row.{name}"), Faint(place_words(place)), Code(place.text)))
+            rows.append((messages.text(f"explain.row.{name}"), Faint(place_text(place)), Code(place.text)))
     return tuple(rows)
 
 
-def place_words(place: Place) -> str:
+def place_text(place: Place) -> str:
     """Return a line with its cell or file and the function around it."""
     if place.cell is not None:
         words = messages.text("explain.place_cell", cell=place.cell, line=place.line)

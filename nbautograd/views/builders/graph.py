@@ -22,8 +22,8 @@ from nbautograd.views.document import (
     sentences,
 )
 from nbautograd.views.layout.contents import norm_texts, stale_text
+from nbautograd.views.phrases import counted
 from nbautograd.views.tensors import contents
-from nbautograd.views.words import counted
 
 MAX_NODES = 40
 MAX_MODULES = 12
@@ -36,10 +36,10 @@ def graph_document(graph: AutogradGraph) -> Document:
     if not graph.nodes:
         return sentences([messages.text("views.graph.empty"), *graph.notes])
     head = messages.text("views.graph.headline", size=graph_size(graph))
-    return (paragraph(Strong(head)), *graph_parts(graph))
+    return (paragraph(Strong(head)), *graph_body(graph))
 
 
-def graph_parts(graph: AutogradGraph) -> Document:
+def graph_body(graph: AutogradGraph) -> Document:
     """Return what there is to see of a graph below its headline."""
     if not graph.nodes:
         return graph_document(graph)

@@ -10,7 +10,7 @@ from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, Kern
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import Card, Cell, Chip, Document, Item, Strong, Table, paragraph, sentences
-from nbautograd.views.words import VERDICT_MARKS, code, listed, say
+from nbautograd.views.phrases import VERDICT_MARKS, code, listed, say
 
 CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
 ROWS = 8  # of the sweep that are shown

@@ -15,10 +15,10 @@ from nbautograd.views.builders import build
 from nbautograd.views.builders.blocks import blocks_document, blocks_in_short, matrices_document, second_document
 from nbautograd.views.builders.calls import calls_document
 from nbautograd.views.builders.comparison import comparison_document
-from nbautograd.views.builders.graph import graph_parts, graph_size
+from nbautograd.views.builders.graph import graph_body, graph_size
 from nbautograd.views.builders.summary import answer_document, finding_document, findings_document
 from nbautograd.views.document import Document, Fold, Strong, Table, Verbatim, sentences
-from nbautograd.views.words import code, counted, listed, say
+from nbautograd.views.phrases import code, counted, listed, say
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
 MAX_CALLS = 12  # of a redacted report
@@ -28,7 +28,7 @@ MAX_CALLS = 12  # of a redacted report
 def report_document(report: FunctionReport) -> Document:
     """Return the answer, the parts, that of the report's view first, the findings left and the notes."""
     told = answer(report)
-    shown = sorted(_parts(report), key=lambda part: (part != report.view, PARTS.index(part)))
+    shown = sorted(_shown_sections(report), key=lambda part: (part != report.view, PARTS.index(part)))
     folds = (_fold(report, part) for part in shown)
     notes = sentences(report.notes, "faint")
     return (*answer_document(told), *folds, *findings_document(told.others), *notes)
@@ -41,7 +41,7 @@ def jacobian_blocks(report: FunctionReport) -> list[JacobianBlock]:
     return [] if report.jacobian is None else list(report.jacobian.blocks.values())
 
 
-def _parts(report: FunctionReport) -> list[str]:
+def _shown_sections(report: FunctionReport) -> list[str]:
     """Return which parts there is something to show of."""
     there = {
         "gradcheck": report.gradcheck is not None and bool(report.gradcheck.blocks),
@@ -83,7 +83,7 @@ def _inside(report: FunctionReport, part: str) -> tuple[Document, str]:
         blocks = list(check.blocks.values())
         return (*blocks_document(blocks), *second_document(check)), blocks_in_short(blocks)
     if part == "graph" and graph is not None:
-        return graph_parts(graph), graph_size(graph)
+        return graph_body(graph), graph_size(graph)
     if part == "comparison" and comparison is not None:
         return comparison_document(comparison), ""
     if part == "calls":

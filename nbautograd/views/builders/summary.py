@@ -25,7 +25,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.words import VERDICT_MARKS, line_of, place, say, tried, without_example
+from nbautograd.views.phrases import VERDICT_MARKS, line_of, place, say, tried, without_example
 
 MOST_OPEN = 3  # findings beside the answer; more of them are folded
 

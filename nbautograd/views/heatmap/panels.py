@@ -23,7 +23,7 @@ from nbautograd.views.jacobian import (
     wrong_cells,
 )
 from nbautograd.views.markup import Markup, join, picture, tag
-from nbautograd.views.words import block_name
+from nbautograd.views.phrases import block_name
 
 IMAGE = "display:block;max-width:100%;height:auto;margin:2px 0 0 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0"

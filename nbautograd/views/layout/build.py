@@ -8,15 +8,15 @@ from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.folding import fold_to, open_boxes
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views.layout import Box, Layout, Path
-from nbautograd.views.layout.beside import beside
+from nbautograd.views.layout.captions import description, note, title
+from nbautograd.views.layout.clusters import Clusters, box_key
 from nbautograd.views.layout.columns import WIDE
 from nbautograd.views.layout.layers import layered
 from nbautograd.views.layout.order import order
 from nbautograd.views.layout.paths import Frame, box_of, chip_boxes, link_paths
-from nbautograd.views.layout.pieces import Pieces, box_key
 from nbautograd.views.layout.place import place
+from nbautograd.views.layout.side_by_side import side_by_side
 from nbautograd.views.layout.text import text_width
-from nbautograd.views.layout.words import description, note, title
 
 MARGIN = 14
 GAP = 22  # between neighbours in a layer
@@ -32,7 +32,7 @@ def build(
         if graph.first is None:
             return _build(graph, drawn, lens, wide)
         first = _build(graph.first, _drawn(graph.first, boxes, ()), lens, 0)
-        return beside(first, _build(graph, drawn, lens, 0), drawn)
+        return side_by_side(first, _build(graph, drawn, lens, 0), drawn)
 
 
 def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> AutogradGraph:
@@ -43,13 +43,13 @@ def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> 
 
 def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> Layout:
     """Place the boxes; ``wide`` is the room for columns of a long chain, 0 for one column in any case."""
-    pieces = Pieces(drawn, lens)
-    stack = layered(pieces)
+    clusters = Clusters(drawn, lens)
+    stack = layered(clusters)
     order(stack.layers, BUDGET)
     x = place(stack.layers, stack.left, stack.right, stack.dummy, GAP)
-    frame = Frame(pieces, stack, x, MARGIN, wide)
-    made, short = _boxes(pieces, frame)
-    paths = link_paths(pieces.links, stack.chains, frame) + short
+    frame = Frame(clusters, stack, x, MARGIN, wide)
+    made, short = _boxes(clusters, frame)
+    paths = link_paths(clusters.links, stack.chains, frame) + short
     return Layout(
         width=max(frame.right, *[p.label_x + text_width(p.label, "label") for p in paths if p.label], 0) + MARGIN,
         height=frame.height + MARGIN,
@@ -64,17 +64,17 @@ def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> 
     )
 
 
-def _boxes(pieces: Pieces, frame: Frame) -> tuple[list[Box], list[Path]]:
+def _boxes(clusters: Clusters, frame: Frame) -> tuple[list[Box], list[Path]]:
     boxes: list[Box] = []
     paths: list[Path] = []
-    for i, piece in enumerate(pieces.pieces):
-        c = piece.content
+    for i, cluster in enumerate(clusters.clusters):
+        c = cluster.content
         x = frame.x[i] - c.width // 2
         y = frame.top[i]
-        box = box_of(piece.key, c, piece.nodes, x, y, piece.fan_in, piece.freed)
+        box = box_of(cluster.key, c, cluster.nodes, x, y, cluster.fan_in, cluster.freed)
         boxes.append(box)
-        if piece.rights or piece.lefts:
-            chips, edges = chip_boxes(piece, box)
+        if cluster.rights or cluster.lefts:
+            chips, edges = chip_boxes(cluster, box)
             boxes += chips
             paths += edges
     return boxes, paths

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nbautograd.views.layout.clusters import Clusters
 from nbautograd.views.layout.order import Layers
-from nbautograd.views.layout.pieces import Pieces
 from nbautograd.views.layout.text import text_width
 
 POINT = 5  # half the width that a passing edge is given
@@ -16,7 +16,7 @@ class Stack:
     """The layers, and what they are made of.
 
     Attributes:
-        layers: the vertices; the first ones are the pieces, in their order.
+        layers: the vertices; the first ones are the clusters, in their order.
         left, right: how far each vertex reaches to either side.
         dummy: True for the points of long edges.
         chains: for each link the points that it passes, from top to bottom.
@@ -31,18 +31,18 @@ class Stack:
     rank: list[int]
 
 
-def layered(pieces: Pieces) -> Stack:
-    """Put pieces and points of long edges into layers, in the order of a depth-first walk."""
-    left = [piece.left for piece in pieces.pieces]
-    right = [piece.right for piece in pieces.pieces]
-    rank = list(pieces.rank)
+def layered(clusters: Clusters) -> Stack:
+    """Put clusters and points of long edges into layers, in the order of a depth-first walk."""
+    left = [cluster.left for cluster in clusters.clusters]
+    right = [cluster.right for cluster in clusters.clusters]
+    rank = list(clusters.rank)
     up: list[list[int]] = [[] for _ in rank]
     down: list[list[int]] = [[] for _ in rank]
     chains: list[list[int]] = []
-    for link in pieces.links:
+    for link in clusters.links:
         chain: list[int] = []
         above = link.source
-        for r in range(pieces.rank[link.source] + 1, pieces.rank[link.target]):
+        for r in range(clusters.rank[link.source] + 1, clusters.rank[link.target]):
             point = len(rank)
             rank.append(r)
             left.append(POINT)
@@ -58,7 +58,7 @@ def layered(pieces: Pieces) -> Stack:
     rows: list[list[int]] = [[] for _ in range(max(rank, default=-1) + 1)]
     for v in _walk(down, up):
         rows[rank[v]].append(v)
-    dummy = [v >= len(pieces.pieces) for v in range(len(rank))]
+    dummy = [v >= len(clusters.clusters) for v in range(len(rank))]
     return Stack(Layers(rows, up, down), left, right, dummy, chains, rank)
 
 

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbautograd.views.layout import Box, Path
+from nbautograd.views.layout.clusters import CHIP_GAP, Chip, Cluster, Clusters, Link, arrow_length, stack_height
 from nbautograd.views.layout.columns import GUTTER, LANES, columns
 from nbautograd.views.layout.contents import Content
 from nbautograd.views.layout.layers import Stack
-from nbautograd.views.layout.parts import CHIP_GAP, Chip, Link, Piece, arrow_length, stack_height
-from nbautograd.views.layout.pieces import Pieces
 from nbautograd.views.layout.text import text_width
 
 RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side
@@ -29,7 +28,7 @@ class Frame:
 
     Attributes:
         stack: the layers.
-        keys: of the pieces.
+        keys: of the clusters.
         x: of every vertex's port.
         top, bottom: y of the upper and lower border of each piece's box.
         tops, bottoms: y of the upper and lower border of each rank.
@@ -39,13 +38,13 @@ class Frame:
         lanes: by rank, the vertices whose edges have turned over to the next column.
     """
 
-    def __init__(self, pieces: Pieces, stack: Stack, x: list[int], margin: int, wide: int = 0) -> None:
+    def __init__(self, clusters: Clusters, stack: Stack, x: list[int], margin: int, wide: int = 0) -> None:
         self.stack = stack
-        self.keys = [piece.key for piece in pieces.pieces]
+        self.keys = [cluster.key for cluster in clusters.clusters]
         shift = margin - min(map(int.__sub__, x, stack.left), default=0)
         self.x = [v + shift for v in x]
         self.right = max(map(int.__add__, self.x, stack.right), default=0)
-        heights = [piece.height for piece in pieces.pieces]
+        heights = [cluster.height for cluster in clusters.clusters]
         tallest = [0] * len(stack.layers.layers)
         for rank, height in zip(stack.rank, heights, strict=False):
             if height > tallest[rank]:
@@ -63,7 +62,7 @@ class Frame:
         self.columns = columns(stack, self.x, self.tops, self.bottoms, wide) if wide else []
         if len(self.columns) > 1:
             self._set_side_by_side(margin)
-        own = [piece.content.height for piece in pieces.pieces]
+        own = [cluster.content.height for cluster in clusters.clusters]
         self.top = [self.tops[r] + (h - o) // 2 for r, h, o in zip(stack.rank, heights, own, strict=False)]
         self.bottom = [y + o for y, o in zip(self.top, own, strict=True)]
 
@@ -222,11 +221,11 @@ def _path(keys: tuple[str, str], carried: Link | Chip, points: tuple[Point, ...]
     return Path(**fields)
 
 
-def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
+def chip_boxes(cluster: Cluster, box: Box) -> tuple[list[Box], list[Path]]:
     """Return the chips beside a box, with their short edges."""
     boxes: list[Box] = []
     paths: list[Path] = []
-    for chips, rightwards in ((piece.rights, True), (piece.lefts, False)):
+    for chips, rightwards in ((cluster.rights, True), (cluster.lefts, False)):
         y = box.y + (box.height - stack_height(chips)) // 2
         arrow = arrow_length(chips)
         for chip in chips:

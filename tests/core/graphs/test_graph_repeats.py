@@ -14,7 +14,7 @@ import nbautograd
 from nbautograd.core.graphs.folding import contract, fold_to, open_boxes
 from nbautograd.core.graphs.repeats import LEAST_SAVED, find_repeats
 from nbautograd.views.layout import layout
-from nbautograd.views.layout.pieces import box_key
+from nbautograd.views.layout.clusters import box_key
 
 OPS = [torch.sin, torch.cos, torch.tanh, torch.sigmoid, torch.exp, torch.relu, torch.abs, torch.square]
 

@@ -1,4 +1,4 @@
-"""Pieces: which boxes the picture has, and which of them are chips at another's side.
+"""Clusters: the boxes of the picture, each with the chips at its sides.
 
 A leaf used once stands as a chip beside the node that uses it; a leaf used a few times nearby gets a place of its own,
 so that its gradients are seen to meet; a leaf used far apart is a chip at each use. Edges longer than a limit become
@@ -6,6 +6,10 @@ portals: a stub at either end.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
@@ -21,25 +25,108 @@ from nbautograd.views.layout.contents import (
     short_content,
 )
 from nbautograd.views.layout.functions import function_content
-from nbautograd.views.layout.parts import Chip, Link, Piece
 from nbautograd.views.layout.ranks import ranks
-from nbautograd.views.layout.text import shape_text
+from nbautograd.views.layout.text import shape_text, text_width
 
 SHARED_USES, SHARED_SPAN = 6, 3  # a leaf with at most so many uses, so many ranks apart, stands once
 LONGEST = 64  # ranks that an edge may span before it becomes a portal
 MOST_CHIPS = 8  # beside one box
+CHIP_GAP, ARROW = 7, 26
 
 
-class Pieces:
-    """The pieces of a graph, the links between them, and the rank of each.
+class Chip(NamedTuple):
+    """A small box at the side of another, with its own short edge.
 
     Attributes:
-        pieces, links, rank: see the classes.
+        key, content, nodes: as of a box.
+        edges: the edges that the short edge stands for.
+        label, style: of the short edge.
+    """
+
+    key: str
+    content: Content
+    nodes: tuple[int, ...]
+    edges: tuple[int, ...]
+    label: str
+    style: str
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A box with the chips at its sides; what the layers are made of.
+
+    Attributes:
+        key, content, nodes, fan_in, freed: as of a box.
+        rights: chips that gradients go to, at the right.
+        lefts: stubs that gradients come from, at the left.
+    """
+
+    key: str
+    content: Content
+    nodes: tuple[int, ...]
+    fan_in: int = 0
+    freed: bool = False
+    rights: list[Chip] = field(default_factory=list)
+    lefts: list[Chip] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        """Return the distance from the middle of the box to the left end of the cluster."""
+        return (self.content.width + 1) // 2 + side_width(self.lefts)
+
+    @property
+    def right(self) -> int:
+        """Return the distance from the middle of the box to the right end of the cluster."""
+        return (self.content.width + 1) // 2 + side_width(self.rights)
+
+    @property
+    def height(self) -> int:
+        """Height of the box or of the higher of the stacks beside it."""
+        return max(self.content.height, stack_height(self.rights), stack_height(self.lefts))
+
+
+def arrow_length(chips: Sequence[Chip]) -> int:
+    """Return the length of the short edges of a stack: room for the longest label, beside the outer bends."""
+    bends = 10 if len(chips) > 2 else 0
+    return max(ARROW, max((text_width(c.label, "label") for c in chips), default=0) + 16) + bends
+
+
+def side_width(chips: Sequence[Chip]) -> int:
+    """Return the width of a stack of chips with its short edges."""
+    return arrow_length(chips) + max(c.content.width for c in chips) if chips else 0
+
+
+def stack_height(chips: Sequence[Chip]) -> int:
+    """Return the height of a stack of chips."""
+    return sum(c.content.height + CHIP_GAP for c in chips) - CHIP_GAP if chips else 0
+
+
+class Link(NamedTuple):
+    """An edge between two clusters, by their positions.
+
+    Attributes:
+        source, target: positions of the clusters.
+        edges: positions in ``graph.edges``; empty for the arrow into a root.
+        label, style: as of a path.
+    """
+
+    source: int
+    target: int
+    edges: tuple[int, ...]
+    label: str
+    style: str
+
+
+class Clusters:
+    """The clusters of a graph, the links between them, and the rank of each.
+
+    Attributes:
+        clusters, links, rank: see the classes.
         dtype: the commonest dtype of the gradients, which labels leave out.
     """
 
     def __init__(self, graph: AutogradGraph, lens: str = "") -> None:
-        self.pieces: list[Piece] = []
+        self.clusters: list[Cluster] = []
         self.links: list[Link] = []
         self.rank: list[int] = []
         self._graph = graph
@@ -60,13 +147,13 @@ class Pieces:
         for position, (root, name) in enumerate(self._graph.roots):
             title = messages.text("graphs.no_graph", name=name) if root is None else ""
             kept = () if root is None else (root,)
-            self.pieces.append(Piece(f"o{position}", short_content("output", str(name), title), kept))
-        roots = len(self.pieces)
+            self.clusters.append(Cluster(f"o{position}", short_content("output", str(name), title), kept))
+        roots = len(self.clusters)
         for node in nodes:
             if node.kind != "leaf":
-                self._at[node.id] = len(self.pieces)
-                self.pieces.append(self._piece(node))
-        below: list[list[int]] = [[] for _ in self.pieces]
+                self._at[node.id] = len(self.clusters)
+                self.clusters.append(self._cluster(node))
+        below: list[list[int]] = [[] for _ in self.clusters]
         for position in range(roots):
             root = self._graph.roots[position][0]
             if root is not None and root in self._at:
@@ -80,7 +167,7 @@ class Pieces:
         self._link_roots()
         self._link_inner(inner)
 
-    def _piece(self, node: Node) -> Piece:
+    def _cluster(self, node: Node) -> Cluster:
         fan = self._fan.get(node.id, 0)
         if node.kind == "function":
             content = function_content(node, fan, self._lens)
@@ -89,7 +176,7 @@ class Pieces:
             self._plain[str(node.name), fan] = content
         else:
             content = op_content(node, fan, self.dtype, self._lens)
-        return Piece(box_key(node), content, node.members or (node.id,), fan, node.freed)
+        return Cluster(box_key(node), content, node.members or (node.id,), fan, node.freed)
 
     @staticmethod
     def _is_plain(node: Node, fan: int) -> bool:
@@ -132,7 +219,7 @@ class Pieces:
 
     def _longest(self, spans: list[int]) -> int:
         """Count the ranks that an edge may span, so that all long edges together stay payable."""
-        room = 2000 + 2 * len(self.pieces)
+        room = 2000 + 2 * len(self.clusters)
         longest = LONGEST
         while longest > 2 and sum(s for s in spans if s <= longest) - len(spans) > room:
             longest //= 2
@@ -140,11 +227,11 @@ class Pieces:
 
     def _add_portals(self, target: int, far: list[int]) -> None:
         nodes, edges = self._graph.nodes, self._graph.edges
-        piece = self.pieces[self._at[target]]
+        cluster = self.clusters[self._at[target]]
         for i in far:
             label, style = edge_text(edges[i], self.dtype)
             content = short_content("portal", f"↓ {_name(nodes[target])}")
-            self.pieces[self._at[edges[i].source]].rights.append(
+            self.clusters[self._at[edges[i].source]].rights.append(
                 Chip(f"p{i}.s", content, self._members(target), edges[i].members or (i,), label, style)
             )
         names = {_name(nodes[edges[i].source]) for i in far}
@@ -152,7 +239,7 @@ class Pieces:
         sources = tuple(m for i in far for m in self._members(edges[i].source))
         label, style = edge_text(edges[far[0]], self.dtype) if len(far) == 1 else ("", "")
         stands_for = tuple(e for i in far for e in edges[i].members or (i,))
-        piece.lefts.append(Chip(f"p{far[0]}.t", short_content("portal", text), sources, stands_for, label, style))
+        cluster.lefts.append(Chip(f"p{far[0]}.t", short_content("portal", text), sources, stands_for, label, style))
 
     def _members(self, node: int) -> tuple[int, ...]:
         return self._graph.nodes[node].members or (node,)
@@ -177,11 +264,11 @@ class Pieces:
     def _stand(self, leaf: int, at: list[int], root: int | None) -> None:
         """Give a leaf a place of its own below its uses."""
         edges = self._graph.edges
-        here = len(self.pieces)
+        here = len(self.clusters)
         fan = self._fan.get(leaf, 0)
         content = leaf_content(self._graph.nodes[leaf], 1, fan, self.dtype)
         node = self._graph.nodes[leaf]
-        self.pieces.append(Piece(box_key(node), content, node.members or (leaf,), fan))
+        self.clusters.append(Cluster(box_key(node), content, node.members or (leaf,), fan))
         above = [self.rank[self._at[edges[i].source]] for i in at] + ([self.rank[root]] if root is not None else [])
         self.rank.append(max(above, default=-1) + 1)
         if root is not None:
@@ -199,24 +286,26 @@ class Pieces:
             content = self._chips[leaf] = leaf_content(node, uses, 0, self.dtype)
         key = box_key(node) if uses == 1 else f"{box_key(node)}.e{i}"
         chip = Chip(key, content, node.members or (leaf,), edge.members or (i,), label, style)
-        self.pieces[self._at[edge.source]].rights.append(chip)
+        self.clusters[self._at[edge.source]].rights.append(chip)
 
     def _add_ghosts(self) -> None:
         """Add what no gradient gets to: beside the node that used its values, else beside the first root."""
         for i, ghost in enumerate(self._graph.ghosts):
             place = self._at.get(ghost.node, 0) if ghost.node is not None else 0
-            if place < len(self.pieces):
-                self.pieces[place].rights.append(Chip(f"x{i}", ghost_content(ghost), (), (), ghost_word(ghost), "none"))
+            if place < len(self.clusters):
+                self.clusters[place].rights.append(
+                    Chip(f"x{i}", ghost_content(ghost), (), (), ghost_word(ghost), "none")
+                )
 
     def _limit_chips(self) -> None:
-        for piece in self.pieces:
-            if len(piece.rights) > MOST_CHIPS:
-                rest = piece.rights[MOST_CHIPS - 1 :]
+        for cluster in self.clusters:
+            if len(cluster.rights) > MOST_CHIPS:
+                rest = cluster.rights[MOST_CHIPS - 1 :]
                 text = messages.text("graphs.more", count=len(rest))
                 nodes = tuple(n for chip in rest for n in chip.nodes)
                 edges = tuple(e for chip in rest for e in chip.edges)
-                more = Chip(f"{piece.key}.more", short_content("leaf", text), nodes, edges, "", "")
-                piece.rights[MOST_CHIPS - 1 :] = [more]
+                more = Chip(f"{cluster.key}.more", short_content("leaf", text), nodes, edges, "", "")
+                cluster.rights[MOST_CHIPS - 1 :] = [more]
 
 
 def box_key(node: Node) -> str:

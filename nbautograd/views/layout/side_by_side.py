@@ -1,4 +1,4 @@
-"""Beside: the first graph at the left of the graph of its derivative, each node tied to the one that it comes from."""
+"""Side by side: the first graph at the left of that of its derivative, each node tied to the one that it comes from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Origin
 from nbautograd.views.layout import Box, Layout, Path
-from nbautograd.views.layout.pieces import box_key
+from nbautograd.views.layout.clusters import box_key
 
 GAP = 70  # between the two graphs
 MOST = 80  # boxes of either graph; of larger ones only the words in the boxes tell where a node comes from
@@ -16,7 +16,7 @@ MOST_TIES = 60
 FIRST = "f."  # what the keys of the first graph's boxes begin with
 
 
-def beside(first: Layout, second: Layout, drawn: AutogradGraph) -> Layout:
+def side_by_side(first: Layout, second: Layout, drawn: AutogradGraph) -> Layout:
     """Return both layouts as one.
 
     Args:

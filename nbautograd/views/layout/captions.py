@@ -7,7 +7,7 @@ from nbautograd.core import formats
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.views.layout.text import printable, shape_text
 
-TOLD = 12  # nodes named one by one in the description
+NAMED = 12  # nodes named one by one in the description
 
 
 def title(graph: AutogradGraph) -> str:
@@ -19,7 +19,7 @@ def title(graph: AutogradGraph) -> str:
 def description(graph: AutogradGraph) -> str:
     """Return the graph in words: how large, then node by node in the order of backward."""
     size = messages.text("graphs.size", nodes=len(graph.nodes), edges=len(graph.edges))
-    told = [_told(graph.nodes[i]) for i in graph.order[:TOLD]]
+    told = [_node_name(graph.nodes[i]) for i in graph.order[:NAMED]]
     left = len(graph.order) - len(told)
     if left > 0:
         told.append(messages.text("graphs.more", count=left))
@@ -27,7 +27,7 @@ def description(graph: AutogradGraph) -> str:
     return printable(f"{size} {steps}".strip())
 
 
-def _told(node: Node) -> str:
+def _node_name(node: Node) -> str:
     name = node.label or messages.text("graphs.leaf") if node.kind == "leaf" else node.function or node.name
     shape = shape_text(node.shape) if node.kind == "leaf" else ""
     return f"{name} {shape}".strip()
