@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbautograd.views import document, jacobian, layout, theme, to_json, words
+from nbautograd.views import document, jacobian, layout, phrases, theme, to_json
 from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.to_json import NOT_FOR_PAGES
 from nbautograd.widgets import states
@@ -61,10 +61,10 @@ def verdicts() -> str:
     """Return a class for each tone, a sign and a class for each verdict, and the order in which blocks are listed."""
     classes = {getattr(theme, name): name.lower() for name in ("GOOD", "BAD", "OPEN", "PLAIN")}
     tones = {tone: classes[colour] for tone, colour in theme.TONES.items()}
-    of_blocks = {verdict: [mark, tones[TONE[verdict]]] for verdict, mark in words.MARKS.items()}
-    of_reports = {verdict: [mark, tones[verdict]] for verdict, mark in words.VERDICT_MARKS.items()}
+    of_blocks = {verdict: [mark, tones[TONE[verdict]]] for verdict, mark in phrases.MARKS.items()}
+    of_reports = {verdict: [mark, tones[verdict]] for verdict, mark in phrases.VERDICT_MARKS.items()}
     parts = (
-        "// Written by frontend/generate.py from nbautograd/views/: theme.py, words.py, jacobian.py.",
+        "// Written by frontend/generate.py from nbautograd/views/: theme.py, phrases.py, jacobian.py.",
         _table("Record<string, string>", "a class for the tone of a chip or a card", "TONES", tones),
         _table(
             "Record<string, [string, string]>",

@@ -1,4 +1,4 @@
-// Written by frontend/generate.py from nbautograd/views/: theme.py, words.py, jacobian.py.
+// Written by frontend/generate.py from nbautograd/views/: theme.py, phrases.py, jacobian.py.
 
 /** @type {Record<string, string>} a class for the tone of a chip or a card */
 export const TONES = {
