@@ -48,7 +48,7 @@ def in_place(program: Program) -> ErrorCause | None:
     root = tensor if tensor._base is None else tensor._base
     step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
     facts = _facts(node, own, tensor, name, saved_at, did, write, now - saved)
-    facts += [] if did is None else _others(program, broken, did)
+    facts += _view_of(program, name, write) + ([] if did is None else _others(program, broken, did))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits = () if did is None or step else tuple(out_of_place(did, name))
     kind = "in_place_step" if step else "in_place"
@@ -76,6 +76,19 @@ def _broken(program: Program) -> list[_Broken]:
         if first is not None and program.watch is None:
             return [first]
     return found if first is None else [first, *(one for one in found if one is not first)]
+
+
+def _view_of(program: Program, name: str, write: Write | None) -> list[Finding]:
+    """Return which line made what the written tensor is a view of, where it has a name of its own."""
+    if write is not None:
+        name, place = write.name, None if write.of is None else write.of.place()
+    else:
+        tensor = program.tensors.get(name)
+        base = None if tensor is None else tensor._base
+        place = None if base is None else program.line_of_tensor(program.name_of(base, sharing=False))
+    if not name or place is None:
+        return []
+    return [said("in_place.view_of", place, name=name, line=place.line, text=place.text)]
 
 
 def _others(program: Program, broken: list[_Broken], did: Place) -> list[Finding]:

@@ -15,6 +15,7 @@ from nbautograd.core.explaining.edits import let_through, switched_inside
 from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, line_that_made, made_at
+from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.source_cuts import Cut, tree_of
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
 from nbautograd.core.torch_private.nodes import leaf_tensor
@@ -66,7 +67,8 @@ def unused(program: Program) -> ErrorCause | None:
         return ErrorCause("no_grad_not_required", (what, said("no_grad.rule_begins")), name)
     watched = next((cut for cut in _cuts(program) if cut.was(tensor)), None)
     if watched is not None:
-        return replace(_watched(watched, root), tensor=name)
+        found = _watched(watched, root)
+        return replace(found, findings=(*found.findings, *_held_instead(program, tensor, name)), tensor=name)
     if program.watch is None and (cut := _follow(program, tensor, name, root)) is not None:
         return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
     made = line_that_made(program, name, tensor)
@@ -84,6 +86,20 @@ def unused(program: Program) -> ErrorCause | None:
     lines = [said("no_grad.left", place, line=place.line, text=place.text) for place in left[-3:]]
     suspects = tuple((place, before) for place in left)
     return ErrorCause("unused", (what, *lines, rule), name, made, params={"root": root}, suspects=suspects)
+
+
+def _held_instead(program: Program, tensor: torch.Tensor, name: str) -> list[Finding]:
+    """Return what is to be said of an optimizer that holds a tensor where the graph leads to a leaf made of its values."""
+    steps = getattr(program.watch, "steps", None)
+    did = None if steps is None else steps.stepped_at(tensor)
+    if did is None:
+        return []
+    leaves = [leaf for node in program.nodes() if (leaf := leaf_tensor(node)) is not None]
+    cuts = [(leaf, cut) for leaf in leaves if (cut := program.watch.cuts.get(leaf)) is not None and cut.was(tensor)]
+    if not cuts or any(steps.holds(leaf) for leaf, _ in cuts):
+        return []
+    shown = {"line": did.line, "text": did.text, "name": name}
+    return [said("unused.held", did, **shown), said("optimizer_left_out.rule"), said("unused.held_rule")]
 
 
 def _left_since(program: Program, tensor: torch.Tensor, before: int) -> list[Place]:
@@ -178,13 +194,16 @@ def _watched(cut: WatchedCut, root: str) -> ErrorCause:
     source = cut.source
     if cut.reason == "data" and not source:
         source = left_side(place).removesuffix(".data")
-    return _caused(cut.reason, place.text if place is not None else cut.op, source, root, place, cut.off)
+    text = place.text if place is not None else cut.op
+    return _caused(cut.reason, text, source, root, place, cut.off, cut.anew)
 
 
 _NAMES_IT = ("detach", "copied", "data", "new_leaf")  # reasons whose sentence names the tensor
 
 
-def _caused(reason: str, text: str, source: str, root: str, did: Place | None, off: Spot | None = None) -> ErrorCause:
+def _caused(
+    reason: str, text: str, source: str, root: str, did: Place | None, off: Spot | None = None, anew: Spot | None = None
+) -> ErrorCause:
     if did is not None and text not in did.text:  # the line that the block begins with is another one
         text = did.text
     if reason == "no_grad" and did is not None and off is not None and switched_inside(did, off.place()):
@@ -196,10 +215,12 @@ def _caused(reason: str, text: str, source: str, root: str, did: Place | None, o
     if off is not None:
         switch = off.place()
         facts.append(said("no_grad.switched_off", switch, line=switch.line, text=switch.text))
+    if anew is not None and (place := anew.place()) != did:
+        facts.append(said("no_grad.anew", place, line=place.line, text=place.text))
     facts.append(said("rule_create_graph" if reason == "create_graph" else "no_grad.rule"))
     edits = () if did is None else tuple(let_through(reason, did, None if off is None else off.place()))
     code = "unused_new_leaf" if reason == "new_leaf" else f"no_grad_{reason}"
-    return ErrorCause(code, tuple(facts), source or root, None, did, edits=edits)
+    return ErrorCause(code, tuple(facts), source or root, None, did, {"cut_off": bool(source)}, edits)
 
 
 def _read(program: Program, root: str) -> tuple[str, Cut, Source] | None:

@@ -264,6 +264,7 @@ class GradientWatch(Watch):
     Attributes:
         backward: the first NaN or infinity of the backwards that ran.
         roots: what was differentiated last.
+        raised: the first error of a backward, which the program may have caught.
         reached: identities of the parameters that each backward reached, in order.
         values: of all that was differentiated, in order, as arrays; not kept where NaN is looked for.
         steps: the steps of optimizers, where it is entered beside this watch.
@@ -275,6 +276,7 @@ class GradientWatch(Watch):
         self.backward = BackwardWatch()
         self.values: list[Any] = []
         self.roots: tuple[torch.Tensor, ...] = ()
+        self.raised: Exception | None = None
         self.reached: list[set[int]] = []
         self._leaves: dict[int, torch.Tensor] = {}
         self.steps = StepWatch(self._leaves)
@@ -304,6 +306,9 @@ class GradientWatch(Watch):
             self.backward.attach(nodes if self.bad_root is None else ())
         try:
             result = super()._differentiate(name, func, args, kwargs, roots, nodes)
+        except Exception as error:
+            self.raised = self.raised or error
+            raise
         finally:
             self.backward.remove()
         if name == "grad":

@@ -74,7 +74,10 @@ class Spot(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A tensor's memory was written into: its versions before and after, the line, the operation, the tensor's name."""
+    """A tensor's memory was written into: its versions before and after, the line, the operation, the tensor's name.
+
+    ``of`` is the line that made the tensor which this one is a view of.
+    """
 
     storage: int
     before: int
@@ -84,6 +87,7 @@ class Write(NamedTuple):
     name: str
     window: Any = None  # which elements of the memory the tensor shows
     module: tuple[str, str] | None = None  # torch's that was told to write, as it is called and as it is written
+    of: Spot | None = None
 
 
 class Pass(NamedTuple):
@@ -97,7 +101,8 @@ class Pass(NamedTuple):
 class Cut(NamedTuple):
     """A result without a graph, computed from tensors with one: why, the line, the tensor, where gradients went off.
 
-    ``leaves`` are those behind the tensor; none where its graph is large. ``after`` says how many backwards had run.
+    ``leaves`` are those behind the tensor; none where its graph is large. ``after`` says how many backwards had run,
+    ``anew`` which line made a tensor again of numbers that had left torch.
     """
 
     reason: str
@@ -108,6 +113,7 @@ class Cut(NamedTuple):
     tensor: weakref.ref[torch.Tensor] | None = None
     leaves: frozenset[WeakIdRef] = frozenset()
     after: int = 0
+    anew: Spot | None = None
 
     def was(self, tensor: torch.Tensor) -> bool:
         """Return True when this tensor was taken out of the graph, or what was computed from it."""
@@ -306,7 +312,9 @@ class Watch(TorchFunctionMode):
             if (now := version(tensor)) != earlier and tensor not in self.apart and tensor._base not in self.apart:
                 key = _storage(tensor)
                 if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
-                    self.writes.append(Write(key, earlier, now, spot, name, _named(tensor), window(tensor), _module()))
+                    of = None if tensor._base is None else self.born.get(tensor._base)
+                    shown = _named(tensor), window(tensor), _module(), of
+                    self.writes.append(Write(key, earlier, now, spot, name, *shown))
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -418,7 +426,7 @@ class Watch(TorchFunctionMode):
         for value in values if name in FROM_PYTHON else ():
             known += [cut for other, cut in reversed(self.left) if value is other][:1]
         if known or name not in FROM_PYTHON or spot is None:
-            return next(iter(known), None)
+            return next((cut._replace(anew=spot) for cut in known), None)
         lines = ((cut, cut.spot) for _, cut in reversed(self.left))
         return next((c for c, s in lines if s is not None and (s.code, s.line) == (spot.code, spot.line)), None)
 
@@ -682,7 +690,7 @@ class StepWatch:
 
     def __init__(self, leaves: dict[int, torch.Tensor]) -> None:
         self._leaves = leaves
-        self._held: set[int] = set()
+        self._held: dict[int, Spot | None] = {}  # by identity, the line that steps with it
         self._left_out: dict[int, tuple[str, Place, torch.Tensor, torch.optim.Optimizer]] = {}
         self._created: weakref.WeakKeyDictionary[torch.optim.Optimizer, tuple[int, Spot | None]] = (
             weakref.WeakKeyDictionary()
@@ -706,7 +714,8 @@ class StepWatch:
         torch.optim.Optimizer.__init__ = self._init  # type: ignore[method-assign]
 
     def _note(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        self._held |= {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        spot = _spot()
+        self._held |= {id(parameter): spot for group in optimizer.param_groups for parameter in group["params"]}
         others = [t for key, t in self._leaves.items() if key not in self._held and isinstance(t, nn.Parameter)]
         frame = users_frame()
         if frame is None or not any(t.grad is not None for t in others):
@@ -720,6 +729,11 @@ class StepWatch:
     def holds(self, tensor: Any) -> bool:
         """Return True for a tensor that an optimizer which stepped is to change."""
         return id(tensor) in self._held
+
+    def stepped_at(self, tensor: torch.Tensor) -> Place | None:
+        """Return the line at which an optimizer stepped that holds a tensor."""
+        spot = self._held.get(id(tensor))
+        return None if spot is None else spot.place()
 
     def cause(self, watch: Watch) -> ErrorCause | None:
         """Return which parameters had a gradient at a step and were held by no optimizer that stepped."""

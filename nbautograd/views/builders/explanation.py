@@ -63,8 +63,9 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
     """Return the tensor and the lines, each line with what is written there."""
     rows: list[tuple[Cell, ...]] = []
     if explanation.tensor:
-        label = "explain.row.changed" if explanation.code.startswith("in_place") else "explain.row.tensor"
-        rows.append((messages.text(label), Code(explanation.tensor), ""))
+        changed, cut = explanation.code.startswith("in_place"), explanation.params.get("cut_off")
+        which = "changed" if changed else "cut_off" if cut else "tensor"
+        rows.append((messages.text(f"explain.row.{which}"), Code(explanation.tensor), ""))
     places = [(name, getattr(explanation, name)) for name in ("made", "saved", "did", "raised")]
     for name, place in places:
         if place is not None:
