@@ -328,8 +328,8 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
         return _explained(cause, program, where), cause, ending(error)
     caught, program = cause_of_error(watch.raised, watch) if watch.raised is not None else (None, Program())
     if caught is not None:
-        found = _explained(caught, program, where)
-        return replace(found, findings=(*found.findings, _note("caught"))), None, ""
+        caught = replace(caught, findings=(*caught.findings, _note("caught")))
+        return _explained(caught, program, where), None, ""
     roots = watch.roots or tuple(tensors_of(result))
     program = Program(roots=roots, watch=watch)
     bad = [root for root in roots if root.requires_grad or root in watch.bad]

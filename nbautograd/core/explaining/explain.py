@@ -10,7 +10,7 @@ import torch
 from nbautograd.core.explaining.at_the_line import MEANT, at_the_line
 from nbautograd.core.explaining.cause import ErrorCause, said
 from nbautograd.core.explaining.freed import freed
-from nbautograd.core.explaining.in_place import in_place
+from nbautograd.core.explaining.in_place import in_place, view_written
 from nbautograd.core.explaining.no_grad import no_grad, unused, unused_parameters
 from nbautograd.core.explaining.not_finite import BackwardWatch, not_finite
 from nbautograd.core.explaining.program import Program
@@ -41,6 +41,8 @@ def cause_of_error(error: BaseException, watch: Any = None) -> tuple[ErrorCause 
 def _cause(kind: str, program: Program) -> ErrorCause | None:
     if kind in OF_FUNCTIONS:
         return returned(program, kind)
+    if kind == "view" and program.roots:
+        return view_written(program)
     if kind in MEANT:
         return at_the_line(program, kind)
     answers = {
@@ -52,7 +54,8 @@ def _cause(kind: str, program: Program) -> ErrorCause | None:
     }
     if kind in answers:
         return answers[kind](program)
-    return not_finite(program) if kind == "not_finite" else None
+    seen = getattr(program.watch, "backward", None)  # anomaly mode raises in a backward that was watched
+    return not_finite(program, seen if seen is not None and seen.node else None) if kind == "not_finite" else None
 
 
 def _only_kind(kind: str, program: Program) -> ErrorCause:

@@ -104,7 +104,7 @@ def _tied(program: Program, ties: list[_Tie], old: set[Any]) -> str:
         node = node_of(tensor)
         if node is None or any(tensor is root for root in program.roots):
             continue
-        last = name.partition("[")[0].rpartition(".")[2]
+        last = re.sub(r".*\.", ".", name.partition("[")[0])
         made = made_at(node)
         if node in nodes or made in makers or (last in read and (node in old or made in users)):
             found.append((last not in read, node not in nodes, name.count("."), len(name), name))
@@ -112,14 +112,14 @@ def _tied(program: Program, ties: list[_Tie], old: set[Any]) -> str:
 
 
 def _read(text: str) -> set[str]:
-    """Return the variables and attributes that a line reads; of a part of a statement all its words."""
+    """Return the variables and ``.attributes`` that a line reads; of a part of a statement all its words."""
     tree = tree_of(text)
     if tree is None:
-        return {*re.findall(r"[A-Za-z_]\w*", text)}
+        return {*re.findall(r"\.?\b[A-Za-z_]\w*", text)}
     added = [node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign)]
     parts = [n for n in (*ast.walk(tree), *added) if isinstance(n, (ast.Name, ast.Attribute))]
     read = [n for n in parts if isinstance(n.ctx, ast.Load) or n in added]
-    return {n.id if isinstance(n, ast.Name) else n.attr for n in read}
+    return {n.id if isinstance(n, ast.Name) else f".{n.attr}" for n in read}
 
 
 def _holding(program: Program, gone: list[Any]) -> str:

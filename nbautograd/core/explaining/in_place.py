@@ -16,7 +16,14 @@ from nbautograd.core.explaining.program import Program, Source, shares, targets,
 from nbautograd.core.explaining.watch import Write, line_that_made, made_at
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
-from nbautograd.core.torch_private.nodes import function_of, node_name, sequence_number
+from nbautograd.core.torch_private.nodes import (
+    function_of,
+    node_name,
+    raw_slot_names,
+    raw_slots,
+    saved_peek,
+    sequence_number,
+)
 from nbautograd.core.torch_private.tensors import storage_address
 from nbautograd.core.values import sizes_text
 
@@ -54,6 +61,42 @@ def in_place(program: Program) -> ErrorCause | None:
     kind = "in_place_step" if step else "in_place"
     facts.append(said("in_place.rule"))
     return ErrorCause(kind, tuple(facts), name, made, did, params, edits, None if own and same else saved_at)
+
+
+def view_written(program: Program) -> ErrorCause:
+    """Explain a saved view that torch refuses in backward, since the tensor that it is a view of was written into."""
+    for node in sorted(program.nodes(), key=lambda node: sequence_number(node) or 0, reverse=True):
+        for tensor in _refused(node, str(program.error)):
+            write = _write_behind(program, node, tensor)
+            if write is None or write.spot is None:
+                break
+            did, saved_at = write.spot.place(), made_at(node)
+            facts = _facts(node, False, tensor, write.name, saved_at, did, write, 0)
+            facts += [*_view_of(program, write.name, write), said("in_place.rule")]
+            edits = tuple(out_of_place(did, write.name))
+            return ErrorCause("in_place", tuple(facts), write.name, None, did, {}, edits, saved_at)
+    return ErrorCause("in_place", (said("in_place.view_known"), said("in_place.rule")))
+
+
+def _refused(node: Any, words: str) -> Iterator[torch.Tensor]:
+    """Yield what a node saved and torch refuses to give out, in some words."""
+    for name in raw_slot_names(type(node)):
+        for _, slot in raw_slots(node, name) or ():
+            tensor = saved_peek(slot)[0]
+            try:
+                if tensor is not None:
+                    slot.unpack()
+            except RuntimeError as error:
+                if str(error) == words and tensor is not None:
+                    yield tensor
+
+
+def _write_behind(program: Program, node: Any, tensor: torch.Tensor) -> Write | None:
+    """Return the first write into a tensor's memory after a node was made, as a watched run saw it."""
+    writes = () if program.watch is None else program.watch.writes
+    made = sequence_number(node)
+    behind = (w for w in writes if w.storage == storage_address(tensor) and made is not None and w.number > made)
+    return next(behind, None)
 
 
 _Broken = tuple[Any, str, torch.Tensor, int, int]  # a node, its slot and tensor, its version when saved and now

@@ -68,7 +68,8 @@ def unused(program: Program) -> ErrorCause | None:
     watched = next((cut for cut in _cuts(program) if cut.was(tensor)), None)
     if watched is not None:
         found = _watched(watched, root)
-        return replace(found, findings=(*found.findings, *_held_instead(program, tensor, name)), tensor=name)
+        facts = (*found.findings, *_held_instead(program, tensor, name))
+        return replace(found, findings=facts, tensor=name, params={"cut_off": True})
     if program.watch is None and (cut := _follow(program, tensor, name, root)) is not None:
         return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
     made = line_that_made(program, name, tensor)
@@ -89,17 +90,18 @@ def unused(program: Program) -> ErrorCause | None:
 
 
 def _held_instead(program: Program, tensor: torch.Tensor, name: str) -> list[Finding]:
-    """Return what is to be said of an optimizer that holds a tensor where the graph leads to a leaf made of its values."""
+    """Return what to say of an optimizer that holds a tensor where the graph leads to a leaf made in its place."""
     steps = getattr(program.watch, "steps", None)
     did = None if steps is None else steps.stepped_at(tensor)
     if did is None:
         return []
     leaves = [leaf for node in program.nodes() if (leaf := leaf_tensor(node)) is not None]
-    cuts = [(leaf, cut) for leaf in leaves if (cut := program.watch.cuts.get(leaf)) is not None and cut.was(tensor)]
-    if not cuts or any(steps.holds(leaf) for leaf, _ in cuts):
+    cuts = [(leaf, cut) for leaf in leaves if (cut := program.watch.cuts.get(leaf)) is not None]
+    others = [leaf for leaf, cut in cuts if cut.was(tensor) and leaf.shape == tensor.shape]
+    if not others or any(map(steps.holds, others)):
         return []
     shown = {"line": did.line, "text": did.text, "name": name}
-    return [said("unused.held", did, **shown), said("optimizer_left_out.rule"), said("unused.held_rule")]
+    return [said("unused.held", did, **shown), said("unused.held_rule")]
 
 
 def _left_since(program: Program, tensor: torch.Tensor, before: int) -> list[Place]:
@@ -133,10 +135,13 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     if not (isinstance(tensor, torch.Tensor) and tensor.requires_grad and watch.passes):
         return None
     program = Program(roots=watch.roots, watch=watch, scope={name or "?": tensor, **_last_root(watch)})
+    nodes = program.nodes()
     if tensor.is_leaf:
         program.inputs = (tensor,)
-        return unused(program) if tensor.grad is None else None
-    inside = node_of(tensor) in program.nodes() and not any(node_of(r) is node_of(tensor) for r in program.roots)
+        return (_removed(watch, tensor, name) or unused(program)) if tensor.grad is None else None
+    inside = node_of(tensor) in nodes and not any(node_of(r) is node_of(tensor) for r in program.roots)
+    # a part of a leaf, taken again behind the backward
+    inside = inside or (tensor._base is not None and any(leaf_tensor(node) is tensor._base for node in nodes))
     if not inside or tensor.retains_grad:
         return None
     made = made_at(node_of(tensor))
@@ -145,6 +150,16 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     else:
         what = said("grad_none.named", made, name=name)
     return ErrorCause("grad_none_not_a_leaf", (what,), name, made)
+
+
+def _removed(watch: Any, tensor: torch.Tensor, name: str) -> ErrorCause | None:
+    """Return which line set a gradient to None after the last backward, where one did."""
+    spot, after = watch.removed.get(tensor, (None, 0))
+    if spot is None or after != len(watch.passes):
+        return None
+    did = spot.place()
+    what = said("grad_none.removed", did, line=did.line, text=did.text, name=name or "?")
+    return ErrorCause("grad_none_removed", (what,), name, None, did)
 
 
 def _last_root(watch: Any) -> dict[str, torch.Tensor]:

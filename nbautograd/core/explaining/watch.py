@@ -76,7 +76,7 @@ class Spot(NamedTuple):
 class Write(NamedTuple):
     """A tensor's memory was written into: its versions before and after, the line, the operation, the tensor's name.
 
-    ``of`` is the line that made the tensor which this one is a view of.
+    ``of`` is the line that made the tensor which this one is a view of, ``number`` that of the next node.
     """
 
     storage: int
@@ -88,6 +88,7 @@ class Write(NamedTuple):
     window: Any = None  # which elements of the memory the tensor shows
     module: tuple[str, str] | None = None  # torch's that was told to write, as it is called and as it is written
     of: Spot | None = None
+    number: int = -1
 
 
 class Pass(NamedTuple):
@@ -184,8 +185,10 @@ class Watch(TorchFunctionMode):
         left: what went from a tensor with a graph into a Python number, a list or an array.
         bad: tensor -> where its NaN or infinity came from.
         born: tensor -> the line that made it.
-        frozen: tensor without a graph -> the parameters that it was computed from, none of which asks for a gradient.
+        frozen: tensor without a graph -> the parameters that it was computed from, none of which asked for a gradient
+            then, each with the line that had switched it off.
         off: tensor -> the line that set its ``requires_grad`` to False.
+        removed: tensor -> the line that set its ``.grad`` to None, how many backwards had run.
         registered: parameter of a module -> the user's lines that ran when a module got it, the innermost first.
         placed: the same for the last module that got it, or a module with it.
         ages: parameter of a module -> when one got it first, as ``CLOCK`` counts.
@@ -205,6 +208,7 @@ class Watch(TorchFunctionMode):
         self.apart: Any = OfTensors()  # ``x.data``, which counts its own changes
         self.frozen: Any = OfTensors()
         self.off: Any = OfTensors()
+        self.removed: Any = OfTensors()
         self.registered: Any = OfTensors()
         self.placed: Any = OfTensors()
         self.ages: Any = OfTensors()
@@ -262,6 +266,8 @@ class Watch(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name in ("__get__", "__set__"):
             name = getattr(getattr(func, "__self__", None), "__name__", "") + ("=" if name == "__set__" else "")
+            if name == "grad=" and args[1] is None and args[0].grad is not None:
+                self.removed[args[0]] = _spot(), len(self.passes)
             if name not in (*_VIEWS, "requires_grad=", "data="):
                 return func(*args, **kwargs)
         if name in ("requires_grad=", "requires_grad_"):
@@ -302,18 +308,20 @@ class Watch(TorchFunctionMode):
         self, name: str, args: Any, given: list[torch.Tensor], before: list[int], result: Any, first: int | None
     ) -> None:
         spot = _spot()
-        self._note_writes(given, before, spot, name)
+        self._note_writes(given, before, spot, name, first)
         if name == "__setitem__" and (node := node_of(given[0])) is not None:  # which returns nothing
             mark_new(node, first, spot)
         self._note_results(name, args, given, result, first, spot)
 
-    def _note_writes(self, given: list[torch.Tensor], before: list[int], spot: Spot | None, name: str) -> None:
+    def _note_writes(
+        self, given: list[torch.Tensor], before: list[int], spot: Spot | None, name: str, first: int | None
+    ) -> None:
         for tensor, earlier in zip(given, before, strict=True):
             if (now := version(tensor)) != earlier and tensor not in self.apart and tensor._base not in self.apart:
                 key = _storage(tensor)
                 if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
                     of = None if tensor._base is None else self.born.get(tensor._base)
-                    shown = _named(tensor), window(tensor), _module(), of
+                    shown = _named(tensor), window(tensor), _module(), of, -1 if first is None else first
                     self.writes.append(Write(key, earlier, now, spot, name, *shown))
 
     def _note_results(
@@ -373,15 +381,17 @@ class Watch(TorchFunctionMode):
 
     def _note_frozen(self, given: list[torch.Tensor], tensor: torch.Tensor) -> None:
         """Hand on which parameters a result without a graph was computed from."""
-        parameters = [t for t in given if isinstance(t, nn.Parameter)]
-        inherited = [t for other in given for ref in self.frozen.get(other, ()) if (t := ref()) is not None]
-        if several := {id(t): t for t in (*parameters, *inherited)}:
-            self.frozen[tensor] = tuple(weakref.ref(t) for t in [*several.values()][:MOST_FROZEN])
+        own = [t for t in given if isinstance(t, nn.Parameter) and not t.requires_grad]
+        several = {id(t): (weakref.ref(t), self.off.get(t)) for t in own}
+        for other in given:
+            several |= {id(t): note for note in self.frozen.get(other, ()) if (t := note[0]()) is not None}
+        if several:
+            self.frozen[tensor] = tuple([*several.values()][:MOST_FROZEN])
 
     def frozen_in(self, tensor: torch.Tensor) -> list[tuple[torch.Tensor, Place | None]]:
-        """Return the parameters that a result was computed from, each with the line that switched its gradient off."""
-        alive = [t for ref in self.frozen.get(tensor, ()) if (t := ref()) is not None and not t.requires_grad]
-        return [(t, None if (spot := self.off.get(t)) is None else spot.place()) for t in alive]
+        """Return the parameters that a result was computed from, each with the line that had switched it off."""
+        notes = [(t, spot) for ref, spot in self.frozen.get(tensor, ()) if (t := ref()) is not None]
+        return [(t, None if spot is None else spot.place()) for t, spot in notes]
 
     def _note_leaving(self, name: str, given: list[torch.Tensor], result: Any, spot: Spot | None) -> None:
         source = next((t for t in given if t.requires_grad), None)

@@ -1466,3 +1466,166 @@ def test_what_a_line_reads_and_stores_again_is_named_and_not_said_to_be_made_els
     assert (found.code, found.tensor) == ("freed_carried", "attends.cache")
     assert found.made.text.startswith("self.cache = k if")
     assert found.fix is not None
+
+
+def messages_of(program, apart=False):
+    found = explain(program, apart=apart)
+    return found, [finding.message for finding in found.findings]
+
+
+def pruned():
+    scores = torch.randn(3, 2, requires_grad=True).softmax(1)
+    for k in range(3):
+        row = scores[k]
+        row.mul_(2)
+    scores.sum().backward()
+
+
+def test_of_a_view_that_is_written_into_the_line_of_what_it_shows_is_named():
+    found, said = messages_of(pruned)
+    assert (found.code, found.tensor) == ("in_place", "row")
+    assert any(line.startswith("`row` is a view of what line") and "scores = torch.randn" in line for line in said)
+    assert not any("is a view of" in line for line in messages_of(broken)[1])
+
+
+def unbound():
+    rate = torch.ones(1, requires_grad=True)
+    path = torch.zeros(3, 2)
+    path[0] = rate
+    for k in range(2):
+        x, v = path[k]
+        path[k + 1] = torch.stack((v, -rate[0] * x))
+    path.sum().backward()
+
+
+def test_a_saved_view_that_torch_refuses_in_backward_is_put_down_to_the_line_that_wrote():
+    found, said = messages_of(unbound)
+    assert (found.code, found.did.text) == ("in_place", "path[k + 1] = torch.stack((v, -rate[0] * x))")
+    assert said[0].endswith("changed `path` in place.")
+    left = explain(caught(unbound))
+    assert (left.code, left.did) == ("in_place", None)
+    assert "what is left does not show by which line" in left.findings[0].message
+
+
+def read_out():
+    net, terms = torch.nn.Linear(2, 1), []
+    for row in torch.ones(3, 2):
+        value = net(row).sum()
+        terms += [value.item()]
+    torch.tensor(terms, requires_grad=True).sum().backward()
+    return net.weight
+
+
+def test_numbers_that_become_a_tensor_again_have_both_lines():
+    found, said = messages_of(read_out)
+    assert found.did.text == "terms += [value.item()]"
+    assert "makes a tensor of such values" in said[1]
+    assert "torch.tensor(terms, requires_grad=True)" in said[1]
+    assert "cut off    net.weight" in str(found)
+
+
+class Attack:
+    def __init__(self):
+        self.delta = torch.zeros(3, requires_grad=True)
+        self.optimizer = torch.optim.SGD([self.delta], lr=0.1)
+
+    def run(self):
+        for _ in range(3):
+            self.optimizer.zero_grad()
+            (self.delta - 1).square().sum().backward()
+            self.optimizer.step()
+            self.delta = self.delta.clamp(-0.1, 0.1).detach().requires_grad_()
+        return self.optimizer.param_groups[0]["params"][0]
+
+
+def test_an_optimizer_that_keeps_a_leaf_whose_name_went_to_another_is_said():
+    found, said = messages_of(lambda: Attack().run())
+    assert found.did.text.startswith("self.delta = self.delta.clamp")
+    assert any("`self.optimizer.step()`, steps holds" in line and "not the leaf" in line for line in said)
+    assert not any("steps holds" in line for line in messages_of(read_out)[1])
+
+
+def test_an_error_that_a_program_catches_is_explained_and_said_to_be_caught():
+    def program():
+        with pytest.raises(RuntimeError):
+            broken()
+
+    found, said = messages_of(program)
+    assert (found.code, found.tensor, found.did.text) == ("in_place", "y", "y[0] = SECOND")
+    assert said[-2] == "The program caught this error itself and went on."
+
+
+def test_parameters_that_were_frozen_when_they_were_used_are_named_though_they_are_not_any_more():
+    def program():
+        net = torch.nn.Linear(2, 1)
+        net.weight.requires_grad_(False)
+        net.bias.requires_grad_(False)
+        loss = net(torch.ones(2)).sum()
+        net.requires_grad_(True)
+        loss.backward()
+
+    found, said = messages_of(program)
+    assert (found.code, found.did.text) == ("no_grad_frozen", "net.weight.requires_grad_(False)")
+    assert "had `requires_grad=True` when it was used" in said[0]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_gradient_that_is_removed_after_the_last_backward_has_its_line(again):
+    net = torch.nn.Linear(2, 1)
+
+    def program():
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        net(torch.ones(2)).sum().backward()
+        optimizer.zero_grad()
+        if again:
+            net(torch.ones(2)).sum().backward()
+        return net.weight
+
+    found, said = messages_of(program)
+    assert found.code == ("nothing" if again else "grad_none_removed")
+    assert again or said[0].endswith("set `net.weight.grad` to None after the last backward.")
+
+
+def test_a_row_of_a_parameter_keeps_no_gradient():
+    table = torch.nn.Parameter(torch.ones(4, 2))
+
+    def program():
+        table[1].square().sum().backward()
+        return table[1]
+
+    found, said = messages_of(program)
+    assert (found.code, found.tensor) == ("grad_none_not_a_leaf", "table[1]")
+    assert "was computed from other tensors" in said[0]
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_a_nan_that_anomaly_mode_refuses_has_its_line_and_its_trap():
+    def program():
+        x = torch.zeros(2, requires_grad=True)
+        with torch.autograd.detect_anomaly():
+            root = (x * x).sqrt()
+            (root * x.detach()).sum().backward()
+
+    found, said = messages_of(program)
+    assert (found.did.text, found.code) == ("root = (x * x).sqrt()", "not_finite_masked_sqrt_at_zero")
+    assert "The derivative of `sqrt` is infinite at 0." in said
+
+
+class Twofold(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.p, self.v = (torch.nn.Linear(2, 2) for _ in range(3))
+
+    def forward(self, x):
+        z = self.body(x).tanh()
+        return self.p(z).exp(), self.v(z).exp()
+
+
+def test_an_attribute_that_a_line_reads_is_not_taken_for_a_variable_of_its_name():
+    def program():
+        p, v = Twofold()(torch.ones(1, 2))
+        v.sum().backward()
+        p.sum().backward()
+
+    found = explain(program, apart=False)
+    assert (found.code, found.tensor == "v") == ("freed_shared", False)
