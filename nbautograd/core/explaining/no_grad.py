@@ -67,9 +67,9 @@ def unused(program: Program) -> ErrorCause | None:
         return ErrorCause("no_grad_not_required", (what, said("no_grad.rule_begins")), name)
     watched = next((cut for cut in _cuts(program) if cut.was(tensor)), None)
     if watched is not None:
-        found = _watched(watched, root)
-        facts = (*found.findings, *_held_instead(program, tensor, name))
-        return replace(found, findings=facts, tensor=name, params={"cut_off": True})
+        cause = _watched(watched, root)
+        facts = (*cause.findings, *_held_instead(program, tensor, name))
+        return replace(cause, findings=facts, tensor=name, params={"cut_off": True})
     if program.watch is None and (cut := _follow(program, tensor, name, root)) is not None:
         return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
     made = line_that_made(program, name, tensor)
@@ -91,7 +91,7 @@ def unused(program: Program) -> ErrorCause | None:
 
 def _held_instead(program: Program, tensor: torch.Tensor, name: str) -> list[Finding]:
     """Return what to say of an optimizer that holds a tensor where the graph leads to a leaf made in its place."""
-    steps = getattr(program.watch, "steps", None)
+    steps: Any = getattr(program.watch, "steps", None)
     did = None if steps is None else steps.stepped_at(tensor)
     if did is None:
         return []
