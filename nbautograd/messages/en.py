@@ -121,6 +121,8 @@ SENTENCES: dict[str, str] = {
     "causes.transposed_grad_output.advice": "It is right when dimensions {dims} of grad_output are swapped first: look for two dimensions, or two indices, that are exchanged in {value}.",
     "causes.transposed_jacobian.what": "The gradient of `{input}` uses the Jacobian where its transpose belongs.",
     "causes.transposed_jacobian.advice": "backward has to undo the order of forward: reverse the sum, invert the permutation, flip the kernel. Look at {value}.",
+    "causes.transposed_jacobian_along.what": "The gradient of `{input}` uses, along dimension {b}, the Jacobian where its transpose belongs; along the other dimensions it is right.",
+    "causes.transposed_jacobian_along.advice": "Along that dimension backward has to undo the order of forward: reverse the sum, invert the permutation, negate the shift, flip the kernel. Look at {value}.",
     "causes.transposed_jacobian_dims.what": "The gradient of `{input}` seems to have one transpose too many or too few.",
     "causes.transposed_jacobian_dims.advice": "Try `.t()` on one factor of {value}: in the Jacobian, dimension {a} of `{output}` and dimension {b} of `{input}` are swapped.",
     "causes.wrong_reduction_dim.what": "The gradient of `{input}` is summed over the wrong dimension (dimensions {dims} of `{output}` are swapped).",

@@ -121,6 +121,8 @@ SENTENCES: dict[str, str] = {
     "causes.transposed_grad_output.advice": "先交换 grad_output 的维度 {dims} 就是对的：请看{value}里是不是有两个维度或两个下标写反了。",
     "causes.transposed_jacobian.what": "`{input}` 的梯度用的是雅可比矩阵本身，而这里应当用它的转置。",
     "causes.transposed_jacobian.advice": "backward 要把前向的次序倒过来：反向累加、逆置换、翻转的卷积核。请检查{value}。",
+    "causes.transposed_jacobian_along.what": "`{input}` 的梯度沿第 {b} 维用的是雅可比矩阵本身，而那里应当用它的转置；沿其余各维则是对的。",
+    "causes.transposed_jacobian_along.advice": "沿这一维，backward 要把前向的次序倒过来：反向累加、逆置换、反方向移位、翻转的卷积核。请检查{value}。",
     "causes.transposed_jacobian_dims.what": "`{input}` 的梯度好像多了或少了一次转置。",
     "causes.transposed_jacobian_dims.advice": "请试着在{value}的某个因子上加 `.t()`：雅可比矩阵中 `{output}` 的第 {a} 维与 `{input}` 的第 {b} 维互换了。",
     "causes.wrong_reduction_dim.what": "`{input}` 的梯度沿错误的维度求和了（`{output}` 的维度 {dims} 互换了）。",

@@ -528,6 +528,34 @@ def test_a_transpose_is_missing_of_a_matrix_alone() -> None:
     assert ".t()" in first(Matrix, draw(2, 4), draw(4, 4).detach()).message
 
 
+class Rolled(Function):
+    """Of the shifts along two dimensions none is undone."""
+
+    @staticmethod
+    def forward(ctx, x, shifts):
+        ctx.shifts = shifts
+        return torch.roll(x, shifts, dims=(-2, -1))
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.roll(g, ctx.shifts, dims=(-2, -1)), None
+
+
+class RolledBackOnce(Rolled):
+    @staticmethod
+    def backward(ctx, g):
+        return torch.roll(g, (-ctx.shifts[0], ctx.shifts[1]), dims=(-2, -1)), None
+
+
+def test_a_jacobian_is_the_transpose_of_the_right_one_along_all_dimensions_or_those_named() -> None:
+    assert first(Rolled, draw(2, 4, 5), (1, 2)).message_id == "causes.transposed_jacobian"
+    one = first(RolledBackOnce, draw(2, 4, 5), (1, 2))
+    assert (one.message_id, one.params["b"]) == ("causes.transposed_jacobian_along", 2)
+    # of two rows a shift by one undoes itself, and of more it does not
+    one = first(RolledBackOnce, draw(3, 2, 5), (1, 2))
+    assert one.message_id == "causes.transposed_jacobian_along"
+
+
 class Shifted(Function):
     """A term is missing; of one number to one number any error is a ratio."""
 

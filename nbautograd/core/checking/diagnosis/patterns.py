@@ -173,15 +173,19 @@ def transposed_grad(e: Evidence) -> Cause | None:
 
 
 def transposed_jacobian(e: Evidence) -> Cause | None:
-    """Return the cause where A is N with one or all dimensions of output and input exchanged."""
-    m = len(e.out_shape)
+    """Return the cause where A is N with one or all dimensions of output and input exchanged.
+
+    With one exchanged it is the transpose of N as a whole only where N is symmetric along the others.
+    """
+    m, whole = len(e.out_shape), e.out_shape == e.in_shape and e.same(e.A, e.N.T)
     for a, b in itertools.product(range(_dims_out(e)), range(_dims_in(e))) if m * len(e.in_shape) > 1 else ():
         if e.out_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, a, m + b)):
-            message = "transposed_jacobian_dims" if _is_a_matrix(e, a, b) else "transposed_jacobian"
-            return Cause("transposed_jacobian", message, {"a": a, "b": b})
-    if e.out_shape == e.in_shape and e.same(e.A, e.N.T):
-        return Cause("transposed_jacobian", "transposed_jacobian", {"a": -1, "b": -1})
-    return None
+            dims = {"a": a, "b": b}
+            if _is_a_matrix(e, a, b):
+                return Cause("transposed_jacobian", "transposed_jacobian_dims", dims)
+            along = Cause("transposed_jacobian", "transposed_jacobian_along", dims)
+            return Cause("transposed_jacobian", "transposed_jacobian", dims, (along,)) if whole else along
+    return Cause("transposed_jacobian", "transposed_jacobian", {"a": -1, "b": -1}) if whole else None
 
 
 def _is_a_matrix(e: Evidence, a: int, b: int) -> bool:

@@ -99,7 +99,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("missing_conj", patterns.conjugate),
     _row("transposed_grad", patterns.transposed_grad, "transposed_grad", "dims"),
     _row("transposed_jacobian", patterns.transposed_jacobian,
-         "transposed_jacobian transposed_jacobian_dims", "a b"),
+         "transposed_jacobian transposed_jacobian_along transposed_jacobian_dims", "a b"),
     _row("wrong_reduction_dim", patterns.reduced_over_wrong_dim, "wrong_reduction_dim transposed_grad_output", "dims"),
     _row("wrong_reduction_dim", patterns.averaged,
          "averaged summed averaged_grad_output summed_grad_output", "dims"),
