@@ -30,6 +30,7 @@ from nbautograd.core.numerics.compare import agree_relative
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
 Call = tuple[Problem, tuple[Any, ...]]  # a problem, and inputs for it
 LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
+SCATTERED = 3  # points of both signs tried, each with elements about some of the thresholds
 SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
 LAST = ("fails_batched",)
 # what says no more than that the values are wrong
@@ -94,9 +95,9 @@ def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int],
     if problem.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
     changed, terms = changed_after_saving(problem), evidence.terms(problem, outputs)
-    elsewhere = Once(_elsewhere(problem, blocks))
+    elsewhere, beyond = Once(_elsewhere(problem, blocks)), Once(_beyond(problem, blocks, terms))
     double = _in_double(problem, blocks)
-    for finding in causes(problem, blocks, terms, elsewhere, none):
+    for finding in causes(problem, blocks, terms, elsewhere, none, beyond):
         yield _rounded(problem, _explained(finding, changed), double)
 
 
@@ -118,9 +119,7 @@ class Once:
 
 def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
     """Yield checks near the inputs, at values of both signs, at other arguments and sizes, about thresholds."""
-    seed = problem.seed + 71
-    if sum(b.entries for b in blocks.values()) > CONFIRMED:
-        problem = other_points.shrunk(problem, LARGE, SHORT, seed)
+    problem, seed = _small(problem, blocks), problem.seed + 71
 
     def sizes(k: int) -> Iterator[Call]:
         return ((problem, inputs) for inputs in itertools.islice(other_points.together(problem, seed + k), SIZES))
@@ -147,6 +146,22 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
             place = _place(role, call, functools.partial(_nth, variations, number))
             if place is not None:
                 yield place
+
+
+def _beyond(problem: Problem, blocks: Blocks, terms: Terms) -> Iterator[Place]:
+    """Yield checks at both signs where the inputs given have one: a Function may not be made for them."""
+    small, thresholds = _small(problem, blocks), (*terms.constants, *terms.scalars.values())
+    for k in range(SCATTERED):
+        for inputs in other_points.beyond(small, thresholds, problem.seed + 75 + k):
+            place = _place(Place({}, Terms(), spread=True), (small, inputs), lambda: None)
+            if place is not None:
+                yield place
+
+
+def _small(problem: Problem, blocks: Blocks) -> Problem:
+    """Return the problem that causes are confirmed on: itself, or one of fewer elements."""
+    many = sum(b.entries for b in blocks.values()) > CONFIRMED
+    return other_points.shrunk(problem, LARGE, SHORT, problem.seed + 71) if many else problem
 
 
 def _nth(variations: Callable[[int], Iterator[Call]], number: int) -> Call | None:

@@ -100,21 +100,30 @@ def spread(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator
         noise = (torch.rand(item.shape, generator=generator, dtype=torch.float64) - 0.5) * size
         return torch.where(item.detach() == 0, noise.to(item), item.detach()).requires_grad_()
 
-    def scattered(item: Any) -> Any:
-        if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex() or not item.numel():
-            return item
-        known = {abs(float(c)) for c in thresholds if c} | {float(item.detach().abs().median())}
-        # in turn, so that few elements, too, lie on both sides of each threshold
-        sides = [c * side for c in sorted(known) for side in (0.4, 1.0)]
-        turns = [s * sign for s in sides for sign in ((1, -1) if _both_signs(item) else (1,))]
-        order = torch.randperm(item.numel(), generator=generator) % len(turns)
-        start = torch.tensor(turns, dtype=torch.float64)[order].reshape(item.shape)
-        values = start * (1.05 + 0.4 * torch.rand(item.shape, generator=generator, dtype=torch.float64))
-        signs = 1 if _both_signs(item) else item.detach().sign()
-        return (values * signs).to(item).requires_grad_()
-
     yield tuple(map(filled, nearby_inputs(problem, seed)))
-    yield tuple(map(scattered, problem.fresh()))
+    yield tuple(_scattered(item, thresholds, generator) for item in problem.fresh())
+
+
+def beyond(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator[tuple[Any, ...]]:
+    """Yield inputs on both sides of thresholds, of both signs where all elements given have one sign; else nothing."""
+    generator = torch.Generator().manual_seed(seed)
+    given = [problem.inputs[i] for i in problem.differentiable]
+    if any(x.numel() and not (x.is_complex() or _both_signs(x)) for x in given):
+        yield tuple(_scattered(item, thresholds, generator, both=True) for item in problem.fresh())
+
+
+def _scattered(item: Any, thresholds: Iterable[float], generator: torch.Generator, both: bool = False) -> Any:
+    if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex() or not item.numel():
+        return item
+    both = both or _both_signs(item)
+    known = {abs(float(c)) for c in thresholds if c} | {float(item.detach().abs().median())}
+    # in turn, so that few elements, too, lie on both sides of each threshold
+    sides = [c * side for c in sorted(known) for side in (0.4, 1.0)]
+    turns = [s * sign for s in sides for sign in ((1, -1) if both else (1,))]
+    order = torch.randperm(item.numel(), generator=generator) % len(turns)
+    start = torch.tensor(turns, dtype=torch.float64)[order].reshape(item.shape)
+    values = start * (1.05 + 0.4 * torch.rand(item.shape, generator=generator, dtype=torch.float64))
+    return (values * (1 if both else item.detach().sign())).to(item).requires_grad_()
 
 
 def _both_signs(item: Any) -> bool:

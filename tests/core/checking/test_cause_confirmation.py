@@ -408,6 +408,42 @@ def test_a_threshold_is_told_apart_from_others_where_no_input_lies_between() -> 
     assert first(Tail, x.requires_grad_()).params["where"] == "x < -5"
 
 
+class Floored(Function):
+    """Lets the gradient through where forward cuts it off."""
+
+    @staticmethod
+    def forward(ctx, v, eps):
+        ctx.save_for_backward(v)
+        floored = v.clamp(min=eps)
+        return floored + floored**3 / 3
+
+    @staticmethod
+    def backward(ctx, g):
+        (v,) = ctx.saved_tensors
+        return g * (1 + v**2), None
+
+
+class Shrunk(Floored):
+    @staticmethod
+    def forward(ctx, v, eps):
+        ctx.save_for_backward(v)
+        return torch.where(v.abs() < eps, 0, v + v**3 / 3)
+
+
+class Positive(Shrunk):
+    """Has no value below zero."""
+
+    @staticmethod
+    def forward(ctx, v, eps):
+        return Shrunk.forward(ctx, v, eps) + 0 * v.detach().log()
+
+
+@pytest.mark.parametrize(("fn", "where"), [(Floored, "v < eps"), (Shrunk, "|v| < eps"), (Positive, "v < eps")])
+def test_an_absolute_value_is_told_apart_from_the_value_where_all_inputs_are_positive(fn, where: str) -> None:
+    v = torch.tensor([0.5, 0.02, 1.2, 0.8, 0.05, 2.0, 0.3, 0.7], dtype=torch.float64, requires_grad=True)
+    assert first(fn, v, 0.1).params["where"] == where
+
+
 class Lower(Function):
     """Reads the lower triangle alone, and gives the upper one a gradient too."""
 

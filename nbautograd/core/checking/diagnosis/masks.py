@@ -313,16 +313,19 @@ def _ordered(e: Evidence) -> list[Named]:
 
 
 def _thresholds(e: Evidence, name: str, x: Array, columns: Array) -> Iterator[str]:
-    """Yield comparisons with a constant of the code, or with a number that the Function was given."""
+    """Yield comparisons with a constant of the code, or with a number that the Function was given, simpler ones first.
+
+    Where no point tells it apart from one of the value itself, nothing is said of an absolute value.
+    """
     numbers = dict.fromkeys(signed for c in e.constants for signed in (c, -c))
     given = ((text, c) for label, value in e.scalars.items() for text, c in ((label, value), (f"-{label}", -value)))
     known = [*((f"{c:g}", c) for c in numbers), *given]
     for label, c in known:
         for text, holds in (
-            (f"|{name}| > {label}", np.abs(x) > c),
-            (f"|{name}| < {label}", np.abs(x) < c),
             (f"{name} > {label}", x > c),
             (f"{name} < {label}", x < c),
+            (f"|{name}| > {label}", np.abs(x) > c),
+            (f"|{name}| < {label}", np.abs(x) < c),
         ):
             if c and bool((holds == columns).all()):
                 yield text
