@@ -684,6 +684,54 @@ def test_a_condition_that_forward_has_no_name_for() -> None:
     assert "turned over for 3 of 9 elements" in found.message
 
 
+def sinc(t):
+    series = 1 - t**2 / 6 + t**4 / 120 - t**6 / 5040 + t**8 / 362880 - t**10 / 39916800
+    return torch.where(t < 0.5, series, torch.sin(t) / t)
+
+
+def sinc_slope(t):
+    """Differentiates the first term of the series wrongly."""
+    small = -t / 6 + t**3 / 30 - t**5 / 840 + t**7 / 45360 - t**9 / 3991680 + t**11 / 518918400
+    large = (t * torch.cos(t) - torch.sin(t)) / t**2
+    return torch.where(t < 0.5, small, large)
+
+
+class Sinc(Function):
+    @staticmethod
+    def forward(ctx, w):
+        t = w.norm(dim=-1, keepdim=True)
+        ctx.save_for_backward(w, t)
+        return sinc(t) * w
+
+    @staticmethod
+    def backward(ctx, g):
+        w, t = ctx.saved_tensors
+        slope = (g * w).sum(-1, keepdim=True) * sinc_slope(t)
+        return g * sinc(t) + slope * w / t
+
+
+def short_and_long():
+    w = torch.tensor([[3.0, 4.0], [4.0, -3.0], [-3.0, 4.0], [0.0, 5.0]], dtype=torch.float64)
+    return (w / 5 * torch.tensor([[1.4], [0.45], [0.8], [0.4]], dtype=torch.float64)).requires_grad_()
+
+
+def test_a_way_that_is_never_right_is_no_mistake_of_the_condition() -> None:
+    problem = Problem(Sinc, (short_and_long(),))
+    with problem.session():
+        problem.call()
+        found = wrong_variable(problem, 0)
+    assert found is None or not found.condition
+    assert "condition" not in first(Sinc, short_and_long())[0].message
+
+
+@pytest.mark.usefixtures("fixes")
+def test_no_fix_leaves_a_way_that_is_computed_wrongly() -> None:
+    report = nbautograd.gradcheck(Sinc, (short_and_long(),), order=1)
+    fix = report.findings[0].fix
+    assert fix is not None
+    assert fix.source.strip().startswith("small = -t / 3 + t**3 / 30")
+
+
 def test_what_is_saved() -> None:
     found, line = first(Saves, draw(3, 4))
     assert found.message_id == "causes.wrong_saved"

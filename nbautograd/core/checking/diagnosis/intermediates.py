@@ -385,10 +385,11 @@ class _Bench:
         """Turn a condition over where that mends the gradient, at each place."""
         if not isinstance(value, bool) and getattr(value, "dtype", None) is not torch.bool:
             return None
-        first = places[0].turned_over(number)
-        if first is None or any(p.turned_over(number) is None for p in places[1:]):
-            return None
-        count, entries = first
+        turned = [p.turned_over(number) for p in places]
+        taken = {way for one in turned if one is not None for way in one[2]}
+        if turned[0] is None or None in turned or taken != {True, False}:
+            return None  # what is never right on one way is computed wrongly there, under a right condition
+        count, entries, _ = turned[0]
         flipped = Phrase("causes.turned_over", count=count, entries=entries) if entries > 1 else Phrase("causes.turned")
         return WrongVariable(self.sites[number], "condition", "", None, False, flipped=flipped)
 
@@ -525,17 +526,19 @@ class _Place:
                 found.append((key, laid))
         return sorted(found, key=lambda item: (item[1].shape != value.shape, self.bench._expression(item[0])[0] == ""))
 
-    def turned_over(self, number: int) -> tuple[int, int] | None:
-        """Turn a condition over where it mends the gradient; return at how many elements, and how many it has.
+    def turned_over(self, number: int) -> tuple[int, int, set[bool]] | None:
+        """Turn a condition over where it mends the gradient; return at how many elements, of how many, and its values.
 
-        A gradient is linear in each element of a mask: the change of each is tried, and which of them add up to the
-        right gradients is solved for. There must be no other way to make them up, and whatever arrives must be served.
+        The values are those that it has then where they matter: what is computed on these ways is right. A gradient is
+        linear in each element of a mask: the change of each is tried, and which of them add up to the right gradients
+        is solved for. There must be no other way to make them up, and whatever arrives must be served.
         """
         self.run(None)
         value = self.bench.held.get(number)
         if not isinstance(value, Tensor):
             mends = value is not None and self.mended(number, not value) and self.holds(number, not value)
-            return (1, 1) if mends else None
+            nothing = self.gradients[self.bench.which] is None  # comes on the way that is taken
+            return (1, 1, {not value} | ({bool(value)} if nothing else set())) if mends else None
         if value.numel() > SOLVED:
             return None
         wrong = [k for k in range(len(self.gradients)) if not self._right(self.gradients, k)]
@@ -553,7 +556,8 @@ class _Place:
         steps = torch.linalg.lstsq(matrix, rest, driver="gelsd").solution[:, 0]
         other = value ^ (steps > 0.5).reshape(value.shape)
         mends = self.mended(number, other) and self.holds(number, other)
-        return (int((other != value).sum()), value.numel()) if mends else None
+        taken = {bool(way) for way in other.reshape(-1)[moves].unique()}
+        return (int((other != value).sum()), value.numel(), taken) if mends else None
 
     def held(self, number: int) -> Tensor | None:
         """Return the value of a variable, where it is a real tensor of few elements."""

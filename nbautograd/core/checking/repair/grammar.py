@@ -26,6 +26,7 @@ from nbautograd.core.checking.repair.script import (
     Written,
     drawing,
     places,
+    ways,
 )
 from nbautograd.core.checking.repair.values import Value, Values
 
@@ -57,6 +58,8 @@ def edits(
 
     def add(of: Kind, made: Iterable[Edit], away: float = 0.0, root: ast.expr | None = None) -> None:
         for e in made:
+            if isinstance(e.node, ast.expr) and e.replacement in map(whole.source, ways(e.node)):
+                continue  # where the other one is taken nobody would see that it is gone
             if not drawn or not any(id(node) in drawn for node in e.nodes):
                 text = e.replacement if e.node is not root else _bare(e.replacement)
                 cost = e.cost + away - (UNUSED if whole.unused and brought.search(text) else 0.0)

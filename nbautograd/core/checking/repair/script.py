@@ -37,6 +37,7 @@ SIGNS = {
     ast.BitAnd: "&", ast.BitOr: "|",
 }  # fmt: skip
 
+CONDITIONAL = (ast.Compare, ast.If, ast.IfExp)
 CHOSEN = "_chosen"  # what holds the number of the edit that is tried, of those compiled together
 Place = ast.expr | ast.stmt
 Change = tuple[Place, str]  # what is exchanged, and what stands in its place
@@ -108,22 +109,39 @@ def _draws(function: ast.expr) -> bool:
 def says_nothing(text: str, before: str) -> bool:
     """Return True for a text that is the one before, or that does what a person would not write.
 
-    That is to take something off itself, to divide it by itself or to assign a name to itself, where the text before
-    did not.
+    That is to take something off itself, to divide it by itself, to choose between it and itself or to assign a name to
+    itself, where the text before did not.
     """
     return _meaning(text) == _meaning(before) or len(_by_themselves(text)) > len(_by_themselves(before))
 
 
 def _by_themselves(text: str) -> list[str]:
-    """The ``a - a``, ``a / a`` and ``a = a`` in a text, whatever stands around ``a``."""
+    """The ``a - a``, ``a / a``, ``a if b else a`` and ``a = a`` in a text, whatever stands around ``a``."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
         return []
     operations = (n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Sub, ast.Div)))
     found = [ast.dump(n) for n in operations if ast.dump(n.left) == ast.dump(n.right)]
+    found += [ast.dump(n) for n in nodes if len({ast.dump(way) for way in ways(n)}) == 1]
     assigned = ((ast.unparse(t), ast.unparse(n.value)) for n in nodes if isinstance(n, ast.Assign) for t in n.targets)
     return [*found, *(target for target, value in assigned if target == value)]
+
+
+def ways(node: ast.AST) -> tuple[ast.expr, ...]:
+    """Return the two values that an expression chooses between by a condition: ``where``, or ``if`` and ``else``."""
+    if isinstance(node, ast.IfExp):
+        return node.body, node.orelse
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "where"):
+        return ()
+    own = () if len(node.args) == 3 else (node.func.value,)
+    return (*own, *node.args[1:]) if len(node.args) in (2, 3) else ()
+
+
+def conditions(tree: ast.AST) -> list[ast.expr]:
+    """Return the comparisons of a function and what its ``if`` test, in source order."""
+    found = [n.test if isinstance(n, (ast.If, ast.IfExp)) else n for n in ast.walk(tree) if isinstance(n, CONDITIONAL)]
+    return list({id(n): n for n in found if isinstance(n, ast.expr)}.values())
 
 
 def strangeness(text: str, before: str) -> tuple[int, int, int]:
