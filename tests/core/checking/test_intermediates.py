@@ -732,6 +732,61 @@ def test_no_fix_leaves_a_way_that_is_computed_wrongly() -> None:
     assert fix.source.strip().startswith("small = -t / 3 + t**3 / 30")
 
 
+TILE = 4  # rows
+
+
+class Tiled(Function):
+    """Drops the rows that fill no whole tile."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        gw = torch.zeros_like(w)
+        rows = x.shape[0]
+        tiles = rows // TILE
+        for k in range(tiles):
+            gw += x[k * TILE : (k + 1) * TILE].t() @ g[k * TILE : (k + 1) * TILE]
+        return g @ w.t(), gw
+
+
+def test_what_only_has_to_be_large_enough_is_no_size() -> None:
+    found, _ = first(Tiled, draw(10, 3), draw(3, 4, seed=1))
+    assert "numel()" not in found.message
+    assert "shape[" not in found.message.split("in place of")[0]
+
+
+@pytest.mark.usefixtures("fixes")
+def test_no_fix_is_right_by_the_value_of_a_number_outside_alone() -> None:
+    report = nbautograd.gradcheck(Tiled, (draw(10, 3), draw(3, 4, seed=1)), order=1)
+    fix = report.findings[0].fix
+    assert fix is None  # neither TILE times as many rows nor as many tiles as rows: of either more would do
+
+
+GAIN = 3.0
+
+
+class Gained(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return GAIN * x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].cos()
+
+
+@pytest.mark.usefixtures("fixes")
+def test_a_number_that_forward_has_by_a_name_is_not_written_out() -> None:
+    assert nbautograd.gradcheck(Gained, (draw(5),), order=1).findings[0].fix is None
+    assert GAIN == 3.0
+
+
 def test_what_is_saved() -> None:
     found, line = first(Saves, draw(3, 4))
     assert found.message_id == "causes.wrong_saved"

@@ -375,7 +375,9 @@ class _Bench:
             alike = [
                 d for (k, d) in first.sizes if k == key and all(p.sizes[k, d] == p.sizes[key, dim] for p in places)
             ]
-            if tried[size] and len(alike) == 1 and all(p.mended(number, p.sizes[key, dim]) for p in others):
+            mended = tried[size] and len(alike) == 1 and all(p.mended(number, p.sizes[key, dim]) for p in others)
+            # what only has to be large enough, as the end of a loop may, is no size of anything
+            if mended and not any(all(p.mended(number, p.sizes[key, dim] + by) for p in places) for by in (1, -1)):
                 text, line = self._expression(key)
                 size_of = "numel()" if dim is None else f"shape[{dim}]"
                 return WrongVariable(self.sites[number], "value", f"{text}.{size_of}", line, False)

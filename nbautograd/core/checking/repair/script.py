@@ -465,6 +465,12 @@ def names(script: Script) -> list[str]:
     return [n for n in dict.fromkeys(found) if not n.startswith("*")]
 
 
+def numbers_in(text: str) -> set[float]:
+    """Return the numbers that a text writes out."""
+    found = (getattr(n, "value", None) for n in ast.walk(ast.parse(text)))
+    return {float(n) for n in found if isinstance(n, (int, float)) and not isinstance(n, bool)}
+
+
 def dims(function: Any) -> list[str]:
     """Dimensions, and tuples of them, in a function's code, as text."""
     code = getattr(inspect.unwrap(function), "__code__", None)

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
+from nbautograd.core.checking.outside_state import Place, numbers_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
 from nbautograd.core.checking.repair.grammar import edits
@@ -32,6 +33,7 @@ from nbautograd.core.checking.repair.script import (
     dims,
     helpers,
     names,
+    numbers_in,
     read,
     says_nothing,
     strangeness,
@@ -83,6 +85,7 @@ BOTH = " + "  # between the kinds of two edits in sequence
 ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
 FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
 MOST_FAR = 12  # points with a dimension more or less, with arguments of any sign, and with both
+MOST_NUMBERS = 4  # outside a Function that are varied
 MOST_OUTPUTS = 4  # that backward is asked about one at a time
 AWAY = 1.5  # what an edit of another value than the wrong one costs more
 BEFORE = 0.5  # the same where the wrong one may be computed from one that is wrong as well
@@ -129,6 +132,7 @@ class Repair:
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
         self._stages: dict[str, Stages] = {}
+        self._counts = set[int]()  # ids of the expressions that are whole numbers
         self._refuted: Stage | None = None  # where the edit that was tried last left nothing mended
         self.right: frozenset[int] = frozenset()
         reads = other_points.reads_one_triangle
@@ -172,12 +176,77 @@ class Repair:
             text = script.changed(edit.changes) if inputs else ""
             enough = not inputs or sum(m.inputs == inputs for m in found) >= ENOUGH
             refuted = enough or says_nothing(text, script.text) or _leaves_a_way(script, text, stages)
-            if not refuted:
+            refuted = refuted or self._large_enough(script, edit, stages, inputs)
+            if not refuted and not self._by_a_number(script, text, inputs):
                 own = (edit,) if script is self.script else ()
                 whole = script if script.caller is not None else self.script
                 tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
                 found.append(Mended(whole, tidied, inputs, edit.cost, own, kinds))
         return self._whole(found, stages, wrong)
+
+    def _large_enough(self, script: Script, edit: Edit, stages: Stages, mended: frozenset[int]) -> bool:
+        """Return True for a number that only has to be large enough, as the end of a loop: one more mends it too."""
+        if id(edit.node) not in self._counts or edit.also or edit.kind == "index of needs_input_grad":
+            return False
+        more = script.compiled(script.changed([(edit.node, f"({edit.replacement} + 1)")]))
+        return self._made_right(more, stages, mended, False) == mended
+
+    def _by_a_number(self, script: Script, text: str, mended: frozenset[int]) -> bool:
+        """Return True where a changed backward is right by the value alone that a number outside has.
+
+        What is right with another value of it at the sizes given has to be right at others, and what forward computes
+        with it has to be followed at all. A coefficient that backward alone reads has to be what it is.
+        """
+        for place, value, forward in self._other_numbers(script, text):
+            try:
+                place.write(value)
+                backward = script.compiled(text)
+                here = [self._agrees(backward, at, mended) for at in self._with_other_numbers(sized=False)]
+                wrong = False in here
+                if True in here and not wrong:
+                    sized = (self._agrees(backward, at, mended) for at in self._with_other_numbers(sized=True))
+                    if False in sized:
+                        return True
+                if wrong and forward:
+                    return True
+            finally:
+                place.write(place.value)
+        return False
+
+    def _other_numbers(self, script: Script, text: str) -> Iterator[tuple[Place, float, bool]]:
+        """Yield the numbers outside that backward reads, each with other values, and whether forward reads it too.
+
+        To these belongs one that forward alone reads, and that the change writes out.
+        """
+        cls: Any = self.problem.cls
+        forward: dict[str, Place] = {}
+        for method in (inspect.unwrap(getattr(cls, name)) for name in ("forward", "setup_context")):
+            forward |= numbers_outside(cls, method) if isinstance(method, FunctionType) else {}
+        written = numbers_in(text) - numbers_in(script.text)
+        own = numbers_outside(cls, script.function if script.caller is None else script.caller.function)
+        read = {name: place for name, place in forward.items() if place.value in written} | own
+        for name, place in itertools.islice(read.items(), MOST_NUMBERS):
+            others = (place.value + 1, 2 * place.value + 1) if isinstance(place.value, int) else (1.5 * place.value,)
+            yield from (
+                (place, value, name in forward) for value in others if value and (value < 0) == (place.value < 0)
+            )
+
+    def _with_other_numbers(self, sized: bool) -> Iterator[Stage]:
+        """Yield points at the sizes given, or at others, while a number outside is another."""
+        problem, seed = self.problem, self.problem.seed + 503
+        places = (other_points.together, other_points.apart) if sized else (other_points.points,)
+        for number, inputs in enumerate(itertools.chain.from_iterable(of(problem, seed) for of in places)):
+            at = stage(problem, self._within(inputs), seed + 10 * number, far=True, symmetric=self._symmetric)
+            if at is not None and at.original is not None and not at.outside(self.right):
+                yield at
+
+    def _agrees(self, backward: Callable[..., Any] | None, at: Stage, which: Iterable[int]) -> bool | None:
+        """Return True where a changed backward is right there for these inputs; None where that cannot be told."""
+        gradients = "" if backward is None else at.gradients(backward)
+        if isinstance(gradients, str):
+            return None
+        right = [at.right(k, gradients[k]) for k in which]
+        return False if False in right else None if None in right else True
 
     def _under_a_flag(self, script: Script, edit: Edit, stages: Stages) -> Edit | None:
         """Return an edit for one value of a flag on ctx, where it was refuted only with the other one."""
@@ -272,7 +341,7 @@ class Repair:
     ) -> Iterator[tuple[Script, Edit]]:
         """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
         start = next(iter(stages))
-        known = Values() if start.sized or start.ranked else noted_values(script, start)
+        known = self._known(script, start)
         single = edits(script, self._names(), hints, near, known)
         yield from sorted([*((script, edit) for edit in single), *self._inside(script, hints, start)], key=_cost)
         self.tries.last_part()
@@ -289,9 +358,14 @@ class Repair:
         hints = replace(hints, factors=(), terms=())
         methods = (inspect.unwrap(getattr(self.problem.cls, name, None)) for name in ("forward", "setup_context"))  # type: ignore[arg-type]
         for called in helpers(script, [m for m in methods if isinstance(m, FunctionType)]):
-            known = Values() if start.sized or start.ranked else noted_values(called, start)
-            found = edits(called, names(called), hints, {}, known)
+            found = edits(called, names(called), hints, {}, self._known(called, start))
             yield from ((called, replace(edit, cost=edit.cost + BEFORE)) for edit in found)
+
+    def _known(self, script: Script, start: Stage) -> Values:
+        """The values of one run there, whose whole numbers are noted."""
+        known = Values() if start.sized or start.ranked else noted_values(script, start)
+        self._counts |= {k for k, v in known.of.items() if v is not None and v.number is not None and v.number % 1 == 0}
+        return known
 
     def fix(self, mended: Mended) -> Fix:
         """The fix that a person reads."""
