@@ -180,8 +180,8 @@ def marking_line(problem: Problem) -> int | None:
     return next((call.lineno for call in calls), None)
 
 
-def saving_line(problem: Problem, attribute: str) -> int | None:
-    """Return the line of forward or setup_context that keeps something for backward.
+def saving_statement(problem: Problem, attribute: str) -> ast.Call | ast.stmt | None:
+    """Return the call or assignment of forward or setup_context that keeps something for backward.
 
     Args:
         problem: what is checked.
@@ -189,10 +189,10 @@ def saving_line(problem: Problem, attribute: str) -> int | None:
     """
     found = saving_trees(problem.cls)
     if attribute == "saved_tensors":
-        return next((call.lineno for tree in found for call in user_source.calls_of(tree, "save_for_backward")), None)
-    targets = (n for tree in found for n in user_source.own_nodes(tree) if isinstance(n, ast.Attribute))
-    stores = (n for n in targets if isinstance(n.ctx, ast.Store) and n.attr == attribute)
-    return next((n.lineno for n in stores), None)
+        return next((call for tree in found for call in user_source.calls_of(tree, "save_for_backward")), None)
+    assigned = (n for tree in found for n in user_source.own_nodes(tree) if isinstance(n, (ast.Assign, ast.AnnAssign)))
+    stores = ((n, s) for s in assigned for n in ast.walk(s) if isinstance(n, ast.Attribute))
+    return next((s for n, s in stores if isinstance(n.ctx, ast.Store) and n.attr == attribute), None)
 
 
 def rounding_line(problem: Problem) -> int | None:

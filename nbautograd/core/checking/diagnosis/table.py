@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core import formats
+from nbautograd.core import formats, user_source
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import factors, masks, patterns, shares
@@ -233,16 +234,16 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | N
         via = None  # the constant may be what is wrong
     if via is not None:
         if not (via.whole and via.piecewise):  # which line wrote the wrong elements is known
-            line = via.line(problem)
+            line, statement = via.written(problem)
             if via.whole and via.site.text:
                 value = phrases.value(problem, position, Returned(via.site.name, line, via.site.text))
         if not via.whole:
             place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
-            value = Phrase(place, input=name, line=line, expression=phrases.short(via.site.statement))
+            value = Phrase(place, input=name, line=line, expression=phrases.short(statement))
         which = via.condition or via.kind == "value"  # in whose place another mends the entries
         vague = plain or message in ("small_systematic", "row_factor") or (which and message in ENTRIES)
         if vague and not via.whole:
-            message, said = via.message, via.params(via.line(problem))
+            message, said = via.message, via.params(via.written(problem)[0])
             if cause.params.get("part"):
                 said["known"] = Phrase("causes.only_in", part=cause.params["part"], known=said["known"])
         elif (
@@ -253,7 +254,9 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | N
         ):
             message, said = via.message, via.params(via.site.line)
     if plain and message == cause.message:
-        known = via.before(line) if via is not None and line is not None and via.site.text else None
+        known = None
+        if via is not None and line is not None and via.site.text:
+            known = via.before(line, _read_in(found, line))
         said["shared"] = known or ""
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
@@ -268,6 +271,16 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | N
     line = line or (end.line if end is not None else None)
     line = line or phrases.backward_line(problem)
     return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
+
+
+def _read_in(found: Returned | None, line: int) -> frozenset[str] | None:
+    """Return the names that the statement of a line uses, where it is the one found to write the gradient."""
+    if found is None or found.line != line or found.expression is None:
+        return None
+    try:
+        return user_source.names_read(ast.parse(found.expression, mode="eval").body)
+    except SyntaxError:
+        return None
 
 
 def _written(problem: Problem, e: Evidence, cause: Cause) -> Returned | None:

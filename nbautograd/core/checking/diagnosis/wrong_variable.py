@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,10 +76,11 @@ class WrongVariable:
     piecewise: bool = False
     scaled: bool = False
 
-    def line(self, problem: Problem) -> int:
-        """Return the line that goes wrong: the one that saves it, for what is only taken from ctx."""
-        saved = backward_lines.saving_line(problem, self.site.from_ctx) if self.site.from_ctx else None
-        return saved or self.site.line
+    def written(self, problem: Problem) -> tuple[int, str]:
+        """Return the line that goes wrong and its statement: the one that saves it, for what is only taken from ctx."""
+        own = self.site
+        saved = backward_lines.saving_statement(problem, own.from_ctx) if own.from_ctx else None
+        return (own.line, own.statement) if saved is None else (saved.lineno, ast.unparse(saved))
 
     @property
     def condition(self) -> bool:
@@ -91,11 +94,16 @@ class WrongVariable:
             return "wrong_saved"
         return "wrong_variable_whole" if self.whole else f"wrong_variable_{self.kind}"
 
-    def before(self, line: int) -> Phrase | None:
-        """Say what of that which the line uses is as autograd of forward has it."""
+    def before(self, line: int, reads: Collection[str] | None = None) -> Phrase | None:
+        """Say what of that which the line uses is as autograd of forward has it.
+
+        Args:
+            line: of the statement.
+            reads: the names that it uses; those of the variable's own statement when None.
+        """
         if self.alone:
             return Phrase("causes.all_right_before", line=line, name=self.site.name)
-        names = ", ".join(f"`{n}`" for n in self.right)
+        names = ", ".join(f"`{n}`" for n in self.right if reads is None or n in reads)
         return Phrase("causes.some_right_before", line=line, names=names) if names else None
 
     @property
