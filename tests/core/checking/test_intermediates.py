@@ -793,6 +793,61 @@ def test_what_is_saved() -> None:
     assert line == "ctx.save_for_backward(x)"
 
 
+class Wrapped(Function):
+    """Counts the images anew, from what is wrapped already: none."""
+
+    @staticmethod
+    def forward(ctx, x, edge):
+        wrapped = x - torch.round(x / edge) * edge
+        ctx.save_for_backward(wrapped, edge)
+        return wrapped
+
+    @staticmethod
+    def backward(ctx, g):
+        x, edge = ctx.saved_tensors
+        return g, -(g * torch.round(x / edge)).sum()
+
+
+def test_the_line_that_saves_is_quoted_where_it_is_named() -> None:
+    x, edge = torch.tensor([0.2, 0.9, -1.4, 2.3], dtype=torch.float64), torch.tensor(1.0, dtype=torch.float64)
+    found, line = first(Wrapped, x.requires_grad_(), edge.requires_grad_())
+    assert line == "ctx.save_for_backward(wrapped, edge)"
+    assert f"line {found.line}: `{line}`" in found.message
+
+
+class Steps(Function):
+    """Takes the last state for that before each step."""
+
+    @staticmethod
+    def forward(ctx, x, t, matrix):
+        states = []
+        for _ in range(3):
+            states.append(x)
+            x = x - t * (matrix @ x)
+        states.append(x)
+        ctx.save_for_backward(t, matrix, *states)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        t, matrix, *states = ctx.saved_tensors
+        slope = torch.zeros_like(t)
+        for _ in range(3):
+            slope = slope - (g * (matrix @ states[-1])).sum()
+            g = g - t * (matrix @ g)
+        return g, slope, None
+
+
+def test_of_a_line_only_what_it_uses_itself_is_called_right() -> None:
+    matrix = draw(4, 4, seed=1).detach()
+    t = torch.tensor(0.1, dtype=torch.float64, requires_grad=True)
+    found, line = first(Steps, draw(4), t, matrix + matrix.t())
+    assert line == "slope = slope - (g * (matrix @ states[-1])).sum()"
+    assert "Of what line" in found.message
+    assert "`matrix`" in found.message
+    assert "`t`." not in found.message
+
+
 def test_the_condition_under_which_nothing_comes() -> None:
     found, line = first(Guarded, draw(3, 4).detach(), draw(4, seed=1))
     assert (found.code, line) == ("none_gradient", "if ctx.needs_input_grad[0]:")

@@ -387,9 +387,13 @@ class _Bench:
         """Turn a condition over where that mends the gradient, at each place."""
         if not isinstance(value, bool) and getattr(value, "dtype", None) is not torch.bool:
             return None
-        turned = [p.turned_over(number) for p in places]
-        taken = {way for one in turned if one is not None for way in one[2]}
-        if turned[0] is None or None in turned or taken != {True, False}:
+        turned: list[tuple[int, int, set[bool]]] = []
+        for place in places:
+            one = place.turned_over(number)
+            if one is None:
+                return None
+            turned.append(one)
+        if {way for *_, values in turned for way in values} != {True, False}:
             return None  # what is never right on one way is computed wrongly there, under a right condition
         count, entries, _ = turned[0]
         flipped = Phrase("causes.turned_over", count=count, entries=entries) if entries > 1 else Phrase("causes.turned")
