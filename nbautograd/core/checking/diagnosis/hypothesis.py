@@ -163,10 +163,10 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause 
             if cause is not None and cause not in known:
                 known.append(cause)
     whole = [one for one in known if one.message == found.message]
-    return next(iter(_told_apart(hypothesis, whole, case) or known), None)
+    return next(iter(_distinguished(hypothesis, whole, case) or known), None)
 
 
-def _told_apart(hypothesis: Hypothesis, causes: list[Cause], case: Case) -> list[Cause]:
+def _distinguished(hypothesis: Hypothesis, causes: list[Cause], case: Case) -> list[Cause]:
     """Return those of several causes that hold at signs besides those given as well; all where none does."""
     for place in case.beyond() if len(causes) > 1 else ():
         there = hypothesis.predicate(place.evidence)
