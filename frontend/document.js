@@ -3,6 +3,7 @@
 import { beyondView, blockNameView } from "./blocks.js";
 import { copyButton, sayingButton } from "./clipboard.js";
 import { button, el, prose, svg } from "./dom.js";
+import { mapsView } from "./jacobian.js";
 import { cellBelow } from "./notebook.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
 import { smallMap } from "./values.js";
@@ -74,6 +75,8 @@ function blockView(page, block) {
         el("figcaption", null, el("code", null, block.title)),
         block.layout && drawing(block.layout),
       );
+    case "heatmaps":
+      return mapsView(page, block.block);
   }
 }
 
@@ -165,7 +168,7 @@ function tableView(page, { header, rows, caption, right = [], wrap = true }) {
   }
   return el(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption ?? null },
+    { class: "scroll", tabindex: "0", role: "group", "aria-label": caption ?? null },
     el(
       "table",
       ["grid", named && "named", !wrap && "wide", rows.some(isInTree) && "nested"]

@@ -8,6 +8,9 @@ import { ask } from "./wire.js";
 /** @typedef {import("./levels.js").Pair} Pair */
 /** @typedef {ReturnType<typeof explorer>} Explorer */
 
+/** @param {Page} page @param {Block} block @returns {boolean} whether the entries under a pooled cell can be had */
+export const opens = (page, block) => Boolean(block.whole) || page.can({ kind: "zoom" });
+
 /**
  * @param {Page} page
  * @param {import("./types").WholeBlock} block
@@ -53,11 +56,11 @@ export function explorer(page, block, signal, tell) {
   /** @param {Pair | null} entry */
   function goTo(entry) {
     const cell = entry && cellOf(top(), entry);
-    if (cell && !isPooled(top())) move(...cell);
+    if (cell && !(isPooled(top()) && opens(page, block))) move(...cell);
     else if (entry) zoom(around(block, entry), entry);
   }
   function choose() {
-    if (isPooled(top())) return void zoom(cellRange(block, top(), cursor));
+    if (isPooled(top())) return void (opens(page, block) && zoom(cellRange(block, top(), cursor)));
     page.select(page.reach(place, [top().first[0] + cursor[0], top().first[1] + cursor[1]]));
   }
   function out() {
@@ -79,7 +82,6 @@ export function explorer(page, block, signal, tell) {
     },
     mark: () => worst && cellOf(top(), worst),
     zoomed: () => levels.length > 1,
-    opens: () => Boolean(block.whole) || page.can({ kind: "zoom" }),
     /** Choose the worst entry, so that everything that shows a chosen entry shows this one. */
     toWorst: () => {
       const { block: chosen, entry } = page.selection();

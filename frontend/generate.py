@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbautograd.views import document, jacobian, layout, phrases, theme, to_json
+from nbautograd.views import document, jacobian, layout, packing, phrases, theme, to_json
 from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.to_json import NOT_FOR_PAGES
 from nbautograd.widgets import states
@@ -22,7 +22,7 @@ from nbautograd.widgets import states
 FRONTEND = Path(__file__).resolve().parent
 COLOURS = re.compile(r"(?<=by frontend/generate.py \*/\n).*?(?=/\* end of colours \*/)", re.DOTALL)
 SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", bytes: "DataView", type(None): "null"}
-STORED = (document.Heatmaps, document.Series, document.PageOnly)  # a live view gets what is in them, or none of it
+STORED = (document.Series, document.PageOnly)  # a live view gets what is in them
 # what to_json makes of these is not what their fields say
 DRAWN = """
 /** A small heat map; `exact` where each of its cells is one element. */
@@ -42,6 +42,12 @@ export interface Drawing {
   kind: "drawing";
   title: string;
   layout: import("./states").Layout | null;
+}
+
+/** A block of a Jacobian with its heat maps. */
+export interface Heatmaps {
+  kind: "heatmaps";
+  block: import("./types").WholeBlock;
 }
 """
 
@@ -88,7 +94,7 @@ def document_types() -> str:
     """Return the types of what ``views.to_json`` makes of a document."""
     blocks = [b for b in typing.get_args(document.Block) if b not in STORED]
     spans = [s for s in typing.get_args(document.Span) if s is not str]
-    drawn = (document.Thumbnail, document.Drawing)
+    drawn = (document.Thumbnail, document.Drawing, document.Heatmaps)
     written = [_interface(cls) for cls in (*spans, *blocks) if cls not in drawn]
     unions = [
         f"export type Span = string | {' | '.join(s.__name__ for s in spans)};",
@@ -101,13 +107,15 @@ def document_types() -> str:
 
 def state_types() -> str:
     """Return the types of states and answers as ``views.to_json`` writes them."""
-    drawn = (to_json.Packed, to_json.Pooling, layout.Line, layout.Box, layout.Path, layout.Layout)
-    own = [cls for cls in vars(states).values() if isinstance(cls, type) and cls.__module__ == states.__name__]
+    drawn = (to_json.Pooling, layout.Line, layout.Box, layout.Path, layout.Layout)
+    homes = (packing, states)
+    own = [c for home in homes for c in vars(home).values() if getattr(c, "__module__", "") == home.__name__]
+    classes = filter(dataclasses.is_dataclass, own)
     head = "// Written by frontend/generate.py from nbautograd/widgets/states.py: what views/to_json.py makes of it."
     parts = (
         'import type { Block } from "./tree";',
-        f"export type Figure = {_union(states.Figure)};",
-        *map(_interface, (*drawn, *own)),
+        f"export type Figure = {_union(packing.Figure)};",
+        *map(_interface, (*drawn, *classes)),
     )
     return "\n".join((head, *(f"\n{part}" for part in parts), ""))
 
@@ -126,7 +134,7 @@ def _interface(cls: Any) -> str:
 
 
 def _without_none(hint: Any) -> Any:
-    if hint == states.Figure:
+    if hint == packing.Figure:
         return hint
     return typing.Union[tuple(one for one in typing.get_args(hint) if one is not type(None))]  # noqa: UP007
 
@@ -140,7 +148,7 @@ def _type(hint: Any) -> str:
         document.Span: "Span",
         document.Cell: "Cell",
         document.Block: "Block",
-        states.Figure: "Figure",
+        packing.Figure: "Figure",
     }
     if hint in named:
         return named[hint]

@@ -3,9 +3,9 @@
 import { chooser, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { button, el, keys } from "./dom.js";
 import { entryView } from "./entry.js";
-import { explorer } from "./explorer.js";
+import { explorer, opens } from "./explorer.js";
 import { count } from "./formats.js";
-import { extent, isPooled } from "./levels.js";
+import { extent, isPooled, worstEntry } from "./levels.js";
 import { heatMaps } from "./maps.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -49,14 +49,15 @@ export function jacobianView(page, { blocks, complete }) {
 }
 
 /**
+ * The heat maps of a block with the numbers under the cursor.
  * @param {Page} page
  * @param {import("./types").WholeBlock} block
  * @param {AbortSignal} signal
+ * @param {string} pooled what is said where a cell stands for several entries
  */
-function blockView(page, block, signal) {
+function explored(page, block, signal, pooled) {
   const reading = el("div", { class: "reading", role: "status" }),
-    note = el("p", "faint note"),
-    chosen = el("div");
+    note = el("p", "faint note");
   const explore = explorer(page, block, signal, { moved, zoomed, say });
   const out = button(page.t("zoom_out"), explore.out);
   const maps = heatMaps(page, block, explore, signal);
@@ -72,12 +73,36 @@ function blockView(page, block, signal) {
   }
   function zoomed() {
     const [rows, cols] = explore.top().step.map(count);
-    const pooled = explore.opens() ? "pooled" : "pooled_frozen";
     say(isPooled(explore.top()) ? page.t(pooled, { rows, cols }) : "");
     out.hidden = !explore.zoomed();
     maps.rescale();
     moved();
   }
+  zoomed();
+  return { explore, maps, out, parts: [maps.choice, maps.element, reading, maps.scale, note] };
+}
+
+/**
+ * A block's heat maps inside a document: they can be read there, but nothing is selected and nothing asked.
+ * @param {Page} page
+ * @param {import("./types").WholeBlock} block
+ */
+export function mapsView(page, block) {
+  const alone = { ...page, can: () => false, selection: () => ({}), select() {} };
+  const { explore, maps, parts } = explored(alone, block, page.signal, "panel.pooled");
+  handleKeys(maps.element, explore, () => explore.goTo(worstEntry(block)));
+  return el("div", "stack", ...parts);
+}
+
+/**
+ * @param {Page} page
+ * @param {import("./types").WholeBlock} block
+ * @param {AbortSignal} signal
+ */
+function blockView(page, block, signal) {
+  const pooled = opens(page, block) ? "pooled" : "pooled_frozen",
+    { explore, maps, out, parts } = explored(page, block, signal, pooled),
+    chosen = el("div");
   function toWorst() {
     explore.toWorst();
     maps.element.focus();
@@ -96,10 +121,9 @@ function blockView(page, block, signal) {
 
   handleKeys(maps.element, explore, toWorst);
   page.onSelect(follow, signal);
-  zoomed();
   follow(page.selection());
   const head = heading(page, block, block.worst ? toWorst : null, out);
-  return el("div", "stack", head, maps.choice, maps.element, reading, maps.scale, note, chosen);
+  return el("div", "stack", head, ...parts, chosen);
 }
 
 /** @param {HTMLElement} maps @param {Explorer} explore @param {() => void} toWorst */

@@ -4,6 +4,7 @@ import { axesOf, axesView, margins } from "./axes.js";
 import { verdictWord } from "./blocks.js";
 import { el } from "./dom.js";
 import { compared, count, number } from "./formats.js";
+import { opens } from "./explorer.js";
 import { cellSize, draw, NUMBERED, ramp } from "./heatmap.js";
 import { cellName, cellRange, isPooled } from "./levels.js";
 import { colourings, NEGLIGIBLE, robustLimit } from "./scale.js";
@@ -61,7 +62,12 @@ export function heatMaps(page, block, explore, signal) {
       tabindex: "0",
       role: "application",
       "aria-roledescription": page.t("heat_map"),
-      "aria-label": page.t("heat_map_help", { output: block.output_name, input: block.input_name }),
+      "aria-label": [
+        page.t("heat_map_help", { output: block.output_name, input: block.input_name }),
+        opens(page, block) && page.t("heat_map_opens"),
+      ]
+        .filter(Boolean)
+        .join(" "),
     },
     ...figures.map(({ element }) => element),
     tip,

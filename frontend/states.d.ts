@@ -4,13 +4,6 @@ import type { Block } from "./tree";
 
 export type Figure = number | string | [number | string, number | string] | null;
 
-/** An array: its bytes in row-major little-endian order. */
-export interface Packed {
-  dtype: "float64" | "float32" | "uint8";
-  shape: number[];
-  buffer: DataView;
-}
-
 /** Elements under each cell of a small heat map: how many rows and columns, between which numbers; in words. */
 export interface Pooling {
   rows: number;
@@ -69,41 +62,11 @@ export interface Layout {
   order: string[];
 }
 
-/** A recorded call; of older ones only what the time line shows. */
-export interface CallState {
-  index: number;
-  name: string;
-  function: string;
-  method: string;
-  seconds: number | null;
-  noticed: number;
-  bytes: number;
-  printed: boolean;
-  forward?: number;
-  exception?: string;
-  document?: Block[];
-  ctx?: Block[];
-}
-
-/** Measures of all calls in columns. */
-export interface TrendsState {
-  count: number;
-  starts: Packed;
-  first_bad: number | null;
-  bad_call: string | null;
-  incoming: Packed;
-  outgoing: Packed;
-  bad: Packed;
-  seconds: Packed;
-}
-
-/** The newest calls of a log. */
-export interface CallsState {
-  calls: CallState[];
-  first: number;
-  dropped: number;
-  problems: string[];
-  trends: TrendsState | null;
+/** An array: its bytes in row-major little-endian order. */
+export interface Packed {
+  dtype: "float64" | "float32" | "uint8";
+  shape: number[];
+  buffer: DataView;
 }
 
 /** The three heat maps of a block, or of a window of it. */
@@ -159,6 +122,43 @@ export interface BlockState {
   methods?: Block[];
   curve?: ErrorCurve;
   whole?: Whole;
+}
+
+/** A recorded call; of older ones only what the time line shows. */
+export interface CallState {
+  index: number;
+  name: string;
+  function: string;
+  method: string;
+  seconds: number | null;
+  noticed: number;
+  bytes: number;
+  printed: boolean;
+  forward?: number;
+  exception?: string;
+  document?: Block[];
+  ctx?: Block[];
+}
+
+/** Measures of all calls in columns. */
+export interface TrendsState {
+  count: number;
+  starts: Packed;
+  first_bad: number | null;
+  bad_call: string | null;
+  incoming: Packed;
+  outgoing: Packed;
+  bad: Packed;
+  seconds: Packed;
+}
+
+/** The newest calls of a log. */
+export interface CallsState {
+  calls: CallState[];
+  first: number;
+  dropped: number;
+  problems: string[];
+  trends: TrendsState | null;
 }
 
 /** A line of source that a cause names. */

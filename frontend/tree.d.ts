@@ -150,6 +150,12 @@ export interface Drawing {
   layout: import("./states").Layout | null;
 }
 
+/** A block of a Jacobian with its heat maps. */
+export interface Heatmaps {
+  kind: "heatmaps";
+  block: import("./types").WholeBlock;
+}
+
 export type Span = string | Chip | Strong | Code | Faint | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond;
 export type Cell = Span | Span[];
-export type Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside;
+export type Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside | Heatmaps;

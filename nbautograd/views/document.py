@@ -293,7 +293,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Heatmaps:
-    """A block of a Jacobian by backward, by finite differences, and their difference; only a stored page shows them."""
+    """A block of a Jacobian by backward, by finite differences, and their difference; text leaves it out."""
 
     block: JacobianBlock
 

@@ -11,50 +11,23 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.values import TensorSummary
-from nbautograd.views.document import Block, Document, Drawing, Heatmaps, PageOnly, Series, Span, Thumbnail
+from nbautograd.views.document import Block, Document, Drawing, Heatmaps, PageOnly, Series, Span, Thumbnail, paragraph
 from nbautograd.views.layout import layout
+from nbautograd.views.packing import Packed, drawn_state, small
+from nbautograd.views.phrases import counted
 from nbautograd.views.tensors import contents, pooling
 
+CELLS = 32  # along one side of the heat maps in a document, as on a stored page
 MOST_NODES = 300  # of a graph that is drawn in a document
 NOT_FOR_PAGES = ("plain", "in_text", "cut", "budget", "attribute")  # fields that only writers of stored reports read
 PARTS = (*typing.get_args(Block), *typing.get_args(Span))  # of a document
-Dtype = Literal["float64", "float32", "uint8"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Packed:
-    """An array: its bytes in row-major little-endian order."""
-
-    dtype: Dtype
-    shape: tuple[int, ...]
-    buffer: bytes
-
-
-def array(values: Any, dtype: Dtype = "float64") -> Packed:
-    """Return an array for the page.
-
-    Example:
-        >>> from nbautograd.views.to_json import array
-        >>> array([[1, 2]], "float32").shape
-        (1, 2)
-    """
-    packed = np.ascontiguousarray(np.real(values), dtype=np.dtype(dtype).newbyteorder("<"))
-    return Packed(dtype, np.shape(values), packed.tobytes())
-
-
-def small(values: np.ndarray[Any, Any]) -> Packed:
-    """Return an array in half the bytes, unless some of its numbers would become zero or infinite by that."""
-    with np.errstate(over="ignore", under="ignore"):
-        half = np.real(values).astype(np.float32)
-    near = np.allclose(half.astype(np.float64), np.real(values), rtol=1e-6, atol=0, equal_nan=True)
-    return array(values, "float32" if near else "float64")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +69,8 @@ def to_json(part: Any) -> Any:
         return _thumbnail(part)
     if isinstance(part, Drawing):
         return _drawing(part)
+    if isinstance(part, Heatmaps):
+        return _heatmaps(part)
     if isinstance(part, (tuple, list)):  # documents without what a live view does not draw
         return [to_json(one) for one in _live(part)]
     if isinstance(part, Mapping):
@@ -117,14 +92,16 @@ def _fields(cls: Any) -> list[tuple[str, Any]]:
 
 
 def _live(document: Document | list[Any]) -> Iterator[Any]:
-    """Yield the blocks that a live view draws: it has heat maps of its own, and room for every part of a series."""
+    """Yield the blocks that a live view draws: it has room for every part of a series."""
     for block in document:
         if isinstance(block, Series):
             for part in block.parts:
                 yield from _live(part)
+            if block.left:
+                yield paragraph(counted(block.noun, block.left), look="faint")
         elif isinstance(block, PageOnly):
             yield from _live(block.body)
-        elif not isinstance(block, Heatmaps) and not (isinstance(block, Thumbnail) and block.blank):
+        elif not (isinstance(block, Thumbnail) and block.blank):
             yield block
 
 
@@ -145,6 +122,15 @@ def _thumbnail(part: Thumbnail) -> dict[str, Any] | None:
         "sampled": bool(tensor.sampled),
         "pooling": to_json(pooling_of(tensor)),
     }
+
+
+def _heatmaps(part: Heatmaps) -> dict[str, Any]:
+    """Return a block with its heat maps, which know no kernel; a sentence where its numbers were not kept."""
+    try:
+        return {"kind": "heatmaps", "block": to_json(drawn_state(part.block, CELLS))}
+    except (LookupError, TypeError, ValueError):
+        unread: dict[str, Any] = to_json(paragraph(messages.text("views.panel.unread"), look="faint"))
+        return unread
 
 
 def _drawing(part: Drawing) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.trends import Trends, trends
 from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, method_document
-from nbautograd.views.to_json import array
+from nbautograd.views.packing import array
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.encoding import encoded_size
 from nbautograd.widgets.states import CallsAnswer, CallsState, CallState, TrendsState

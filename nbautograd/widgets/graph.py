@@ -20,8 +20,9 @@ from nbautograd.views.builders.calls import ctx_column, values_column
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, layout
 from nbautograd.views.layout.columns import WIDE
+from nbautograd.views.packing import array, small
 from nbautograd.views.tensors import contents, picture_caption
-from nbautograd.views.to_json import array, matrix, pooling_of, small
+from nbautograd.views.to_json import matrix, pooling_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import call_state
 from nbautograd.widgets.states import (

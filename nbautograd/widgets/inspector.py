@@ -10,6 +10,7 @@ from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import listed_blocks
+from nbautograd.views.packing import Figure
 from nbautograd.views.phrases import line_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
@@ -17,7 +18,7 @@ from nbautograd.widgets.document import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state, plain_text, questions
-from nbautograd.widgets.states import ElementsState, Figure, InspectorState, SourceState
+from nbautograd.widgets.states import ElementsState, InspectorState, SourceState
 
 MAX_SOURCE = 40_000  # characters of source that are sent
 

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from nbautograd.core.checking import entry_curve
-from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianBlock, JacobianReport
+from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import methods_document
 from nbautograd.views.bundle import text
-from nbautograd.views.jacobian import by_interest, wrong_cells
+from nbautograd.views.jacobian import by_interest
+from nbautograd.views.packing import BlockState, ErrorCurve, Maps, Pair, array, drawn_state, listed_state, packed_maps
 from nbautograd.views.phrases import block_name
-from nbautograd.views.to_json import Dtype, array
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.keeping import FREEZING
 from nbautograd.widgets.states import (
     Answer,
     BlockAnswer,
-    BlockState,
     ElsewhereAnswer,
     EntryCurveState,
-    EntryState,
-    ErrorCurve,
     JacobianState,
-    Maps,
     MicroscopeAnswer,
     OtherBlock,
-    Pair,
     TextAnswer,
 )
 
@@ -64,66 +59,14 @@ def whole_blocks(blocks: Blocks) -> set[Pair]:
 
 def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
     """Return one block: names, shapes, verdict, and its three heat maps."""
-    state = replace(listed_state(block), maps=_maps(block, side))
+    state = drawn_state(block, side)
     if not isinstance(block, Block):
         return state
     steps, errors = block.curve()
     return replace(
         state,
-        worst=None if block.worst is None else _entry(block.worst),
         methods=methods_document(block),
         curve=ErrorCurve(steps=array(steps), errors=array(errors)),
-    )
-
-
-def listed_state(block: JacobianBlock) -> BlockState:
-    """Return one block in a list: names, shapes, verdict."""
-    state = BlockState(
-        output=block.output,
-        input=block.input,
-        output_name=block.output_name,
-        input_name=block.input_name,
-        output_shape=block.output_shape,
-        input_shape=block.input_shape,
-        output_complex=block.output_complex,
-        input_complex=block.input_complex,
-        structure=block.structure,
-        entries=block.entries,
-    )
-    if not isinstance(block, Block):
-        return state
-    largest = plain(float(block.largest_error))
-    return replace(state, verdict=block.verdict, reason=block.reason, wrong=block.wrong, largest_error=largest)
-
-
-def _maps(block: JacobianBlock, side: int) -> Maps:
-    pooled = block.pooled(side, side)
-    step = (pooled.rows, pooled.cols)
-    maps = (pooled.analytical, pooled.numerical, pooled.difference)
-    return _packed(block, (0, 0), step, maps, "float64" if step == (1, 1) else "float32")
-
-
-def _packed(block: JacobianBlock, first: Pair, step: Pair, maps: Sequence[Any], dtype: Dtype = "float64") -> Maps:
-    """Pack three heat maps, and which of their cells hold a wrong entry."""
-    analytical, numerical, difference = (array(values, dtype) for values in maps)
-    wrong = wrong_cells(block, first, step, maps[0].shape)
-    return Maps(
-        rows=step[0],
-        cols=step[1],
-        analytical=analytical,
-        numerical=numerical,
-        difference=difference,
-        wrong=None if wrong is None else array(wrong, "uint8"),
-    )
-
-
-def _entry(entry: Entry) -> EntryState:
-    return EntryState(
-        output_index=entry.output_index,
-        input_index=entry.input_index,
-        analytical=plain(entry.analytical),
-        numerical=plain(entry.numerical),
-        error_bar=plain(entry.error_bar),
     )
 
 
@@ -174,7 +117,7 @@ def zoom(blocks: Blocks, question: Mapping[str, Any]) -> Maps:
         raise InputError("widgets.no_block")
     rows, cols = (_pair(question.get(name), most) for name, most in zip(("rows", "cols"), block.shape, strict=True))
     *maps, step = window(block, rows, cols, SIDE)
-    return _packed(block, (rows[0], cols[0]), step, maps)
+    return packed_maps(block, (rows[0], cols[0]), step, maps)
 
 
 def _pair(numbers: Any, most: int | None) -> tuple[int, int]:

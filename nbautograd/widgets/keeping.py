@@ -15,9 +15,9 @@ import numpy as np
 
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.views.jacobian import wrong_cells
-from nbautograd.views.to_json import array
+from nbautograd.views.packing import BlockState, EntryState, Whole, array
 from nbautograd.widgets.encoding import encode
-from nbautograd.widgets.states import Answer, BlocksState, BlockState, EntryState, State, Whole
+from nbautograd.widgets.states import Answer, BlocksState, State
 
 FREEZING = "NBAUTOGRAD_FREEZING"  # environment variable of the kernel
 MOST_WHOLE = 1_000_000  # bytes of whole blocks in one view

@@ -13,10 +13,8 @@ from typing import Literal
 from nbautograd.core.checking.block import BlockVerdict
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout
-from nbautograd.views.to_json import Packed, Pooling
-
-Figure = float | str | tuple[float | str, float | str] | None  # "nan", "inf", "-inf" are words, complex numbers pairs
-Pair = tuple[int, int]
+from nbautograd.views.packing import BlockState, Figure, Maps, Packed, Pair
+from nbautograd.views.to_json import Pooling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,83 +88,6 @@ class CallsState:
     dropped: int
     problems: Sequence[str]
     trends: TrendsState | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Maps:
-    """The three heat maps of a block, or of a window of it.
-
-    Attributes:
-        rows, cols: how many entries a cell stands for.
-        wrong: not 0 in cells with an entry that the checker calls wrong; only where there is one.
-    """
-
-    rows: int
-    cols: int
-    analytical: Packed
-    numerical: Packed
-    difference: Packed
-    wrong: Packed | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Whole:
-    """All entries of a pooled block, kept for pages without a kernel."""
-
-    analytical: Packed
-    numerical: Packed
-    wrong: Packed | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EntryState:
-    """One entry of a Jacobian."""
-
-    output_index: Sequence[int]
-    input_index: Sequence[int]
-    analytical: Figure
-    numerical: Figure
-    error_bar: Figure
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorCurve:
-    """Steps of finite differences at the worst entry, and their errors."""
-
-    steps: Packed
-    errors: Packed
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlockState:
-    """A block of a Jacobian; of many only the interesting ones come with their heat maps and evidence.
-
-    Attributes:
-        output, input: its place.
-        output_complex, input_complex: True where the last dimension is the pair of real and imaginary part.
-        entries: how many it has.
-        methods: what each independent method says.
-    """
-
-    output: int
-    input: int
-    output_name: str
-    input_name: str
-    output_shape: Sequence[int]
-    input_shape: Sequence[int]
-    output_complex: bool
-    input_complex: bool
-    structure: str
-    entries: int
-    verdict: BlockVerdict | None = None
-    reason: str | None = None
-    wrong: int | None = None
-    largest_error: Figure = None
-    maps: Maps | None = None
-    worst: EntryState | None = None
-    methods: Document | None = None
-    curve: ErrorCurve | None = None
-    whole: Whole | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

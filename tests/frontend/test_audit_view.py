@@ -9,8 +9,12 @@ import torch
 from playwright.sync_api import expect
 
 import nbautograd
+from nbautograd.inspection.audit_report import AuditReport
 
 pytestmark = pytest.mark.browser
+
+
+PAGE_ONLY = ("region", "landmark-one-main", "page-has-heading-one", "heading-order")  # about a page, not a part of one
 
 
 class Doubled(torch.autograd.Function):
@@ -36,10 +40,99 @@ def test_the_answer_the_rows_and_the_report_of_a_call_are_there(show: Any) -> No
     rows = page.locator("table").filter(has_text="Called with").locator("tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("wrong")
-    whole = page.locator("details table, details svg").first
+    whole = page.locator("details table").first
     expect(whole).to_be_hidden()
     expect(page.locator("pre").filter(has_text="backward is wrong for")).to_have_count(0)
     page.get_by_text("The report on this call").click()
     expect(whole).to_be_visible()
     expect(page.get_by_text("multiply by 0.5")).to_have_count(1)  # the cause stands above the report, not in it too
     expect(page.locator("details").get_by_role("button", name="d output / d x")).to_have_count(0)  # nothing to select
+
+
+class Tripled(torch.autograd.Function):
+    """Wrong by another factor."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * grad * x.cos()
+
+
+@pytest.fixture(scope="module")
+def two() -> AuditReport:
+    """An audit with two wrong Functions, of which the second has more elements than a document shows cells for."""
+    torch.manual_seed(0)
+    with nbautograd.audit(budget=3600.0, per_function=3600.0) as audit:
+        Doubled.apply(torch.randn(4, 3, requires_grad=True))
+        Tripled.apply(torch.randn(8, 6, requires_grad=True))
+    return audit.report()
+
+
+def opened(page: Any, width: int = 1280, scheme: str = "light") -> list[Any]:
+    """Return the maps of both reports, every fold open."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate("s => { document.documentElement.style.cssText = `color-scheme: ${s}; background: Canvas`; }", scheme)
+    for summary in page.get_by_text("The report on this call").all():
+        summary.click()
+    for summary in page.locator("summary", has_text="Numbers").all():
+        summary.click()
+    for canvas in page.locator(".maps canvas").all():
+        expect(canvas).to_be_visible()
+    return page.locator(".maps").all()
+
+
+@pytest.mark.parametrize("width", [1280, 480])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_heat_maps_of_a_call_are_in_its_report(show: Any, two: AuditReport, width: int, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = show(two)
+    maps = opened(page, width, scheme)
+    assert [m.locator("canvas").count() for m in maps] == [3, 3]
+    coloured = """c => {
+      const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height);
+      return new Set(new Uint32Array(data.buffer)).size; }"""
+    for canvas in page.locator(".maps canvas").all():
+        assert canvas.evaluate(coloured) > 4
+    expect(page.locator(".note", has_text="each cell shows the largest of 2 × 2 entries")).to_have_count(1)
+    root = "document.querySelector('.nbag-live').shadowRoot.querySelector('.nbag')"
+    assert page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") <= 0
+    rules = {rule: {"enabled": False} for rule in PAGE_ONLY}
+    assert [v["id"] for v in Axe().run(page, options={"rules": rules}).response["violations"]] == []
+
+
+def test_the_maps_of_two_reports_know_nothing_of_each_other_nor_of_the_kernel(show: Any, two: AuditReport) -> None:
+    page = show(two)
+    first, second = opened(page)
+    page.evaluate("() => { nb.model.send = () => { throw Error('asked'); }; }")
+    readings = page.locator(".reading")
+    before = readings.nth(1).inner_text()
+    first.focus()
+    for key in ("w", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    name = readings.first.inner_text()
+    second.focus()
+    page.keyboard.press("Enter")  # opens a pooled cell where there is a kernel to ask
+    second.locator("canvas").first.click(position={"x": 5, "y": 5})
+    assert readings.first.inner_text() == name != before
+    assert page.evaluate("nb.model.get('selection')") == {}
+    expect(readings.nth(1)).to_contain_text("d output[0,0]…[0,1] / d x[0,0]…[0,1]")
+
+
+def test_the_worst_entry_is_named_beside_its_numbers(show: Any, two: AuditReport) -> None:
+    situations = [function.situations[0] for function in two.wrong]
+    names = [block.entry_name(block.worst) for s in situations for block in s.report.blocks.values()]
+    page = show(two)
+    opened(page, 480)
+    worst = page.locator("table", has=page.locator("th", has_text="your backward")).locator("tbody tr")
+    assert [row.locator("th").inner_text() for row in worst.all()] == [n.replace("d ", "d\xa0") for n in names]
+    labels = worst.first.locator("td").evaluate_all("cells => cells.map((c) => c.dataset.heading)")
+    assert labels == ["your backward: ", "finite differences: ", "difference: "]
+    assert all(
+        f"{name} " in str(next(iter(s.report.blocks.values()))) for s, name in zip(situations, names, strict=True)
+    )

@@ -41,7 +41,7 @@ def test_rows_say_what_is_equal_and_what_is_not(show: Any, comparison: Any) -> N
     expect(rows.nth(2)).to_contain_text("gradient of b")
     expect(rows.nth(2).locator("strong")).to_contain_text("largest difference")
     expect(rows.nth(2).locator("canvas")).to_have_count(3)  # Function's, reference's, difference
-    expect(page.get_by_role("region", name="Product compared with mul")).to_be_visible()
+    expect(page.get_by_role("group", name="Product compared with mul")).to_be_visible()
 
 
 def test_both_graphs_stand_there_with_the_same_names(show: Any, comparison: Any) -> None:

@@ -32,8 +32,9 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
+from nbautograd.views.packing import small
 from nbautograd.views.to_html import to_html
-from nbautograd.views.to_json import small, to_json
+from nbautograd.views.to_json import to_json
 from nbautograd.views.to_text import to_text
 
 EVERYTHING = (

@@ -19,7 +19,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import InputError
-from nbautograd.views.to_json import Packed
+from nbautograd.views.packing import Packed
 from nbautograd.widgets.calls import MOST_CALLS, calls_state, one_call
 from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.gradcheck import since_last

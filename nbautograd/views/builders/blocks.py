@@ -277,7 +277,7 @@ def _matrices(block: JacobianBlock) -> Document:
     title = messages.text("views.numbers")
     if numbers is not None:
         return (Heatmaps(block), Fold(title, numbers, strong=False, in_text="body"))
-    return (Heatmaps(block), *(Fold(title, (table,), strong=False, in_text="nothing") for table in _worst(block)))
+    return (Heatmaps(block), *(Fold(title, (table,), strong=False, in_text="body") for table in _worst(block)))
 
 
 def _numbers(block: JacobianBlock) -> Document:
@@ -316,8 +316,7 @@ def _entry(analytical: complex, numerical: complex, unequal: bool) -> Cell:
 def _worst(block: JacobianBlock) -> tuple[Table, ...]:
     if not isinstance(block, Block) or block.worst is None:
         return ()
-    header = tuple(messages.text(f"views.panel.{p}") for p in PANELS)
-    entry = block.worst
+    entry, header = block.worst, tuple(messages.text(f"views.panel.{p}") for p in PANELS)
     both = formats.compared(entry.analytical, entry.numerical)
-    row = (*both, formats.number(entry.analytical - entry.numerical))
-    return (Table(header, (row,), block.entry_name(entry), right=(0, 1, 2)),)
+    row = (Code(block.entry_name(entry)), *both, formats.number(entry.analytical - entry.numerical))
+    return (Table((messages.text("views.column.worst"), *header), (row,), right=(1, 2, 3)),)
