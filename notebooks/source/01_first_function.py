@@ -12,7 +12,7 @@
 #     course: "01"
 #     title_en: Your first Function; the tape
 #     title_zh: 第一个 Function；计算的磁带
-#     minutes: 75
+#     minutes: 85
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - say when each of the two runs, and what `ctx` is;
 # - tell when you need a Function, and when you do not.
 #
-# **You need** Python, tensors, and derivatives of one variable. **Time**: about 75 minutes. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
+# **You need** Python, tensors, and derivatives of one variable. **Time**: about 85 minutes. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
 
-# %% [markdown] lang="zh" pair="intro" of="46c73d42"
+# %% [markdown] lang="zh" pair="intro" of="515acdd0"
 # # 01 · 第一个 Function；计算的磁带
 #
 # PyTorch 知道自家每种运算的导数。除此之外的运算，就要由你来回答了，方式是写一个 `torch.autograd.Function`：`forward` 负责计算，`backward` 说明梯度怎样回家。
@@ -43,7 +43,7 @@
 # - 说出这两个方法各在什么时候运行，以及 `ctx` 究竟是什么；
 # - 判断什么时候需要自定义 Function，什么时候不需要。
 #
-# **预备知识**：Python、张量、一元函数求导。**用时**：约 75 分钟。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
+# **预备知识**：Python、张量、一元函数求导。**用时**：约 85 分钟。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -116,9 +116,9 @@ w5 = w3 + w4
 #
 # ### Exercise `reverse_by_hand`
 #
-# Write `bars(w1, w2)`: five numbers $\bar w_1 … \bar w_5$, by hand, without autograd. Many texts forget one term of $\bar w_1$. **Predict** which one, then make sure that it is in yours.
+# Write `bars(w1, w2)`: five numbers $\bar w_1 … \bar w_5$, by hand, without autograd. The blog post that this graph is taken from leaves out one term of $\bar w_1$. **Predict** which one, then make sure that it is in yours.
 
-# %% [markdown] lang="zh" pair="reverse" of="3394321e"
+# %% [markdown] lang="zh" pair="reverse" of="8abb0e92"
 # 一共五个：一个加法、一个乘法、一个正弦，还有两个**叶子张量**，也就是你自己的张量所在之处。乘法和正弦都指向 `w1`。
 #
 # ## 2. 倒着播放
@@ -133,7 +133,7 @@ w5 = w3 + w4
 #
 # ### 练习 `reverse_by_hand`
 #
-# 写一个 `bars(w1, w2)`，亲手算出五个数 $\bar w_1 … \bar w_5$，不用自动求导。不少资料会漏掉 $\bar w_1$ 的一项。**先猜一猜**是哪一项，再确保你的答案里有它。
+# 写一个 `bars(w1, w2)`，亲手算出五个数 $\bar w_1 … \bar w_5$，不用自动求导。这张图取自一篇博客，那里漏掉了 $\bar w_1$ 的一项。**先猜一猜**是哪一项，再确保你的答案里有它。
 
 # %% exercise="reverse_by_hand"
 # %%exercise reverse_by_hand

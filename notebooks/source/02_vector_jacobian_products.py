@@ -733,14 +733,14 @@ class LinearFunction(Function):
         return y if bias is None else y + bias
 
 # %% [markdown] lang="en" pair="prints"
-# Many notes on custom Functions begin with this layer and three prints in it. Here it is, as they have it; `sum(0).squeeze(0)` is theirs too.
+# A notebook on extending PyTorch, one of those that this course grew from, begins with this layer and prints what comes in and what goes out. Here it is with its prints; `sum(0).squeeze(0)` is its own, too.
 #
-# **Predict** the three lines that backward prints, for $A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$, $B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$, and the sum as loss. The third is short.
+# **Predict** the three gradients that backward prints under the one that came in, for $A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$, $B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$, and the sum as loss. The third is short.
 
-# %% [markdown] lang="zh" pair="prints" of="81a36a5f"
-# 许多讲自定义 Function 的笔记，都从这个层和里面的几处 print 开始。下面照原样写出，连 `sum(0).squeeze(0)` 也是原来的写法。
+# %% [markdown] lang="zh" pair="prints" of="ab57aac7"
+# 本课程参考的一份笔记讲的是扩展 PyTorch，开头就是这个层，把传进来的和传出去的都打印出来。下面连同 print 一起照写，`sum(0).squeeze(0)` 也是那里的写法。
 #
-# **先猜一猜** backward 打印的三行梯度：$A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$，$B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$，损失是所有输出之和。第三行很短。
+# **先猜一猜** backward 收到 `grad_output` 之后打印的三个梯度：$A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$，$B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$，损失是所有输出之和。第三个很短。
 
 # %% tags=["shown"]
 class PrintingLinear(Function):

@@ -12,7 +12,7 @@
 #     course: "03"
 #     title_en: Checking gradients, and what checks miss
 #     title_zh: 检查梯度，以及检查看不到的东西
-#     minutes: 50
+#     minutes: 55
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - choose inputs that do not hide a mistake;
 # - name four faults that a gradient check cannot see.
 #
-# **You need** notebooks 01 and 02. **Time**: about 50 minutes.
+# **You need** notebooks 01 and 02. **Time**: about 55 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="bbc63596"
+# %% [markdown] lang="zh" pair="intro" of="f57426ae"
 # # 03 · 检查梯度，以及检查看不到的东西
 #
 # backward 写错了，训练照样能跑：也许慢一些，也许走偏了，但它一声不吭。所以写 backward 的人都要检查它，最常用的办法是有限差分。这一课里，你要自己造一个这样的检查，把它调好，然后再骗过它。
@@ -43,7 +43,7 @@
 # - 选出不会掩盖错误的输入；
 # - 说出梯度检查看不到的四种毛病。
 #
-# **预备知识**：01 和 02。**用时**：约 50 分钟。
+# **预备知识**：01 和 02。**用时**：约 55 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

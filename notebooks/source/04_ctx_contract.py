@@ -12,7 +12,7 @@
 #     course: "04"
 #     title_en: The ctx contract
 #     title_zh: ctx 的约定
-#     minutes: 80
+#     minutes: 85
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - handle outputs that nobody uses, and outputs that have no gradient;
 # - tell which return statements PyTorch refuses, and which it forgives.
 #
-# **You need** notebooks 01 to 03. **Time**: about 80 minutes.
+# **You need** notebooks 01 to 03. **Time**: about 85 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="c099384e"
+# %% [markdown] lang="zh" pair="intro" of="776379c0"
 # # 04 · ctx 的约定
 #
 # `forward` 和 `backward` 之间隔着一个 `ctx`。它把张量和数从一边带到另一边；你的输出有什么特别之处，也通过它告诉 autograd。PyTorch 对 Function 报的错，大半出在这份约定上；还有一些错，它干脆不报。
@@ -43,7 +43,7 @@
 # - 处理没人使用的输出，以及没有梯度的输出；
 # - 分清哪些返回语句 PyTorch 会拒绝，哪些它会放过。
 #
-# **预备知识**：01 到 03。**用时**：约 80 分钟。
+# **预备知识**：01 到 03。**用时**：约 85 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.

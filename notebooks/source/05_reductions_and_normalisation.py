@@ -2349,7 +2349,7 @@ class TakeRows(Function):
         return out, None
 
 # %% [markdown] lang="en" pair="train"
-# Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only the last of three, and `grad[index] += g` does no better: it reads, adds and writes each row once. In torch, `index_add_` adds at every mention, and so does `index_put_(..., accumulate=True)`.
+# Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only one of the three (torch does not promise which), and `grad[index] += g` does no better: it reads, adds and writes each row once. In torch, `index_add_` adds at every mention, and so does `index_put_(..., accumulate=True)`.
 #
 # ## 8. Train with what you wrote
 #
@@ -2357,8 +2357,8 @@ class TakeRows(Function):
 #
 # **Predict.** Does the second one learn at all? Would you see from its loss alone that its gradient is wrong?
 
-# %% [markdown] lang="zh" pair="train" of="f7b284a0"
-# 取出去是 `gather`，送回来是**带累加的** `scatter`，两者互为对方的 backward。`grad[index] = g` 三份里只留最后一份；`grad[index] += g` 也好不到哪里去：每一行只读一次、加一次、写一次。torch 里逐次累加的是 `index_add_`，还有 `index_put_(..., accumulate=True)`。
+# %% [markdown] lang="zh" pair="train" of="89420595"
+# 取出去是 `gather`，送回来是**带累加的** `scatter`，两者互为对方的 backward。`grad[index] = g` 三份里只留一份（是哪一份，torch 不作保证）；`grad[index] += g` 也好不到哪里去：每一行只读一次、加一次、写一次。torch 里逐次累加的是 `index_add_`，还有 `index_put_(..., accumulate=True)`。
 #
 # ## 8. 用自己写的运算来训练
 #

@@ -12,7 +12,7 @@
 #     course: "06"
 #     title_en: Kinks and surrogates
 #     title_zh: 折点与替代梯度
-#     minutes: 50
+#     minutes: 55
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - read the verdict *cannot tell*, and know what it does not say;
 # - find kinks from one-sided differences.
 #
-# **You need** notebooks 01 to 03: a Function, a vector–Jacobian product, a gradient check. **Time**: about 50 minutes.
+# **You need** notebooks 01 to 03: a Function, a vector–Jacobian product, a gradient check. **Time**: about 55 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="3e574b29"
+# %% [markdown] lang="zh" pair="intro" of="fc1f3b74"
 # # 06 · 折点与替代梯度
 #
 # 有的函数在某处拐个弯，留下一个折点；有的干脆跳变。训练却照样进行——因为有人规定了 `backward` 在那里该返回什么。这一课，做规定的人就是你。
@@ -43,7 +43,7 @@
 # - 读懂“无法判断”这个结论，知道它没有说什么；
 # - 用单侧差分找出折点。
 #
-# **预备知识**：01 到 03（Function、向量-雅可比积、梯度检查）。**用时**：约 50 分钟。
+# **预备知识**：01 到 03（Function、向量-雅可比积、梯度检查）。**用时**：约 55 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -1305,21 +1305,27 @@ class Spike(Function):
         return g * ctx.k * s * (1 - s), None
 
 # %% [markdown] lang="en" pair="spike-after"
-# Look at the loss on its way, and at the graph of one step: your Function is one node between the loss and the weights. What travels through that node is your surrogate. (Dashed: `origin` and `steps`, left over from above, take no part.)
+# Look at the loss on its way, beside that of the same net with the derivative that a step really has; and at the graph of one training step: your Function is one node between the loss and the weights. What travels through that node is your surrogate. (Dashed: `origin` and `steps`, left over from above, take no part.)
 #
-# **Predict** the shape of the curve: smooth like that of an ordinary net, or a staircase?
+# **Predict** the shape of both curves: smooth like that of an ordinary net, a staircase, or neither?
 
-# %% [markdown] lang="zh" pair="spike-after" of="7b4a62e7"
-# 看看损失的变化过程，再看其中一步的计算图：你的 Function 是损失与权重之间的一个节点，流过这个节点的就是你的替代梯度。（虚线标出的 `origin` 和 `steps` 是前面留下的，与这里无关。）
+# %% [markdown] lang="zh" pair="spike-after" of="dee9a089"
+# 看看损失的变化过程，旁边是同一个网络用阶跃真正的导数训练的结果；再看一步训练的计算图：你的 Function 是损失与权重之间的一个节点，流过这个节点的就是你的替代梯度。（虚线标出的 `origin` 和 `steps` 是前面留下的，与这里无关。）
 #
-# **先猜一猜**曲线的形状：像普通网络那样平滑，还是像台阶？
+# **先猜一猜**两条曲线的形状：像普通网络那样平滑，像台阶，还是都不像？
 
 # %%
 import matplotlib.pyplot as plt
 
-figure, axis = plt.subplots(figsize=(5, 2.2))
-axis.plot(train(Spike.apply))
-axis.set(xlabel="step", ylabel="loss");
+plt.figure(figsize=(6, 2.6), layout="constrained")
+for name, spike in {"your surrogate": Spike.apply, "the true derivative": lambda v, k: (v > 0) + 0 * v}.items():
+    losses = train(spike)
+    plt.plot(losses, label=name)
+    print(f"{name}: loss", " -> ".join(f"{loss:.2f}" for loss in losses[:1] + losses[-1:]))
+plt.xlabel("step")
+plt.ylabel("loss")
+plt.legend()
+plt.show()
 
 # %%
 w = torch.tensor([0.2, 0.2], requires_grad=True)
@@ -1328,6 +1334,8 @@ fired = Spike.apply(bits @ w - 0.3, 5.0)
 # %autograd_graph fired
 
 # %% [markdown] lang="en" pair="find"
+# A staircase: the loss changes only when a neuron begins to fire, or ceases to. With the true derivative, which is 0, the curve is flat: nothing is learnt.
+#
 # ## 6. Find the kinks yourself
 #
 # How did the checker know that `relu` has a kink at 0? It looked to both sides. With a small step $h$,
@@ -1342,7 +1350,9 @@ fired = Spike.apply(bits @ w - 0.3, 5.0)
 #
 # `f` works element by element. Return a bool tensor of the shape of `x`: `True` where the two slopes differ by more than `tol`.
 
-# %% [markdown] lang="zh" pair="find" of="996d50d5"
+# %% [markdown] lang="zh" pair="find" of="ae9b2b46"
+# 像台阶：只有某个神经元从沉默转为发放，或者反过来，损失才会变。用真正的导数，也就是 0，得到的是一条平直的线，什么也没学到。
+#
 # ## 6. 自己动手找折点
 #
 # 检查器怎么知道 `relu` 在 0 处有折点？它往两边各看了一眼。取一个小步长 $h$，

@@ -759,10 +759,10 @@ plt.legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="homeless"
-# A gradient that nobody uses. Worse, `zero_grad` does not know the tensor either, so its `.grad` is the sum over all steps. The loss goes down, as the other layer learns what it can.
+# A gradient that nobody uses. Worse, `zero_grad` does not know the tensor either, so its `.grad` is the sum over all steps. The loss goes down all the same, as the rest of the network learns what it can.
 
-# %% [markdown] lang="zh" pair="homeless" of="da352915"
-# 一个没有人用的梯度。更糟的是，`zero_grad` 也不认识这个张量，所以它的 `.grad` 是所有步骤之和。损失还是在下降，因为另一层在尽力而为。
+# %% [markdown] lang="zh" pair="homeless" of="aa722feb"
+# 一个没有人用的梯度。更糟的是，`zero_grad` 也不认识这个张量，所以它的 `.grad` 是所有步骤之和。损失还是在下降，因为网络的其余部分在尽力而为。
 
 # %% [markdown] lang="en" pair="legacy"
 # ## 2. A Function from 2017

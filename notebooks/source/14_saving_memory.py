@@ -52,6 +52,8 @@ import importlib.util
 if importlib.util.find_spec("nbautograd") is None:
     get_ipython().run_line_magic("pip", "install -q nbautograd")
 
+import weakref
+
 import matplotlib.pyplot as plt
 import torch
 from torch.autograd import Function
@@ -78,11 +80,9 @@ import nbautograd
 # %%
 class Slip:
     def __init__(self, ledger, tensor):
-        self.ledger, self.tensor = ledger, tensor
+        self.tensor = tensor
         ledger.count(tensor, +1)
-
-    def __del__(self):
-        self.ledger.count(self.tensor, -1)
+        weakref.finalize(self, ledger.count, tensor, -1)  # runs when the slip is dropped
 
 
 class Ledger:

@@ -71,6 +71,7 @@ CLAIMS = {
         ("def four(x)", r"0  0\.0 ≠ 0\.5\s+1 +0\.0\s+2  1\.0 ≠ 0\.5\s+3 +0\.5"),
         ("%gradcheck torch.relu(origin)", r"∠"),
         ("class HonestRound", r"✓[^\n]*0/9"),
+        ("the true derivative", r"your surrogate: loss 0\.\d+ -> 0\.00\s+the true derivative: loss (0\.\d+) -> \1"),
     ),
     "07_in_place_and_saved_tensors": (
         ("%autograd_graph chain", r"ExpBackward0 .*24 B\nSinBackward0 .*24 B\nMulBackward0 .* 8 B"),
@@ -98,6 +99,13 @@ CLAIMS = {
         ("notes_of_2017()(4, 3)", r"cannot assign parameters before Module.__init__\(\) call"),
     ),
     "11_code_that_is_not_pytorch": (
+        ("np.exp(torch.zeros(2))", r"tensor\(\[1\., 1\.\][^\n]*\nCan't call numpy\(\) on Tensor that requires grad"),
+        ("np.logspace", r"float32, forward: error \de-04 with h = \de-0[34]\s+float32, central"),
+        (
+            "np.logspace",
+            r"float64, forward: error \de-0[89] with h = \de-0[89]\s+"
+            r"float64, central: error \de-1[12] with h = \de-0[56]",
+        ),
         ("--order 2 NumericalSin", r"@once_differentiable"),
         ("Approximate.apply(two", r"0.1 12.61.*\n0.0001 12.0006.*\n1e-08 (11.9999|12.0000)"),
     ),
@@ -197,6 +205,16 @@ def test_the_readme_adds_up_the_minutes():
     minutes = [int(each) for each in re.findall(r"(?m)^\| \d\d \| \[.* \| (\d+) \|$", page)]
     assert len(minutes) == len(SOURCES)
     assert f"| {round(sum(minutes) / 60)} hours by the rule above" in page
+
+
+def test_networks_that_the_readme_says_are_trained_print_their_loss():
+    """Each notebook of that row has a cell whose loss, before and after, is among the claims."""
+    (row,) = re.findall(
+        r"(?m)^\| a network trained \|.*$", (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    )
+    told = set(re.findall(r"\((\d\d)\)", row))
+    assert len(told) == 5
+    assert told <= {name[:2] for name, claims in CLAIMS.items() if any("->" in pattern for _, pattern in claims)}
 
 
 @each_source

@@ -1,0 +1,160 @@
+"""Sentences of the course's notebooks that no cell of theirs runs, by torch's own word."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+
+def numbers(*shape):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+
+
+def test_03_a_check_calls_forward_twice_for_each_number_that_goes_in():
+    calls = []
+
+    def layer(data, weights):
+        calls.append(1)
+        return data.mm(weights)
+
+    assert torch.autograd.gradcheck(layer, (numbers(20, 20), numbers(20, 30)), eps=1e-6, atol=1e-4)
+    assert 2000 <= len(calls) < 2010
+
+
+@pytest.mark.filterwarnings("ignore:Input #0 requires gradient and is not a double precision")
+@pytest.mark.parametrize("right", [torch.sin, torch.exp, torch.sigmoid, torch.square])
+def test_03_the_usual_step_fails_a_right_function_of_float32(right):
+    x = torch.tensor([0.6, 1.1, 1.7])
+    assert torch.autograd.gradcheck(right, (x.double().requires_grad_(),))
+    assert not torch.autograd.gradcheck(right, (x.requires_grad_(),), raise_exception=False)
+
+
+class OneWrong(Function):
+    """The identity, but for one entry of its gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.cat([g[:1] * 1.01, g[1:]])
+
+
+def test_03_fast_mode_can_miss_a_single_wrong_entry():
+    x = numbers(500)
+    assert not torch.autograd.gradcheck(OneWrong.apply, (x,), atol=1e-4, raise_exception=False)
+    assert torch.autograd.gradcheck(OneWrong.apply, (x,), atol=1e-4, fast_mode=True, raise_exception=False)
+
+
+def test_05_at_a_tie_max_gives_all_to_one_and_amax_shares():
+    x = torch.tensor([3.0, 3.0, 1.0, 3.0], requires_grad=True)
+    taken = torch.max(x, 0)
+    (all_to_one,) = torch.autograd.grad(taken.values, x)
+    assert all_to_one.tolist() == [float(k == taken.indices) for k in range(4)]
+    (shared,) = torch.autograd.grad(torch.amax(x, 0), x)
+    assert torch.equal(shared, torch.tensor([1.0, 1.0, 0.0, 1.0]) / 3)
+
+
+def test_05_an_assignment_by_index_keeps_one_of_three():
+    index, g = torch.tensor([1, 1, 1]), torch.tensor([1.0, 2.0, 4.0])
+    assigned, added = torch.zeros(2), torch.zeros(2)
+    assigned[index] = g
+    added[index] += g
+    assert assigned[1].item() in g.tolist()
+    assert added[1].item() in g.tolist()
+    assert torch.zeros(2).index_add_(0, index, g).tolist() == [0, 7]
+    assert torch.zeros(2).index_put_((index,), g, accumulate=True).tolist() == [0, 7]
+
+
+class Dirty(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.exp_()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_07_a_leaf_that_requires_grad_cannot_be_changed_in_place():
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        Dirty.apply(numbers(2))
+    assert Dirty.apply(1 * numbers(2)).requires_grad
+
+
+class Once(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(3 * x**2)
+        return x**3
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (slope,) = ctx.saved_tensors
+        return g * slope
+
+
+def test_08_a_second_backward_that_may_leave_inputs_out_never_enters_the_node():
+    x = numbers(3)
+    (g,) = torch.autograd.grad((Once.apply(x) ** 2).sum(), x, create_graph=True)
+    assert torch.autograd.grad(g.sum(), x, allow_unused=True, retain_graph=True) == (None,)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        g.sum().backward()
+
+
+def softplus(name, fake_dtype, deaf):
+    """Softplus as an operation with a name; its fake or its gradient may be wrong."""
+
+    @torch.library.custom_op(f"sentences::{name}", mutates_args=())
+    def operation(x: torch.Tensor) -> torch.Tensor:
+        return functional.softplus(x)
+
+    operation.register_fake(lambda x: torch.empty_like(x, dtype=fake_dtype))
+    operation.register_autograd(
+        lambda ctx, g: ctx.saved_tensors[0].sigmoid() * (1 if deaf else g),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    return operation
+
+
+@pytest.mark.parametrize(
+    ("name", "fake_dtype", "deaf", "opcheck", "gradcheck"),
+    [
+        ("right", torch.float64, False, True, True),
+        ("other_dtype", torch.float32, False, False, True),
+        ("deaf", torch.float64, True, True, False),
+    ],
+)
+def test_11_opcheck_notices_a_dtype_and_a_gradient_check_a_forgotten_grad_output(
+    name, fake_dtype, deaf, opcheck, gradcheck
+):
+    operation, x = softplus(name, fake_dtype, deaf), numbers(3)
+    outcomes = torch.library.opcheck(operation, (x,), raise_exception=False)
+    assert all(outcome == "SUCCESS" for outcome in outcomes.values()) is opcheck
+    doubled = lambda x: 2 * operation(x)  # noqa: E731
+    assert torch.autograd.gradcheck(doubled, (x,), raise_exception=False) is gradcheck
+
+
+def test_12_a_subclass_is_asked_before_its_parent_and_else_from_left_to_right():
+    asked = []
+
+    def answering(name, *parents):
+        def answer(cls, func, types, args=(), kwargs=None):
+            asked.append(name)
+            return NotImplemented
+
+        return type(name, parents, {"__torch_function__": classmethod(answer)})
+
+    first, other = answering("first"), answering("other")
+    child = answering("child", first)
+    for left, right, order in ((first, other, ["first", "other"]), (first, child, ["child", "first"])):
+        asked.clear()
+        with pytest.raises(TypeError):
+            torch.add(left(), right())
+        assert asked == order
