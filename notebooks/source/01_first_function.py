@@ -1240,7 +1240,7 @@ z = Dummy.apply(3 * y)
 # %autograd_graph z
 
 # %% [markdown] lang="en" pair="order-task"
-# Two, one for each call, with the product between them. Your own nodes are the blue boxes, under the name of the class and with its line; PyTorch's name for them is `DummyBackward`, as `z.grad_fn` would tell you. A box with a dashed border, in a picture: a variable of yours that no gradient reaches from there.
+# Two, one for each call, with the product between them. Your own nodes are the blue boxes, under the name of the class and with its line; PyTorch's name for them is `DummyBackward`, as `z.grad_fn` would tell you.
 #
 # ### Exercise `order_of_calls`
 #
@@ -1255,8 +1255,8 @@ z = Dummy.apply(3 * y)
 #
 # Six things happen to the two calls: `"node 1"` and `"node 2"` (the node is made), `"forward 1"`, `"forward 2"`, `"backward 1"`, `"backward 2"` (the method runs). In which order? Write `order(program)`, which says it of any such program, without running one. A program is a dict: under the number of each call, the calls whose results go into it. The one above is `{1: [], 2: [1]}`, since call 1 gets a leaf; in `{1: [], 2: [1], 3: [1], 4: [2, 3]}` the first result is used twice. The loss is made of the last call's result, and a result may lead nowhere. A hint for the nodes: `forward` receives `ctx` as its first argument.
 
-# %% [markdown] lang="zh" pair="order-task" of="cc7b7d4f"
-# 两个，每次调用一个，乘法夹在中间。你自己的节点画成蓝框，写着类名和所在的行；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。图里若有虚线框，那是你的一个变量，梯度从那里到不了它。
+# %% [markdown] lang="zh" pair="order-task" of="02741da1"
+# 两个，每次调用一个，乘法夹在中间。你自己的节点画成蓝框，写着类名和所在的行；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。
 #
 # ### 练习 `order_of_calls`
 #

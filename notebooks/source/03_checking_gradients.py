@@ -583,7 +583,7 @@ axes.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown] lang="en" pair="steps-task"
-# The picture: four valleys. From the left each falls as $1/\varepsilon$, ragged, since rounding is a matter of luck. To the right the dashed ones (forward) rise as $\varepsilon$, the solid ones (central) as $\varepsilon^2$. The floor of a central difference is lower and lies further right; for float32 everything happens at much larger steps, and even its floor is above 10⁻⁵.
+# The picture: four valleys. From the left each falls as $1/\varepsilon$, ragged, since rounding is a matter of luck. To the right the dashed ones (forward) rise as $\varepsilon$, the solid ones (central) as $\varepsilon^2$. The floor of a central difference is lower and lies further right; for float32 everything happens at much larger steps, and even its floor is only near 10⁻⁵.
 #
 # Hence the advice to check in **float64**. `torch.autograd.gradcheck` with its usual step of 10⁻⁶ fails for nearly every float32 Function, right or wrong. `%gradcheck` tries a ladder of steps, and says *cannot tell* where even the best one is not exact enough.
 #
@@ -591,8 +591,8 @@ plt.show()
 #
 # Read off the step at the floor of each valley, within a factor of ten.
 
-# %% [markdown] lang="zh" pair="steps-task" of="1e099496"
-# 图上是四条山谷。左侧都按 $1/\varepsilon$ 下降，参差不齐，因为舍入误差带着运气。右侧，虚线（前向差分）按 $\varepsilon$ 上升，实线（中心差分）按 $\varepsilon^2$ 上升。中心差分的谷底更低，也更靠右；float32 的一切都发生在大得多的步长上，连谷底也高于 10⁻⁵。
+# %% [markdown] lang="zh" pair="steps-task" of="81467fa5"
+# 图上是四条山谷。左侧都按 $1/\varepsilon$ 下降，参差不齐，因为舍入误差带着运气。右侧，虚线（前向差分）按 $\varepsilon$ 上升，实线（中心差分）按 $\varepsilon^2$ 上升。中心差分的谷底更低，也更靠右；float32 的一切都发生在大得多的步长上，连谷底也在 10⁻⁵ 上下。
 #
 # 所以才有那条忠告：检查要用 **float64**。`torch.autograd.gradcheck` 默认步长是 10⁻⁶，对 float32 的 Function，不管对错，几乎一律判为失败。`%gradcheck` 会试一整列步长，如果连最好的那个都不够准，它就说“无法判断”。
 #

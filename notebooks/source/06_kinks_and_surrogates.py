@@ -1305,12 +1305,12 @@ class Spike(Function):
         return g * ctx.k * s * (1 - s), None
 
 # %% [markdown] lang="en" pair="spike-after"
-# Look at the loss on its way, beside that of the same net with the derivative that a step really has; and at the graph of one training step: your Function is one node between the loss and the weights. What travels through that node is your surrogate. (Dashed: `origin` and `steps`, left over from above, take no part.)
+# Look at the loss on its way, beside that of the same net with the derivative that a step really has; and at the graph of one training step: your Function is one node between the loss and the weights. What travels through that node is your surrogate.
 #
 # **Predict** the shape of both curves: smooth like that of an ordinary net, a staircase, or neither?
 
-# %% [markdown] lang="zh" pair="spike-after" of="dee9a089"
-# 看看损失的变化过程，旁边是同一个网络用阶跃真正的导数训练的结果；再看一步训练的计算图：你的 Function 是损失与权重之间的一个节点，流过这个节点的就是你的替代梯度。（虚线标出的 `origin` 和 `steps` 是前面留下的，与这里无关。）
+# %% [markdown] lang="zh" pair="spike-after" of="949d8501"
+# 看看损失的变化过程，旁边是同一个网络用阶跃真正的导数训练的结果；再看一步训练的计算图：你的 Function 是损失与权重之间的一个节点，流过这个节点的就是你的替代梯度。
 #
 # **先猜一猜**两条曲线的形状：像普通网络那样平滑，像台阶，还是都不像？
 
@@ -1318,7 +1318,7 @@ class Spike(Function):
 import matplotlib.pyplot as plt
 
 plt.figure(figsize=(6, 2.6), layout="constrained")
-for name, spike in {"your surrogate": Spike.apply, "the true derivative": lambda v, k: (v > 0) + 0 * v}.items():
+for name, spike in (("your surrogate", Spike.apply), ("the true derivative", lambda v, k: (v > 0) + 0 * v)):
     losses = train(spike)
     plt.plot(losses, label=name)
     print(f"{name}: loss", " -> ".join(f"{loss:.2f}" for loss in losses[:1] + losses[-1:]))

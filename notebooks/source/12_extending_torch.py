@@ -99,7 +99,7 @@ except TypeError as error:
 # **Predict.** How many questions will there be, and which of them gets no answer?
 
 # %% [markdown] lang="zh" pair="asked" of="47f94ae6"
-# `tensor()`明明在那里，却没有谁去调用它。torch 只接受张量，或者一个表示“请来问我”的对象：只要它有 `__torch_function__` 方法，torch 就不自己计算，而是调用这个方法：
+# `tensor()` 明明在那里，却没有谁去调用它。torch 只接受张量，或者一个表示“请来问我”的对象：只要它有 `__torch_function__` 方法，torch 就不自己计算，而是调用这个方法：
 #
 # | 参数 | 含义 |
 # |---|---|
@@ -1106,13 +1106,13 @@ def add(input, other):
     return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
 
 # %% [markdown] lang="en" pair="order"
-# ## 2. Who is asked, and what the answer costs
+# ## 2. Who is asked, and where the answer comes from
 #
 # Your class answered, so it can be traced. The tree below shows the questions of one mixed addition.
 #
 # **Predict.** `torch.add(s, ones)` reaches your `add`, which calls `torch.add` once more. Will the second call be a question as well?
 
-# %% [markdown] lang="zh" pair="order" of="08807f98"
+# %% [markdown] lang="zh" pair="order" of="cd28dfde"
 # ## 2. 问了谁，答案从哪来
 #
 # 你的类会回答了，也就可以跟踪它。下面的调用树显示一次混合加法里的所有询问。
@@ -1123,7 +1123,6 @@ def add(input, other):
 with nbautograd.tracing(ScalarTensor) as questions:
     try:
         torch.add(ScalarTensor(2, 3.0), torch.ones(2, 2))
-        torch.mean(ScalarTensor(2, 3.0))
     except Exception as error:
         print(f"{type(error).__name__}: {error}")
 questions
@@ -1659,19 +1658,19 @@ for result in (x + x, x[1:], x.sum()):
 # Two rules of the house:
 #
 # - inside the method call **`super().__torch_function__`**, not `func` itself: torch then computes without asking you again;
-# - do not lose the subclass on the way in: `torch.as_tensor(data)` of a subclass is an ordinary matter of type, so say `as_subclass` where you want it.
+# - do not lose the subclass on the way in: `torch.as_tensor(data)` leaves the type of `data` as it is, so where you want the subclass, say `as_subclass`.
 #
 # ### Exercise `unit_tensor`
 #
 # Every result of a computation with units has that unit, also where there are several, as from `x.sort()`; numbers and plain tensors have none and disturb nobody. Two different units in one call raise a `ValueError`, wherever they stand: also in a list, in a list of lists (for `grid`, as above), also by name. Gradients still flow. (A square metre is a matter for another day: the unit of `x * x` stays `"m"`.)
 
-# %% [markdown] lang="zh" pair="subclass-task" of="0fb4b362"
+# %% [markdown] lang="zh" pair="subclass-task" of="f682056a"
 # 三个结果类型都对，却都没有单位。上面的方法做的只是基类做的事；但它是唯一能看到每一次调用的地方，单位正该从这里传下去。
 #
 # 两条规矩：
 #
 # - 在方法里调用 **`super().__torch_function__`**，而不是 `func` 本身，这样 torch 计算时就不会再来问你；
-# - 进来的路上不要把子类弄丢：需要子类的地方，明确写出 `as_subclass`。
+# - 进来的路上不要把子类弄丢：`torch.as_tensor(data)` 不改变 `data` 的类型，需要子类的地方，要明确写出 `as_subclass`。
 #
 # ### 练习 `unit_tensor`
 #
