@@ -220,6 +220,7 @@ def test_networks_that_the_readme_says_are_trained_print_their_loss():
 
 @each_source
 @pytest.mark.slow
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_every_answer_comes_out_as_promised(path):
     all_tried = list(rehearse(source_at(path)))
     assert [str(tried) for tried in all_tried if not tried.holds] == []
@@ -228,6 +229,7 @@ def test_every_answer_comes_out_as_promised(path):
 
 
 @each_source
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_nothing_that_is_handed_out_is_an_answer(path):
     assert list(given_away(source_at(path))) == []
 
