@@ -71,3 +71,7 @@ class Draw:
     def choice(self, items: Sequence[T]) -> T:
         """One of these."""
         return items[int(torch.randint(len(items), (), generator=self.generator))]
+
+    def some(self, items: Sequence[T], count: int) -> list[T]:
+        """Several of these, each once."""
+        return [items[k] for k in torch.randperm(len(items), generator=self.generator)[:count].tolist()]

@@ -12,16 +12,7 @@ from torch.autograd import Function
 from nbautograd.course.attempt import close
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import elementwise, of_sizes
-
-
-def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return torch.nn.functional.linear(input, weight, bias)
-
-
-def _linear_inputs(draw: Draw) -> tuple[Any, ...]:
-    rows, ins, outs = draw.sizes(3)
-    return draw.normal(rows, ins), draw.normal(outs, ins), draw.normal(outs)
+from nbautograd.course.exercises.shapes import elementwise, linear, linear_edges, linear_inputs, of_sizes
 
 
 def _mat_vec_inputs(draw: Draw) -> tuple[Any, ...]:
@@ -34,13 +25,6 @@ def _mat_vec_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(1, 3), draw.normal(3)
     yield draw.normal(2, 1), draw.normal(1)
     yield draw.normal(0, 3), draw.normal(3)
-
-
-def _linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """One output, one row, no row."""
-    yield draw.normal(3, 4), draw.normal(1, 4), draw.normal(1)
-    yield draw.normal(1, 4), draw.normal(5, 4), draw.normal(5)
-    yield draw.normal(0, 4), draw.normal(5, 4), draw.normal(5)
 
 
 JVP_RAISED = {
@@ -238,7 +222,7 @@ EXERCISES = (
     ),
     Exercise(
         "linear_ported", "LinearPorted", "own_function value gradient linear shapes subsets optional vmap edges",
-        formula=_linear, inputs=_linear_inputs, edges=_linear_edges, notes={"vmap_raised": IN_PLACE}, tolerance=EXACT,
+        formula=linear, inputs=linear_inputs, edges=linear_edges, notes={"vmap_raised": IN_PLACE}, tolerance=EXACT,
     ),
     Exercise(
         "mat_vec", "MatVec", "own_function value gradient vmap edges",

@@ -43,11 +43,6 @@ def _numbers(draw: Draw) -> tuple[int, int]:
     return draw.choice(range(2, 7)), draw.choice([*range(-9, 0), *range(1, 10)])
 
 
-def _some(draw: Draw, items: list[Any], count: int = POINTS) -> list[Any]:
-    """Draw several of these, each once."""
-    return [items[k] for k in torch.randperm(len(items), generator=draw.generator)[:count].tolist()]
-
-
 def _dense(n: int, value: float) -> Tensor:
     return value * torch.eye(n)
 
@@ -127,7 +122,7 @@ NOT_IN_THE_TABLE: dict[Any, tuple[Any, ...]] = {
 
 
 def _leaves_the_rest(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for function in _some(draw, list(NOT_IN_THE_TABLE)):
+    for function in draw.some(list(NOT_IN_THE_TABLE), POINTS):
         name = f"torch.{function.__name__}"
         given = "".join(f", {'tensor' if isinstance(x, Tensor) else x}" for x in NOT_IN_THE_TABLE[function])
         what = f"{name}(ScalarTensor(2, 3){given})"
@@ -295,7 +290,7 @@ MIXED: dict[str, Callable[[Any, Any], Any]] = {
 
 def _refuses_two_units(answer: Any, draw: Draw) -> Iterator[Failure]:
     for what, run in MIXED.items():
-        one, two = _some(draw, list(UNITS), 2)
+        one, two = draw.some(list(UNITS), 2)
         data = draw.normal(draw.choice(range(2, 6)))
         tried = Tried(what, run, answer(data, one), answer(data, two))
         if isinstance(tried.error, RecursionError):

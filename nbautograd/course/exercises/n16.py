@@ -64,7 +64,7 @@ def _computes(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _counts(answer: Any, draw: Draw) -> Iterator[Failure]:
-    in_turn = 2 * _some(draw, len(PROGRAMS))
+    in_turn = 2 * draw.some(list(PROGRAMS), len(PROGRAMS))
     for chosen in (["x + 1", "x.exp() * x"], in_turn[::3], in_turn[1::3], in_turn[2::3]):
         data = _matrix(draw)
         x = answer(data)
@@ -80,11 +80,6 @@ def _counts(answer: Any, draw: Draw) -> Iterator[Failure]:
 def _all_of(chosen: Iterable[str], x: Any) -> None:
     for what in chosen:
         PROGRAMS[what][1](x)
-
-
-def _some(draw: Draw, count: int = 3) -> list[str]:
-    names = list(PROGRAMS)
-    return [names[k] for k in torch.randperm(len(names), generator=draw.generator)[:count].tolist()]
 
 
 def _differentiates(answer: Any, draw: Draw) -> Iterator[Failure]:
@@ -191,7 +186,7 @@ def _one_log(answer: Any, text: str, forward: Callable[[], Tensor]) -> Iterator[
 
 def _behaves(answer: Any, draw: Draw) -> Iterator[Failure]:
     x, after = _matrix(draw), _matrix(draw)
-    (one, outer), (two, inner) = ((name, PROGRAMS[name][1]) for name in _some(draw, 2))
+    (one, outer), (two, inner) = ((name, PROGRAMS[name][1]) for name in draw.some(list(PROGRAMS), 2))
     with answer() as first_log:
         y = torch.add(x, x, alpha=3)
         outer(x)

@@ -47,3 +47,21 @@ def elementwise(*rest: Any) -> Callable[[Draw], Iterable[tuple[Any, ...]]]:
         yield (torch.cat((draw.normal(columns), torch.zeros(1, dtype=torch.float64))), *rest)
 
     return edges
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The formula of a linear layer."""
+    return torch.nn.functional.linear(input, weight, bias)
+
+
+def linear_inputs(draw: Draw) -> tuple[Tensor, Tensor, Tensor]:
+    """Input, weight and bias of a linear layer."""
+    rows, ins, outs = draw.sizes(3)
+    return draw.normal(rows, ins), draw.normal(outs, ins), draw.normal(outs)
+
+
+def linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """Those with one output, one row, no row."""
+    yield draw.normal(3, 4), draw.normal(1, 4), draw.normal(1)
+    yield draw.normal(1, 4), draw.normal(5, 4), draw.normal(5)
+    yield draw.normal(0, 4), draw.normal(5, 4), draw.normal(5)
