@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import torch
@@ -16,6 +17,7 @@ from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
+from nbautograd.core.kernel.compiled import BACKENDS, Compiled, compiled
 from nbautograd.core.kernel.golden import Pair, coarsest, run
 from nbautograd.core.kernel.sweep import (
     LAYOUTS,
@@ -36,8 +38,8 @@ from nbautograd.core.kernel.sweep import (
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.values import describe, dtype_and_shape, sizes_text
 from nbautograd.errors import CallError
-from nbautograd.inspection.compile_witness import witnessed
-from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport, worst_first
+from nbautograd.inspection.kernel_report import KernelCase, KernelCompiled, KernelQuantity, KernelReport, worst_first
+from nbautograd.inspection.repro import compile_script
 
 
 @overload
@@ -410,3 +412,58 @@ def _overflows(tracks: Sequence[Track]) -> Iterator[Phrase]:
     for track in tracks:
         if track.overflown:
             yield Phrase("kernel.overflow", name=track.quantity.name, wrong=track.overflown)
+
+
+def witnessed(
+    report: KernelReport, fn: Any, reference: Any, inputs: tuple[Any, ...], backends: bool | Sequence[Any]
+) -> KernelReport:
+    """Return a report with what torch.compile makes of the same call.
+
+    Args:
+        report: of the check without compiling.
+        fn, reference, inputs: as the check was given them.
+        backends: True for torch's own.
+    """
+    if report.verdict != "right":
+        return replace(report, notes=(*report.notes, Phrase("kernel.compile_not_tried")))
+    asked = BACKENDS if backends is True else tuple(backends or ())
+    rows: list[KernelCompiled] = []
+    for one in compiled(fn, reference, inputs, asked, seed=report.seed):
+        script = ""
+        if one.finding is not None and not any(row.script for row in rows if row.way == one.way):
+            script = compile_script(fn, inputs, one.way, one.backend, one.track.error if one.track else 1.0)
+        rows.append(_row(one, script))
+    changed = [row for row in rows if row.verdict == "wrong"]
+    ways = dict.fromkeys(row.way for row in changed)
+    findings = [_finding(report, [row for row in changed if row.way == way]) for way in ways]
+    failed = {(row.way, str(row.reason)): row for row in rows if row.verdict == "cannot tell"}.values()
+    notes = [Phrase("kernel.compile_failed", way=_way(row.way), error=str(row.reason)) for row in failed]
+    same = list(dict.fromkeys(row.backend for row in rows if row.verdict == "right"))
+    if same and not findings:
+        notes.append(Phrase("kernel.compile_agrees", backends=", ".join(same)))
+    return replace(report, compiled=tuple(rows), findings=(*report.findings, *findings), notes=(*report.notes, *notes))
+
+
+def _row(one: Compiled, script: str) -> KernelCompiled:
+    verdict: Verdict = "wrong" if one.finding is not None else "right" if one.track is not None else "cannot tell"
+    reason = one.error if one.finding is None else one.finding.phrase("what") or ""
+    if one.track is None:
+        return KernelCompiled(one.backend, one.way, verdict, reason=reason)
+    track = one.track
+    return KernelCompiled(one.backend, one.way, verdict, track.quantity.name, track.error, track.ratio, reason, script)
+
+
+def _way(way: str) -> Phrase:
+    return Phrase(f"kernel.compile_{way}")
+
+
+def _finding(report: KernelReport, rows: Sequence[KernelCompiled]) -> Finding:
+    """Return the risk that one way of compiling is."""
+    params = {
+        "way": _way(rows[0].way),
+        "backends": ", ".join(row.backend for row in rows),
+        "torch": report.torch,
+        "cause": rows[0].reason,
+    }
+    message = "kernel.compile_func" if rows[0].way == "func_grad" else "kernel.compile"
+    return Finding("kernel_compile", "lint", message, params)

@@ -11,7 +11,7 @@ from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
 from nbautograd.core.graphs.repeats import find_repeats
 from nbautograd.core.graphs.segments import Segment, inner_order
 from nbautograd.views import theme
-from nbautograd.views.layout.captions import title
+from nbautograd.views.layout.build import title
 from nbautograd.views.layout.contents import (
     commonest_dtype,
     edge_text,

@@ -44,8 +44,7 @@ from nbautograd.views.document import (
     Thumbnail,
     Verbatim,
 )
-from nbautograd.views.heatmap import thumbnail
-from nbautograd.views.heatmap.panels import panels
+from nbautograd.views.heatmap import panels, thumbnail
 from nbautograd.views.markup import Markup, escape, join, picture, prose, tag, unbroken
 from nbautograd.views.phrases import counted, dedented
 from nbautograd.views.tensors import contents, pooling

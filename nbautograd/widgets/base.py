@@ -15,9 +15,8 @@ from nbautograd import messages
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.palette import colours
-from nbautograd.widgets.encoding import encode
+from nbautograd.widgets.encoding import encode, without_kernel
 from nbautograd.widgets.front_ends import fresh_anchor, shows_views_only
-from nbautograd.widgets.keeping import without_kernel
 from nbautograd.widgets.states import Answer, State
 
 STATIC = Path(__file__).resolve().parent.parent / "static"

@@ -20,7 +20,7 @@ from nbautograd.views.jacobian import by_interest
 from nbautograd.views.packing import BlockState, ErrorCurve, Maps, Pair, array, drawn_state, listed_state, packed_maps
 from nbautograd.views.phrases import block_name
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.keeping import FREEZING
+from nbautograd.widgets.encoding import FREEZING
 from nbautograd.widgets.states import (
     Answer,
     BlockAnswer,

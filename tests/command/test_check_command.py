@@ -96,7 +96,7 @@ def test_a_name_without_a_module_is_a_sentence(capsys: pytest.CaptureFixture[str
 def test_it_is_compiled_where_that_is_asked_for(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("nbautograd.inspection.compile_witness.BACKENDS", ("aot_eager",))
+    monkeypatch.setattr("nbautograd.inspection.kernel.BACKENDS", ("aot_eager",))
     data = tmp_path / "report.json"
     assert run(module, "Tanh", "--compile", "--json", str(data)) == 0
     assert "Under torch.compile (aot_eager) it agrees as well." in capsys.readouterr().out

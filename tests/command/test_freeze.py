@@ -96,7 +96,7 @@ def test_a_report_whose_state_is_not_stored_stays_readable() -> None:
 
 
 def test_what_is_too_large_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbautograd.widgets.frozen.MOST", 100)
+    monkeypatch.setattr("nbautograd.command.freeze.MOST", 100)
     notebook = content(output(report()), models=models())
     assert frozen(notebook).large == 1
     assert html_of(notebook) == report()
@@ -148,7 +148,7 @@ def test_nothing_to_freeze_is_said(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_bytes_of_a_stored_view_go_as_text() -> None:
-    from nbautograd.widgets.frozen import _with_bytes
+    from nbautograd.command.freeze import _with_bytes
 
     traits = _with_bytes(OURS)
     assert traits["state"]["blocks"][0]["maps"]["analytical"] == {"$b64": "AAAA"}

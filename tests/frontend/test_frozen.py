@@ -15,9 +15,10 @@ from functions_checked import CubedWrong
 from playwright.sync_api import Page, expect
 
 import nbautograd
+from nbautograd.command import freeze
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.views.bundle import mimebundle
-from nbautograd.widgets import frozen, keeping
+from nbautograd.widgets import encoding
 from nbautograd.widgets.live import widget
 
 pytestmark = pytest.mark.browser
@@ -44,10 +45,10 @@ def thaw(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def opened(value: Any, keep: bool = True) -> Page:
         if keep:
-            monkeypatch.setenv(keeping.FREEZING, "1")
-            monkeypatch.setattr(keeping, "QUICK", 60)
+            monkeypatch.setenv(encoding.FREEZING, "1")
+            monkeypatch.setattr(encoding, "QUICK", 60)
         report = mimebundle(value, anchor=ANCHOR)["text/html"]
-        html = f"<!doctype html><meta charset='utf-8'>{report}{frozen.script(stored(value), ANCHOR)}"
+        html = f"<!doctype html><meta charset='utf-8'>{report}{freeze.script(stored(value), ANCHOR)}"
         (tmp_path / "page.html").write_text(html, encoding="utf-8")
         page.goto((tmp_path / "page.html").as_uri())
         expect(page.locator(".nbag-live")).to_have_count(1)
@@ -88,7 +89,7 @@ def test_kept_answers_come_without_a_kernel(thaw: Any) -> None:
     page.get_by_role("button", name="Microscope").click()
     expect(page.locator("section.detail")).to_contain_text("finite differences give 27.0001, your backward gives 9.0")
     button = page.get_by_role("button", name="Another random point")
-    for seed in range(1, keeping.POINTS + 1):
+    for seed in range(1, encoding.POINTS + 1):
         button.click()
         expect(page.get_by_role("status").first).to_contain_text(re.compile(f"Random point {seed}: .*wrong"))
     expect(button).to_be_hidden()
@@ -120,7 +121,7 @@ def test_zoom_reads_the_entries_that_were_kept(thaw: Any, samples: Any) -> None:
 
 
 def test_entries_that_were_not_kept_are_not_offered(thaw: Any, samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "MOST_WHOLE", 1000)
+    monkeypatch.setattr(encoding, "MOST_WHOLE", 1000)
     page = thaw(nbautograd.JacobianReport("F", block(samples, 200).blocks))
     expect(page.locator(".note")).to_contain_text("not stored in this saved copy")
     page.get_by_role("application").focus()
@@ -177,5 +178,5 @@ def test_a_script_that_runs_twice_shows_one_view(thaw: Any, samples: Any) -> Non
 
 
 def test_what_would_be_too_large_is_no_script(samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frozen, "MOST", 1000)
-    assert frozen.script(stored(samples.report()), ANCHOR) == ""
+    monkeypatch.setattr(freeze, "MOST", 1000)
+    assert freeze.script(stored(samples.report()), ANCHOR) == ""

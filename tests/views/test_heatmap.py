@@ -17,10 +17,8 @@ from PIL import Image
 
 from nbautograd.core.formats import short
 from nbautograd.views import palette
-from nbautograd.views.heatmap import heatmap, legend, thumbnail
-from nbautograd.views.heatmap.place import Axis
+from nbautograd.views.heatmap import Axis, heatmap, legend, png, thumbnail
 from nbautograd.views.jacobian import breaks
-from nbautograd.views.png import png
 from nbautograd.views.theme import MAPS, PAPER, luminance
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbautograd.views import dot, palette, svg_style, theme
+from nbautograd.views import dot, palette, svg, theme
 from nbautograd.views.theme import TONES, Colour, contrast
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,7 +91,7 @@ def test_there_is_no_other_table():
 
 
 def test_pictures_and_dot_take_the_same_colours():
-    sheet = svg_style.style_sheet(svg_style.RULES)
+    sheet = svg.style_sheet(svg.RULES)
     light, dark = sheet.split("@media(prefers-color-scheme:dark)")
     known = {colour.light for colour in theme.NAMED.values()}, {colour.dark for colour in theme.NAMED.values()}
     for part, colours in zip((light, dark), known, strict=True):

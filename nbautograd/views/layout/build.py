@@ -2,21 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
+from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.folding import fold_to, open_boxes
-from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.graph import AutogradGraph, Node, Origin
 from nbautograd.views.layout import Box, Layout, Path
-from nbautograd.views.layout.captions import description, note, title
 from nbautograd.views.layout.clusters import Clusters, box_key
 from nbautograd.views.layout.columns import WIDE
 from nbautograd.views.layout.layers import layered
 from nbautograd.views.layout.order import order
 from nbautograd.views.layout.paths import Frame, box_of, chip_boxes, link_paths
 from nbautograd.views.layout.place import place
-from nbautograd.views.layout.side_by_side import side_by_side
-from nbautograd.views.layout.text import text_width
+from nbautograd.views.layout.text import printable, shape_text, text_width
+
+NAMED = 12  # nodes named one by one in the description
+
+
+def title(graph: AutogradGraph) -> str:
+    """Return one line naming the graph."""
+    names = ", ".join(str(name) for _, name in graph.roots[:4]) + (", …" if len(graph.roots) > 4 else "")
+    return printable(messages.text("graphs.title", name=names))
+
+
+def description(graph: AutogradGraph) -> str:
+    """Return the graph in words: how large, then node by node in the order of backward."""
+    size = messages.text("graphs.size", nodes=len(graph.nodes), edges=len(graph.edges))
+    told = [_node_name(graph.nodes[i]) for i in graph.order[:NAMED]]
+    left = len(graph.order) - len(told)
+    if left > 0:
+        told.append(messages.text("graphs.more", count=left))
+    steps = messages.text("graphs.steps", steps=" → ".join(told)) if told else ""
+    return printable(f"{size} {steps}".strip())
+
+
+def _node_name(node: Node) -> str:
+    name = node.label or messages.text("graphs.leaf") if node.kind == "leaf" else node.function or node.name
+    shape = shape_text(node.shape) if node.kind == "leaf" else ""
+    return f"{name} {shape}".strip()
+
+
+def note(graph: AutogradGraph, drawn: AutogradGraph, lens: str = "") -> str:
+    """Return the line under the picture: what is folded, what is missing, under the memory lens what is kept in all."""
+    parts = list(map(str, graph.notes))
+    if lens == "memory":
+        parts.insert(0, messages.text("graphs.kept_in_all", size=formats.size(graph.saved_bytes()[""])))
+    if drawn is not graph:
+        parts.insert(0, messages.text("graphs.folded", shown=len(drawn.nodes), nodes=len(graph.nodes)))
+    return printable(" ".join(parts))
+
+
+APART = 70  # two graphs side by side
+MOST = 80  # boxes of either graph; of larger ones only the words in the boxes tell where a node comes from
+MOST_TIES = 60
+FIRST = "f."  # what the keys of the first graph's boxes begin with
+
+
+def side_by_side(first: Layout, second: Layout, drawn: AutogradGraph) -> Layout:
+    """Return both layouts as one.
+
+    Args:
+        first: of the first graph.
+        second: of the graph of the derivative.
+        drawn: the graph that ``second`` shows, folded or not.
+    """
+    if max(len(first.boxes), len(second.boxes)) > MOST or not any(node.origin for node in drawn.nodes):
+        return second
+    moved = _moved(second, first.width + APART)
+    ties = list(_ties(first, moved, drawn))[:MOST_TIES]
+    return replace(
+        moved,
+        width=moved.width + first.width + APART,
+        height=max(first.height, second.height),
+        boxes=(*moved.boxes, *[replace(box, key=FIRST + box.key, nodes=()) for box in first.boxes]),
+        paths=(*[_of_first(path) for path in first.paths], *moved.paths, *ties),
+        note=f"{messages.text('graphs.beside')} {second.note}".strip(),
+    )
+
+
+def _of_first(path: Path) -> Path:
+    return replace(path, source=FIRST + path.source, target=FIRST + path.target, edges=())
+
+
+def _moved(made: Layout, by: int) -> Layout:
+    """Return the layout moved to the right."""
+    paths = [
+        replace(path, points=tuple([(x + by, y) for x, y in path.points]), label_x=path.label_x + by)
+        for path in made.paths
+    ]
+    return replace(made, boxes=tuple([replace(box, x=box.x + by) for box in made.boxes]), paths=tuple(paths))
+
+
+def _ties(first: Layout, second: Layout, drawn: AutogradGraph) -> Iterator[Path]:
+    boxes = {box.key: box for box in second.boxes}
+    places = {node: box for box in first.boxes if box.kind not in ("output", "portal") for node in box.nodes}
+    for node in drawn.nodes:
+        box = boxes.get(box_key(node))
+        if node.origin is not None and box is not None and node.origin.node in places:
+            yield _tie(box, places[node.origin.node], node.origin)
+
+
+def _tie(box: Box, source: Box, origin: Origin) -> Path:
+    """Return a line from a box of the second graph to one of the first."""
+    x, y = box.x, box.y + box.height // 2
+    end, height = source.x + source.width, source.y + source.height // 2
+    middle = (x + end) // 2
+    points = ((x, y), (middle, y), (middle, height), (end, height))
+    return Path(box.key, FIRST + source.key, (), points, style="same" if origin.same else "tie")
+
 
 MARGIN = 14
 GAP = 22  # between neighbours in a layer
