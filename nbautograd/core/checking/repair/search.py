@@ -192,61 +192,44 @@ class Repair:
         return self._made_right(more, stages, mended, False) == mended
 
     def _by_a_number(self, script: Script, text: str, mended: frozenset[int]) -> bool:
-        """Return True where a changed backward is right by the value alone that a number outside has.
-
-        What is right with another value of it at the sizes given has to be right at others, and what forward computes
-        with it has to be followed at all. A coefficient that backward alone reads has to be what it is.
-        """
-        for place, value, forward in self._other_numbers(script, text):
+        """Return True where a changed backward is right by the value alone that a number outside the Function has."""
+        for place, value in self._other_numbers(script, text):
             try:
                 place.write(value)
-                backward = script.compiled(text)
-                here = [self._agrees(backward, at, mended) for at in self._with_other_numbers(sized=False)]
-                wrong = False in here
-                if True in here and not wrong:
-                    sized = (self._agrees(backward, at, mended) for at in self._with_other_numbers(sized=True))
-                    if False in sized:
-                        return True
-                if wrong and forward:
+                if not self._follows(script.compiled(text), mended):
                     return True
             finally:
                 place.write(place.value)
         return False
 
-    def _other_numbers(self, script: Script, text: str) -> Iterator[tuple[Place, float, bool]]:
-        """Yield the numbers outside that backward reads, each with other values, and whether forward reads it too.
+    def _other_numbers(self, script: Script, text: str) -> Iterator[tuple[Place, float]]:
+        """Yield with another value each number outside that forward and backward read, or one does and the change has.
 
-        To these belongs one that forward alone reads, and that the change writes out.
+        A coefficient that backward alone reads has to be what it is.
         """
         cls: Any = self.problem.cls
         forward: dict[str, Place] = {}
         for method in (inspect.unwrap(getattr(cls, name)) for name in ("forward", "setup_context")):
             forward |= numbers_outside(cls, method) if isinstance(method, FunctionType) else {}
-        written = numbers_in(text) - numbers_in(script.text)
         own = numbers_outside(cls, script.function if script.caller is None else script.caller.function)
-        read = {name: place for name, place in forward.items() if place.value in written} | own
-        for name, place in itertools.islice(read.items(), MOST_NUMBERS):
-            others = (place.value + 1, 2 * place.value + 1) if isinstance(place.value, int) else (1.5 * place.value,)
-            yield from (
-                (place, value, name in forward) for value in others if value and (value < 0) == (place.value < 0)
-            )
+        written = numbers_in(text) - numbers_in(script.text)
+        both = (own[name] for name in own if name in forward or own[name].value in written)
+        alone = (forward[name] for name in forward if name not in own and forward[name].value in written)
+        for place in itertools.islice(itertools.chain(both, alone), MOST_NUMBERS):
+            more = place.value + (1 if place.value >= 0 else -1)
+            yield place, more if isinstance(place.value, int) else 1.5 * place.value
 
-    def _with_other_numbers(self, sized: bool) -> Iterator[Stage]:
-        """Yield points at the sizes given, or at others, while a number outside is another."""
+    def _follows(self, backward: Callable[..., Any] | None, mended: frozenset[int]) -> bool:
+        """Return False for a changed backward that is wrong for one of these inputs while a number is another."""
         problem, seed = self.problem, self.problem.seed + 503
-        places = (other_points.together, other_points.apart) if sized else (other_points.points,)
-        for number, inputs in enumerate(itertools.chain.from_iterable(of(problem, seed) for of in places)):
+        for number, inputs in enumerate(other_points.points(problem, seed)):
             at = stage(problem, self._within(inputs), seed + 10 * number, far=True, symmetric=self._symmetric)
-            if at is not None and at.original is not None and not at.outside(self.right):
-                yield at
-
-    def _agrees(self, backward: Callable[..., Any] | None, at: Stage, which: Iterable[int]) -> bool | None:
-        """Return True where a changed backward is right there for these inputs; None where that cannot be told."""
-        gradients = "" if backward is None else at.gradients(backward)
-        if isinstance(gradients, str):
-            return None
-        right = [at.right(k, gradients[k]) for k in which]
-        return False if False in right else None if None in right else True
+            if at is None or at.original is None or at.outside(self.right) or backward is None:
+                continue
+            gradients = at.gradients(backward)
+            if not isinstance(gradients, str) and any(at.right(k, gradients[k]) is False for k in mended):
+                return False
+        return True
 
     def _under_a_flag(self, script: Script, edit: Edit, stages: Stages) -> Edit | None:
         """Return an edit for one value of a flag on ctx, where it was refuted only with the other one."""
