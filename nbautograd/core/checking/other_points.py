@@ -172,17 +172,18 @@ def together(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
 def other_arguments(problem: Problem, seed: int, far: bool = False) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     """Yield the name of an argument that is no tensor, and a problem with inputs where it is another.
 
-    True becomes False, a whole number the next and the one before of its sign (not 0: what is multiplied by it tells
-    nothing, and below it an index or a size is something else), any other number half as much again, a string each
-    other one that forward or backward compares something with, and each None where the code asks for that: what is
-    right for ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Where nothing finite comes out, the absolute
-    values of the tensors are tried. Of a callable around one Function the arguments of that Function are changed.
+    True becomes False, a whole number, or all of a tuple together, the next and the one before of its sign (not 0: what
+    is multiplied by it tells nothing, and below it an index or a size is something else), any other number half as much
+    again, a string each other one that forward or backward compares something with, and each None where the code asks
+    for that: what is right for ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Where nothing finite comes
+    out, the absolute values of the tensors are tried. Of a callable around one Function the arguments of that Function
+    are changed.
 
     Args:
         problem: whose arguments they are.
         seed: of the values of tensors.
-        far: True for those alone that it may not have been written for: whole numbers of the other sign and 0, and
-            tuples of whole numbers with all of them another.
+        far: True for those alone that it may not have been written for: whole numbers of the other sign and 0, tuples
+            of these, and tuples reversed or cut.
     """
     others = _far if far else _others
     for i, item in enumerate(problem.inputs):
@@ -254,18 +255,33 @@ def _others(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
     if isinstance(item, bool):
         return (not item, *nothing)
     if isinstance(item, int):
-        return (*(n for n in (item + 1, item - 1) if n and (n < 0) == (item < 0)), *nothing)
+        return (*(n for n in (item + 1, item - 1) if _of_its_sign(n, item)), *nothing)
+    if _whole_numbers(item):
+        moved = ([n + by for n in item] for by in (1, -1))
+        return (*(type(item)(new) for new in moved if all(map(_of_its_sign, new, item))), *nothing)
     return (*((1.5 * item,) if isinstance(item, float) and item else ()), *nothing)
 
 
 def _far(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
+    fair = _others(item, problem, name)
     if type(item) is int:
-        return tuple(n for n in (0, -1, 1, -2) if n != item and n not in _others(item, problem, name))
-    if type(item) not in (tuple, list) or any(type(n) is not int for n in item):
+        return tuple(n for n in (0, -1, 1, -2) if n != item and n not in fair)
+    if not _whole_numbers(item):
         return ()
     numbers = list(item)
     changed = ([n + 1 for n in numbers], [n - 1 for n in numbers], numbers[::-1], numbers[:1])
-    return tuple(type(item)(other) for k, other in enumerate(changed) if other not in (numbers, *changed[:k]))
+    others = (type(item)(other) for k, other in enumerate(changed) if other not in (numbers, *changed[:k]))
+    return tuple(other for other in others if other not in fair)
+
+
+def _whole_numbers(item: Any) -> bool:
+    """Return True for a tuple or list of whole numbers, such as shifts or the sizes of a kernel."""
+    return type(item) in (tuple, list) and bool(item) and all(type(n) is int for n in item)
+
+
+def _of_its_sign(new: int, given: int) -> bool:
+    """Return True for a number other than 0 of the same sign."""
+    return new != 0 and (new < 0) == (given < 0)
 
 
 def _compared(cls: type | None) -> tuple[tuple[str, ...], frozenset[str]]:

@@ -592,6 +592,18 @@ def test_a_jacobian_is_the_transpose_of_the_right_one_along_all_dimensions_or_th
     assert one.message_id == "causes.transposed_jacobian_along"
 
 
+class RolledBackLast(Rolled):
+    @staticmethod
+    def backward(ctx, g):
+        return torch.roll(g, (ctx.shifts[0], -ctx.shifts[1]), dims=(-2, -1)), None
+
+
+def test_a_cause_holds_for_other_tuples_of_whole_numbers_too() -> None:
+    # half the size back is half the size forth: with these shifts neither seems to be undone
+    found = first(RolledBackLast, draw(2, 5, 4), (1, 2))
+    assert (found.message_id, found.params["b"]) == ("causes.transposed_jacobian_along", 1)
+
+
 class Shifted(Function):
     """A term is missing; of one number to one number any error is a ratio."""
 

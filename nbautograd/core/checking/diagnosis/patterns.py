@@ -177,15 +177,16 @@ def transposed_jacobian(e: Evidence) -> Cause | None:
 
     With one exchanged it is the transpose of N as a whole only where N is symmetric along the others.
     """
-    m, whole = len(e.out_shape), e.out_shape == e.in_shape and e.same(e.A, e.N.T)
+    m, along = len(e.out_shape), list[Cause]()
     for a, b in itertools.product(range(_dims_out(e)), range(_dims_in(e))) if m * len(e.in_shape) > 1 else ():
         if e.out_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, a, m + b)):
-            dims = {"a": a, "b": b}
-            if _is_a_matrix(e, a, b):
-                return Cause("transposed_jacobian", "transposed_jacobian_dims", dims)
-            along = Cause("transposed_jacobian", "transposed_jacobian_along", dims)
-            return Cause("transposed_jacobian", "transposed_jacobian", dims, (along,)) if whole else along
-    return Cause("transposed_jacobian", "transposed_jacobian", {"a": -1, "b": -1}) if whole else None
+            message = "transposed_jacobian_dims" if _is_a_matrix(e, a, b) else "transposed_jacobian_along"
+            along = [Cause("transposed_jacobian", message, {"a": a, "b": b})]
+            break
+    named = along and along[0].message == "transposed_jacobian_dims"
+    if e.out_shape == e.in_shape and e.same(e.A, e.N.T) and not named:
+        return Cause("transposed_jacobian", "transposed_jacobian", {"a": -1, "b": -1}, tuple(along))
+    return along[0] if along else None
 
 
 def _is_a_matrix(e: Evidence, a: int, b: int) -> bool:
