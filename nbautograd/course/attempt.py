@@ -14,6 +14,7 @@ from nbautograd.core.checking.prepared_inputs import callable_of, is_differentia
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.pytrees import tensors
+from nbautograd.core.torch_private.tensors import disable_torch_function
 from nbautograd.core.user_source import function_class
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise
@@ -170,10 +171,16 @@ def close(a: Tensor | None, b: Tensor | None, tolerance: float) -> bool:
         return other is None or not bool((other.detach().abs() > 0).any())
     if a.shape != b.shape:
         return False
-    a, b = a.detach().to(torch.float64), b.detach().to(torch.float64)
+    a, b = plain(a).to(torch.float64), plain(b).to(torch.float64)
     finite = b[torch.isfinite(b)]
     size = float(finite.abs().max()) if finite.numel() else 0.0
     return bool(torch.isclose(a, b, rtol=tolerance, atol=tolerance * max(size, 1e-6), equal_nan=True).all())
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """Return the tensor's numbers without its type, which is the answer's own where that is a subclass."""
+    with disable_torch_function():
+        return tensor.detach().as_subclass(Tensor)
 
 
 def is_float(item: Any) -> bool:

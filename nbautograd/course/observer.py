@@ -6,8 +6,8 @@ import contextlib
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any
 
@@ -50,6 +50,9 @@ _TRANSCENDENTAL = (
 TRANSCENDENTAL = frozenset(_TRANSCENDENTAL.split())
 
 
+Numbers = tuple[tuple[int, Tensor], ...]
+
+
 @dataclass(frozen=True)
 class Operation:
     """One operation of torch that computed something; views are left out.
@@ -62,6 +65,9 @@ class Operation:
         line: of the answer's cell.
         read: addresses of the memory of the tensors that it got.
         inside: names of the functions of torch, written in Python, that ran it for the answer, the outermost first.
+        given: copies of the tensors of real numbers that it got, made before it ran, each with the address of its
+            memory; empty unless the observer keeps them.
+        made: the same of what it returned.
     """
 
     name: str
@@ -70,6 +76,8 @@ class Operation:
     line: int
     read: frozenset[int]
     inside: tuple[str, ...] = ()
+    given: Numbers = field(default=(), repr=False, compare=False)
+    made: Numbers = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,7 @@ class Observer:
 
     Args:
         answers: Functions, whose methods are watched, and other functions, whose lines are told.
+        keep: the numbers in each operation too.
 
     Attributes:
         calls: the calls of the methods, in order.
@@ -117,7 +126,7 @@ class Observer:
         ['mul', 'integer_power', 'mul']
     """
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers: Any, keep: bool = False) -> None:
         self.calls: list[Call] = []
         self.operations: list[Operation] = []
         self.derivatives: list[tuple[str, int]] = []
@@ -129,6 +138,7 @@ class Observer:
         self._method = self._written = ""
         self._calling = self._running = self._without = False
         self._stack = contextlib.ExitStack()
+        self._keep, self._alive = keep, list[Any]()  # what is alive has an address of its own
 
     def __enter__(self) -> Observer:
         """Watch the methods, and what is around them."""
@@ -216,23 +226,36 @@ class Observer:
         if self._running:
             return func(*args, **kwargs)
         self._running = True
+        given = list(tensors((*args, *kwargs.values())))
         try:
+            before = self._numbers(given)
             result = func(*args, **kwargs)
             stepped = self._method != "" and any(map(_is_complex_step, tensors(result)))
+            after = self._numbers(tensors(result))
         finally:
             self._running = False
         if not getattr(func, "is_view", False) and func.__name__ not in ("detach.default", "lift_fresh.default"):
-            before, self._calling = self._calling, True  # what is asked here is no call of the answer
-            self._note(func.__name__, list(tensors((*args, *kwargs.values()))), _plain(func.__name__, args))
-            self._calling = before
+            calling, self._calling = self._calling, True  # what is asked here is no call of the answer
+            self._note(func.__name__, given, _plain(func.__name__, args), before, after)
+            self._calling = calling
         if stepped:
             self._asked("1j")
         return result
 
-    def _note(self, full: str, given: list[Tensor], name: str) -> None:
+    def _numbers(self, found: Iterable[Tensor]) -> Numbers:
+        if not self._keep:
+            return ()
+        calling, self._calling = self._calling, True
+        real = [x for x in found if x.is_floating_point() and x.layout is torch.strided]
+        self._alive += real
+        copied = tuple((memory(x), x.detach().clone()) for x in real)
+        self._calling = calling
+        return copied
+
+    def _note(self, full: str, given: list[Tensor], name: str, before: Numbers, after: Numbers) -> None:
         line, inside = self._place()
         read = frozenset(map(memory, given))
-        self.operations.append(Operation(name, self._written or name, self._method, line, read, inside))
+        self.operations.append(Operation(name, self._written or name, self._method, line, read, inside, before, after))
         ready_made = filter(_ready_made_backward, (*inside, "" if self._written else _base(full)))
         if asked := next(ready_made, "torch.enable_grad" if self._switched_on() else ""):
             self._asked(asked)
@@ -263,7 +286,10 @@ class Observer:
         """Return that line, and the names of torch's functions in Python between it and what runs now."""
         frame, names = sys._getframe(1), []
         while frame is not None and frame.f_code.co_filename not in self._files:
-            if str(frame.f_globals.get("__name__", "")).partition(".")[0] == "torch":
+            module = str(frame.f_globals.get("__name__", ""))
+            if module == "torch._ops":  # an operator, called or decomposed
+                names.append(_base(getattr(frame.f_locals.get("self"), "__name__", frame.f_code.co_name)))
+            elif module.partition(".")[0] == "torch":
                 names.append(frame.f_code.co_name)
             frame = frame.f_back  # type: ignore[assignment]
         return (0, ()) if frame is None else (frame.f_lineno, tuple(names[::-1]))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 import time
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from nbautograd import messages
@@ -18,6 +20,13 @@ from nbautograd.course.exercise import CHECKS, Exercise, Failure
 from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
 from nbautograd.course.source import without_magics
 
+OTHERS = {"torch", "np", "numpy", "math", "nbautograd", "sys", "builtins", "Tensor", "Function"}
+AROUND = re.compile(
+    r"\bnbautograd\.(course\b(?!\.mutants)|core\b)|\b(_getframe|_current_frames|currentframe|getouterframes|settrace)\b"
+    r"|\binspect\.(stack|trace)\b|\bgc\.get_|\b[ft]_(back|frame)\b|\bf_(locals|globals)\b"
+    r"|\b(threading|subprocess|multiprocessing|ctypes|_execution_engine|_disable_current_modes)\b"
+    r"|\btorch\._C\b(?!$|\.DisableTorchFunction)"
+)
 # after one of these fails, the next ones would only say the same again
 STOPS = {
     "value": {*CHECKS} - {"value", "custom"},
@@ -59,6 +68,9 @@ def check(
         outcomes: tuple[CheckResult, ...] = (CheckResult(exercise.ids[0], "failed", (failure,)),)
     elif answer is ...:
         outcomes = ()
+    elif (reached := around_the_checks(source)) is not None:
+        failure = Failure("around_the_checks", "course.around_the_checks", {"line": reached[0], "name": reached[1]})
+        outcomes = (CheckResult(exercise.ids[0], "failed", (failure,)),)
     else:
         outcomes = _outcomes(exercise, answer, seed, source)
     passed = bool(outcomes) and all(o.state == "passed" for o in outcomes)
@@ -96,6 +108,44 @@ def _stands_for_answer(node: ast.stmt) -> bool:
 
 def _raises_as_nbgraders_stub(node: ast.stmt) -> bool:
     return isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) == "NotImplementedError()"
+
+
+def around_the_checks(source: str) -> tuple[int, str] | None:
+    """Return the first line that reads the checks, or what calls them, or changes what they are made of, and its words.
+
+    Example:
+        >>> from nbautograd.course.run import around_the_checks
+        >>> around_the_checks("torch.allclose = print")
+        (1, 'torch.allclose')
+        >>> around_the_checks("y = torch.allclose(a, b)")
+    """
+    try:
+        tree = ast.parse(without_magics(source))
+    except (SyntaxError, ValueError):
+        return None
+    imported = {alias.asname or alias.name.partition(".")[0] for node in ast.walk(tree)
+                if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}  # fmt: skip
+    found = [(line, name) for node in ast.walk(tree) for line, name in _reached(node, imported | OTHERS)]
+    return min(found, default=None)
+
+
+def _reached(node: ast.AST, others: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Yield what a node reads of the checks, or changes of others' modules."""
+    line: int = getattr(node, "lineno", 0)
+    names: list[str] = []
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        base = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        names = [base + alias.name for alias in node.names]
+    elif isinstance(node, (ast.Attribute, ast.Name)):
+        names = [ast.unparse(node)]
+    elif isinstance(node, ast.Constant):
+        names = [str(node.value)]
+    yield from ((line, name) for name in names if AROUND.search(name))
+    targets: list[Any] = [getattr(node, "target", None), *getattr(node, "targets", [])]
+    changed = [ast.unparse(target) for target in targets if isinstance(target, ast.Attribute)]
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr") and node.args:
+        changed = [ast.unparse(node.args[0])]
+    yield from ((line, name) for name in changed if name.partition(".")[0] in others)
 
 
 def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[CheckResult, ...]:

@@ -668,6 +668,7 @@ SENTENCES: dict[str, str] = {
     "course.no_points": "`{name}`: 0 of {points} points. {reason}",
     "course.only_failed": "This does not pass yet: {check}.",
     # the answer as a whole
+    "course.around_the_checks": "`{name}` (line {line}) leads into the checks, or around them. An answer is computed from what it is given, where it can be seen.",
     "course.not_defined": "The cell does not define `{name}`. The checks look for exactly this name.",
     "course.cannot_call": "The answer cannot be called: {error}: {said}",
     "course.no_callable": "`{name}` is a value of type {type}, which cannot be called on tensors.",
@@ -688,6 +689,7 @@ SENTENCES: dict[str, str] = {
     "course.edge_raised": "For inputs of shapes {shapes}, it raises: {said}",
     "course.gradient_differs": "Work these small shapes out by hand.",
     "course.imprecise": "The gradient of `{input}` agrees with the right one to about {digits} digits only, where a formula in float64 gives 15. Was it found from differences, or rounded on its way?",
+    "course.imprecise_large": "The gradient of `{input}` does not depend on `{input}`, yet with numbers near 10¹⁸ in it only about {digits} digits are right. Was it found from differences of forward?",
     "course.omitted_value": "With `{name}` left out: {said}",
     "course.omitted_gradient": "With `{name}` left out, the gradient of the other inputs is wrong.",
     "course.omitted_raised": "With `{name}` left out it raises: {said}",
@@ -734,6 +736,7 @@ SENTENCES: dict[str, str] = {
     "course.not_through_function": "The result did not come through the `apply` of `{name}`, so its backward never runs.",
     "course.native_autograd": "Here torch is asked for the derivative (`{name}`, line {line}); it should be written by hand.",
     "course.native_node": "`{name}` (line {line}) is outside of your Function: that part of the gradient does not come from your backward.",
+    "course.differences": "Line {line} has a part in it: the operation is evaluated at other points than the one it was called at, and the gradient is put together from such values. Here it is to be computed at that one point.",
     "course.ready_made": "`{name}` (line {line}) computes what is to be written here.",
     # a result
     "course.result.passed": "`{name}`: right.",
@@ -795,6 +798,9 @@ SENTENCES: dict[str, str] = {
     "course.advice.edge_gradient": "Which step of your backward takes a shape for granted: a batch, a square matrix, a number of dimensions?",
     "course.advice.edge_raised": "Which step takes a shape for granted: a batch, a memory layout (`view`), a number of dimensions?",
     "course.advice.imprecise": "Write the derivative as a formula, and keep the dtype: `torch.tensor(0.1)` has float32, the Python number 0.1 rounds nothing.",
+    "course.advice.around_the_checks": "Take that line out. If you are stuck, run the cell with `--hints 3`: the checks say what they miss.",
+    "course.advice.imprecise_large": "Which tensors does this gradient depend on, besides grad_output? Compute it from these alone.",
+    "course.advice.differences": "How does one element of the result change with one element of the input? Write that down, and sum it up over the elements of grad_output.",
     "course.advice.zero_gradient": "Read again which gradient the exercise declares, and return it times grad_output.",
     "course.advice.sign": "Check the sign of the declared gradient.",
     "course.advice.constant_factor": "Compare your expression with the declared gradient, factor by factor.",

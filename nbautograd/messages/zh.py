@@ -668,6 +668,7 @@ SENTENCES: dict[str, str] = {
     "course.no_points": "`{name}`：得 0 分，满分 {points} 分。{reason}",
     "course.only_failed": "这一项还没有通过：{check}。",
     # the answer as a whole
+    "course.around_the_checks": "第 {line} 行的 `{name}` 动到了检查本身，或者绕过了检查。答案应当由给它的数据算出来，而且算的过程看得见。",
     "course.not_defined": "这个单元格没有定义 `{name}`。检查时找的正是这个名字。",
     "course.cannot_call": "这个答案无法调用：{error}: {said}",
     "course.no_callable": "`{name}` 是一个 {type} 类型的值，无法在张量上调用。",
@@ -688,6 +689,7 @@ SENTENCES: dict[str, str] = {
     "course.edge_raised": "输入形状为 {shapes} 时会报错：{said}",
     "course.gradient_differs": "把这些小形状动手算一遍。",
     "course.imprecise": "`{input}` 的梯度只有大约 {digits} 位数字与正确值一致，而在 float64 里按公式计算可以有 15 位。它是用差分得到的，还是中途被舍入过？",
+    "course.imprecise_large": "`{input}` 的梯度与 `{input}` 本身无关，可是当其中的数接近 10¹⁸ 时，梯度只有大约 {digits} 位数字是对的。它是用 forward 的差分得到的吗？",
     "course.omitted_value": "不给 `{name}` 时：{said}",
     "course.omitted_gradient": "不给 `{name}` 时，其他输入的梯度不对。",
     "course.omitted_raised": "不给 `{name}` 时会报错：{said}",
@@ -734,6 +736,7 @@ SENTENCES: dict[str, str] = {
     "course.not_through_function": "结果不是通过 `{name}` 的 `apply` 得到的，所以它的 backward 永远不会运行。",
     "course.native_autograd": "导数是向 torch 要来的（第 {line} 行，`{name}`）。这里要求自己写出来。",
     "course.native_node": "`{name}`（第 {line} 行）在你的 Function 之外：这一部分梯度不是你的 backward 给出的。",
+    "course.differences": "这里在别的点上又计算了这个运算（第 {line} 行参与其中），再由这些值拼出梯度。这道题要求只在给定的这一点上把梯度算出来。",
     "course.ready_made": "第 {line} 行的 `{name}` 算的正是这里要你写的东西。",
     # a result
     "course.result.passed": "`{name}`：正确。",
@@ -795,6 +798,9 @@ SENTENCES: dict[str, str] = {
     "course.advice.edge_gradient": "你的 backward 的哪一步默认了某种形状：批次、方阵，还是维数？",
     "course.advice.edge_raised": "哪一步默认了某种形状：批次、内存布局（`view`），还是维数？",
     "course.advice.imprecise": "把导数写成公式，并保持 dtype：`torch.tensor(0.1)` 是 float32，直接写 Python 的数 0.1 则不会有舍入。",
+    "course.advice.around_the_checks": "去掉这一行。做不出来时，用 `--hints 3` 运行这个单元格，检查会说出它还缺什么。",
+    "course.advice.imprecise_large": "除了 grad_output，这个梯度取决于哪些张量？只用这些张量来计算。",
+    "course.advice.differences": "输入的一个元素变化时，结果的一个元素怎样变化？把它写成式子，再对 grad_output 的各个元素求和。",
     "course.advice.zero_gradient": "再读一遍题目规定的是哪个梯度，把它乘以 grad_output 返回。",
     "course.advice.sign": "核对题目规定的梯度的符号。",
     "course.advice.constant_factor": "把你的式子与题目规定的梯度逐个因子比较。",

@@ -9,10 +9,11 @@ import pytest
 import torch
 from written_answers import PRODUCT, define, modern, product
 
+from nbautograd.course.attempt import close
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import CHECKS, Exercise, check_names
-from nbautograd.course.run import check
+from nbautograd.course.run import around_the_checks, check
 
 
 def odd_shapes(draw: Any) -> list[tuple[Any, ...]]:
@@ -321,6 +322,7 @@ def test_what_hands_a_gradient_on_as_it_is_may_stand_outside(inside):
      ("torch.ops.aten._softmax(a, 1, False)", "_softmax"), ("torch.nn.Softmax(1)(a)", "softmax"),
      ("torch._refs.softmax(a, 1)", "softmax"), ("torch._decomp.decompositions._softmax(a, 1, False)", "_softmax"),
      ("torch.ops.aten._safe_softmax(a, 1)", "_safe_softmax"),
+     ("torch.ops.aten.softmax.int.decompose(a, 1)", "softmax"),
      ("torch.sparse.softmax(a.to_sparse(), 1)", "_sparse_softmax")],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["forward", "backward"])
@@ -447,3 +449,107 @@ def test_autograd_is_seen_wherever_it_is_asked():
     assert result.codes == ("native_autograd",)
     (failure,) = result.outcomes[1].failures
     assert failure.params["line"] == 4
+
+
+# what a difference is written in, in the place of a right backward: each evaluates a * b at other points
+MOVED = {
+    "by its own forward": "f = lambda k, e: Multiply.forward(ctx, *at(k, e)); grads = ["
+    "sum(((f(k, e) - f(k, -e)) / 2 * g).sum() * e for e in basis) for k in (0, 1)]",
+    "far from it": "grads = [sum(((u := at(k, 8 * e))[0] * u[1] - a * b).div(8).mul(g).sum() * e for e in basis)"
+    " for k in (0, 1)]",
+    "on a basis": "grads = [sum((e * other * g).sum() * e for e in basis) for other in (b, a)]",
+    "in place": """grads = [torch.zeros_like(a), torch.zeros_like(b)]
+        for k, e in itertools.product((0, 1), basis):
+            z = [a.clone(), b.clone()]
+            z[k] += e
+            up = torch.einsum("ij,ij->ij", *z)
+            z[k] -= 2 * e
+            grads[k] += ((up - torch.einsum("ij,ij->ij", *z)) / 2 * g).sum() * e""",
+    "in one batch": "grads = [torch.func.vmap(lambda e: ((u := at(k, e))[0] * u[1] - a * b).mul(g).sum())"
+    "(torch.stack(basis)).view(a.shape) for k in (0, 1)]",
+    "all elements together": "grads = [((x + 1) * y - (x - 1) * y) / 2 * g for x, y in ((a, b), (b, a))]",
+}
+AT = """a, b = ctx.saved_tensors
+        import itertools
+        basis = list(torch.eye(a.numel(), dtype=a.dtype).view(-1, *a.shape))
+        at = lambda k, e: (a + e, b) if k == 0 else (a, b + e)
+        """
+
+
+@pytest.mark.parametrize("written", MOVED.values(), ids=MOVED)
+def test_a_difference_is_seen_in_whatever_way_it_is_written(written):
+    answer = product(unpack=AT + written, returned="return tuple(grads)")
+    result = check(asked("value own_function"), answer)
+    assert result.codes == ("differences",), result.codes
+    assert all("line" in failure.params for outcome in result.outcomes for failure in outcome.failures)
+
+
+RIGHT_BY_OTHER_MEANS = {
+    "a mask, column by column": "ones = torch.ones_like(a); keep = [ones * (k >= 0) for k in range(5)][-1]",
+    "ones times an input": "ones = torch.ones_like(a); da = ones * b; db = ones * a",
+    "halves": "half = torch.full_like(a, 0.5); da = half * b; da = da + half * b",
+    "forward once more": "again = a * b",
+    "a loop over elements": "da = torch.zeros_like(a)\n"
+    "        for k in range(a.numel()): da.view(-1)[k] = b.flatten()[k] * g.flatten()[k]",
+    "a Jacobian": "da = torch.diag(b.flatten()) @ g.flatten()",
+}
+
+
+@pytest.mark.parametrize("written", RIGHT_BY_OTHER_MEANS.values(), ids=RIGHT_BY_OTHER_MEANS)
+def test_what_is_no_difference_passes(written):
+    assert check(asked("value gradient own_function"), product(unpack=f"{UNPACK}\n        {written}")).passed
+
+
+@pytest.mark.parametrize(
+    ("returned", "codes"),
+    [("return g * ((a + 1) * b - a * b), g * a", ("imprecise_large",)), ("return g * b, g * a", ()),
+     ("return g * (b + 0 * a), g * a", ())],
+)  # fmt: skip
+def test_a_gradient_that_does_not_depend_on_an_input_keeps_its_digits_where_that_is_large(returned, codes):
+    result = check(asked("value gradient"), product(returned=returned))
+    assert result.codes == codes
+    if codes:
+        (failure,) = result.outcomes[1].failures
+        assert failure.params == {"input": "a", "digits": 0}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import sys\ndef f():\n    return sys._getframe(1).f_locals", (3, "sys._getframe")),
+        ("from nbautograd.course.exercises.n03 import STEPS\n", (1, "nbautograd.course.exercises.n03.STEPS")),
+        ("import nbautograd\nfind = nbautograd.course.catalogue.find\n", (2, "nbautograd.course")),
+        ("import importlib\nn = importlib.import_module('nbautograd.course.run')", (2, "nbautograd.course.run")),
+        ("import torch as t\nt.Tensor.__bool__ = lambda x: True", (2, "t.Tensor.__bool__")),
+        ("import math\nsetattr(math, 'isclose', print)", (2, "math")),
+        (
+            "def f(x):\n    with torch._C._DisableTorchDispatch():\n        return x",
+            (2, "torch._C._DisableTorchDispatch"),
+        ),
+        ("from threading import Thread", (1, "threading.Thread")),
+        ("from nbautograd.course.mutants import kills\nnbautograd.gradcheck(f, x)", None),
+        ("with torch._C.DisableTorchFunctionSubclass(): pass", None),
+        ("ctx.saved = x\nself.weight = w\nLinear.HANDLED[torch.mean] = f\nx.grad = None", None),
+        ("def f(:", None),
+    ],
+)
+def test_a_line_that_leads_around_the_checks_is_seen(source, found):
+    assert around_the_checks(source) == found
+    if found is not None and "f(:" not in source:
+        result = check(asked("value"), product(), source=source)
+        assert result.codes == ("around_the_checks",)
+        assert f"line {found[0]}" in result.outcomes[0].sentences(1)[0]
+
+
+def test_an_answer_s_own_type_compares_nothing():
+    class Agreeing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func.__name__ == "isclose":
+                return torch.ones(1, dtype=torch.bool)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    with torch._C.DisableTorchFunctionSubclass():
+        odd = torch.zeros(3).as_subclass(Agreeing)
+    assert bool(torch.isclose(odd, torch.ones(3)).all())
+    assert not close(odd, torch.ones(3), 1e-6)

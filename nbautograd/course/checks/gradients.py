@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from nbautograd.core.checking import report_verdict
@@ -15,6 +16,7 @@ from nbautograd.course.attempt import (
     POINTS,
     Attempt,
     Gradients,
+    close,
     copies,
     cotangents,
     forward,
@@ -27,6 +29,7 @@ from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
 
 TOLD = 4
+LARGE, EXACT = 60, 1e-12  # a power of 2; to how many digits two gradients are the same
 MANY = 6  # inputs of which not every subset is tried, only each alone and all but each
 
 
@@ -52,18 +55,46 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
         if rounded is not None:
             yield rounded
             return
+    yield from itertools.islice(_where_it_is_linear(attempt), 1)
 
 
 def _rounded(attempt: Attempt, inputs: tuple[Any, ...], found: Gradients, right: Gradients) -> Iterator[Failure]:
     """Gradients that are right to fewer digits than a formula gives: a difference quotient's, at best, are."""
-    for position, a, b in zip(positions(inputs), found, right, strict=True):
+    for position, a, b in zip(positions(inputs), found, right, strict=False):
         if a is None or b is None or not b.numel():
             continue
         size = max(float(b.detach().abs().nan_to_num(0, 0, 0).max()), 1e-3)
         apart = float((a.detach() - b.detach()).abs().nan_to_num(0).max()) / size
         if apart > attempt.exercise.precision:
-            names = {"input": attempt.problem(inputs).input_names[position], "digits": int(-math.log10(apart))}
+            names = {"input": attempt.problem(inputs).input_names[position], "digits": max(0, int(-math.log10(apart)))}
             yield Failure("imprecise", "course.imprecise", names)
+
+
+def _where_it_is_linear(attempt: Attempt) -> Iterator[Failure]:
+    """Where the gradient of an input does not depend on that input, large numbers in it take no digits away."""
+    inputs = attempt.point()
+    for k, position in enumerate(positions(inputs)):
+        x = inputs[position].detach()
+        right, other, far = (
+            _right(attempt, (*inputs[:position], moved.requires_grad_(), *inputs[position + 1 :]))
+            for moved in (x.clone(), attempt.draw(1).normal(*x.shape).to(x.dtype), x * 2.0**LARGE)
+        )
+        if right[k] is None or not close(right[k], other[k], EXACT) or not close(right[k], far[k], EXACT):
+            continue
+        given = (*inputs[:position], (x * 2.0**LARGE).requires_grad_(), *inputs[position + 1 :])
+        try:
+            run = attempt.run(given)
+            found = vjp(run, cotangents(run.outputs, attempt.seed))[k]
+        except Exception as error:
+            yield exceptions.in_backward(attempt, given, error)
+            return
+        for failure in _rounded(attempt, given, (None,) * k + (found,), (None,) * k + (right[k],)):
+            yield replace(failure, code="imprecise_large", sentence="course.imprecise_large")
+
+
+def _right(attempt: Attempt, inputs: tuple[Any, ...]) -> Gradients:
+    truth = attempt.reference_run(inputs)
+    return attempt.expected_gradients(truth, cotangents(truth.outputs, attempt.seed))
 
 
 def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:

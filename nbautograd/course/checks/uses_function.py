@@ -10,6 +10,7 @@ import torch
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.user_source import function_class
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, positions, vjp
+from nbautograd.course.checks.moved_points import moved_points
 from nbautograd.course.exercise import Failure
 from nbautograd.course.observer import Observer, Operation
 
@@ -31,12 +32,7 @@ def uses_own_function(attempt: Attempt) -> Iterator[Failure]:
 
 def _not_by_itself(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failure]:
     """Yield one failure: a derivative asked of torch, a node of torch's beside the Function, an operation refused."""
-    seen = Observer(attempt.answer, *classes)
-    with contextlib.suppress(Exception):  # what raises is the gradient's to tell
-        with seen:
-            run = forward(attempt.call, copies(attempt.point()))
-        with seen:
-            vjp(run, cotangents(run.outputs, attempt.seed))
+    seen = _watched(attempt, classes, attempt.seed)
     for name, line in seen.derivatives[:1]:
         yield Failure("native_autograd", "course.native_autograd", {"name": name, "line": line})
         return
@@ -48,6 +44,22 @@ def _not_by_itself(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failur
         refused = list(_second(attempt, classes))
     for operation in refused[:1]:
         yield Failure("ready_made", "course.ready_made", {"name": operation.written, "line": operation.line})
+    if not refused and attempt.exercise.formula is not None and attempt.exercise.forward_calls is None:
+        again = _watched(attempt, classes, attempt.seed + 1)
+        moved = moved_points(attempt, *([ran for ran in one.operations if ran.method] for one in (seen, again)))
+        if moved is not None:
+            yield Failure("differences", "course.differences", {"line": moved.line})
+
+
+def _watched(attempt: Attempt, classes: Iterable[type], seed: int) -> Observer:
+    """Watch one forward and one backward."""
+    seen = Observer(attempt.answer, *classes, keep=True)
+    with contextlib.suppress(Exception):  # what raises is the gradient's to tell
+        with seen:
+            run = forward(attempt.call, copies(attempt.point()))
+        with seen:
+            vjp(run, cotangents(run.outputs, seed))
+    return seen
 
 
 def _second(attempt: Attempt, classes: Iterable[type]) -> Iterator[Operation]:

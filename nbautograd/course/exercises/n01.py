@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.torch_private.nodes import next_sequence_number
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
@@ -50,7 +51,7 @@ BAR = {
 
 
 class Unmoved(float):
-    """A number that notes whether something was added to it: no bar needs that, and every difference does."""
+    """A number that notes whether something was added to it, an imaginary part too: no bar needs that."""
 
     moved = False
 
@@ -63,6 +64,10 @@ class Unmoved(float):
     def __sub__(self, other: Any) -> Any:
         """Note it and subtract."""
         return self._moving(-other)
+
+    def __complex__(self) -> complex:
+        """Note it and convert."""
+        return complex(self._moving(0.0))
 
 
 def _reversed(answer: Any, draw: Draw) -> Iterator[Failure]:
@@ -83,15 +88,25 @@ def _reversed(answer: Any, draw: Draw) -> Iterator[Failure]:
             return
         bars = [float(x) for x in found]
         failure = _bars_wrong(w1, w2, bars)
+        exact = (math.isclose(float(x), y, rel_tol=_digits(x)) for x, y in zip(found, _right_bars(w1, w2), strict=True))
+        if failure is None and not all(exact):
+            failure = Failure("differences", DIFFERENCES)
         if failure is not None:
             yield failure
             return
 
 
+def _digits(number: Any) -> float:
+    return 8 * torch.finfo(number.dtype).eps if isinstance(number, Tensor) and number.is_floating_point() else 1e-12
+
+
+def _right_bars(w1: float, w2: float) -> list[float]:
+    return [w2 + math.cos(w1), w1, 1.0, 1.0, 1.0]
+
+
 def _bars_wrong(w1: float, w2: float, bars: list[float]) -> Failure | None:
     """The first wrong one, from the end."""
-    right = [w2 + math.cos(w1), w1, 1.0, 1.0, 1.0]
-    close = [math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-9) for a, b in zip(bars, right, strict=True)]
+    close = [math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-9) for a, b in zip(bars, _right_bars(w1, w2), strict=True)]
     if all(close):
         return None
     k = max(k for k in range(5) if not close[k])
@@ -153,10 +168,10 @@ PROGRAM = {
     "zh": "对 {program}，以最后一个值为结果，{value}.grad 是 {got:.4g}，正确的是 {right:.4g}。",
 }
 EVERY_PATH = {
-    "en": "A number squared {depth} times in a row took {got} multiplications in backward; two a node are enough."
-    " You walk every path: how often should a node send its bar on?",
-    "zh": "把一个数连续平方 {depth} 次，backward 用了 {got} 次乘法；每个节点两次就够。你把每条路都走了一遍："
-    "一个节点应当往回传几次？",
+    "en": "A number squared {depth} times in a row took {got} multiplications, and backward needs two a node. Do you"
+    " walk every path, or the whole graph once for each value? How often should a node send its bar on?",
+    "zh": "把一个数连续平方 {depth} 次，一共用了 {got} 次乘法，而 backward 每个节点两次就够。"
+    "你是不是把每条路都走了一遍，或者为每个值把整个图走了一遍？一个节点应当往回传几次？",
 }
 DEPTH = 14  # squarings in a row: 2 * 14 contributions, 2^14 paths
 
@@ -220,7 +235,7 @@ def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield wrong
         return
     multiplications = _multiplications(answer)
-    if multiplications > 100 * DEPTH:
+    if multiplications > 10 * DEPTH:
         yield Failure("every_path", EVERY_PATH, {"depth": DEPTH, "got": multiplications})
 
 
@@ -293,11 +308,11 @@ class Counted(float):
 
 
 def _multiplications(answer: Any) -> int:
-    """Multiplications that backward makes for a number squared ``DEPTH`` times."""
+    """Multiplications for a number squared ``DEPTH`` times: one each forward, and what backward makes."""
+    Counted.count = 0
     y = answer(Counted(1.0))
     for _ in range(DEPTH):
         y = y * y
-    Counted.count = 0
     y.backward()
     return Counted.count
 
@@ -311,6 +326,10 @@ NO_ORDER = {
 RUNS_IT = {
     "en": "`{name}` (line {line}): here the program is run. Say what will happen before it does.",
     "zh": "第 {line} 行的 `{name}` 把程序真的运行了。请在运行之前说出会发生什么。",
+}
+MAKES_NODES = {
+    "en": "While `{name}` ran, nodes were made: it runs such a program. Say by rule what will happen.",
+    "zh": "`{name}` 运行时生成了节点，也就是说它把程序真的运行了。请按规则说出会发生什么。",
 }
 NOT_LIST = {
     "en": 'For {program} a list of texts is wanted, such as ["forward 1", "backward 1"].',
@@ -394,10 +413,14 @@ def _ordered(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("not_a_function", NO_ORDER)
         return
     for program in _programs(draw):
+        before = next_sequence_number()
         with Observer(answer) as seen:
             said = answer({number: list(inputs) for number, inputs in program.items()})
         for name, line in seen.derivatives[:1]:
             yield Failure("runs_it", RUNS_IT, {"name": name, "line": line})
+            return
+        if next_sequence_number() != before:
+            yield Failure("runs_it", MAKES_NODES, {"name": "order"})
             return
         failure = _misordered(said, _ran(program))
         if failure is not None:

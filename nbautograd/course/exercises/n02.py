@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -172,7 +171,8 @@ def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "Fooling"})
         return
     differs = False
-    for turn, weight in itertools.product(range(3), ("ones", "random")):
+    # in no order that could be counted on: to notice when ones arrive takes a look at them
+    for turn, weight in enumerate(("ones", "random", "random", "ones", "ones", "ones", "random")):
         x, w = (t.requires_grad_() for t in _layer(Draw(draw.seed, turn))[:2])
         g = draw.normal(len(x), w.shape[1]) if weight == "random" else torch.ones(len(x), w.shape[1]).double()
         right = (g @ w.detach().t(), x.detach().t() @ g)

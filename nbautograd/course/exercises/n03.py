@@ -66,7 +66,8 @@ ONES = {
 def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
     said: dict[Case, bool] = {}
     moved: list[bool] = []
-    for case in (*RIGHT, *WRONG, *WRONG):  # the wrong ones twice: a grad_output may be lucky
+    cases = (*RIGHT, *WRONG, *WRONG)  # the wrong ones twice: a grad_output may be lucky
+    for case in (cases[k] for k in torch.randperm(len(cases), generator=draw.generator).tolist()):
         inputs = tuple(x.requires_grad_() for x in case.inputs(draw))
         before = [x.detach().clone() for x in inputs]
         ready_made: list[str] = []
@@ -309,10 +310,11 @@ def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
     for name, (gradient, hint) in FAULTS.items():
         for formula in FORMULAS:
             right = _with_backward(formula, lambda g, slope, x: g * slope)
-            for function, failure in (
+            pair = (
                 (right, Failure("right_refused", OBJECTS, {"name": name, "formula": formula})),
                 (_with_backward(formula, gradient), Failure(f"mutant_{name.lower()}", hint, {"formula": formula})),
-            ):
+            )
+            for function, failure in draw.choice((pair, pair[::-1], (*pair[:1], *pair))):
                 x = draw.uniform(0.5, 2.0, *draw.sizes(1)).requires_grad_()
                 try:
                     said = answer[name](function, x)

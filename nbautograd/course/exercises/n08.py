@@ -15,6 +15,8 @@ from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
 from nbautograd.course.observer import TRANSCENDENTAL
 
+FAR = 2.0**20  # inputs of this size are known to ten digits, and a difference of values to fewer
+
 
 def _first_output(answer: Any) -> Callable[..., Any]:
     """Use the first output, as a caller does of a Function that also returns its intermediates."""
@@ -147,15 +149,17 @@ LEAVES = {
 
 
 def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """The critics are (a x)³ · w and tanh(a x) · w, whose gradients are 3 a³ x² w and a (1 - tanh² a x) w."""
+    """The critics are h(a x) · w, whose gradients are a h'(a x) w, for a few h; the last one far out, where values of a
+    critic that are near each other tell nothing of its slope."""
     a = float(draw.uniform(0.5, 1.5))
-    critics: tuple[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]], ...] = (
-        (lambda x: (a * x) ** 3, lambda x: 3 * a**3 * x**2),
-        (lambda x: (a * x).tanh(), lambda x: a * (1 - (a * x).tanh() ** 2)),
+    critics: tuple[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], float], ...] = (
+        (lambda x: (a * x) ** 3, lambda x: 3 * a**3 * x**2, 1.0),
+        (lambda x: (a * x).tanh(), lambda x: a * (1 - (a * x).tanh() ** 2), 1.0),
+        (lambda x: (a * x).sin(), lambda x: a * (a * x).cos(), FAR),
     )
-    for turn, (bent, slope) in enumerate(critics):
+    for turn, (bent, slope, size) in enumerate(critics):
         n, d = Draw(draw.seed, turn).sizes(2)
-        x, w = draw.away_from(draw.normal(n, d), 0.0, 0.3).requires_grad_(), draw.normal(d).requires_grad_()
+        x, w = draw.away_from(size * draw.normal(n, d), 0.0, 0.3).requires_grad_(), draw.normal(d).requires_grad_()
         penalty = answer(lambda rows, bent=bent, weight=w: bent(rows) @ weight, x)
         right = (((slope(x) * w).norm(dim=1) - 1) ** 2).mean()
         failure = _not_the_penalty(penalty, right, (n, d)) or _not_differentiable(penalty, right, x, w)

@@ -10,9 +10,10 @@ from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function
 
 from nbautograd.core.pytrees import tensors
+from nbautograd.course.attempt import plain
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.tried import NO_ERROR, WRONG_TYPE, WRONG_VALUE, Tried, first, plain
+from nbautograd.course.exercises.tried import NO_ERROR, WRONG_TYPE, WRONG_VALUE, Tried, first
 
 # scalar_tensor
 
@@ -139,9 +140,65 @@ def _leaves_the_rest(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("types_ignored", STRANGER)
 
 
+MEAN = (torch.mean, "mean")  # how a table may call it
+NO_TABLE = {
+    "en": "All calls are answered, but by no table: neither the class nor the cell has a dict with torch.mean in it."
+    " Who wants one function more should not have to change `__torch_function__`.",
+    "zh": "每个调用都回答对了，但没有用到表：类里和单元格里都找不到含有 torch.mean 的字典。"
+    "以后要多支持一个函数，不应当再去改 `__torch_function__`。",
+}
+TABLE_UNREAD = {
+    "en": "{function}, put into the table, is not called: `{what}` {got}. Where does `__torch_function__` look up what"
+    " to call?",
+    "zh": "把 {function} 登记到表里之后，它没有被调用：`{what}` {got}。"
+    "`__torch_function__` 是到哪里去找该调用的函数的？",
+}
+
+
+def _reads_its_table(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """A function that is entered in the table is answered from then on."""
+    method = getattr(answer.__torch_function__, "__func__", answer.__torch_function__)
+    places = [*(vars(cls) for cls in answer.__mro__), getattr(method, "__globals__", {})]
+    tables = [one for place in places for one in list(place.values()) if isinstance(one, dict) and {*MEAN} & {*one}]
+    if not tables:
+        yield Failure("no_table", NO_TABLE)
+        return
+    for function in _some(draw, [function for function, rest in NOT_IN_THE_TABLE.items() if not rest], 2):
+        (n, value), name = _numbers(draw), f"torch.{function.__name__}"
+        keys = [function if torch.mean in table else function.__name__ for table in tables]
+        s = answer(n, value)
+        for table, key in zip(tables, keys, strict=True):
+            table[key] = lambda s: ("answered", s)
+        try:
+            tried = Tried(f"{name}(ScalarTensor({n}, {value}))", function, s)
+        finally:
+            for table, key in zip(tables, keys, strict=True):
+                del table[key]
+        if tried.error is not None or tried.value != ("answered", s):
+            got = f"-> {tried.value!r}" if tried.error is None else f"raises {type(tried.error).__name__}"
+            yield Failure("table_unread", TABLE_UNREAD, {"function": name, "what": tried.what, "got": got})
+            return
+
+
+A_TENSOR = {
+    "en": "`{name}` is a kind of tensor: torch knows it and computes with its n² numbers. Here it is to hold n and one"
+    " value, and answer by `__torch_function__` alone.",
+    "zh": "`{name}` 本身就是一种张量：torch 认识它，用它的 n² 个数来计算。这里它只应当存放 n 和一个值，"
+    "全靠 `__torch_function__` 来回答。",
+}
+
+
+def _is_a_tensor(answer: Any) -> Iterator[Failure]:
+    if issubclass(answer, Tensor):
+        yield Failure("is_a_tensor", A_TENSOR, {"name": answer.__name__})
+
+
 def _scalar_tensor(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """A type that torch does not know, with mean and add of its own."""
-    checks = (_means, _adds_alike, _adds_mixed, _leaves_the_rest)
+    """A type that torch does not know, with mean and add of its own, and a table of them."""
+    yield from (told := list(_is_a_tensor(answer)))
+    if told:
+        return
+    checks = (_means, _adds_alike, _adds_mixed, _leaves_the_rest, _reads_its_table)
     yield from first(*(check(answer, draw) for check in checks))
 
 
@@ -175,6 +232,9 @@ CASES: tuple[Case, ...] = (
 
 def _dense_fallback(answer: Any, draw: Draw) -> Iterator[Failure]:
     """Whatever is not handled is done on tensors, wherever in the arguments the objects stand."""
+    yield from (told := list(_is_a_tensor(answer)))
+    if told:
+        return
     for code, what, run in CASES:
         n, a = _numbers(draw)
         b, x = a + draw.choice([-2.5, -1.5, 1.5, 2.5]), draw.normal(n, n).float()

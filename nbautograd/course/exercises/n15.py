@@ -15,7 +15,7 @@ from torch.autograd import Function
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.pytrees import tensors
 from nbautograd.core.user_source import function_class
-from nbautograd.course.attempt import close, cotangents, forward, is_float, ready, vjp
+from nbautograd.course.attempt import close, cotangents, forward, is_float, plain, ready, vjp
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants, same_gradients
@@ -95,7 +95,7 @@ def _telling(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not _three(answer):
         yield Failure("not_three", NOT_THREE)
         return
-    scores, values, grad_output = (x.detach() for x in answer)
+    scores, values, grad_output = map(plain, answer)
     hidden = _hides(scores, values, grad_output)
     if hidden is not None:
         yield hidden
@@ -186,6 +186,12 @@ LINEAR = {
     " something.",
     "zh": "运算是对的，但太简单：不论输入是什么，梯度都一样。请选一个 backward 要用到保存的张量的运算。",
 }
+ELEMENTWISE = {
+    "en": "Right, but too plain: each number of the result is made of one number of one tensor, so no sum, no axis and"
+    " no shape can go wrong in its backward. Choose an operation in which several numbers meet.",
+    "zh": "运算是对的，但太简单：结果的每个数只由一个张量里的一个数得来，backward 里就没有求和、轴或形状可以弄错。"
+    "请选一个要把多个数合在一起算的运算。",
+}
 
 
 def _operation(answer: Any, draw: Draw) -> Iterator[Failure]:
@@ -202,6 +208,8 @@ def _operation(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("too_short", TOO_SHORT, {"count": len(made), "whole": COUNT})
     elif _is_linear(answer):
         yield Failure("linear_operation", LINEAR)
+    elif _is_elementwise(answer):
+        yield Failure("elementwise_operation", ELEMENTWISE)
 
 
 def _is_linear(answer: Any) -> bool:
@@ -211,6 +219,17 @@ def _is_linear(answer: Any) -> bool:
         return False
     first, second = (vjp(run, cotangents(run.outputs, 0)) for run in runs)
     return all(close(a, b, 1e-9) for a, b in zip(first, second, strict=True))
+
+
+def _is_elementwise(answer: Any) -> bool:
+    """Return True for an operation of one tensor, each number of whose result depends on one number of it alone."""
+    run = forward(answer.plain, ready(answer.example(0)))
+    leaves = [x for x in run.inputs if is_float(x)]
+    y = run.outputs[0]
+    if len(leaves) > 1 or y.numel() != leaves[0].numel():
+        return False
+    rows = (torch.autograd.grad(one, leaves, retain_graph=True)[0] for one in y.flatten()[:ENOUGH])
+    return all(int((row != 0).sum()) <= 1 for row in rows)
 
 
 def _declared(answer: Any) -> Exercise:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.course.attempt import plain
 from nbautograd.course.exercise import Failure
 
 RECURSION = {
@@ -61,11 +62,6 @@ class Tried:
         elif self.value.shape != expected.shape or not torch.allclose(plain(self.value), expected.to(self.value.dtype)):
             shown = {"got": plain(self.value).tolist(), "expected": expected.tolist()}
             yield Failure(code, WRONG_VALUE, {"what": self.what, **shown})
-
-
-def plain(tensor: Tensor) -> Tensor:
-    """Without the subclass."""
-    return tensor.detach().as_subclass(Tensor)
 
 
 def first(*checks: Iterator[Failure]) -> Iterator[Failure]:
