@@ -71,7 +71,7 @@ def _rounded(attempt: Attempt, inputs: tuple[Any, ...], found: Gradients, right:
 
 
 def _where_it_is_linear(attempt: Attempt) -> Iterator[Failure]:
-    """Where the gradient of an input does not depend on that input, large numbers in it take no digits away."""
+    """Compare where large numbers in an input take no digits away, as its gradient does not depend on it."""
     inputs = attempt.point()
     for k, position in enumerate(positions(inputs)):
         x = inputs[position].detach()
