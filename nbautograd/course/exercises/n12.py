@@ -163,7 +163,7 @@ def _reads_its_table(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not tables:
         yield Failure("no_table", NO_TABLE)
         return
-    for function in _some(draw, [function for function, rest in NOT_IN_THE_TABLE.items() if not rest], 2):
+    for function in draw.some([function for function, rest in NOT_IN_THE_TABLE.items() if not rest], 2):
         (n, value), name = _numbers(draw), f"torch.{function.__name__}"
         keys = [function if torch.mean in table else function.__name__ for table in tables]
         s = answer(n, value)
