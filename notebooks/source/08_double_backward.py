@@ -12,7 +12,7 @@
 #     course: "08"
 #     title_en: Double backward
 #     title_zh: 二次反向传播
-#     minutes: 55
+#     minutes: 65
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - decide when `@once_differentiable` is the honest answer;
 # - differentiate twice through code that PyTorch does not know.
 #
-# **You need** notebooks 01 to 04. **Time**: about 55 minutes.
+# **You need** notebooks 01 to 04. **Time**: about 65 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="e7e21549"
+# %% [markdown] lang="zh" pair="intro" of="0b478c4b"
 # # 08 · 二次反向传播
 #
 # 梯度也是输入的函数，和别的函数没有两样，所以梯度也有梯度。黑塞矩阵、梯度惩罚、元学习、物理信息神经网络都要用到它。你的 `backward` 可能一行不多写就能支持它，也可能一声不响地把它毁掉。
@@ -43,7 +43,7 @@
 # - 判断什么时候写 `@once_differentiable` 才是诚实的做法；
 # - 对 PyTorch 不认识的代码求二阶导数。
 #
-# **预备知识**：01 到 04。**用时**：约 55 分钟。
+# **预备知识**：01 到 04。**用时**：约 65 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -1793,7 +1793,64 @@ def gradient_penalty(f, x):
     (g,) = torch.autograd.grad(f(x.detach().requires_grad_()).sum(), x, create_graph=True, allow_unused=True)
     return torch.zeros((), dtype=x.dtype) if g is None else ((g.norm(dim=1) - 1) ** 2).mean()
 
+# %% [markdown] lang="en" pair="penalty-learns"
+# ### The share that is missing, step after step
+#
+# A critic of one layer is trained by its penalty alone, which asks for slope 1 everywhere: once with torch's tanh, once with a tanh that saves its derivative, as the cube of section 2 did. The *first* derivatives of both are the same.
+#
+# **Predict** the two curves.
+
+# %% [markdown] lang="zh" pair="penalty-learns" of="2f2b84d9"
+# ### 每一步都缺的那一份
+#
+# 只用惩罚项训练一个单层的判别网络，也就是只要求斜率处处为 1：一次用 torch 的 tanh，一次用保存了导数的 tanh，就像第 2 节的立方那样。两者的*一阶*导数完全一样。
+#
+# **先猜一猜**这两条曲线。
+
+# %% tags=["shown"]
+import matplotlib.pyplot as plt
+
+
+class ForgetfulTanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(1 - y**2)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (dy,) = ctx.saved_tensors
+        return grad_output * dy
+
+
+def train(tanh):
+    torch.manual_seed(0)
+    weight, bias, last = torch.randn(2, 32), torch.zeros(32), torch.randn(32) / 32**0.5
+    optimizer = torch.optim.Adam([p.requires_grad_() for p in (weight, bias, last)], lr=0.01)
+    points, losses = torch.randn(128, 2, requires_grad=True), []
+    for _ in range(300):
+        penalty = gradient_penalty(lambda x: tanh(x @ weight + bias) @ last, points)
+        optimizer.zero_grad()
+        penalty.backward()
+        optimizer.step()
+        losses.append(penalty.item())
+    return losses
+
+
+plt.figure(figsize=(6, 2.8), layout="constrained")
+for name, tanh in (("torch's tanh", torch.tanh), ("one that forgets", ForgetfulTanh.apply)):
+    losses = train(tanh)
+    plt.semilogy(losses, label=name)
+    print(f"{name:>16}: penalty {losses[0]:.2f}, smallest {min(losses):.4f}, at the end {losses[-1]:.4f}")
+plt.xlabel("step")
+plt.ylabel("penalty")
+plt.legend()
+plt.show()
+
 # %% [markdown] lang="en" pair="end"
+# At first both sink. Then the one that forgets climbs again, away from what it was told to reach: its gradient lacks a share, and no error says so.
+#
 # ## What you take along
 #
 # - `create_graph=True` records `backward` as if it were a forward. What that `backward` does with torch, on saved inputs and outputs, can be differentiated again.
@@ -1801,7 +1858,9 @@ def gradient_penalty(f, x):
 # - `.data`, `.detach()`, `no_grad`, numpy: the first derivative never notices.
 # - `@once_differentiable` costs one line and makes a second backward raise, wherever `grad_output` needs a gradient. Where it does not, as behind `.sum()`, the share is still missing in silence: look at `g.requires_grad`.
 
-# %% [markdown] lang="zh" pair="end" of="7bf95413"
+# %% [markdown] lang="zh" pair="end" of="58b75355"
+# 起初两条都在下降。后来，健忘的那条又升了回去，离目标越来越远：它的梯度缺了一份，却没有任何报错。
+#
 # ## 带走这几点
 #
 # - `create_graph=True` 会像记录前向那样记录 `backward`。只要 `backward` 用 torch 对保存的输入和输出做计算，就能再求一次导。

@@ -12,7 +12,7 @@
 #     course: "09"
 #     title_en: Forward mode, vmap and torch.func
 #     title_zh: 前向模式、vmap 与 torch.func
-#     minutes: 60
+#     minutes: 65
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - compute per-sample gradients without a loop;
 # - build a Hessian from a forward and a backward mode.
 #
-# **You need** notebooks 01 to 04, and 08 for the last part. **Time**: about 60 minutes.
+# **You need** notebooks 01 to 04, and 08 for the last part. **Time**: about 65 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="0236ec15"
+# %% [markdown] lang="zh" pair="intro" of="ecfd5a0d"
 # # 09 · 前向模式、vmap 与 torch.func
 #
 # `torch.func` 把函数变成函数：`grad(f)` 是 `f` 的梯度，`vmap(f)` 是对整个批次做 `f`，`jvp` 则把一个方向推过 `f`。它们还能叠起来用，比如 `vmap(grad(f))`。只要守住三条规矩，你自己写的 Function 也能加入进来。
@@ -43,7 +43,7 @@
 # - 不写循环，算出每个样本各自的梯度；
 # - 用一次前向模式加一次反向模式拼出黑塞矩阵。
 #
-# **预备知识**：01 到 04；最后一节要用到 08。**用时**：约 60 分钟。
+# **预备知识**：01 到 04；最后一节要用到 08。**用时**：约 65 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -1953,14 +1953,47 @@ def per_sample(weight, bias, inputs, targets):
     wrong_by = 2 * (inputs @ weight + bias - targets)
     return (wrong_by[:, None] * inputs).squeeze(), wrong_by.squeeze()
 
+# %% [markdown] lang="en" pair="mislabelled"
+# Sixty samples; in three of them somebody turned the sign of the target round. A plane is fitted to all sixty. Each sample's gradient then says how hard it pulls at the plane.
+#
+# **Predict**: what would `loss.backward()`, the sum of the sixty, have told you?
+
+# %% [markdown] lang="zh" pair="mislabelled" of="416450d1"
+# 六十个样本，其中三个的目标值被人弄反了正负号。先用全部六十个拟合一个平面，再看每个样本的梯度：它有多大，说明这个样本把平面拉得有多用力。
+#
+# **先猜一猜**：如果用 `loss.backward()`，也就是六十个梯度之和，你会看到什么？
+
+# %%
+import matplotlib.pyplot as plt
+
+draw = torch.Generator().manual_seed(0)
+samples = torch.randn(60, 3, generator=draw)
+targets = samples @ torch.tensor([1.0, -2.0, 0.5]) + 0.3 + 0.2 * torch.randn(60, generator=draw)
+targets[[11, 37, 52]] *= -1
+plane = torch.linalg.lstsq(torch.cat([samples, torch.ones(60, 1)], 1), targets[:, None]).solution[:, 0]
+
+of_weight, of_bias = per_sample(plane[:3], plane[3], samples, targets)
+gradients = torch.cat([of_weight, of_bias[:, None]], 1)
+sizes = gradients.norm(dim=1)
+plt.figure(figsize=(7, 2.4), layout="constrained")
+plt.bar(range(60), sizes, color=["tab:red" if k in (11, 37, 52) else "silver" for k in range(60)])
+plt.xlabel("sample")
+plt.ylabel("size of its gradient")
+plt.show()
+print(f"size of the sum {gradients.sum(0).norm():.3f}, the three largest: {sorted(sizes.topk(3).indices.tolist())}")
+
 # %% [markdown] lang="en" pair="hessian"
+# Nothing: where the plane fits best, the gradients cancel. One by one they name the three.
+#
 # ## 5. A Hessian, forward over reverse
 #
 # The Hessian is the Jacobian of the gradient. The gradient has as many inputs as outputs, so either mode will do for the outer one. Usual is: reverse inside, forward outside, `jacfwd(jacrev(f))`. A Function in `f` then needs everything that you have met: a `backward` that can be differentiated, a `jvp`, and a vmap rule.
 #
 # **Predict** the Hessian of $f(x) = \sum_i x_i^3$: which entries are not zero? The Jacobian view of its gradient shows it.
 
-# %% [markdown] lang="zh" pair="hessian" of="e6a174da"
+# %% [markdown] lang="zh" pair="hessian" of="23c25bc2"
+# 什么也看不到：在拟合得最好的地方，它们互相抵消了。逐个来看，三个标错的样本就现形了。
+#
 # ## 5. 黑塞矩阵：前向套反向
 #
 # 黑塞矩阵就是梯度的雅可比矩阵。梯度的输入和输出一样多，所以外层用哪种模式都行。通常的搭配是里层反向、外层前向：`jacfwd(jacrev(f))`。`f` 里如果有你的 Function，那么前面学的全都用得上：可以再求导的 `backward`、`jvp`，还有 vmap 规则。
