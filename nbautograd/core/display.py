@@ -156,7 +156,7 @@ def plain(value: Any) -> Any:
         named = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
         return {"type": type(value).__name__, **named}
     if isinstance(value, Mapping):
-        return {_key(k): plain(v) for k, v in value.items()}
+        return {(",".join(map(str, k)) if isinstance(k, tuple) else str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, np.generic):
@@ -166,7 +166,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list, set, frozenset)):
         return [plain(item) for item in value]
     return str(value)
-
-
-def _key(key: Any) -> str:
-    return ",".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -168,17 +168,13 @@ def _drawn(item: Any, kind: str, generator: torch.Generator) -> Any:
             values = low + (high - low) * torch.rand(item.shape, generator=generator, dtype=item.dtype)
     elif item.dtype is torch.bool:
         values = torch.rand(item.shape, generator=generator) < 0.5
-    elif _permutation(item):
+    elif item.dim() == 1 and item.numel() > 1 and bool((item.sort().values.diff() == 1).all()):
         values = torch.randperm(item.numel(), generator=generator).to(item.dtype) + int(item.min())
     else:
         least, most = (int(item.min()), int(item.max())) if item.numel() else (0, 0)
         values = torch.randint(least, most + 1, item.shape, generator=generator).to(item.dtype)
     made.copy_(values)
     return made.requires_grad_(item.requires_grad)
-
-
-def _permutation(item: Tensor) -> bool:
-    return item.dim() == 1 and item.numel() > 1 and bool((item.sort().values.diff() == 1).all())
 
 
 def _tensors(inputs: Sequence[Any], prefix: str = "input") -> Iterator[tuple[str, Tensor]]:

@@ -139,7 +139,7 @@ def signature(function: Callable[..., Any]) -> inspect.Signature | None:
         full = inspect.signature(cls.forward)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         return None
-    if _has_setup_context(cls):
+    if cls.setup_context is not torch.autograd.Function.setup_context:
         return full
     return full.replace(parameters=list(full.parameters.values())[1:])
 
@@ -212,7 +212,3 @@ def bind(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dic
     if bound is None or bound.kwargs:
         raise UsageError(messages.text("magics.by_keyword", magic=magic, names=", ".join(keywords)))
     return bound.args
-
-
-def _has_setup_context(cls: type) -> bool:
-    return cls.setup_context is not torch.autograd.Function.setup_context  # type: ignore[attr-defined]

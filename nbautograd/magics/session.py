@@ -154,7 +154,7 @@ class Session:
     def _show(self, cell: Cell, result: Any) -> None:
         if cell.request is not None and not cell.handled_by_inner_cell:
             operations = self.registry.new_operations()
-            functions = _newest([*cell.new_functions, *operations])
+            functions = list({cls.__name__: cls for cls in ([*cell.new_functions, *operations])}.values())
             self.registry.record([*cell.new_functions, *operations])
             self.cards.retire(tuple(cls.__name__ for cls in functions))
             self.presenter.show(cell.request.options, functions, cell.first_call, result, cell.first_dispatch)
@@ -182,11 +182,6 @@ def _stumbled(error: Exception) -> None:
     output.show_message("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
 
 
-def _newest(classes: list[type]) -> list[type]:
-    """Return one class per name, the last one."""
-    return list({cls.__name__: cls for cls in classes}.values())
-
-
 class Registry:
     """The classes that cells with the magic defined."""
 
@@ -200,7 +195,7 @@ class Registry:
         """Keep a cell's classes in the place of older ones of the same name, which are left as written."""
         names = {cls.__qualname__ for cls in classes}
         for name in names:
-            for old in self._living(name):
+            for old in [cls for reference in self._classes.get(name, ()) if (cls := reference()) is not None]:
                 if old not in classes and "<locals>" not in name:
                     uninstrument(old)
             self._classes[name] = [weakref.ref(cls) for cls in classes if cls.__qualname__ == name]
@@ -233,6 +228,3 @@ class Registry:
         self._generated.clear()
         self._shown.clear()
         self._classes.clear()
-
-    def _living(self, name: str) -> list[type]:
-        return [cls for reference in self._classes.get(name, ()) if (cls := reference()) is not None]

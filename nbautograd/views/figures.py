@@ -124,7 +124,7 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
     pooled = block.pooled(CELLS, CELLS)
     arrays = [drawable(getattr(pooled, name)) for name in PANELS]
     top = palette.robust_limit(*arrays[:2])
-    scale = ScalarMappable(Normalize(-top, top), _colormap())
+    scale = ScalarMappable(Normalize(-top, top), LinearSegmentedColormap.from_list("coolwarm", list(theme.COOLWARM)))
     for ax, name, values in zip(axes, PANELS, arrays, strict=True):
         ax.imshow(palette.rgb(values, top), aspect="equal", interpolation="nearest")
         ax.set_title(messages.text(f"views.panel.{name}"), fontsize=SMALL)
@@ -141,10 +141,6 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
     bar.outline.set_linewidth(0.5)
     bar.ax.set_yticklabels([formats.number(t, 3) for t in (-top, 0.0, top)], fontsize=6)
     bar.ax.tick_params(length=2, width=0.5)
-
-
-def _colormap() -> LinearSegmentedColormap:
-    return LinearSegmentedColormap.from_list("coolwarm", list(theme.COOLWARM))
 
 
 def _write(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:

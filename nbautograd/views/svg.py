@@ -132,7 +132,9 @@ def draw(made: Layout) -> str:
 
 def _document(made: Layout) -> str:
     legend = [style for style in LEGEND if any(path.style == style for path in made.paths)]
-    notes = _note_lines(made.note, max(made.width, _note_width(made.note)) - 28)
+    notes = _note_lines(
+        made.note, max(made.width, min(max(320, text_width(made.note, "muted") // 4 + 60), WIDEST_NOTE)) - 28
+    )
     width = max([made.width, *[text_width(line, "muted") + 28 for line in notes]])
     height = made.height + NOTE_LINE * (len(legend) + len(notes))
     many = len(made.boxes) > MANY
@@ -257,11 +259,6 @@ def _many_boxes(boxes: Sequence[Box]) -> Iterator[str]:
             look = f' class="{letter}"' if letter else ""
             yield f"<g{look}>{''.join(texts[style])}</g>"
     yield from (_box(box) for box in boxes if box.kind == "function")
-
-
-def _note_width(note: str) -> int:
-    """Return the width for a long note to take about four lines."""
-    return min(max(320, text_width(note, "muted") // 4 + 60), WIDEST_NOTE)
 
 
 def _note_lines(note: str, width: int) -> list[str]:

@@ -210,7 +210,9 @@ def describe(value: Any) -> Snapshot:
     """Return one argument or result as plain data; nothing of it stays alive."""
     if type(value) in PLAIN_TYPES:
         return snapshots([value], SUMMARY)[0]
-    if isinstance(value, torch.Tensor) and not _dispatches(type(value)):
+    if isinstance(value, torch.Tensor) and not (
+        getattr(type(value), "__torch_dispatch__", None) is not torch.Tensor.__torch_dispatch__
+    ):
         with internals.disable_torch_function():
             return snapshots([value], SUMMARY)[0]
     return ObjectSnapshot(type(value).__name__, _text(value))
@@ -230,11 +232,6 @@ def implementation(method: Callable[..., Any], cls: type, func: Any) -> tuple[st
             code = getattr(function, "__code__", None)
             return getattr(function, "__name__", type(function).__name__), getattr(code, "co_firstlineno", None)
     return "", None
-
-
-def _dispatches(kind: type) -> bool:
-    """Return True if asking such a tensor for its shape may run the user's ``__torch_dispatch__``."""
-    return getattr(kind, "__torch_dispatch__", None) is not torch.Tensor.__torch_dispatch__
 
 
 def _text(value: Any, depth: int = 2) -> str:
