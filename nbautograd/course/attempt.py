@@ -73,16 +73,16 @@ class Attempt:
         return callable_of(self.fn)
 
     def draw(self, number: int = 0) -> Draw:
-        """The generator of one point."""
+        """Return the generator of one point."""
         return Draw(self.seed, number)
 
     def point(self, number: int = 0) -> tuple[Any, ...]:
-        """The inputs of one random point, made anew, ready to be differentiated."""
+        """Return the inputs of one random point, made anew, ready to be differentiated."""
         assert self.exercise.inputs is not None
         return ready(self.exercise.inputs(self.draw(number)))
 
     def points(self, count: int = POINTS) -> Iterator[tuple[Any, ...]]:
-        """The inputs of several random points."""
+        """Yield the inputs of several random points."""
         return (self.point(number) for number in range(count))
 
     def problem(self, inputs: tuple[Any, ...]) -> Problem:
@@ -99,7 +99,7 @@ class Attempt:
         return forward(self.exercise.formula, copies(inputs))
 
     def expected_gradients(self, truth: Run, cotangents: Sequence[Tensor | None]) -> Gradients:
-        """The gradients that are asked for: the declared ones, else those of the formula."""
+        """Return the gradients that are asked for: the declared ones, else those of the formula."""
         if self.exercise.vjp is None:
             return vjp(truth, cotangents)
         given = [c if c is not None else torch.zeros_like(y) for c, y in zip(cotangents, truth.outputs, strict=True)]
@@ -114,19 +114,19 @@ class Attempt:
 
 
 def ready(inputs: Iterable[Any]) -> tuple[Any, ...]:
-    """The inputs with their floating tensors requiring grad, unless some do already."""
+    """Return the inputs with their floating tensors requiring grad, unless some do already."""
     given = tuple(inputs)
     chosen = any(isinstance(x, Tensor) and x.requires_grad for x in given)
     return tuple(_leaf(x, x.requires_grad if chosen else is_float(x)) if isinstance(x, Tensor) else x for x in given)
 
 
 def positions(inputs: Sequence[Any]) -> tuple[int, ...]:
-    """Positions of the inputs that are differentiated."""
+    """Return positions of the inputs that are differentiated."""
     return tuple(k for k, x in enumerate(inputs) if is_differentiable(x))
 
 
 def copies(inputs: Sequence[Any], wanted: Iterable[int] | None = None) -> tuple[Any, ...]:
-    """Copies of the inputs that lie in memory as they do, expanded ones too; ``wanted``: those that require grad."""
+    """Return copies of the inputs, laid out as they are, expanded ones too; ``wanted``: those that require grad."""
     ask = None if wanted is None else set(wanted)
     return tuple(
         _leaf(x, x.requires_grad if ask is None else k in ask) if isinstance(x, Tensor) else x
@@ -147,7 +147,7 @@ def forward(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Run:
 
 
 def vjp(run: Run, cotangents: Sequence[Tensor | None], create_graph: bool = False) -> Gradients:
-    """Gradients of the inputs that require grad, one each, None where none came."""
+    """Return gradients of the inputs that require grad, one each, None where none came."""
     leaves = [run.inputs[k] for k in positions(run.inputs)]
     pairs = [(y, c) for y, c in zip(run.outputs, cotangents, strict=True) if c is not None and y.requires_grad]
     if not pairs:

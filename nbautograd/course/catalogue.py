@@ -23,7 +23,7 @@ class UnknownExerciseError(NbautogradError, LookupError):
 
 
 def find(name: str, folder: Path | None = None) -> Exercise:
-    """The exercise of this name.
+    """Return the exercise of this name.
 
     Args:
         name: what ``%%exercise`` takes.
@@ -49,7 +49,7 @@ def find(name: str, folder: Path | None = None) -> Exercise:
 
 
 def names(folder: Path | None = None) -> list[str]:
-    """The names of all exercises, those beside the notebook first.
+    """Return the names of all exercises, those beside the notebook first.
 
     Args:
         folder: of the notebook; None asks the package only.
@@ -63,12 +63,12 @@ def names(folder: Path | None = None) -> list[str]:
 
 
 def notebooks() -> dict[str, tuple[Exercise, ...]]:
-    """The package's exercises by the number of their notebook, ``"01"``."""
+    """Return the package's exercises by the number of their notebook, ``"01"``."""
     return {name[1:]: _declared(_module(name)) for name in _names()}
 
 
-def beside(folder: Path) -> dict[str, Exercise]:
-    """The exercises declared in a folder, by name; a file that was edited is read again."""
+def in_folder(folder: Path) -> dict[str, Exercise]:
+    """Return the exercises declared in a folder, by name; a file that was edited is read again."""
     found: dict[str, Exercise] = {}
     for file in sorted(folder.glob(BESIDE)):
         found.update(declared_in(file))
@@ -77,7 +77,7 @@ def beside(folder: Path) -> dict[str, Exercise]:
 
 def _places(folder: Path | None) -> Iterator[dict[str, Exercise]]:
     if folder is not None:
-        yield beside(folder)
+        yield in_folder(folder)
     yield _packaged()
 
 

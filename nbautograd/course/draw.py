@@ -50,7 +50,7 @@ class Draw:
         return torch.randn(shape, generator=self.generator, dtype=torch.float64)
 
     def uniform(self, lo: float, hi: float, *shape: int) -> Tensor:
-        """Numbers from ``lo`` up to, but not including, ``hi``."""
+        """Return numbers from ``lo`` up to, but not including, ``hi``."""
         return torch.rand(shape, generator=self.generator, dtype=torch.float64) * (hi - lo) + lo
 
     def integers(self, lo: int, hi: int, *shape: int) -> Tensor:
@@ -58,7 +58,7 @@ class Draw:
         return torch.randint(lo, hi, shape, generator=self.generator)
 
     def away_from(self, tensor: Tensor, value: float, by: float) -> Tensor:
-        """The same tensor with elements closer to ``value`` than ``by`` moved out to that distance, each to its side.
+        """Move the elements of a tensor closer to ``value`` than ``by`` out to that distance, each to its side.
 
         Example:
             >>> import torch
@@ -69,9 +69,9 @@ class Draw:
         return torch.where((tensor - value).abs() < by, value + side, tensor)
 
     def choice(self, items: Sequence[T]) -> T:
-        """One of these."""
+        """Return one of these."""
         return items[int(torch.randint(len(items), (), generator=self.generator))]
 
     def some(self, items: Sequence[T], count: int) -> list[T]:
-        """Several of these, each once."""
+        """Return several of these, each once."""
         return [items[k] for k in torch.randperm(len(items), generator=self.generator)[:count].tolist()]

@@ -89,7 +89,7 @@ def leaks(hidden: Iterable[Secret], texts: Iterable[tuple[str, str]]) -> Iterato
 
 
 def strings(content: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """All texts inside a notebook or any other JSON data, with their places."""
+    """Yield all texts inside a notebook or any other JSON data, with their places."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield f"{where}/{key}", str(key)
@@ -105,7 +105,7 @@ def strings(content: Any, where: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _statements(cell: Cell) -> Iterator[ast.stmt]:
-    """The statements inside a cell's solution."""
+    """Yield the statements inside a cell's solution."""
     text, inside = without_magics(solved(cell)), {line.strip() for line in solution_lines(cell)}
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
@@ -138,7 +138,7 @@ def _telling(tokens: Iterable[str | int]) -> int:
 
 
 def _own_tokens(text: str, imported: Collection[str]) -> Iterator[str | int]:
-    """The tokens of an expression, its variables numbered."""
+    """Yield the tokens of an expression, its variables numbered."""
     seen: dict[str, int] = {}
     found = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.string.strip()]
     for before, token, after in zip([None, *found[:-1]], found, [*found[1:], None], strict=True):
@@ -151,7 +151,7 @@ def _own_tokens(text: str, imported: Collection[str]) -> Iterator[str | int]:
 
 
 def _imported(source: Source) -> Iterator[str]:
-    """Names that mean the same everywhere."""
+    """Yield names that mean the same everywhere."""
     yield from dir(builtins)
     for cell in source.cells:
         for line in cell.text.splitlines():
@@ -177,7 +177,7 @@ def _stands_in(secret: Secret, tokens: list[str]) -> bool:
 
 @cache
 def _longest(wanted: tuple[str | int, ...]) -> int:
-    """The place of the longest token, which the fewest other texts have."""
+    """Return the place of the longest token, which the fewest other texts have."""
     return max((k for k, token in enumerate(wanted) if isinstance(token, str)), key=lambda k: len(str(wanted[k])))
 
 
@@ -196,7 +196,7 @@ def _reads(wanted: tuple[str | int, ...], tokens: list[str], start: int) -> bool
 
 
 def _readings(text: str) -> Iterator[str]:
-    """A text, and all that its strings say: joined, reversed and decoded."""
+    """Yield a text, and all that its strings say: joined, reversed and decoded."""
     yield text
     parts = _constants(text)
     whole = "".join(parts)
@@ -210,7 +210,7 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def _constants(text: str) -> list[str]:
-    """The strings in a piece of code, in order; none in what is no code."""
+    """Return the strings in a piece of code, in order; none in what is no code."""
     try:
         tree = ast.parse(without_magics(text))
     except (SyntaxError, ValueError):

@@ -21,8 +21,8 @@ from nbautograd.core.checking.repair.script import (
     constants,
     dims,
     names,
-    parts,
     read,
+    subexpressions,
     tight,
 )
 from nbautograd.core.pytrees import tensors
@@ -130,7 +130,7 @@ def _needed(script: Script, function: Any, given: Sequence[tuple[Any, ...]]) -> 
 
 
 def _returned(backward: Any, function: Any, inputs: tuple[Any, ...], number: int) -> Gradients | None:
-    """The tensors that a backward returns, in their own shapes: the engine would sum what was broadcast."""
+    """Return the tensors that a backward returns, in their own shapes: the engine would sum what was broadcast."""
     kept: list[Any] = []
 
     def noted(ctx: Any, *grads: Any) -> Any:
@@ -151,9 +151,9 @@ def _shorter(script: Script) -> Iterator[Change]:
     pairs = [
         (node, part)
         for value in values
-        for node in parts(value)
+        for node in subexpressions(value)
         if isinstance(node, (ast.BinOp, ast.Call, ast.IfExp, ast.UnaryOp))
-        for part in parts(node)
+        for part in subexpressions(node)
         if part is not node
     ]
     longest = sorted(pairs, key=lambda pair: len(script.source(pair[1])) - len(script.source(pair[0])))
@@ -186,7 +186,7 @@ def _edits(script: Script, function: Any) -> list[Edit]:
 
 
 def _in_turn(found: Sequence[Edit], seed: int) -> Iterator[Edit]:
-    """One edit of each kind, then another one of each; an edit more or less in the grammar moves no other."""
+    """Yield one edit of each kind, then another one of each; an edit more or less in the grammar moves no other."""
 
     def drawn(*words: object) -> float:
         return random.Random(" ".join(map(str, (seed, *words)))).random()
@@ -205,7 +205,7 @@ def _subclass(function: Any, script: Script, text: str) -> Any:
 
 
 def _gradients(function: Any, inputs: tuple[Any, ...], number: int) -> Gradients | None:
-    """The gradients at one point, zeros for None; None when it raises or gives a number that is not finite."""
+    """Return the gradients at one point, zeros for None; None when it raises or gives a number that is not finite."""
     try:
         run = forward(function.apply, inputs)
         found = vjp(run, cotangents(run.outputs, number))

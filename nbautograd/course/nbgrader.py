@@ -59,7 +59,7 @@ def points_cell(name: str, answer: str) -> str:
 
 
 def with_regions(text: str) -> str:
-    """A student's cell in which each line that stands for an answer is a region of nbgrader's.
+    """Return a student's cell in which each line that stands for an answer is a region of nbgrader's.
 
     ``generate_assignment`` puts its own stub there, and leaves the rest; a solution cell without a region it empties.
 
@@ -80,22 +80,22 @@ def with_regions(text: str) -> str:
 
 
 def solution(name: str, text: str) -> dict[str, Any]:
-    """For the cell of an exercise: the student writes it, nobody grades it by hand."""
+    """Return the metadata of the cell of an exercise: the student writes it, nobody grades it by hand."""
     return _with_checksum(_meta(name, grade=False, solution=True, locked=False), text, "code")
 
 
 def graded(name: str, text: str, worth: int) -> dict[str, Any]:
-    """For a cell of points: put back as it was before it is run, and worth what it gives."""
+    """Return the metadata of a cell of points: put back as it was before it is run, and worth what it gives."""
     return _with_checksum(_meta(name, grade=True, solution=False, locked=True, points=worth), text, "code")
 
 
 def read_only(name: str, text: str, kind: str) -> dict[str, Any]:
-    """For a cell that is put back as it was when a student changes it."""
+    """Return a cell that is put back as it was when a student changes it."""
     return _with_checksum(_meta(name, grade=False, solution=False, locked=True), text, kind)
 
 
 def checksum(meta: dict[str, Any], text: str, kind: str) -> str:
-    """The MD5 that nbgrader computes over a cell's text, type, kind, name and points."""
+    """Return the MD5 that nbgrader computes over a cell's text, type, kind, name and points."""
     locked = not meta["solution"] and (bool(meta["locked"]) or bool(meta["grade"]))
     parts = [text, kind, str(meta["grade"]), str(meta["solution"]), str(locked), meta["grade_id"]]
     if meta["grade"]:

@@ -65,7 +65,7 @@ class Operation:
         line: of the answer's cell.
         read: addresses of the memory of the tensors that it got.
         inside: names of the functions of torch, written in Python, that ran it for the answer, the outermost first.
-        given: copies of the tensors of real numbers that it got, made before it ran, each with the address of its
+        arguments: copies of the tensors of real numbers that it got, made before it ran, each with the address of its
             memory; empty unless the observer keeps them.
         made: the same of what it returned.
     """
@@ -76,7 +76,7 @@ class Operation:
     line: int
     read: frozenset[int]
     inside: tuple[str, ...] = ()
-    given: Numbers = field(default=(), repr=False, compare=False)
+    arguments: Numbers = field(default=(), repr=False, compare=False)
     made: Numbers = field(default=(), repr=False, compare=False)
 
 
@@ -85,7 +85,7 @@ class Call:
     """One call of a method: what it was called, what it got besides ctx, and what it returned."""
 
     method: str
-    given: tuple[Any, ...]
+    inputs: tuple[Any, ...]
     returned: Any
 
 
@@ -204,10 +204,10 @@ class Observer:
         if self._calling:  # what torch calls by itself
             return func(*args, **kwargs)
         name = _base(getattr(func, "__name__", ""))
-        if name in ("grad", "backward", "_make_dual") or _ready_made_backward(name):
-            self._asked(WRITTEN.get(name, name))
+        if name in ("grad", "backward", "_make_dual") or _is_backward_of_torch(name):
+            self._note_derivative(WRITTEN.get(name, name))
         elif self._switched_on() or (name == "_set_grad_enabled" and args == (True,) and self._without):
-            self._asked("torch.enable_grad")
+            self._note_derivative("torch.enable_grad")
         if name in HOOKS and self._method == "" and (line := self._line()):
             self.outside.append((name, line))
         self._calling, self._written = True, name
@@ -239,7 +239,7 @@ class Observer:
             self._note(func.__name__, given, _plain(func.__name__, args), before, after)
             self._calling = calling
         if stepped:
-            self._asked("1j")
+            self._note_derivative("1j")
         return result
 
     def _numbers(self, found: Iterable[Tensor]) -> Numbers:
@@ -256,15 +256,15 @@ class Observer:
         line, inside = self._place()
         read = frozenset(map(memory, given))
         self.operations.append(Operation(name, self._written or name, self._method, line, read, inside, before, after))
-        ready_made = filter(_ready_made_backward, (*inside, "" if self._written else _base(full)))
+        ready_made = filter(_is_backward_of_torch, (*inside, "" if self._written else _base(full)))
         if asked := next(ready_made, "torch.enable_grad" if self._switched_on() else ""):
-            self._asked(asked)
+            self._note_derivative(asked)
 
     def _switched_on(self) -> bool:
         """Return True in a method that began without gradients and has them on now."""
         return self._without and torch.is_grad_enabled()
 
-    def _asked(self, name: str) -> None:
+    def _note_derivative(self, name: str) -> None:
         """Note that a derivative was asked for, unless whoever watches did it."""
         line = self._line()
         if line:
@@ -338,7 +338,7 @@ def _has(name: str, words: Collection[str]) -> bool:
     return any(f"_{word}_" in f"_{name.strip('_')}_" for word in words)
 
 
-def _ready_made_backward(name: str) -> bool:
+def _is_backward_of_torch(name: str) -> bool:
     return "_backward" in name and name != "convolution_backward"
 
 

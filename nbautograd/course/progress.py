@@ -67,7 +67,7 @@ class Tries:
         return self._rows.get(exercise, Row(exercise))
 
     def progress(self) -> Progress:
-        """All exercises of the notebooks that those tried belong to, and others that were tried."""
+        """Return all exercises of the notebooks that those tried belong to, and others that were tried."""
         rows: dict[str, Row] = {}
         for exercises in notebooks().values():
             if any(exercise.name in self._rows for exercise in exercises):

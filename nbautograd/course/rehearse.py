@@ -87,7 +87,7 @@ def rehearse(whole: Source) -> Iterator[AnswerCheck]:
             yield AnswerCheck("-", "plain", "", None, error, _head(cell.text))
 
 
-def given_away(whole: Source) -> Iterator[tuple[str, str]]:
+def passed_untouched(whole: Source) -> Iterator[tuple[str, str]]:
     """Run the cells that a student gets, untouched; yield each exercise that something defined there passes.
 
     What a cell tagged ``shown`` defines is there on purpose.

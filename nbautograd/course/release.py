@@ -16,7 +16,7 @@ from nbautograd.core.findings import Phrase
 from nbautograd.course import leak_check, student
 from nbautograd.course.catalogue import BESIDE, declared_in, find
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.rehearse import AnswerCheck, given_away, rehearse
+from nbautograd.course.rehearse import AnswerCheck, passed_untouched, rehearse
 from nbautograd.course.source import Source, SourceError
 from nbautograd.course.translations import languages, stale
 
@@ -52,7 +52,7 @@ class Release:
         return self.files[f"{self.name}.ipynb"]
 
     def zipped(self) -> bytes:
-        """The zip, the same bytes for the same files."""
+        """Return the zip, the same bytes for the same files."""
         held = io.BytesIO()
         with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in sorted(self.files):
@@ -102,8 +102,8 @@ def refuse_failures(source: Source) -> None:
     """
     for tried in rehearse(source):
         if not tried.holds:
-            raise ReleaseError(f"course.refused.{_reason(tried)}", **_told(tried))
-    for exercise, name in given_away(source):
+            raise ReleaseError(f"course.refused.{_reason(tried)}", **_params_of(tried))
+    for exercise, name in passed_untouched(source):
         raise ReleaseError("course.refused.given_away", exercise=exercise, name=name)
 
 
@@ -115,7 +115,7 @@ def _reason(tried: AnswerCheck) -> str:
     return tried.role
 
 
-def _told(tried: AnswerCheck) -> dict[str, Any]:
+def _params_of(tried: AnswerCheck) -> dict[str, Any]:
     codes = "" if tried.result is None else ", ".join(tried.result.codes) or tried.result.state
     return {
         "exercise": tried.exercise, "role": tried.role, "expected": tried.expected, "head": tried.head,

@@ -84,7 +84,7 @@ def check(
 
 
 def placeholder(source: str) -> int | None:
-    """The line of the first ``...`` that stands for an answer, counted from 1; None when there is none.
+    """Return the line of the first ``...`` that stands for an answer, counted from 1; None when there is none.
 
     Example:
         >>> from nbautograd.course.run import placeholder
@@ -182,7 +182,7 @@ def _outcome(name: str, attempt: Attempt) -> CheckResult:
 
 
 def _noted(exercise: Exercise, failure: Failure) -> Failure:
-    """The failure with the exercise's own sentence for its code, where there is one, and with the general advice."""
+    """Return the failure with the exercise's own sentence for its code, if there is one, and the general advice."""
     note, advice = exercise.notes.get(failure.code), f"course.advice.{failure.code}"
     if note is not None:
         failure = dataclasses.replace(failure, sentence=note, level=1)

@@ -10,8 +10,8 @@ from nbautograd.core.findings import Finding, Phrase
 from nbautograd.course.exercise import Failure, Sentence
 
 
-def said(sentence: Sentence, params: Mapping[str, Any]) -> str:
-    """A sentence in the language that is chosen now."""
+def in_language(sentence: Sentence, params: Mapping[str, Any]) -> str:
+    """Return a sentence in the language that is chosen now."""
     if isinstance(sentence, Phrase):
         return str(sentence)
     if isinstance(sentence, str):
@@ -24,13 +24,13 @@ def said(sentence: Sentence, params: Mapping[str, Any]) -> str:
 
 
 def steps(failure: Failure, hints: int = 1) -> tuple[str, ...]:
-    """The sentences that this hint level shows, the first one first."""
+    """Return the sentences that this hint level shows, the first one first."""
     chosen = [failure.sentence, *failure.more][: max(0, hints - failure.level + 1)]
-    shown = [said(sentence, failure.params) for sentence in chosen]
-    return tuple(s for k, s in enumerate(shown) if s and not _named_again(chosen[k], chosen[k + 1 :]))
+    shown = [in_language(sentence, failure.params) for sentence in chosen]
+    return tuple(s for k, s in enumerate(shown) if s and not _is_repeated(chosen[k], chosen[k + 1 :]))
 
 
-def _named_again(sentence: Sentence, later: Sequence[Sentence]) -> bool:
+def _is_repeated(sentence: Sentence, later: Sequence[Sentence]) -> bool:
     """Return True if this only says where to look, and a later sentence names the place as well."""
     if not isinstance(sentence, Phrase) or sentence.message_id != "findings.look_at_value":
         return False
@@ -39,7 +39,7 @@ def _named_again(sentence: Sentence, later: Sequence[Sentence]) -> bool:
 
 
 def from_finding(finding: Finding) -> Failure:
-    """A finding of the checker as a failure: what is wrong first, then where, then what to do.
+    """Return a finding of the checker as a failure: what is wrong first, then where, then what to do.
 
     Args:
         finding: in full, with its place; its fix is left out.

@@ -94,7 +94,7 @@ class Source:
         return tuple(cell for cell in self.cells if cell.is_answer)
 
     def tagged(self, tag: str, exercise: str) -> tuple[Cell, ...]:
-        """The cells of an exercise with this tag, ``"right"`` or ``"wrong"``."""
+        """Return the cells of an exercise with this tag, ``"right"`` or ``"wrong"``."""
         return tuple(c for c in self.cells if tag in c.tags and c.exercise == exercise)
 
 
@@ -117,7 +117,7 @@ def read(path: Path) -> Source:
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of a text, in hex."""
+    """Return the SHA-256 of a text, in hex."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
@@ -144,12 +144,12 @@ def without_magics(text: str) -> str:
 
 
 def solved(cell: Cell) -> str:
-    """The cell with its solution, without the markers."""
+    """Return the cell with its solution, without the markers."""
     return re.sub(rf"^[ \t]*({BEGIN}|{END})[ \t]*\n?", "", cell.text, flags=re.MULTILINE)
 
 
 def stripped(text: str, lang: str) -> str:
-    """A cell's text with each solution region replaced by one line that stands for the answer.
+    """Return a cell's text with each solution region replaced by one line that stands for the answer.
 
     Raises:
         SourceError: for a marker without its partner.
@@ -167,6 +167,6 @@ def stripped(text: str, lang: str) -> str:
 
 
 def solution_lines(cell: Cell) -> Iterator[str]:
-    """The lines inside the solution regions of a cell."""
+    """Yield the lines inside the solution regions of a cell."""
     for region in _REGION.finditer(cell.text):
         yield from region[2].splitlines()

@@ -85,7 +85,7 @@ def _cells(cell: Cell, lang: str, graded: Mapping[str, Exercise], outdated: bool
 
 
 def speaking(setup: str, lang: str) -> str:
-    """The setup cell with a line that makes reports speak the notebook's language, whatever the machine's is.
+    """Return the setup cell with a line that makes reports speak the notebook's language, whatever the machine's is.
 
     Example:
         >>> from nbautograd.course.student import speaking
@@ -113,7 +113,7 @@ def _metadata(cell: Cell, text: str, graded: bool) -> dict[str, Any]:
 
 
 def _id(cell: Cell) -> str:
-    """A name that stays when other cells are edited, where the source names the cell; else a common one."""
+    """Return a name that stays when other cells are edited, where the source names the cell; else a common one."""
     name = cell.exercise or cell.metadata.get("pair") or ("code" if cell.kind == "code" else "text")
     return re.sub(r"[^A-Za-z0-9_-]", "-", str(name))[:56]
 

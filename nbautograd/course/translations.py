@@ -39,7 +39,7 @@ def pairs(source: Source) -> dict[str, dict[str, Cell]]:
 
 
 def stale(source: Source) -> Iterator[Cell]:
-    """The Chinese cells that were made from another English text than the one there is now."""
+    """Yield the Chinese cells that were made from another English text than the one there is now."""
     for both in pairs(source).values():
         if len(both) == len(LANGUAGES) and both["zh"].metadata.get("of") != stamp(both["en"].text):
             yield both["zh"]

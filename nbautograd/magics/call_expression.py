@@ -13,6 +13,7 @@ import torch
 from IPython.core.error import UsageError
 
 from nbautograd import messages
+from nbautograd.core.checking.problem import separate_context
 from nbautograd.core.user_source import function_class
 
 Namespace = Mapping[str, Any]
@@ -139,7 +140,7 @@ def signature(function: Callable[..., Any]) -> inspect.Signature | None:
         full = inspect.signature(cls.forward)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         return None
-    if cls.setup_context is not torch.autograd.Function.setup_context:
+    if separate_context(cls):
         return full
     return full.replace(parameters=list(full.parameters.values())[1:])
 

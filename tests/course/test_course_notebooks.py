@@ -16,7 +16,7 @@ from nbautograd import messages
 from nbautograd.course import rendering as _registers  # noqa: F401
 from nbautograd.course import source as notebooks
 from nbautograd.course.catalogue import find
-from nbautograd.course.rehearse import given_away, rehearse
+from nbautograd.course.rehearse import passed_untouched, rehearse
 from nbautograd.course.release import make
 from nbautograd.course.translations import stale
 from nbautograd.views.bundle import html, text
@@ -239,7 +239,7 @@ def test_every_answer_comes_out_as_promised(path):
 @each_source
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_nothing_that_is_handed_out_is_an_answer(path):
-    assert list(given_away(source_at(path))) == []
+    assert list(passed_untouched(source_at(path))) == []
 
 
 def assert_drawn(result):

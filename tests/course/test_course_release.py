@@ -17,8 +17,8 @@ from small_course import EXERCISES, written
 
 from nbautograd.course import leak_check, nbgrader, release
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.rehearse import given_away
 from nbautograd.course.rehearse import main as rehearse_main
+from nbautograd.course.rehearse import passed_untouched
 from nbautograd.course.release import ReleaseError
 from nbautograd.course.source import SourceError, read, stamp, stripped
 from nbautograd.course.translations import stale, stamp_file
@@ -281,8 +281,9 @@ def test_an_answer_in_other_words_is_found_by_running_it(tmp_path):
 
 def test_what_a_student_has_is_run_untouched(tmp_path):
     """A cell below the exercise gets the skeleton, as a student's own does, and no answer."""
-    assert list(given_away(read(written(tmp_path, plain="class Other(Square): ...")))) == []
-    assert list(given_away(read(written(tmp_path, plain="square = lambda x: x * x")))) == [("own_square", "square")]
+    assert list(passed_untouched(read(written(tmp_path, plain="class Other(Square): ...")))) == []
+    found = passed_untouched(read(written(tmp_path, plain="square = lambda x: x * x")))
+    assert list(found) == [("own_square", "square")]
 
 
 def test_a_source_with_an_attachment(tmp_path):

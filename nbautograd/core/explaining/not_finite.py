@@ -327,7 +327,7 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
 
 
 def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
-    """Without a watched run: the earliest node whose saved values show a trap of forward."""
+    """Name the earliest node whose saved values show a trap of forward, without a watched run."""
     node = earliest_trap(program.nodes())
     rule = trap(node, forward=True) if node is not None else ""
     did = program.line_of_node(node) if node is not None else None

@@ -24,7 +24,7 @@ from nbautograd.course.sentences import from_finding
 
 
 def context(attempt: Attempt) -> Iterator[Failure]:
-    """Tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
+    """Check that tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
     problem = attempt.problem(attempt.point())
     with problem.session():
         found = [f for f in retained_tensors(problem) if f.code in ("tensor_on_ctx", "output_on_ctx")]
@@ -37,7 +37,7 @@ def context(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _inputs_on_ctx(attempt: Attempt) -> Iterator[Finding]:
-    """Inputs kept as attributes of ctx by Functions that are called from inside the answer."""
+    """Yield inputs kept as attributes of ctx by Functions that are called from inside the answer."""
     run = attempt.run(attempt.point())
     given = {x.untyped_storage().data_ptr() for x in run.inputs if isinstance(x, Tensor) and x.numel()}
     for node in nodes(run.outputs):
@@ -61,7 +61,7 @@ def _outlives(attempt: Attempt) -> bool:
 
 
 def saved(attempt: Attempt) -> Iterator[Failure]:
-    """The bytes that forward leaves for backward, within the exercise's limit."""
+    """Check the bytes that forward leaves for backward against the exercise's limit."""
     limit = attempt.exercise.saved_bytes
     if limit is None:
         return
@@ -116,7 +116,7 @@ def _tensors_alive() -> list[Tensor]:
 
 
 def _within_reach(values: Iterable[Any]) -> Iterator[Tensor | np.ndarray[Any, Any] | bytes]:
-    """Tensors, arrays, bytes and the numbers of lists in these values: in containers, closures and attributes too."""
+    """Yield tensors, arrays, bytes and the numbers of lists in values, their containers, closures and attributes."""
     waiting = list(values)
     seen: dict[int, Any] = {}  # the values themselves are kept, so that no address is used twice
     while waiting:
@@ -140,7 +140,7 @@ def _within_reach(values: Iterable[Any]) -> Iterator[Tensor | np.ndarray[Any, An
 
 
 def cost(attempt: Attempt) -> Iterator[Failure]:
-    """Calls of the functions among the inputs during one forward and one backward; bytes saved."""
+    """Check the calls of the functions among the inputs during one forward and one backward, and the bytes saved."""
     if attempt.exercise.forward_calls is not None:
         inputs = attempt.point()
         most = _number(attempt.exercise.forward_calls, inputs)

@@ -19,7 +19,7 @@ from nbautograd.course.sentences import from_finding
 def differences(
     attempt: Attempt, inputs: tuple[Any, ...], weights: Sequence[Tensor | None], found: Gradients, right: Gradients
 ) -> Iterator[Failure]:
-    """One failure per input whose gradient is not the one asked for."""
+    """Yield one failure per input whose gradient is not the one asked for."""
     told = list(_not_linear(attempt, inputs))
     yield from told
     if told:
@@ -57,7 +57,7 @@ def _code(found: Tensor | None, right: Tensor | None, own: Tensor | None, others
 
 
 def _ratio(found: Tensor | None, right: Tensor | None) -> str:
-    """The number that every element is too large by, as words; empty when there is none."""
+    """Return the number that every element is too large by, as words; empty when there is none."""
     if found is None or right is None or found.shape != right.shape or not bool(right.any()):
         return ""
     k = int(right.abs().argmax())

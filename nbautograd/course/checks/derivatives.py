@@ -23,7 +23,7 @@ from nbautograd.course.sentences import from_finding
 
 
 def double(attempt: Attempt) -> Iterator[Failure]:
-    """The derivatives of the gradient with respect to inputs and grad_outputs."""
+    """Check the derivatives of the gradient with respect to inputs and grad_outputs."""
     inputs = attempt.point()
     right = _second(attempt, attempt.reference_run(inputs))
     try:
@@ -126,7 +126,7 @@ def batched(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _vmapped_gradient(attempt: Attempt, found: Run, right: Run, dims: Sequence[int | None]) -> Iterator[Failure]:
-    """A vmapped call is differentiated as well, and by the answer's own backward."""
+    """Check that a vmapped call is differentiated as well, and by the answer's own backward."""
     weights = cotangents(right.outputs, attempt.seed)
     try:
         gradients = vjp(found, weights)

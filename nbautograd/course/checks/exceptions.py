@@ -15,7 +15,7 @@ from nbautograd.errors import NbautogradError
 
 
 def in_forward(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
-    """The failure for what a forward raised."""
+    """Return the failure for what a forward raised."""
     if contract_broken(error):
         return in_backward(attempt, inputs, error, "forward_raised")
     return plainly("forward_raised", error)
@@ -24,7 +24,7 @@ def in_forward(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> F
 def in_backward(
     attempt: Attempt, inputs: tuple[Any, ...], error: Exception, otherwise: str = "backward_raised"
 ) -> Failure:
-    """The failure for what a backward raised, or torch on its return."""
+    """Return the failure for what a backward raised, or torch on its return."""
     try:
         return _explained(attempt, inputs, error)
     except Exception:  # a callable that the checker cannot take apart
@@ -32,7 +32,7 @@ def in_backward(
 
 
 def plainly(code: str, error: Exception, **params: Any) -> Failure:
-    """The failure ``code`` with what was raised, and the line of the student's cell from hint level 2 on."""
+    """Return the failure ``code`` with what was raised, and the line of the student's cell from hint level 2 on."""
     said = phrases.short(" ".join(str(error).split()), 160)
     line = _line(error)
     more = () if line is None else (Phrase("findings.look_at_line", line=line),)
@@ -48,7 +48,7 @@ def _explained(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> F
 
 
 def _line(error: Exception) -> int | None:
-    """The last line outside of installed packages."""
+    """Return the last line outside of installed packages."""
     lines = [n for f, n in traceback.walk_tb(error.__traceback__) if _is_cells(f.f_code.co_filename)]
     return lines[-1] if lines else None
 

@@ -34,7 +34,7 @@ MANY = 6  # inputs of which not every subset is tried, only each alone and all b
 
 
 def gradient(attempt: Attempt) -> Iterator[Failure]:
-    """The vjp at random points for random cotangents, and what is wrong with it."""
+    """Check the vjp at random points for random cotangents, and say what is wrong with it."""
     for number in range(POINTS):
         inputs = attempt.point(number)
         truth = attempt.reference_run(inputs)
@@ -59,7 +59,7 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _rounded(attempt: Attempt, inputs: tuple[Any, ...], found: Gradients, right: Gradients) -> Iterator[Failure]:
-    """Gradients that are right to fewer digits than a formula gives: a difference quotient's, at best, are."""
+    """Find gradients that are right to fewer digits than a formula gives: a difference quotient's, at best, are."""
     for position, a, b in zip(positions(inputs), found, right, strict=False):
         if a is None or b is None or not b.numel():
             continue
@@ -98,7 +98,7 @@ def _right(attempt: Attempt, inputs: tuple[Any, ...]) -> Gradients:
 
 
 def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
-    """The checker's findings on values; only of use where the derivative of forward is what is asked for."""
+    """Yield the checker's findings on values; only of use where the derivative of forward is what is asked for."""
     check = GradcheckRun(attempt.problem(inputs), None, None, None)
     with check.problem.session():
         check.find_blocks()

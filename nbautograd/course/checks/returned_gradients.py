@@ -31,7 +31,7 @@ def _observed(attempt: Attempt, inputs: tuple[Any, ...]) -> tuple[Problem, Outpu
 
 
 def arity(attempt: Attempt) -> Iterator[Failure]:
-    """One gradient for each argument of forward, and None for what is no tensor."""
+    """Check that one gradient comes for each argument of forward, and None for what is no tensor."""
     problem, _, seen = _observed(attempt, attempt.point())
     if isinstance(seen, Failure):
         yield seen
@@ -45,7 +45,7 @@ def arity(attempt: Attempt) -> Iterator[Failure]:
 
 
 def shapes(attempt: Attempt) -> Iterator[Failure]:
-    """Each gradient has the shape of its input, without torch's silent sum; at the odd shapes too."""
+    """Check that each gradient has the shape of its input, without torch's silent sum; at the odd shapes too."""
     found = list(_contract(attempt, attempt.point(), "grad_shape_reduced"))
     yield from found
     if found or attempt.exercise.edges is None:
@@ -57,7 +57,7 @@ def shapes(attempt: Attempt) -> Iterator[Failure]:
 
 
 def dtypes(attempt: Attempt) -> Iterator[Failure]:
-    """Each gradient has the dtype of its input; float32 inputs give float32 outputs and gradients."""
+    """Check that each gradient has the dtype of its input; float32 inputs give float32 outputs and gradients."""
     found = list(_contract(attempt, attempt.point(), "grad_dtype_cast"))
     yield from found or _single(attempt)
 
@@ -116,7 +116,7 @@ def unchanged(attempt: Attempt) -> Iterator[Failure]:
 
 
 def changes(attempt: Attempt, codes: set[str]) -> Iterator[Failure]:
-    """The findings with these codes on what backward changes, and on what changes backward."""
+    """Yield the findings with these codes on what backward changes, and on what changes backward."""
     inputs = attempt.point()
     problem = attempt.problem(inputs)
     try:
@@ -128,7 +128,7 @@ def changes(attempt: Attempt, codes: set[str]) -> Iterator[Failure]:
 
 
 def repeatable(attempt: Attempt) -> Iterator[Failure]:
-    """The same inputs give the same values and gradients, whatever was called in between."""
+    """Check that the same inputs give the same values and gradients, whatever was called in between."""
     inputs = attempt.point()
     first, again = (forward(attempt.call, copies(inputs)) for _ in range(2))
     if not all(map(attempt.allclose, first.outputs, again.outputs)):

@@ -16,7 +16,7 @@ from nbautograd.course.observer import Observer, Operation
 
 
 def uses_own_function(attempt: Attempt) -> Iterator[Failure]:
-    """A Function of the student's is in the graph, alone, and its backward computes by itself."""
+    """Check that a Function of the student's is in the graph, alone, and its backward computes by itself."""
     outputs = attempt.run(attempt.point()).outputs
     in_graph = functions_of(outputs)
     asked = function_class(attempt.answer)

@@ -47,7 +47,7 @@ def optional(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params: Any) -> Iterator[Failure]:
-    """One failure, for the first of these points where something is wrong."""
+    """Yield one failure, for the first of these points where something is wrong."""
     for inputs in points:
         shapes = _shapes(inputs)
         found = _value_at(attempt, inputs)
@@ -55,13 +55,13 @@ def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params:
             found = _gradient_at(attempt, inputs)
         if found is not None:
             what = {"value": "value", "gradient": "gradient"}.get(_about(found.code), "raised")
-            names = {**found.params, "shapes": shapes, "said": _said(found), **params}
+            names = {**found.params, "shapes": shapes, "said": _quoted(found), **params}
             more = (found.sentence, *found.more) if what == "gradient" else found.more
             yield Failure(f"{kind}_{what}", f"course.{kind}_{what}", names, more)
             return
 
 
-def _said(found: Failure) -> Any:
+def _quoted(found: Failure) -> Any:
     """Quote what was raised in its own words, or else the sentence about it, in the language of the moment."""
     if "said" in found.params:
         return found.params["said"]

@@ -17,7 +17,7 @@ from nbautograd.course.observer import CARRYING
 
 
 def says(code: str, en: str, zh: str, **params: Any) -> Failure:
-    """A failure in both languages."""
+    """Return a failure in both languages."""
     return Failure(code, {"en": en, "zh": zh}, params)
 
 
@@ -128,7 +128,7 @@ def _may_do_without_bias(make: _Maker, draw: Draw) -> Iterator[Failure]:
 
 
 def _computes(make: _Maker, draw: Draw) -> Iterator[Failure]:
-    """The output, and every gradient of it."""
+    """Check the output, and every gradient of it."""
     for bias in (True, False):
         made = make(bias=bias)
         x = draw.normal(draw.choice(range(1, 7)), make.ins).float().requires_grad_()
@@ -166,7 +166,7 @@ def _computes(make: _Maker, draw: Draw) -> Iterator[Failure]:
 
 
 def _goes_through(make: _Maker, draw: Draw) -> Iterator[Failure]:
-    """A Function of Python gets the weight itself."""
+    """Check that a Function of Python gets the weight itself."""
     made, x = make(), draw.normal(5, make.ins).float()
     own = (node for node in graph_nodes((made(x),)) if hasattr(node, "_forward_cls"))
     if not any(getattr(node, "variable", None) is made.weight for one in own for node, _ in one.next_functions):

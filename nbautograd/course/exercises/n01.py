@@ -105,7 +105,7 @@ def _right_bars(w1: float, w2: float) -> list[float]:
 
 
 def _bars_wrong(w1: float, w2: float, bars: list[float]) -> Failure | None:
-    """The first wrong one, from the end."""
+    """Return the first wrong one, from the end."""
     close = [math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-9) for a, b in zip(bars, _right_bars(w1, w2), strict=True)]
     if all(close):
         return None
@@ -257,13 +257,13 @@ def _any_program(answer: Any, draw: Draw) -> Failure | None:
 
 
 def _step(draw: Draw, known: int) -> tuple[str, int, int]:
-    """An operation on two of the last five values that are known by then."""
+    """Return an operation on two of the last five values that are known by then."""
     one, other = draw.integers(max(0, known - 5), known, 2).tolist()
     return draw.choice("++*s"), one, other
 
 
 def _values(steps: list[tuple[str, int, int]], values: list[Any]) -> list[Any]:
-    """All values of a program: what it starts from, then one for each step."""
+    """Return all values of a program: what it starts from, then one for each step."""
     for kind, a, b in steps:
         one, other = values[a], values[b]
         values.append(one + other if kind == "+" else one * other if kind == "*" else one.sin())
@@ -289,7 +289,7 @@ def _like(x: Any, number: float) -> Any:
 
 
 def _slope(run: Callable[[Any], Any], x: float) -> float:
-    """The derivative that torch finds for the same program."""
+    """Return the derivative that torch finds for the same program."""
     leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
     return float(torch.autograd.grad(run(leaf), leaf)[0])
 
@@ -308,7 +308,7 @@ class Counted(float):
 
 
 def _multiplications(answer: Any) -> int:
-    """Multiplications for a number squared ``DEPTH`` times: one each forward, and what backward makes."""
+    """Return multiplications for a number squared ``DEPTH`` times: one each forward, and what backward makes."""
     Counted.count = 0
     y = answer(Counted(1.0))
     for _ in range(DEPTH):
@@ -387,7 +387,7 @@ class _Noted(torch.autograd.Function):
 
 
 def _programs(draw: Draw) -> Iterator[Program]:
-    """Two calls in a row, one beside the way, one that is used twice; then drawn ones, of which some lead nowhere."""
+    """Yield two calls in a row, one beside the way, one used twice; then drawn ones, of which some lead nowhere."""
     yield {1: [], 2: [1]}
     yield {1: [], 2: [1], 3: [1]}
     yield {1: [], 2: [1], 3: [1], 4: [2, 3]}
@@ -513,7 +513,7 @@ class _Whole(torch.autograd.Function):
 
 
 def _arguments(draw: Draw) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """The four from the table; then drawn ones. Each argument has a name to be shown by."""
+    """Yield the four from the table; then drawn ones. Each argument has a name to be shown by."""
     a, b, fixed = (draw.normal(2).requires_grad_(wanted) for wanted in (True, True, False))
     kinds = (("a", a), ("b", b), ("fixed", fixed), ("a + b", a + b), ("b.exp()", b.exp()), ("3.0", 3.0))
     yield kinds[0], kinds[1]
@@ -546,7 +546,7 @@ def _arrows(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Numbers without dimensions, nothing at all, transposed ones, zeros."""
+    """Yield numbers without dimensions, nothing at all, transposed ones, zeros."""
     rows, columns = draw.sizes(2)
     yield draw.normal(), draw.normal()
     yield draw.normal(0, columns), draw.normal(0, columns)

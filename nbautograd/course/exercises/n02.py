@@ -26,7 +26,7 @@ def _layer(draw: Draw) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _xw_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """One row, no row, one output, one of everything, a transposed weight."""
+    """Yield one row, no row, one output, one of everything, a transposed weight."""
     batch, ins, outs = draw.sizes(3)
     yield draw.normal(1, ins), draw.normal(ins, outs), draw.normal(outs)
     yield draw.normal(batch, ins), draw.normal(ins, 1), draw.normal(1)
@@ -52,7 +52,7 @@ NEEDED = ((1,), (0,), ())  # which inputs the gradient of each one is made of, b
 
 
 def _wanted_only(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """Gradients that nobody wants are neither returned nor computed."""
+    """Check that gradients that nobody wants are neither returned nor computed."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "LinearFunction"})
         return
@@ -82,7 +82,7 @@ def _xwt(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def _xwt_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """From a single vector to five dimensions, with one of one, an empty batch, one output."""
+    """Yield inputs from a single vector to five dimensions, with one of one, an empty batch, one output."""
     ins, outs, *rows = draw.sizes(5)
     for leading in ((), rows[:1], (rows[0], 1, rows[1]), rows, (*rows, 2), (0,)):
         yield draw.normal(*leading, ins), draw.normal(outs, ins)
@@ -198,7 +198,7 @@ def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _broadcast_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Numbers, equal shapes, both expanded, leading dimensions, an empty one, more than three dimensions."""
+    """Yield numbers, equal shapes, both expanded, leading dimensions, an empty one, more than three dimensions."""
     pages, rows, columns = draw.sizes(3)
     yield draw.normal(), draw.normal(rows)
     yield draw.normal(rows, columns), draw.normal(rows, columns)

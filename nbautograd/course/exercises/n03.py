@@ -303,7 +303,7 @@ def _with_backward(formula: str, gradient: Callable[[Tensor, Tensor, Tensor], Te
 
 
 def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """Each check accepts right backwards, and objects to its fault, of functions and at points that are drawn."""
+    """Require that each check accept right backwards and object to its fault, with functions and points drawn."""
     if not isinstance(answer, dict) or set(answer) != set(FAULTS) or not all(map(callable, answer.values())):
         yield Failure("not_checks", NOT_CHECKS)
         return

@@ -76,7 +76,7 @@ def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]], *rest: An
     except Exception as error:
         said = str(error).split("\n")[0][:120]
         yield Failure("none_raises", NONE_RAISES, {"error": type(error).__name__, "said": said})
-    calls += [(call.given, call.returned) for call in seen.calls if call.method == "backward"]
+    calls += [(call.inputs, call.returned) for call in seen.calls if call.method == "backward"]
 
 
 def _passes_none_on(answer: Any, draw: Draw) -> Iterator[Failure]:
@@ -125,7 +125,7 @@ def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
         if found is None or not torch.allclose(found, g * derivative(x.detach())):
             yield Failure("unused_output_wrong", ALONE_WRONG, {"output": name})
             return
-        arrived = [item for call in seen.calls if call.method == "backward" for item in call.given]
+        arrived = [item for call in seen.calls if call.method == "backward" for item in call.inputs]
         if arrived and all(item is not None for item in arrived):
             yield Failure("materialized", MATERIALIZED)
             return
@@ -142,13 +142,13 @@ def _kill_head(input: Tensor, n: int) -> Tensor:
 
 
 def _table(draw: Draw) -> tuple[Tensor, int]:
-    """A table, and how many columns of it: not none, and not all."""
+    """Return a table, and how many columns of it: not none, and not all."""
     rows, columns = draw.sizes(2)
     return draw.normal(rows + 2, columns + 3), int(draw.integers(2, columns + 2))
 
 
 def _tables(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """One row, none, zeros, all columns, no column."""
+    """Yield one row, none, zeros, all columns, no column."""
     rows, columns = draw.sizes(2)
     yield draw.normal(1, columns), 2
     yield draw.normal(0, columns), 2
@@ -164,7 +164,7 @@ LOSS = {
 
 
 def _losses(kill: Callable[..., Tensor], start: Tensor, target: Tensor, rounds: int = 5) -> list[float]:
-    """The notebook's loop: gradient descent on the input of ``kill``."""
+    """Return the notebook's loop: gradient descent on the input of ``kill``."""
     x, losses = start.clone().requires_grad_(), []
     for _ in range(rounds):  # by hand: importing torch.optim takes seconds
         loss = torch.nn.functional.mse_loss(kill(x, 2), target)
@@ -199,7 +199,7 @@ def _rows_and_count(draw: Draw) -> tuple[Tensor, int]:
 
 
 def _rows_to_choose_from(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """The largest one, all, one row, a transposed table."""
+    """Yield the largest one, all, one row, a transposed table."""
     rows, columns = draw.sizes(2)
     yield draw.normal(rows, columns), 1
     yield draw.normal(rows, columns), columns
@@ -290,7 +290,7 @@ def _is_refused(inputs: tuple[Any, ...], returned: tuple[Any, ...]) -> bool:
 
 
 def _returns(draw: Draw) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...]]]:
-    """Pairs of what forward got and what backward returns, by the letter of the hint: the six, and drawn ones."""
+    """Yield pairs of what forward got and what backward returns, by the letter of the hint: the six, and drawn ones."""
     rows, columns, more = draw.sizes(3)
     x, w = draw.normal(rows, columns).requires_grad_(), draw.normal(rows, columns)
     row = draw.normal(1, columns).requires_grad_()

@@ -50,7 +50,7 @@ def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 
 def _pair_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Without dimensions, empty, transposed: away from the kinks."""
+    """Yield pairs without dimensions, empty, transposed: away from the kinks."""
     rows, columns = draw.sizes(2)
     for shape in ((), (0, columns), (1, columns)):
         yield draw.uniform(0.2, 1.0, *shape), draw.uniform(-1.0, -0.2, *shape)
@@ -128,7 +128,7 @@ def _spike_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 
 def _train(spike: Callable[..., Tensor], rounds: int = 200) -> float:
-    """The last loss of two spiking neurons that learn OR and AND: the net that the notebook shows."""
+    """Return the last loss of two spiking neurons that learn OR and AND: the net that the notebook shows."""
     bits = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     wanted = torch.stack((bits.amax(1), bits.amin(1)), dim=1)
     weight = torch.full((2, 2), 0.2, requires_grad=True)
@@ -204,7 +204,7 @@ class Curve:
 
 
 def _curves(draw: Draw) -> Iterator[Curve]:
-    """Curves whose kinks are elsewhere in each run."""
+    """Yield curves whose kinks are elsewhere in each run."""
     for side in (1, -1):
         a, b, s, t, w = (round(float(x), 2) for x in draw.uniform(0.3, 1.0, 5))
         yield from _curves_at(a, b, side * s, t, w)
@@ -255,7 +255,7 @@ def _misshapen(found: Any, x: Tensor) -> Failure | None:
 
 
 def _uses_settings(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """Slopes of x² to both sides of 0 are 2 h apart: a coarse step sees a kink there, unless the tolerance is wide."""
+    """Check at x², whose slopes to both sides of 0 are 2 h apart: a kink, unless the tolerance is wide."""
     zero = torch.zeros(1, dtype=torch.float64)
     a, h = (round(float(x), 2) for x in draw.uniform(0.1, 0.3, 2))
     corner = f"{a:g} |x|"

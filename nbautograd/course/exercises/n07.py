@@ -130,7 +130,7 @@ def _rows(draw: Draw) -> tuple[Tensor, int]:
 
 
 def _row_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """All rows, none, more dimensions and one, a transposed table."""
+    """Yield all rows, none, more dimensions and one, a transposed table."""
     pages, rows, columns = draw.sizes(3)
     yield draw.normal(rows, columns), rows
     yield draw.normal(rows, columns), 0

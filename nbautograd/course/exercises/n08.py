@@ -149,8 +149,10 @@ LEAVES = {
 
 
 def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """The critics are h(a x) · w, whose gradients are a h'(a x) w, for a few h; the last one far out, where values of a
-    critic that are near each other tell nothing of its slope."""
+    """Check at the critics h(a x) · w, whose gradients are a h'(a x) w, for a few h.
+
+    The last one is far out, where values of a critic that are near each other tell nothing of its slope.
+    """
     a = float(draw.uniform(0.5, 1.5))
     critics: tuple[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], float], ...] = (
         (lambda x: (a * x) ** 3, lambda x: 3 * a**3 * x**2, 1.0),

@@ -45,7 +45,7 @@ def _softplus(x: Tensor) -> Tensor:
 
 
 def _softplus_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Without dimensions, empty, transposed, and far out where a careless exp overflows."""
+    """Yield inputs without dimensions, empty, transposed, and far out where a careless exp overflows."""
     yield (draw.normal(),)
     yield (draw.normal(0, 3),)
     yield (draw.normal(3, 4).t(),)
@@ -85,7 +85,7 @@ def _correlate_inputs(draw: Draw) -> tuple[Any, ...]:
 
 
 def _correlate_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """A kernel of one, a kernel as long as the signal, every second element of something longer."""
+    """Yield a kernel of one, a kernel as long as the signal, every second element of something longer."""
     yield draw.normal(6), draw.normal(1)
     yield draw.normal(5), draw.normal(5)
     yield draw.normal(14)[::2], draw.normal(3)
@@ -131,7 +131,7 @@ NOT_CENTRAL = {
 
 
 def _central(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """Each element is moved to both sides, alone."""
+    """Check that each element is moved to both sides, alone."""
     points = (draw.normal(*draw.sizes(dimensions)) for dimensions in (1, 2))
     yield from itertools.islice((failure for x in points for failure in _unmoved(answer, draw, x)), 1)
 
@@ -183,7 +183,7 @@ Case = dict[str, Any]
 
 
 def _situations(draw: Draw) -> Iterator[tuple[str, Case]]:
-    """Cases, each with what stands in its way: the six of the table, then drawn ones, each near to a limit."""
+    """Yield cases, each with what stands in its way: the six of the table, then drawn ones, each near to a limit."""
     plain = {"inputs": 3, "seconds": 1.0, "patience": 10.0, "noise": 2e-16, "digits": 6, "order": 1}
     yield "none", plain
     yield "none", {**plain, "inputs": 20, "seconds": 1e-4}
@@ -252,7 +252,7 @@ OPCHECK_OTHER = {
 
 
 def _library_op(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """An operation that opcheck passes in both dtypes."""
+    """Check that opcheck passes the operation in both dtypes."""
     if not hasattr(answer, "register_autograd"):
         yield Failure("no_operation", PLAIN_FUNCTION, {"got": type(answer).__name__})
         return

@@ -156,7 +156,7 @@ TABLE_UNREAD = {
 
 
 def _reads_its_table(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """A function that is entered in the table is answered from then on."""
+    """Check that a function that is entered in the table is answered from then on."""
     method = getattr(answer.__torch_function__, "__func__", answer.__torch_function__)
     places = [*(vars(cls) for cls in answer.__mro__), getattr(method, "__globals__", {})]
     tables = [one for place in places for one in list(place.values()) if isinstance(one, dict) and {*MEAN} & {*one}]
@@ -194,7 +194,7 @@ def _is_a_tensor(answer: Any) -> Iterator[Failure]:
 
 
 def _scalar_tensor(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """A type that torch does not know, with mean and add of its own, and a table of them."""
+    """Check a type that torch does not know, with mean and add of its own, and a table of them."""
     yield from (told := list(_is_a_tensor(answer)))
     if told:
         return
@@ -323,7 +323,7 @@ def _keeps_units(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _quantity(answer: Any, what: str, found: Any, right: Tensor, unit: str) -> Iterator[Failure]:
-    """One result: its numbers, its type and its unit; of whole numbers, which are places, only the numbers."""
+    """Check one result: its numbers, its type and its unit; of whole numbers, which are places, only the numbers."""
     tried = Tried(what, lambda: found)
     yield from tried.same("unit_value", right)
     if not right.is_floating_point() or not isinstance(found, Tensor):

@@ -30,7 +30,7 @@ def _contraction(draw: Draw, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _at_rest(matrix: Tensor, x: Tensor) -> Tensor:
-    """The fixed point, unrolled: autograd of it is right once it has converged."""
+    """Return the fixed point, unrolled: autograd of it is right once it has converged."""
     y = torch.zeros_like(x)
     for _ in range(STEPS):
         y = torch.tanh(matrix @ y + x)
@@ -50,7 +50,7 @@ NOT_NEWTON = {
 
 
 def _by_newton(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """The forward computes in torch, by arithmetic."""
+    """Check that the forward computes in torch, by arithmetic."""
     a = draw.uniform(0.5, 4.0, draw.choice(range(2, 6)), 3)
     with Observer(answer) as seen, torch.no_grad():
         answer.apply(a)

@@ -233,7 +233,7 @@ def _is_elementwise(answer: Any) -> bool:
 
 
 def _declared(answer: Any) -> Exercise:
-    """The student's operation as an exercise: judged like all others."""
+    """Return the student's operation as an exercise: judged like all others."""
     return Exercise(
         "own_operation", "Own", "value own_function gradient linear arity shapes unchanged repeatable",
         formula=answer.plain, inputs=lambda draw: tuple(answer.example(draw.seed)),

@@ -310,7 +310,7 @@ def _one_after_the_other(culprit: Program, follower: Program, x: Tensor) -> Any:
 
 
 def _drawn_cases(draw: Draw) -> Iterator[tuple[str, str, Callable[[], Any], str | None]]:
-    """Culprits with something behind them, and innocents: the same behind an infinity that was there before."""
+    """Yield culprits with something behind them, and innocents: the same behind an infinity that was there before."""
     for _ in range(4):
         (made, (name, culprit)), (then, follower) = (
             draw.choice(list(CULPRITS.items())),

@@ -50,7 +50,7 @@ def elementwise(*rest: Any) -> Callable[[Draw], Iterable[tuple[Any, ...]]]:
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The formula of a linear layer."""
+    """Return the formula of a linear layer."""
     return torch.nn.functional.linear(input, weight, bias)
 
 

@@ -45,7 +45,7 @@ class Tried:
             self.error = error
 
     def refused(self, code: str) -> Iterator[Failure]:
-        """A failure when it raised."""
+        """Yield a failure when it raised."""
         if isinstance(self.error, RecursionError):
             yield Failure("recursion", RECURSION, {"what": self.what})
         elif self.error is not None:
@@ -53,7 +53,7 @@ class Tried:
             yield Failure(code, RAISED, {"what": self.what, "error": words.rstrip(": ")[:160]})
 
     def same(self, code: str, expected: Tensor) -> Iterator[Failure]:
-        """A failure unless it gave this tensor."""
+        """Yield a failure unless it gave this tensor."""
         if self.error is not None:
             yield from self.refused(code)
         elif not isinstance(self.value, Tensor):
@@ -65,7 +65,7 @@ class Tried:
 
 
 def first(*checks: Iterator[Failure]) -> Iterator[Failure]:
-    """The first failure of several checks, made one after another."""
+    """Yield the first failure of several checks, made one after another."""
     for check in checks:
         for failure in check:
             yield failure

@@ -83,7 +83,7 @@ class Meter(TorchFunctionMode):
         return Usage(self._deepest, self._calls, self._elements)
 
     def around(self, backward: Callable[..., Any]) -> Callable[..., Any]:
-        """The same backward, each call of it counted, on whichever thread the engine makes it."""
+        """Return the same backward, each call of it counted, on whichever thread the engine makes it."""
 
         def metered(ctx: Any, *grads: Any) -> Any:
             with self._deeper(), self:
@@ -113,7 +113,7 @@ class Meter(TorchFunctionMode):
 
     @contextlib.contextmanager
     def _deeper(self) -> Iterator[None]:
-        """One more backward inside the others; the engine starts no thread for one that is refused."""
+        """Count one more backward inside the others; the engine starts no thread for one that is refused."""
         if self._depth >= self.limit.depth:
             raise BoundsError("too many backwards inside one another")
         self._depth += 1
@@ -139,7 +139,7 @@ def _may_exceed(room: float, name: str, args: Any, kwargs: Any) -> bool:
 
 
 def largest(name: str, args: Any, kwargs: Any) -> float:
-    """No result of a function of torch has more elements than this: sizes and whole numbers, multiplied."""
+    """Bound the elements of any result of a function of torch: sizes and whole numbers, multiplied."""
     product = 1.0
     for item in leaves((args, kwargs)):
         if isinstance(item, Tensor):
@@ -190,7 +190,7 @@ class Loops:
         self.left = steps
 
     def __call__(self, *args: int) -> range:
-        """The range, if there is room for its steps."""
+        """Return the range, if there is room for its steps."""
         found = builtins.range(*args)
         self.left -= len(found)
         if self.left < 0:
@@ -313,7 +313,7 @@ def reachable(value: Any, inside: tuple[Any, ...] = ()) -> bool:
 
 
 def _trees(function: FunctionType) -> list[Code]:
-    """The syntax tree of a function; of a lambda, those of all on its line."""
+    """Return the syntax tree of a function; of a lambda, those of all on its line."""
     code = function.__code__
     if code.co_name != "<lambda>":
         found = user_source.method_at(code)

@@ -24,9 +24,9 @@ from nbautograd.core.checking.repair.script import (
     Hints,
     Script,
     Written,
+    alternatives,
     drawing,
     places,
-    ways,
 )
 from nbautograd.core.checking.repair.values import Value, Values
 
@@ -58,7 +58,7 @@ def edits(
 
     def add(of: Kind, made: Iterable[Edit], away: float = 0.0, root: ast.expr | None = None) -> None:
         for e in made:
-            if isinstance(e.node, ast.expr) and e.replacement in map(whole.source, ways(e.node)):
+            if isinstance(e.node, ast.expr) and e.replacement in map(whole.source, alternatives(e.node)):
                 continue  # where the other one is taken nobody would see that it is gone
             if not drawn or not any(id(node) in drawn for node in e.nodes):
                 text = e.replacement if e.node is not root else _bare(e.replacement)
@@ -71,7 +71,7 @@ def edits(
         context = replace(whole, names=known.bound(place.value, names))
         for k in rules["value"]:
             add(k, k.rule(context, place.value), away, place.value)
-        for node, k in itertools.product(place.parts, rules["part"]):
+        for node, k in itertools.product(place.subexpressions, rules["part"]):
             add(k, k.rule(context, node), away, place.value)
     for k in rules["whole"]:
         add(k, k.rule(whole))
@@ -83,7 +83,7 @@ def edits(
 
 
 def _bare(text: str) -> str:
-    """A text without the parentheses around the whole of it."""
+    """Return a text without the parentheses around the whole of it."""
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
@@ -120,7 +120,7 @@ def _negated(c: Context, root: ast.expr) -> Iterator[Edit]:
 
 @kind("name added", "value")
 def _name_added(c: Context, root: ast.expr) -> Iterator[Edit]:
-    """A name of the same shape, or one dimension short of it, added or taken off."""
+    """Yield a name of the same shape, or one dimension short of it, added or taken off."""
     for name in c.summands(root):
         yield from (Edit(root, f"{c.source(root)} {sign} {name}", 1.8) for sign in "+-")
 
@@ -162,7 +162,7 @@ def _lost_term(c: Context, root: ast.expr) -> Iterator[Edit]:
 @kind("factor that is a name", "value")
 def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
-    for name in c.beside(root):
+    for name in c.operands(root):
         own = name.startswith("ctx.")  # a number that is on ctx rather than the same one written out
         yield Edit(root, f"{left} * {name}", 1.6 if own else 2.1)
         yield Edit(root, f"{left} / {name}", 1.65 if own else 2.2)
@@ -173,7 +173,7 @@ def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
 
 @kind("term that is a name", "value")
 def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for name in c.beside(root):
+    for name in c.operands(root):
         yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
 
 
@@ -196,14 +196,14 @@ def _diagnosed_factor_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("factor of a summand", "part")
 def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """A name that one summand has to be multiplied by, or that is one summand's own derivative: 1."""
+    """Yield a name that one summand has to be multiplied by, or that is one summand's own derivative: 1."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))):
         return
     for summand in (node.left, node.right):
         if isinstance(summand, ast.BinOp) and isinstance(summand.op, (ast.Add, ast.Sub)):
             continue
         yield from (
-            Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.beside(summand) if n != c.source(summand)
+            Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.operands(summand) if n != c.source(summand)
         )
         yield from (Edit(summand, f"{c.product(summand)} * {left}", 1.9) for left in _complements(c, summand))
         yield from (Edit(summand, f"{number} * {c.product(summand)}", 1.6) for number in ("0.5", "2", "3"))
@@ -212,9 +212,9 @@ def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 
 def _complements(c: Context, node: ast.expr) -> list[str]:
-    """The factors beside a sigmoid in its derivative, where it is in the product, and in that of a tanh."""
+    """Return the factors beside a sigmoid in its derivative, where it is in the product, and in that of a tanh."""
     read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    beside = [name for name in c.beside(node) if name in c.tensors]
+    beside = [name for name in c.operands(node) if name in c.tensors]
     return [*(f"(1 - {name})" for name in beside if name in read), *(f"(1 - {name} ** 2)" for name in beside)]
 
 
@@ -222,7 +222,7 @@ def _complements(c: Context, node: ast.expr) -> list[str]:
 def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
     yield from (Edit(root, f"{left} * {factor}", 2.15) for factor in _complements(c, root))
-    for name in (n for n in c.beside(root) if n in c.tensors):
+    for name in (n for n in c.operands(root) if n in c.tensors):
         for bound in (*map(repr, c.hints.constants), *(n for n in c.numbers_on_ctx if n != name)):
             for mask in (f"({name}.abs() < {bound})", f"({name} < {bound})", f"({name} > {bound})"):
                 yield Edit(root, f"{left} * {mask}", 2.7)
@@ -243,7 +243,7 @@ def _triangle(c: Context, root: ast.expr) -> Iterator[Edit]:
 
 @kind("constant", "part")
 def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Another number: its negative, one more or less, the double, the half, the inverse, one of forward's."""
+    """Yield another number: its negative, one more or less, the double, the half, the inverse, one of forward's."""
     number = getattr(node, "value", None)
     if not isinstance(node, ast.Constant) or isinstance(number, bool) or not isinstance(number, (int, float)):
         return
@@ -278,7 +278,7 @@ def _bounds(c: Context, node: ast.expr) -> bool:
 
 @kind("subscripts of an einsum", "part")
 def _subscripts(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """One letter exchanged for another of them."""
+    """Exchange one letter for another of them."""
     text = getattr(node, "value", None)
     if not isinstance(text, str) or not re.fullmatch(r"[a-zA-Z, ]+->[a-zA-Z ]*", text):
         return
@@ -298,7 +298,7 @@ def _other_name(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("name for an expression", "part")
 def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """A name of the same shape and dtype in the place of what is written out; for a size one that is never used."""
+    """Yield a name of the same shape and dtype in the place of what is written out; for a size one never used."""
     if not isinstance(node, (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)):
         return
     value = c.of.get(id(node))
@@ -438,17 +438,17 @@ def _method(c: Context, node: ast.expr) -> tuple[ast.expr, str, list[ast.expr], 
 
 @kind("sum for mean", "part")
 def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """The one for the other; a sum that a name weighs for a mean that none does."""
+    """Exchange the one for the other; a sum that a name weighs for a mean that none does."""
     on, method, _, given, module = _method(c, node)
     if method in ("sum", "mean") and not module:
         yield Edit(node, f"{c.tight(on)}.{'mean' if method == 'sum' else 'sum'}({given})", 1.4)
     if method == "mean" and not module:
-        yield from (Edit(node, f"({c.product(on)} * {n}).sum({given})", 1.9) for n in c.beside(on))
+        yield from (Edit(node, f"({c.product(on)} * {n}).sum({given})", 1.9) for n in c.operands(on))
 
 
 @kind("dimension", "part")
 def _dimension(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Another dimension of a sum and the like; one where there is none, kept for what follows."""
+    """Yield another dimension of a sum and the like; one where there is none, kept for what follows."""
     on, method, args, given, module = _method(c, node)
     if method in AXES and not module and args:
         yield from (Edit(node, f"{c.tight(on)}.{method}({k})", 0.85) for k in ("0", "1", "-1"))
@@ -489,7 +489,7 @@ def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("index", "part")
 def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """The inverse permutation, the other end of a slice, no index."""
+    """Yield the inverse permutation, the other end of a slice, no index."""
     if not isinstance(node, ast.Subscript) or (isinstance(node.value, ast.Attribute) and node.value.attr == "shape"):
         return
     owner, index = c.tight(node.value), c.source(node.slice)
@@ -508,7 +508,7 @@ def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("items exchanged", "part")
 def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Two items of a list, as in ``torch.cat([b, a])``, or two arguments of a call, as in ``g.permute(0, 2, 1)``."""
+    """Exchange two items of a list, as of ``torch.cat([b, a])``, or two arguments, as of ``g.permute(0, 2, 1)``."""
     listed = isinstance(node, (ast.List, ast.Tuple))
     items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else node.args if isinstance(node, ast.Call) else []
     if len(items) > (4 if listed else 6) or any(isinstance(item, ast.Starred) for item in items):
@@ -520,7 +520,7 @@ def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("sum over each segment", "part")
 def _segment_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """A sum over everything made one over what an index puts together, each element given its own."""
+    """Yield a sum over everything made one over what an index puts together, each element given its own."""
     on, method, _, given, module = _method(c, node)
     summed = c.of.get(id(on))
     if method != "sum" or module or given or summed is None or not summed.shape:
@@ -541,7 +541,7 @@ def _is_square(c: Context, node: ast.expr) -> bool:
 
 @kind("half of the diagonal", "part")
 def _half_diagonal(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """A lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of."""
+    """Yield a lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of."""
     if isinstance(node, ast.Name) and _is_square(c, node):
         yield Edit(node, f"(({node.id} + {node.id}.tril(-1)) / 2)", 1.8)
 
@@ -602,7 +602,7 @@ def _conjugated(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("square", "part")
 def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """The square of a value, sooner of what something is divided or multiplied by, or of a name that is taken off."""
+    """Yield the square of a value, sooner of what something is divided or multiplied by, or of a name taken off."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
         yield Edit(node.right, f"{c.tight(node.right)} ** 2", 1.9)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
@@ -645,13 +645,13 @@ def _function_applied(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("centred", "part")
 def _centred(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """The term that comes through a mean, or through a mean of something times itself, taken off."""
+    """Yield the term that comes through a mean, or through a mean of something times itself, taken off."""
     if not isinstance(node, (ast.Name, ast.BinOp)):
         return
     text, whole = c.source(node), c.tight(node)
     for k in c.hints.lost:
         yield Edit(node, f"({text} - {whole}.mean({k}, keepdim=True))", 0.9)
-        for name in c.beside(node):
+        for name in c.operands(node):
             yield Edit(node, f"({text} - {name} * ({whole} * {name}).mean({k}, keepdim=True))", 1.25)
 
 
@@ -691,7 +691,7 @@ def _gradients_exchanged(c: Context) -> Iterator[Edit]:
 
 @kind("number of gradients", "whole")
 def _number_of_gradients(c: Context) -> Iterator[Edit]:
-    """None in the place of one value, one value less, more None."""
+    """Yield None in the place of one value, one value less, more None."""
     for value, _, texts in _returns(c):
         for i in range(len(texts) if len(texts) > 1 else 0):
             yield Edit(value, ", ".join([*texts[:i], "None", *texts[i + 1 :]]), 1.6)
@@ -718,7 +718,7 @@ def _times_grad_output(c: Context) -> Iterator[Edit]:
 
 @kind("dimension everywhere", "whole")
 def _dimension_everywhere(c: Context) -> Iterator[Edit]:
-    """The dimension of all sums, means and the like that have the same one, exchanged for one that forward names."""
+    """Exchange the dimension of all sums, means and the like that have the same one for one that forward names."""
     given: dict[str, list[ast.expr]] = {}
     for node in c.facts.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in AXES and node.args:
@@ -756,7 +756,7 @@ def _accumulated(c: Context) -> Iterator[Edit]:
 
 @kind("names exchanged", "whole")
 def _names_exchanged(c: Context) -> Iterator[Edit]:
-    """Two names exchanged for each other, in one value or wherever they are read."""
+    """Exchange two names for each other, in one value or wherever they are read."""
     read = [list(_names_read(place)) for place in places(c.script)]
     everywhere = [n for found in read for n in found]
     for found, cost in (*((found, 1.5) for found in read), (everywhere, 2.0)):
@@ -767,8 +767,8 @@ def _names_exchanged(c: Context) -> Iterator[Edit]:
 
 
 def _names_read(place: Written) -> Iterator[ast.Name]:
-    """The names that a value is computed from; of a call that writes in place those of its arguments."""
-    call = place.parts[0]
+    """Yield the names that a value is computed from; of a call that writes in place those of its arguments."""
+    call = place.subexpressions[0]
     roots = [place.value] if call is place.value or not isinstance(call, ast.Call) else call.args
     for node in (n for root in roots for n in ast.walk(root)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in (*MODULES, "ctx"):
@@ -786,7 +786,7 @@ def _augmented(c: Context) -> Iterator[Edit]:
 
 @kind("name everywhere", "whole")
 def _name_everywhere(c: Context) -> Iterator[Edit]:
-    """A function of a name, its negative or its complement, wherever the name is read."""
+    """Yield a function of a name, its negative or its complement, wherever the name is read."""
     used = [n for n in c.facts.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     for name in dict.fromkeys(n.id for n in used if n.id not in (*MODULES, "ctx")):
         found = [n for n in used if n.id == name]

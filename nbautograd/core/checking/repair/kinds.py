@@ -115,15 +115,15 @@ class Context:
     facts: Facts
 
     def source(self, node: ast.expr) -> str:
-        """The text of an expression."""
+        """Return the text of an expression."""
         return self.script.source(node)
 
     def tight(self, node: ast.expr) -> str:
-        """The text of an expression that something may bind to."""
+        """Return the text of an expression that something may bind to."""
         return tight(self.script, node)
 
     def product(self, node: ast.expr) -> str:
-        """The text of an expression as the left side of a product."""
+        """Return the text of an expression as the left side of a product."""
         return product(self.script, node)
 
     @cached_property
@@ -131,13 +131,13 @@ class Context:
         """Names that may stand for a tensor."""
         return [name for name, value in self.names.items() if value is None or value.shape is not None]
 
-    def beside(self, node: ast.expr) -> list[str]:
-        """Names of what an elementwise operation may take together with an expression."""
+    def operands(self, node: ast.expr) -> list[str]:
+        """Return names of what an elementwise operation may take together with an expression."""
         value = self.of.get(id(node))
         return [name for name, other in self.names.items() if broadcast(value, other)]
 
     def summands(self, node: ast.expr) -> list[str]:
-        """Names of what may be added to an expression without making it larger, in the dimensions that this takes."""
+        """Return names of what may be added to an expression without making it larger, in the dimensions it takes."""
         value, found = self.of.get(id(node)), list[str]()
         for name in self.tensors:
             other = self.names[name]
@@ -163,12 +163,12 @@ class Context:
         return [n for n in self.names if n not in read and not n.startswith("_")]
 
     def dim(self, node: ast.expr) -> float:
-        """The number of dimensions of an expression, infinite where it is not known; -1 for what is no tensor."""
+        """Return the number of dimensions of an expression, infinite where not known; -1 for what is no tensor."""
         value = self.of.get(id(node))
         return math.inf if value is None else -1 if value.shape is None else len(value.shape)
 
     def dtype(self, node: ast.expr) -> torch.dtype | None:
-        """The dtype of an expression where it is known."""
+        """Return the dtype of an expression where it is known."""
         value = self.of.get(id(node))
         return None if value is None else value.dtype
 
@@ -184,7 +184,7 @@ class Context:
         return tuple(dict.fromkeys((*own[:1], ".t()", ".transpose(-2, -1)")))
 
     def last(self, name: str) -> str:
-        """A name with one dimension more at its end, as the code writes it."""
+        """Return a name with one dimension more at its end, as the code writes it."""
         return f"{name}[:, None]" if "[:, None]" in self.script.text else f"{name}.unsqueeze(-1)"
 
 

@@ -116,19 +116,19 @@ def says_nothing(text: str, before: str) -> bool:
 
 
 def _by_themselves(text: str) -> list[str]:
-    """The ``a - a``, ``a / a``, ``a if b else a`` and ``a = a`` in a text, whatever stands around ``a``."""
+    """Return the ``a - a``, ``a / a``, ``a if b else a`` and ``a = a`` in a text, whatever stands around ``a``."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
         return []
     operations = (n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Sub, ast.Div)))
     found = [ast.dump(n) for n in operations if ast.dump(n.left) == ast.dump(n.right)]
-    found += [ast.dump(n) for n in nodes if len({ast.dump(way) for way in ways(n)}) == 1]
+    found += [ast.dump(n) for n in nodes if len({ast.dump(way) for way in alternatives(n)}) == 1]
     assigned = ((ast.unparse(t), ast.unparse(n.value)) for n in nodes if isinstance(n, ast.Assign) for t in n.targets)
     return [*found, *(target for target, value in assigned if target == value)]
 
 
-def ways(node: ast.AST) -> tuple[ast.expr, ...]:
+def alternatives(node: ast.AST) -> tuple[ast.expr, ...]:
     """Return the two values that an expression chooses between by a condition: ``where``, or ``if`` and ``else``."""
     if isinstance(node, ast.IfExp):
         return node.body, node.orelse
@@ -153,8 +153,8 @@ def strangeness(text: str, before: str) -> tuple[int, int, int]:
     return len(numbers), len(text) - len(before), sum(map(len, changed))
 
 
-def parts(root: ast.expr) -> Iterator[ast.expr]:
-    """The expressions inside one that stand for a value: no callee, no module name, no keyword's name."""
+def subexpressions(root: ast.expr) -> Iterator[ast.expr]:
+    """Yield the expressions inside one that stand for a value: no callee, no module name, no keyword's name."""
     stack = collections.deque[ast.AST]((root,))
     while stack:
         node = stack.popleft()
@@ -172,14 +172,14 @@ def parts(root: ast.expr) -> Iterator[ast.expr]:
 
 
 def tight(script: Script, node: ast.expr) -> str:
-    """The text of an expression, in parentheses where something is going to bind to it."""
+    """Return the text of an expression, in parentheses where something is going to bind to it."""
     text = script.source(node)
     simple = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant))
     return text if simple and not text.startswith("-") else f"({text})"
 
 
 def product(script: Script, node: ast.expr) -> str:
-    """The text of an expression as the left side of a ``*`` or ``/``."""
+    """Return the text of an expression as the left side of a ``*`` or ``/``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div, ast.MatMult)):
         return script.source(node)
     negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
@@ -207,7 +207,7 @@ class Script:
     caller: Script | None = None
 
     def with_text(self, text: str) -> Script | None:
-        """The same function with another text; None when that is no function."""
+        """Return the same function with another text; None when that is no function."""
         try:
             tree = ast.parse(text).body[0]
         except SyntaxError:
@@ -215,16 +215,16 @@ class Script:
         return replace(self, text=text, tree=tree) if isinstance(tree, ast.FunctionDef) else None
 
     def source(self, node: ast.expr) -> str:
-        """The text of an expression."""
+        """Return the text of an expression."""
         ((start, end),) = self._spans([(node, "")])
         return self._raw[start:end].decode() or ast.unparse(node)
 
     def changed(self, changes: Sequence[Change]) -> str:
-        """The whole text with some expressions exchanged, each for a text of its own."""
+        """Return the whole text with some expressions exchanged, each for a text of its own."""
         return self._spliced(self._spans(changes), [text for _, text in changes])
 
     def tidied(self, changes: Sequence[Change]) -> str:
-        """The same as ``changed``, without parentheses that mean nothing."""
+        """Return the same as ``changed``, without parentheses that mean nothing."""
         text, spans, texts = self.changed(changes), self._spans(changes), [text for _, text in changes]
         meaning = ast.dump(ast.parse(text))
         bare = [t[1:-1] if t.startswith("(") and t.endswith(")") else t for t in texts]
@@ -237,7 +237,7 @@ class Script:
         return text
 
     def joined(self, changes: Sequence[Change]) -> str | None:
-        """The whole text with all these exchanges; None where they overlap."""
+        """Return the whole text with all these exchanges; None where they overlap."""
         spans = self._spans(changes)
         if any(a[1] > b[0] for a, b in itertools.pairwise(sorted(spans))):
             return None
@@ -266,14 +266,14 @@ class Script:
         return [0, *itertools.accumulate(len(row) + 1 for row in self._raw.split(b"\n"))]
 
     def compiled(self, text: str) -> Callable[..., Any] | None:
-        """A changed text as a function that sees what the user's function sees; None when it does not compile.
+        """Return a changed text as a function that sees what the user's function sees; None when it does not compile.
 
         Its ``range`` ends after so many steps of all its loops together.
         """
         return self._function(text, {"range": CellType(Loops())})
 
     def compiled_together(self, edits: Sequence[Sequence[Change]]) -> list[Callable[..., Any] | None]:
-        """The text with each of several groups of changes as functions, compiled at once where that can be done.
+        """Return the text with each of several groups of changes as functions, compiled at once where that can be done.
 
         A statement that some of them change becomes a choice between what they make of it, so that a compilation, which
         takes longer than a run of what is small, is shared.
@@ -308,7 +308,7 @@ class Script:
         return [one(number) for number in range(len(edits))]
 
     def _choice(self, span: tuple[int, int], variants: Sequence[tuple[int, str]]) -> str:
-        """The text of a statement that is another one for some numbers."""
+        """Return the text of a statement that is another one for some numbers."""
         indent = self._raw[: span[0]].split(b"\n")[-1].decode()
         rows = [f"if {CHOSEN}[0] == {number}:\n{indent} {text}\n{indent}" for number, text in variants]
         return "el".join(rows) + f"else:\n{indent} {self._raw[slice(*span)].decode()}"
@@ -330,7 +330,7 @@ class Script:
         return edited if self.caller is None else self.in_caller(edited, ranges)
 
     def in_caller(self, made: FunctionType, ranges: Callable[..., Any] = range) -> FunctionType:
-        """The backward with another function in the place of this one."""
+        """Return the backward with another function in the place of this one."""
         assert self.caller is not None
         outer = self.caller.function
         around = {**counted(outer, ranges), self.function.__name__: made, "range": ranges}
@@ -374,7 +374,7 @@ def _meaning(text: str) -> str:
 
 
 def read(cls: Any) -> Script | None:
-    """The script of a class's backward; None when there is no text, or running it again and again may do harm."""
+    """Return the script of a class's backward; None without a text, or where running it again and again may do harm."""
     function = inspect.unwrap(user_backward(cls))
     return _read(function) if isinstance(function, FunctionType) else None
 
@@ -419,11 +419,11 @@ class Written:
 
     Attributes:
         value: the expression.
-        parts: it and the expressions inside; of a call that writes in place the call and its arguments.
+        subexpressions: it and the expressions inside; of a call that writes in place the call and its arguments.
     """
 
     value: ast.expr
-    parts: tuple[ast.expr, ...]
+    subexpressions: tuple[ast.expr, ...]
 
     @property
     def line(self) -> int:
@@ -432,11 +432,11 @@ class Written:
 
 
 def places(script: Script) -> Iterator[Written]:
-    """The values that are assigned, returned or written in place by a call, in source order; none unpacked from ctx."""
+    """Yield the values assigned, returned or written in place by a call, in source order; none unpacked from ctx."""
     for node in user_source.own_nodes(script.tree):
         value = getattr(node, "value", None)
         if isinstance(node, ast.Expr) and isinstance(value, ast.Call) and _writes(value):
-            inside = (part for argument in value.args for part in parts(argument))
+            inside = (part for argument in value.args for part in subexpressions(argument))
             yield Written(value.args[-1], (value, *inside))
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)) or value is None:
             continue
@@ -444,7 +444,7 @@ def places(script: Script) -> Iterator[Written]:
             continue
         items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
         wanted = [item for item in items if not (isinstance(item, ast.Constant) and item.value is None)]
-        yield from (Written(item, tuple(parts(item))) for item in wanted)
+        yield from (Written(item, tuple(subexpressions(item))) for item in wanted)
 
 
 def _writes(call: ast.Call) -> bool:
@@ -457,7 +457,7 @@ def _is_ctx(value: ast.expr) -> bool:
 
 
 def names(script: Script) -> list[str]:
-    """Names that hold something in backward: its arguments without ctx, and what is assigned."""
+    """Return names that hold something in backward: its arguments without ctx, and what is assigned."""
     found = user_source.parameters(script.tree)[1:]
     for node in user_source.own_nodes(script.tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -472,7 +472,7 @@ def numbers_in(text: str) -> set[float]:
 
 
 def dims(function: Any) -> list[str]:
-    """Dimensions, and tuples of them, in a function's code, as text."""
+    """Return dimensions, and tuples of them, in a function's code, as text."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     found = [c for c in code.co_consts if isinstance(c, tuple) and c and all(_is_dim(d) for d in c)] if code else []
     single = [c for c in code.co_consts if _is_dim(c)] if code else []
@@ -484,7 +484,7 @@ def _is_dim(value: object) -> bool:
 
 
 def constants(function: Any) -> list[float]:
-    """Numbers in a function's code, such as a threshold that its mask needs."""
+    """Return numbers in a function's code, such as a threshold that its mask needs."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     found = [c for c in code.co_consts if isinstance(c, (int, float)) and not isinstance(c, bool)] if code else []
     return [c for c in dict.fromkeys(found) if math.isfinite(c)]

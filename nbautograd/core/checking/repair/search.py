@@ -125,7 +125,7 @@ class Repair:
     """
 
     def __init__(self, problem: Problem, tries: Tries) -> None:
-        self.given, self.tries = problem, tries
+        self.original, self.tries = problem, tries
         self.problem = _in_double(other_points.shrunk(problem, LARGE, SHORT, problem.seed))
         self.script: Script | None = None if problem.cls is None else read(problem.cls)
         away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in problem.inputs)
@@ -169,10 +169,10 @@ class Repair:
         for script, edit, backward in _compiled(candidates):
             if self.tries.spent or _settled(found, wrong, edit.cost):
                 break
-            inputs = self._made_right(backward, stages, wrong, "None" in edit.replacement)
+            inputs = self._mended_inputs(backward, stages, wrong, "None" in edit.replacement)
             if not inputs and (under := self._under_a_flag(script, edit, stages)) is not None:
                 edit = under
-                inputs = self._made_right(script.compiled(script.changed(edit.changes)), stages, wrong, False)
+                inputs = self._mended_inputs(script.compiled(script.changed(edit.changes)), stages, wrong, False)
             text = script.changed(edit.changes) if inputs else ""
             enough = not inputs or sum(m.inputs == inputs for m in found) >= ENOUGH
             refuted = enough or says_nothing(text, script.text) or _leaves_a_way(script, text, stages)
@@ -189,7 +189,7 @@ class Repair:
         if id(edit.node) not in self._counts or edit.also or edit.kind == "index of needs_input_grad":
             return False
         more = script.compiled(script.changed([(edit.node, f"({edit.replacement} + 1)")]))
-        return self._made_right(more, stages, mended, False) == mended
+        return self._mended_inputs(more, stages, mended, False) == mended
 
     def _by_a_number(self, script: Script, text: str, mended: frozenset[int]) -> bool:
         """Return True where a changed backward is right by the value alone that a number outside the Function has."""
@@ -247,7 +247,7 @@ class Repair:
         return replace(edit, replacement=f"({yes} if {ctx}.{flags[0]} else {no})")
 
     def _whole(self, found: Sequence[Mended], stages: Stages, wrong: frozenset[int]) -> Mended | None:
-        """The shortest change after which all is right, else the shortest for each input as one; names before numbers.
+        """Return the shortest change after which all is right, else those of each input as one; names before numbers.
 
         A change for some inputs while others stay wrong is none: one mistake may be behind both.
         """
@@ -264,12 +264,12 @@ class Repair:
         return None
 
     def _right_everywhere(self, mended: Mended, stages: Stages, wrong: frozenset[int]) -> bool:
-        return self._made_right(mended.script.compiled(mended.text), stages, wrong, True) == wrong
+        return self._mended_inputs(mended.script.compiled(mended.text), stages, wrong, True) == wrong
 
-    def _made_right(
+    def _mended_inputs(
         self, backward: Callable[..., Any] | None, stages: Stages, wrong: frozenset[int], nothing: bool
     ) -> frozenset[int]:
-        """The inputs among the wrong ones that an edited backward makes right wherever it can be told.
+        """Return the inputs among the wrong ones that an edited backward makes right wherever it can be told.
 
         Args:
             backward: the edited one.
@@ -337,7 +337,7 @@ class Repair:
                 yield changed or script, both
 
     def _inside(self, script: Script, hints: Hints, start: Stage) -> Iterator[tuple[Script, Edit]]:
-        """Edits of the functions that backward calls, in which its names mean nothing."""
+        """Yield edits of the functions that backward calls, in which its names mean nothing."""
         hints = replace(hints, factors=(), terms=())
         methods = (inspect.unwrap(getattr(self.problem.cls, name, None)) for name in ("forward", "setup_context"))  # type: ignore[arg-type]
         for called in helpers(script, [m for m in methods if isinstance(m, FunctionType)]):
@@ -345,13 +345,13 @@ class Repair:
             yield from ((called, replace(edit, cost=edit.cost + BEFORE)) for edit in found)
 
     def _known(self, script: Script, start: Stage) -> Values:
-        """The values of one run there, whose whole numbers are noted."""
+        """Return the values of one run there, whose whole numbers are noted."""
         known = Values() if start.sized or start.ranked else noted_values(script, start)
         self._counts |= {k for k, v in known.of.items() if v is not None and v.number is not None and v.number % 1 == 0}
         return known
 
     def fix(self, mended: Mended) -> Fix:
-        """The fix that a person reads."""
+        """Return the fix that a person reads."""
         after, before, line = mended.script.difference(mended.text)
         return Fix(after, True, line, before)
 
@@ -359,11 +359,11 @@ class Repair:
         """Name the points where an edit must agree: near the inputs and at their sizes; at other sizes; at none."""
         key = code if code in ODD or code in TIDY else ""
         if key not in self._stages:
-            self._stages[key] = Stages(self._made(code))
+            self._stages[key] = Stages(self._points(code))
         return self._stages[key]
 
-    def _made(self, code: str) -> Iterator[Stage]:
-        """The stages, the likeliest to fail an edit first.
+    def _points(self, code: str) -> Iterator[Stage]:
+        """Yield the stages, the likeliest to fail an edit first.
 
         A point at which the user's own backward raises says nothing, unless only a size was doubled there: an edit
         that is right at one size alone is not, unless it raises there for the very reason that the original does.
@@ -391,8 +391,8 @@ class Repair:
             made = made_at(other, self._within(inputs), at, ranked=ranked, far=ranked or foreign, foreign=foreign)
             if made is not None and made.original is not None:
                 yield made
-        if self.given is not self.problem:  # once, at last
-            made = made_at(self.given, self._within(self.given.fresh()), seed)
+        if self.original is not self.problem:  # once, at last
+            made = made_at(self.original, self._within(self.original.fresh()), seed)
             if made is not None and (raises or made.original is not None):
                 yield made
 
@@ -421,7 +421,7 @@ class Repair:
         return all(map(reachable, (*called, *outer)))
 
     def _within(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The inputs, symmetric where forward reads them as such, bounds in their order."""
+        """Return the inputs, symmetric where forward reads them as such, bounds in their order."""
         made, differentiable = list(inputs), self.problem.differentiable
         for position in (differentiable[k] for k in self._symmetric):
             x = made[position].detach()
@@ -430,7 +430,7 @@ class Repair:
         return other_points.in_order(self.problem, tuple(made))
 
     def _node(self) -> Any:
-        """The Function's node at the first point that was made."""
+        """Return the Function's node at the first point that was made."""
         return next((s.node for made in self._stages.values() for s in made), None)
 
     def _near(self, findings: Sequence[Finding]) -> dict[int, float]:
@@ -512,7 +512,7 @@ def _cost(candidate: tuple[Script, Edit]) -> float:
 
 
 def _joined(script: Script, chosen: Sequence[Mended]) -> Mended | None:
-    """Several edits of the original text as one; None where they overlap."""
+    """Return several edits of the original text as one; None where they overlap."""
     text = script.joined([change for m in chosen for e in m.edits for change in e.changes])
     inputs = frozenset[int]().union(*(m.inputs for m in chosen))
     kinds = tuple(name for m in chosen for name in m.kinds)
@@ -551,7 +551,7 @@ def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
 
 
 def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
-    """The dimensions along which a term is missing, the forward's own names for them first."""
+    """Return the dimensions along which a term is missing, the forward's own names for them first."""
     if finding.code != "missing_coupling" and "dims" not in finding.params:
         return ()
     own = tuple(d for d in dims if re.fullmatch(r"-?\d+|\(.+\)", d))
@@ -596,7 +596,7 @@ def repaired(problem: Problem, findings: Sequence[Finding], tries: float = TRIES
 
 
 def _together(findings: Sequence[Finding]) -> list[list[int]]:
-    """Numbers of the bugs whose values are mended together; what only layout or order spoils stands alone."""
+    """Return numbers of the bugs whose values are mended together; what only layout or order spoils stands alone."""
     groups: dict[str, list[int]] = {}
     for k, finding in enumerate(findings):
         if finding.kind == "bug":
@@ -606,7 +606,7 @@ def _together(findings: Sequence[Finding]) -> list[list[int]]:
 
 
 def _targets(problem: Problem, finding: Finding) -> frozenset[int]:
-    """Numbers of the inputs whose gradients a finding speaks of."""
+    """Return numbers of the inputs whose gradients a finding speaks of."""
     position = None if finding.where is None or finding.code == "swapped_inputs" else finding.where[1]
     return frozenset(k for k, p in enumerate(problem.differentiable) if position is None or p == position)
 
@@ -641,7 +641,7 @@ def _all_inside(edit: Edit, spans: Sequence[Span]) -> bool:
 
 
 def _computed(tree: ast.FunctionDef, positions: set[int]) -> Iterator[ast.expr]:
-    """The values returned at these positions, and what is assigned to their names."""
+    """Yield the values returned at these positions, and what is assigned to their names."""
     names: set[str] = set()
     for node in user_source.own_nodes(tree):
         items = node.value.elts if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) else []

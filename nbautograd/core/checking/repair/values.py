@@ -93,7 +93,7 @@ def broadcast(one: Value | None, other: Value | None) -> bool:
 def noted_values(script: Script, at: Stage) -> Values:
     """Run a backward once and note its values; none where it cannot be compiled so."""
     found, there = Values(), list(places(script))
-    nodes = [n for place in there for n in place.parts if isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
+    nodes = [n for place in there for n in place.subexpressions if isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
     first = {id(place.value) for place in there}
 
     def noted(number: int, item: Any) -> Any:

@@ -80,11 +80,11 @@ class Stage:
     _known: dict[int, DirectionalDerivative | None] = field(default_factory=dict)
     _larger: set[int] = field(default_factory=set)
     _outside: bool | None = None
-    _given: tuple[Any, ...] = ()
+    _arguments: tuple[Any, ...] = ()
     _versions: list[tuple[Tensor, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        meter, self._given = Meter(), tuple(map(copy, self.outputs.inputs))
+        meter, self._arguments = Meter(), tuple(map(copy, self.outputs.inputs))
         self._versions = self._held()
         try:
             with backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes))):
@@ -179,12 +179,12 @@ class Stage:
         return self.original is not None and self.right(which, self.original[which]) is True
 
     def _anew(self) -> tuple[Outputs, Any]:
-        """The call made again, since the backward before may have changed what it left."""
-        outputs = self.problem.call(tuple(map(copy, self._given)))
+        """Return the call made again, since the backward before may have changed what it left."""
+        outputs = self.problem.call(tuple(map(copy, self._arguments)))
         return outputs, own_node(self.problem, outputs)
 
     def _held(self) -> list[tuple[Tensor, int]]:
-        """The tensors that a backward may reach, each with its version."""
+        """Return the tensors that a backward may reach, each with its version."""
         items = (*self.outputs, *self.outputs.inputs, *(t for _, t in tensors_on_ctx(self.problem, self.node)))
         return [(t, t._version) for t in items if isinstance(t, Tensor) and not t.is_inference()]
 
@@ -203,7 +203,7 @@ def _others(result: Any, shapes: dict[int, torch.Size]) -> set[int]:
 
 
 def _noted(backward: Callable[..., Any], larger: set[int], shapes: dict[int, torch.Size]) -> Callable[..., Any]:
-    """The same backward, which notes the arguments for which it leaves it to the engine to sum."""
+    """Return the same backward, which notes the arguments for which it leaves it to the engine to sum."""
 
     def noting(ctx: Any, *grads: Any) -> Any:
         result = backward(ctx, *grads)
@@ -214,7 +214,7 @@ def _noted(backward: Callable[..., Any], larger: set[int], shapes: dict[int, tor
 
 
 def _shaped(backward: Callable[..., Any], shapes: dict[int, torch.Size]) -> Callable[..., Any]:
-    """The same backward; raises when it returns a gradient of another shape than that of its argument."""
+    """Return the same backward; raises when it returns a gradient of another shape than that of its argument."""
 
     def shaped(ctx: Any, *grads: Any) -> Any:
         result = backward(ctx, *grads)
@@ -226,7 +226,7 @@ def _shaped(backward: Callable[..., Any], shapes: dict[int, torch.Size]) -> Call
 
 
 def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """The same backward; raises when it changed a grad_output or a tensor on ctx in place."""
+    """Return the same backward; raises when it changed a grad_output or a tensor on ctx in place."""
 
     def watching(ctx: Any, *grads: Any) -> Any:
         held = [t for t in (*grads, *ctx.saved_tensors, *vars(ctx).values()) if isinstance(t, Tensor)]
@@ -275,7 +275,7 @@ class Stages:
     """
 
     def __init__(self, made: Iterator[Stage]) -> None:
-        self._made, self._known = made, list[Stage]()
+        self._stages, self._known = made, list[Stage]()
 
     def __iter__(self) -> Iterator[Stage]:
         for k in itertools.count():
@@ -285,5 +285,5 @@ class Stages:
 
     def at_least(self, count: int) -> bool:
         """Return True if there are so many."""
-        self._known += itertools.islice(self._made, max(0, count - len(self._known)))
+        self._known += itertools.islice(self._stages, max(0, count - len(self._known)))
         return len(self._known) >= count
