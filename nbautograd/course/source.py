@@ -14,6 +14,8 @@ from nbautograd.errors import NbautogradError
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 PLACEHOLDER = {"en": "...  # your code here", "zh": "...  # 在此作答"}
 _MAGIC = re.compile(r"^([ \t]*)(%%|[%!]).*$", re.MULTILINE)
+# a release writes a kernelspec of its own; jupytext refuses half of one
+_KERNELSPEC = re.compile(r"\A(# ---\n(?:#.*\n)*?)(# +)kernelspec:\n(?:\2 +.*\n)*")
 _REGION = re.compile(rf"^([ \t]*){BEGIN}[ \t]*\n(.*?)^[ \t]*{END}[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -110,7 +112,8 @@ def read(path: Path) -> Source:
         raise SourceError("course.no_jupytext") from None
     try:
         text = path.read_text(encoding="utf-8")
-        notebook = jupytext.reads(text, fmt="ipynb" if path.suffix == ".ipynb" else "py:percent")
+        fmt = "ipynb" if path.suffix == ".ipynb" else "py:percent"
+        notebook = jupytext.reads(_KERNELSPEC.sub(r"\1", text), fmt=fmt)
     except Exception as error:
         raise SourceError("course.unreadable", path=path, reason=str(error).splitlines()[0]) from None
     return Source(path, tuple(map(Cell, notebook.cells)), notebook.metadata.get("nbautograd", {}), digest(text))

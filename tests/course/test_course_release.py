@@ -352,6 +352,16 @@ def test_one_language_alone(tmp_path):
         make(path, "zh")
 
 
+@pytest.mark.parametrize("left_out", ["#     display_name: Python 3\n", "#     name: python3\n", ""])
+def test_a_header_with_half_a_kernelspec_will_do(tmp_path, left_out):
+    path = written(tmp_path)
+    whole, text = make(path, "en").notebook, path.read_text(encoding="utf-8")
+    begin, end = text.index("#   kernelspec:"), text.index("#   nbautograd:")
+    path.write_text(text.replace(left_out, "", 1) if left_out else text[:begin] + text[end:], encoding="utf-8")
+    assert path.read_text(encoding="utf-8") != text
+    assert make(path, "en").notebook == whole
+
+
 def test_exercises_of_another_notebook_stay(tmp_path):
     (tmp_path / "other_exercises.py").write_text("EXERCISES = ()")
     assert "other_exercises.py" not in make(written(tmp_path), "en").files
