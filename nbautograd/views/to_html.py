@@ -121,7 +121,7 @@ def to_html(document: Document, room: Room = Room()) -> Markup:
 def page(document: Document) -> Markup:
     """Return a document as a page that a notebook can store: pictures get the room that the rest of a report leaves.
 
-    Where that is not enough, parts are left out, the least missed first, and say how to see them.
+    Where that is not enough, parts are left out, folded ones and then the least missed first, and say how to see them.
     """
     parts = {block.attribute: k for k, block in enumerate(document) if isinstance(block, Fold) and block.attribute}
     written = {k: _element(block, Room()) for k, block in enumerate(document) if k != parts.get("jacobian")}
@@ -137,7 +137,8 @@ def page(document: Document) -> Markup:
         for room in (Room(drawings=False), Room(drawings=False, thumbnails=False)):
             if _length(written) > MOST:
                 written[k] = _element(document[k], room)
-    for part in SPARED:
+    opened = {block.attribute for block in document if isinstance(block, Fold) and block.opened}
+    for part in sorted(SPARED, key=opened.__contains__):
         if _length(written) > MOST and len(written.get(parts.get(part, -1), "")) > LEAST_ROOM:
             fold = document[parts[part]]
             assert isinstance(fold, Fold)

@@ -19,7 +19,7 @@ from nbautograd.core.recording.call import CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views import to_html
 from nbautograd.views.bundle import html, mimebundle
-from nbautograd.views.document import Change, Code, Table, paragraph
+from nbautograd.views.document import Change, Code, Fold, Table, paragraph
 from nbautograd.views.markup import escape, unbroken
 
 EVIL = "<img src=x onerror=alert(1)>\"'&{0}"
@@ -206,6 +206,16 @@ def test_a_report_with_too_much_of_everything_is_still_small():
     assert page.lost == []
     assert "Calls: left out here to keep the notebook small. Run report.calls in a cell of its own" in page.text
     assert "Jacobian 2 blocks" in page.text
+
+
+@pytest.mark.parametrize(("opened", "left_out"), [("calls", "Gradcheck"), ("gradcheck", "Calls"), ("", "Calls")])
+def test_a_part_that_is_open_is_left_out_last(opened, left_out):
+    """As ``--view calls`` opens the calls: what was asked for is shown."""
+    long = (paragraph("word " * 8000),)
+    folds = [Fold(part, long, opened=part == opened, attribute=part) for part in ("calls", "gradcheck")]
+    shown = Page(to_html.page(tuple(folds))).text
+    assert shown.count("left out here") == 1
+    assert f"{left_out}: left out here" in shown
 
 
 def test_beside_wrong_blocks_those_that_agree_are_folded():
