@@ -273,9 +273,9 @@ class _State:
         self.scale = scales(self.matrices)
         wrong, unsure, reason = classify_entries(refined, analytical, self.scale[at], self.tolerance, self.tiny)
         self.wrong[at] = wrong
-        self.unsure = refined.entries[unsure]
-        for name in np.unique(reason[unsure]):
-            self.reasons[str(name)] = int((reason[unsure] == name).sum())
+        self.unsure, self.doubts = refined.entries[unsure], reason[unsure]
+        for name in np.unique(self.doubts):
+            self.reasons[str(name)] = int((self.doubts == name).sum())
         self.refined = refined
         self.kinks = np.zeros(self.wrong.shape, dtype=bool)
         self.kinks[at] = refined.nature == kinks.KINK
@@ -292,6 +292,7 @@ class _State:
     between: Sequence[str] = ()
     kinks: Array | None = None
     unsure = np.empty((0, 3), dtype=int)
+    doubts = np.empty(0, dtype=str)  # the reason of each unsure entry
     tiny = 0.0
 
     def judged(self) -> Judged:
@@ -299,7 +300,7 @@ class _State:
         difference = np.abs(matrices.stored("difference"))
         count = int(self.wrong.sum())
         verdict, reason = self._verdict(count)
-        where = self._worst(difference)
+        where = self._worst(difference, reason)
         largest = float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max(initial=0.0))
         return Judged(
             matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure,
@@ -330,12 +331,17 @@ class _State:
             return "undecided", max(self.reasons, key=lambda name: self.reasons[name])
         return ("subgradient", max(self.between)) if self.between else ("match", "")
 
-    def _worst(self, difference: Array) -> tuple[int, int, int] | None:
+    def _worst(self, difference: Array, reason: str) -> tuple[int, int, int] | None:
+        """Return the entry that differs most of those that the verdict is about."""
         if not difference.size:
             return None
         ranked = np.where(np.isnan(difference), np.inf, difference)
-        if self.wrong.any():
-            ranked[~self.wrong] = -1.0
+        about = self.wrong
+        if not about.any():
+            about = np.zeros_like(self.wrong)
+            about[tuple(self.unsure[self.doubts == reason].T)] = True
+        if about.any():
+            ranked[~about] = -1.0
         return tuple(map(int, np.unravel_index(int(ranked.argmax()), ranked.shape)))  # type: ignore[return-value]
 
     def _entry(self, entry: tuple[int, int, int] | None) -> Entry | None:

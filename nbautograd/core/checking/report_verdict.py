@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from nbautograd import messages
@@ -17,6 +18,7 @@ from nbautograd.core.checking.second_order import second_order, stopped_report
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.torch_private.casts import spacing
 
+AT_AN_ENTRY = ("checking.because_domain_edge", "checking.because_jump")  # sentences that say at which element
 PROBES = 12  # that the search for causes consists of
 Known = Callable[[Verdict], None]
 Mend = Callable[[Problem, tuple[Finding, ...]], tuple[Finding, ...]]
@@ -164,7 +166,7 @@ def verdict(
         return "cannot tell", Phrase("checking.no_blocks")
     for where, block in run.blocks.items():
         if block.verdict in ("undecided", "flat") and where not in run.inside:
-            return "cannot tell", reason(block, _coarsest(run), run.raised)
+            return "cannot tell", reason(run, block)
         if block.verdict == "mismatch":  # and no bug was found: forward itself changes from call to call
             return "cannot tell", Phrase("checking.because_unsteady", output=block.output_name)
     for finding in found:
@@ -185,14 +187,25 @@ def _coarsest(run: GradcheckRun) -> str:
     return str(max(*(t.dtype for t in ends), run.problem.casts.dtype, key=spacing)).removeprefix("torch.")
 
 
-def reason(block: Block, dtype: str, raised: str = "") -> Phrase:
-    """Return the sentence that says why a block could not be decided, in a computation of this precision."""
+def reason(run: GradcheckRun, block: Block) -> Phrase:
+    """Return the sentence that says why a block could not be decided, and at which element if it is about single ones.
+
+    Args:
+        run: the check.
+        block: the undecided one; its worst entry is one of those that its reason is about.
+    """
+    dtype = _coarsest(run)
     message = f"checking.because_{block.reason.replace(' ', '_')}"
     if block.reason == "float32" and dtype.endswith("float16"):
         message = "checking.because_half"  # in double precision a mistake of its own would be gone
-    return Phrase(
-        message, output=block.output_name, input=block.input_name, dtype=dtype, raised=phrases.short(raised, 120)
-    )
+    params = {"output": block.output_name, "input": block.input_name, "dtype": dtype}
+    if message in AT_AN_ENTRY and block.worst is not None:
+        at, value = run.values_at(block)
+        params["output"] += formats.index(block.worst.output_index, block.output_complex)
+        params["input"] += f"{formats.index(block.worst.input_index, block.input_complex)} = {formats.number(at)}"
+        if not math.isfinite(value):  # whichever input that comes from
+            return Phrase("checking.because_not_finite", output=params["output"], value=formats.number(value))
+    return Phrase(message, **params, raised=phrases.short(run.raised, 120))
 
 
 def _unclassified(block: Block) -> Finding:

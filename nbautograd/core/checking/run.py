@@ -246,6 +246,14 @@ class GradcheckRun:
         known: tuple[BlockVerdict, str] = ("match", "") if rounding else ("undecided", "backward noise")
         return dataclasses.replace(judged, matrices=right, verdict=known[0], reason=known[1], wrong=0, not_refined=0)
 
+    def values_at(self, block: Block) -> tuple[float, float]:
+        """Return the values of the elements of input and output that a block's worst entry is of."""
+        assert self.assembly is not None
+        assert block.worst is not None
+        point = self.assembly.forward.points[self.problem.differentiable.index(block.input)]
+        output = self.assembly.forward.values[self.assembly.wanted.index(block.output)]
+        return float(point[block.worst.input_index]), float(output[block.worst.output_index])
+
     @property
     def raised(self) -> str:
         """Return what forward raised beside the inputs, or an empty string."""

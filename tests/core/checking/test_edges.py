@@ -39,6 +39,42 @@ def test_a_root_at_zero_cannot_be_told():
     assert check(Root, 1.0, 2.0).verdict == "right"
 
 
+def test_the_element_at_the_edge_is_named_with_its_value():
+    report = check(Root, 4.0, 0.0, 1.0)
+    said = "`root[1]` is not finite next to `x[1] = 0.0`; try inputs inside the function's domain."
+    assert str(report.reason) == said
+    assert report.blocks[0, 0].worst.input_index == (1,)
+    nbautograd.set_language("zh")
+    assert "`x[1] = 0.0` 旁边" in str(report.reason)
+
+
+def test_an_output_that_is_not_finite_itself_is_named_and_no_input_blamed():
+    x = torch.tensor([3.0, 0.5, -1.0], dtype=torch.float64, requires_grad=True)
+    for whole, said in (
+        (torch.log, "`output[2]` is NaN at these inputs"),
+        (lambda x: x.log().sum(), "`output` is NaN"),
+    ):
+        reason = str(nbautograd.gradcheck(whole, (x,)).reason)
+        assert reason.startswith(said)
+        assert "x[" not in reason
+
+
+class Step(Function):
+    """Jumps at 2, with a slope that belongs to neither side."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return torch.where(x >= 2, 3 * x, x * x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+
+
+def test_the_element_at_a_jump_is_named_with_its_value():
+    assert str(check(Step, 1.0, 2.0).reason).startswith("`output[1]` jumps at `x[1] = 2.0`, or changes too steeply")
+
+
 def test_a_wrong_root_is_wrong_elsewhere_all_the_same():
     assert check(WrongRoot, 0.0, 1.0).verdict == "wrong"
 
