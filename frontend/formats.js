@@ -11,6 +11,8 @@ const NOT_FINITE = {
   "-Infinity": "-∞",
 };
 const MOST_DIGITS = 17; // with these two numbers that differ look different
+const NARROW = 0.45; // by which a minus or a point is narrower than a digit, as a share of it
+const WHOLE = 1e-6; // relative; what finite differences may leave of a whole number
 const HUGE = 1e6; // from here on a whole number is written with an exponent
 
 /**
@@ -60,16 +62,22 @@ export function compared(first, second, digits = 4) {
 }
 
 /**
- * A number in few characters, for a cell of a heat map: `2`, `-.5`, `3e-10`.
+ * A number for a cell of a heat map: `2`, `-.5`, `3e-10`; what only rounding makes whole keeps its zeros, `-1.0`.
  * @param {number} value
- * @param {number} [room] characters that it may take where that can be
+ * @param {number} [room] digits whose room it may take where that can be
  */
 export function short(value, room = 5) {
   if (!Number.isFinite(value)) return NOT_FINITE[String(value)];
   let text = "";
   for (const digits of [3, 2, 1]) {
-    text = rounded(value, digits).text.replace(/^(-?)0\./, "$1.");
-    if (text.length <= room) break;
+    const near = rounded(value, digits);
+    text = near.text;
+    if (Math.abs(Number(text) - value) > WHOLE * Math.abs(value))
+      text = near.long
+        ? value.toExponential(digits - 1).replace("e+", "e")
+        : value.toPrecision(digits);
+    text = text.replace(/^(-?)0\./, "$1.");
+    if (text.length - NARROW * (text.match(/[-.]/g) ?? []).length <= room) break;
   }
   return text;
 }

@@ -144,7 +144,7 @@ function sign(pen, value, most, x, y, side) {
   const middle = side / 2;
   if (side + 1 >= NUMBERED) {
     pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
-    const text = short(value, Math.max(4, Math.floor(side / CHARACTER)));
+    const text = short(value, side / CHARACTER);
     pen.fillText(text, x + middle, y + middle + 0.5, side - 1);
     pen.globalAlpha = 1;
   } else if (side < SIGNED) return;

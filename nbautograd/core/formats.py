@@ -15,6 +15,8 @@ NOTHING = "–"  # in place of a number that there is not
 NOT_FINITE = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}
 MOST_DIGITS = 17  # with these two float64 that differ look different
 PARTS = ("real", "imag")
+_NARROW = 0.45  # by which a minus or a point is narrower than a digit, as a share of it, in fonts of user interfaces
+_WHOLE = 1e-6  # relative; what finite differences may leave of a whole number
 _HUGE = 1e6  # from here on a whole number is written with an exponent
 
 
@@ -79,24 +81,28 @@ def compared(first: Any, second: Any, digits: int = 4) -> tuple[str, str]:
     return texts
 
 
-def short(value: float, room: int = 5) -> str:
-    """Return a number in at most so many characters, where that can be, for a cell of a heat map: ``2``, ``-.25``.
+def short(value: float, room: float = 5) -> str:
+    """Return a number that takes at most so many digits' room, where that can be, for a cell of a heat map.
+
+    A number that only rounding makes whole keeps its zeros, ``-1.0``; up to what finite differences leave it is whole.
 
     Example:
         >>> from nbautograd.core.formats import short
-        >>> [short(x) for x in (1.0, -0.25, 12345.0, 1e-12, float("-inf"))]
-        ['1', '-.25', '1.2e4', '1e-12', '-∞']
+        >>> [short(x) for x in (1.0, -0.25, 12345.0, 1e-12, -1.004, float("-inf"))]
+        ['1', '-.25', '1.2e4', '1e-12', '-1.00', '-∞']
     """
     if not math.isfinite(value):
         return NOT_FINITE[str(float(value))]
     text = ""
     for digits in (3, 2, 1):
         rounded, power = _rounded(float(value), digits)
+        if abs(float(rounded) - value) > _WHOLE * abs(value):
+            rounded = rounded.quantize(decimal.Decimal((0, (1,), power - digits + 1)))
         long = value and not -5 < power < digits
         text = f"{rounded:e}".replace("e+", "e") if long else f"{abs(rounded) if not value else rounded:f}"
         if text.lstrip("-").startswith("0."):
             text = text.replace("0.", ".", 1)
-        if len(text) <= room:
+        if len(text) - _NARROW * sum(map(text.count, "-.")) <= room:
             break
     return text
 

@@ -177,7 +177,7 @@ def ink_class(colour: int) -> str:
 
 def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
     half = (place.cell - place.gap) / 2
-    room = max(4, int(place.cell / DIGIT))
+    room = (place.cell - place.gap) / DIGIT
     words = (
         tag(
             "text",

@@ -157,6 +157,25 @@ def test_short_numbers(value, expected):
     assert short(value) == expected
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (-1.03, "-1.03"),
+        (1.45, "1.45"),
+        (-1.0, "-1"),
+        (-1 - 1e-9, "-1"),
+        (-1.004, "-1.00"),
+        (-0.3333, "-.333"),
+        (-12.34, "-12.3"),
+    ],
+)
+def test_a_minus_costs_no_digit_in_a_cell(value, expected):
+    drawn = heatmap(np.array([[value, 20.0], [1.0, 1.0]]))
+    assert f">{expected}</text>" in drawn
+    assert short(value, 27 / 6.2) == expected  # a cell of 28 px
+    assert short(-1.03, 25 / 6.2) == "-1.0"  # of 26 px
+
+
 def test_png_is_what_was_put_in():
     index = np.array([[0, 1], [2, 3], [4, 5]])
     colours = palette.colours("light")
