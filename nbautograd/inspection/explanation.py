@@ -31,6 +31,7 @@ from nbautograd.core.explaining.trial import (
     in_copy,
     mends,
     reaches,
+    reaches_readers,
 )
 from nbautograd.core.explaining.watch import tensors_of
 from nbautograd.core.findings import Finding, Fix
@@ -285,7 +286,9 @@ def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
         return ends_finite(run, edit)
     if code.startswith(("no_grad", "freed_carried", "freed_shared_grad")):
         return reaches(run, edit, further=code not in ("freed_carried", "freed_shared_grad"))
-    return mends(run, edit, "in_place" if code.startswith("in_place") else "freed")
+    if code.startswith("in_place"):  # the last one gives a new tensor to the same name, and keeps the write
+        return mends(run, edit, "in_place") and reaches_readers(run, last)
+    return mends(run, edit, "freed")
 
 
 def _differs(watched: str, bare: str, where: str, before: Explanation | None) -> Explanation:

@@ -946,6 +946,7 @@ SENTENCES: dict[str, str] = {
     "explain.unused.new_leaf": "No way leads from `{root}` back to `{name}`: `{copy}` is a leaf of its own. It holds the memory of `{middle}`, which was computed from `{name}`, but not its graph.",
     "explain.unused.held": "The optimizer that line {line}, `{text}`, steps holds `{name}`, not the leaf that the graph leads to.",
     "explain.unused.held_rule": "Torch's rule: an optimizer changes only the tensors that it was given; one of them stays the same tensor where it is written into under `torch.no_grad()`, as by `copy_()`, while an assignment gives its name to another.",
+    "explain.unused.used": "No way leads from `{root}` back to `{name}`. Line {line}, `{text}`, uses another leaf with the same memory.",
     "explain.unused.known": "One of the inputs is not a part of the graph.",
     "explain.grad_none.unnamed": "What line {line}, `{text}`, made was computed from other tensors, and `.grad` is kept only for leaves, or where `retain_grad()` was called before backward.",
     "explain.grad_none.named": "`{name}` was computed from other tensors, and `.grad` is kept only for leaves, or where `retain_grad()` was called before backward.",

@@ -946,6 +946,7 @@ SENTENCES: dict[str, str] = {
     "explain.unused.new_leaf": "从 `{root}` 没有路径通向 `{name}`：`{copy}` 是一个独立的叶子张量。它与由 `{name}` 算出的 `{middle}` 共用内存，但不带它的计算图。",
     "explain.unused.held": "第 {line} 行 `{text}` 的优化器持有的是 `{name}`，而不是计算图通向的那个叶子。",
     "explain.unused.held_rule": "torch 的规则：优化器只改变交给它的张量；在 `torch.no_grad()` 下写入（如 `copy_()`），它还是同一个张量，而赋值则把名字交给另一个张量。",
+    "explain.unused.used": "从 `{root}` 没有路通回 `{name}`。第 {line} 行 `{text}` 用的是使用同一块内存的另一个叶子。",
     "explain.unused.known": "有一个输入不在计算图里。",
     "explain.grad_none.unnamed": "第 {line} 行 `{text}` 得到的张量是由别的张量算出来的，而 `.grad` 只为叶子保留，或者在 backward 之前调用过 `retain_grad()` 才会保留。",
     "explain.grad_none.named": "`{name}` 由别的张量算出，而 `.grad` 只为叶子保留，或者在 backward 之前调用过 `retain_grad()` 时保留。",

@@ -106,7 +106,7 @@ class Block(torch.nn.Module):
 block = Block()
 loss = block(torch.randn(2, 3)).pow(2).sum()
 loss.backward()
-=== step between two backwards | in_place_step | net.1.weight
+=== step between two backwards | in_place_step | net[1].weight
 net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 x = torch.randn(2, 3, requires_grad=True)
@@ -284,7 +284,7 @@ for p in net.parameters():
     p.requires_grad = False  # did
 loss = net(torch.ones(3, 2)).sum()
 loss.backward()
-=== frozen as a module, behind a view | no_grad_frozen | net.0.weight
+=== frozen as a module, behind a view | no_grad_frozen | net[0].weight
 net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
 net.requires_grad_(False)  # did
 loss = net(torch.ones(4, 2)).T[0].mean()

@@ -304,8 +304,11 @@ def out_of_place(did: Place, name: str) -> Iterator[Edit]:
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         call = statement.value
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and method.endswith("_"):
-            owner, call.func.attr = call.func.value.id, method[:-1]
+        owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        if method == "zero_" and re.fullmatch(r"(self\.)?\w+", owner):  # a clone would go on with the graph
+            after = f"{owner} = torch.zeros_like({owner})"
+        elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and method.endswith("_"):
+            call.func.attr = method[:-1]
             after = f"{owner} = {ast.unparse(call)}" if hasattr(torch.Tensor, method[:-1]) else None
     if after is not None:
         yield Edit(did.file, did.line, did.text, after)

@@ -81,6 +81,10 @@ def unused(program: Program) -> ErrorCause | None:
         shown = {"name": name, "root": root, "copy": anew[1], "middle": anew[0]}
         did = program.line_of_tensor(anew[1])
         return ErrorCause("unused_new_leaf", (said("unused.new_leaf", did, **shown), rule), name, None, did)
+    used = None if copy else _used_instead(program, tensor)
+    if used is not None:
+        what = said("unused.used", used, name=name, root=root, line=used.line, text=used.text)
+        return ErrorCause("unused_new_leaf", (what, rule), name, None, used)
     what = said("unused.copy" if copy else "unused.what", None, name=name, root=root, copy=copy)
     before = 0 if program.watch is None else len(program.watch.passes) - (program.error is None)
     left = [] if copy else _left_since(program, tensor, before)
@@ -102,6 +106,15 @@ def _held_instead(program: Program, tensor: torch.Tensor, name: str) -> list[Fin
         return []
     shown = {"line": did.line, "text": did.text, "name": name}
     return [said("unused.held", did, **shown), said("unused.held_rule")]
+
+
+def _used_instead(program: Program, tensor: torch.Tensor) -> Place | None:
+    """Return the line that uses another leaf with a tensor's memory, as a watched run saw it."""
+    for node in program.nodes():
+        leaves = [leaf for n, _ in node.next_functions if n is not None and (leaf := leaf_tensor(n)) is not None]
+        if any(leaf is not tensor and shares(leaf, tensor) for leaf in leaves) and (used := made_at(node)) is not None:
+            return used
+    return None
 
 
 def _left_since(program: Program, tensor: torch.Tensor, before: int) -> list[Place]:

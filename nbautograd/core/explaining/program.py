@@ -144,6 +144,8 @@ class Program:
     def name_of(self, tensor: torch.Tensor | None, sharing: bool = True) -> str:
         """Return the user's name of a tensor, or of another that shows the same memory in the same shape.
 
+        Two leaves that ask for a gradient are two for autograd, whatever memory they have.
+
         Args:
             tensor: the tensor.
             sharing: where there is neither, the name of any that shares memory with it will do.
@@ -151,8 +153,9 @@ class Program:
         if tensor is None:
             return ""
         same = [name for name, other in self.tensors.items() if other is tensor]
-        same = same or [name for name, other in self.tensors.items() if _alike(other, tensor)]
-        same = same or (self.names_sharing(tensor) if sharing else [])
+        others = {} if same else {name: t for name, t in self.tensors.items() if not (_asks(t) and _asks(tensor))}
+        same = same or [name for name, other in others.items() if _alike(other, tensor)]
+        same = same or [name for name, other in others.items() if sharing and shares(other, tensor)]
         # a parameter by its place in a module rather than by a loop's variable
         owned = [name for name in same if "." in name] if isinstance(tensor, nn.Parameter) else []
         return min(owned or same, key=lambda name: (name.count("."), len(name)), default="")
@@ -422,6 +425,10 @@ def window(tensor: torch.Tensor) -> Any:
     return at, tuple(merged)
 
 
+def _asks(tensor: torch.Tensor) -> bool:
+    return tensor.is_leaf and tensor.requires_grad
+
+
 def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.numel() == other.numel() > 0 and shares(one, other) and window(one) == window(other)
 
@@ -440,7 +447,7 @@ def _tensors_of(name: str, value: Any, around: tuple[int, ...] = ()) -> Iterator
         yield name, value
     elif isinstance(value, nn.Module):
         for path, module in value.named_modules():
-            prefix = f"{name}.{path}" if path else name
+            prefix = re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f"{name}.{path}") if path else name
             private = _MODULES_OWN if _of_user(type(module)) else {key for key in vars(module) if key.startswith("_")}
             own = {key: part for key, part in vars(module).items() if key not in private}
             for key, part in {**own, **module._parameters, **module._buffers}.items():

@@ -351,14 +351,32 @@ def mends(run: Run, edit: Edit, kind: str) -> bool:
         return False
     saving = torch.autograd.graph.allow_mutation_on_saved_tensors if written else contextlib.nullcontext
     other = in_copy(lambda: _gradients(run, None, saving(), together=not written, leaves=written))
-    return isinstance(other, list) and len(other) == len(changed) and all(map(_agree, changed, other))
+    return _all_agree(changed, other)
+
+
+def reaches_readers(run: Run, edit: Edit) -> bool:
+    """Return True where all that read a tensor which a line writes into read what the changed line writes.
+
+    Whatever the line writes is made other numbers, in the changed program, and in the program as it is, where torch
+    clones what it saved: a line that gives a new tensor to one of several names leaves the others what they were.
+    """
+    place = Place(edit.line, file=edit.file)
+    saving = torch.autograd.graph.allow_mutation_on_saved_tensors
+    changed = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False, leaves=True, other=place))
+    other = in_copy(lambda: _gradients(run, None, saving(), together=False, leaves=True, other=place))
+    return _all_agree(changed, other)
+
+
+def _all_agree(one: Any, other: Any) -> bool:
+    both = isinstance(one, list) and isinstance(other, list)
+    return both and 0 < len(one) == len(other) and all(map(_agree, one, other))
 
 
 def alike(run: Run, edit: Edit, other: Edit) -> bool:
     """Return True where two changes of a program both end without an error, with the same gradients."""
     one = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False))
     two = in_copy(lambda: _gradients(run, other, contextlib.nullcontext(), together=False))
-    return isinstance(one, list) and isinstance(two, list) and len(one) == len(two) and all(map(_agree, one, two))
+    return _all_agree(one, two)
 
 
 def ends_finite(run: Run, edit: Edit) -> bool:
@@ -441,8 +459,11 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
     return watch.values, count, next(iter(stepped), None), not watch.reached or watch.reached[0] <= watch.reached[-1]
 
 
-def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:
+def _gradients(
+    run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False, other: Place | None = None
+) -> list[Any] | None:
     watch = GradientWatch(together=together)
+    watch.written = other
     try:
         with around:
             with watch:

@@ -476,7 +476,7 @@ def replaced_head():
 
 def test_what_an_optimizer_holds_in_place_of_another_is_said_of_it():
     found = explain(replaced_head, apart=False)
-    assert (found.code, found.tensor) == ("optimizer_holds_others", "model.1.bias")
+    assert (found.code, found.tensor) == ("optimizer_holds_others", "model[1].bias")
     assert found.did.text == "model[1] = torch.nn.Linear(2, 1)"
 
 
@@ -639,7 +639,7 @@ def frozen_in_parts():
 def test_the_line_that_froze_a_parameter_is_that_of_the_first_one_named():
     found = explain(frozen_in_parts, apart=False)
     assert (found.code, found.did.text) == ("no_grad_frozen", "p.requires_grad_(False)")
-    assert found.tensor.startswith("deep.")
+    assert found.tensor.startswith("deep[")
     assert "such as deep." in found.findings[0].message
 
 
@@ -1629,3 +1629,60 @@ def test_an_attribute_that_a_line_reads_is_not_taken_for_a_variable_of_its_name(
 
     found = explain(program, apart=False)
     assert (found.code, found.tensor == "v") == ("freed_shared", False)
+
+
+def bounded(probs):
+    probs.clamp_(min=1e-9)  # far below what a softmax gives here
+
+
+def bounded_and_returned(probs):
+    probs.clamp_(min=1e-9)
+    return probs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("write", "offered"), [(bounded, False), (bounded_and_returned, True)])
+def test_no_new_tensor_is_offered_to_one_of_several_names(write, offered):
+    def program():
+        probs = torch.ones(2, 3, requires_grad=True).softmax(1)
+        probs = write(probs) if offered else (write(probs), probs)[1]
+        probs.log().sum().backward()
+
+    found = explain(program)
+    assert (found.code, found.tensor) == ("in_place", "probs")
+    assert (found.fix is not None) == offered
+
+
+@pytest.mark.slow
+def test_a_state_that_is_zeroed_gets_new_zeros_rather_than_a_clone_with_a_graph():
+    def program():
+        state = torch.ones(2, requires_grad=True).exp()
+        loss = state.square().sum()
+        state.zero_()
+        loss.backward()
+
+    assert explain(program).fix.source == "state = torch.zeros_like(state)"
+
+
+class Copies(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        scale = torch.nn.Parameter(self.scale.data)
+        return x * scale
+
+
+def test_a_leaf_with_the_memory_of_a_parameter_is_not_called_by_its_name():
+    def program():
+        net = torch.nn.Sequential(torch.nn.Linear(2, 2), Copies())
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        net(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        return net[1].scale
+
+    found, said = messages_of(program)
+    assert (found.code, found.tensor, found.did.text) == ("unused_new_leaf", "net[1].scale", "return x * scale")
+    assert "uses another leaf with the same memory" in said[0]
+    assert not any("does not hold" in line for line in said)
