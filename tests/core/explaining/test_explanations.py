@@ -640,7 +640,7 @@ def test_the_line_that_froze_a_parameter_is_that_of_the_first_one_named():
     found = explain(frozen_in_parts, apart=False)
     assert (found.code, found.did.text) == ("no_grad_frozen", "p.requires_grad_(False)")
     assert found.tensor.startswith("deep[")
-    assert "such as deep." in found.findings[0].message
+    assert "such as deep[" in found.findings[0].message
 
 
 def read_as_numbers():
