@@ -426,7 +426,11 @@ def window(tensor: torch.Tensor) -> Any:
 
 
 def _asks(tensor: torch.Tensor) -> bool:
-    return tensor.is_leaf and tensor.requires_grad
+    """Return True for a leaf that asks for a gradient."""
+    try:
+        return tensor.is_leaf and tensor.requires_grad
+    except RuntimeError:  # a view of what was written into
+        return False
 
 
 def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
