@@ -41,7 +41,7 @@ def moved_points(attempt: Attempt, ran: Sequence[Operation], again: Sequence[Ope
             key = _key(tensor)
             if key not in fixed or key in seen or list(seen.values()).count(operation.method) == TRIED:
                 continue
-            if not any(_numbers_of(tensor, inputs[k].shape) for k in positions(inputs)):
+            if not any(_samples(tensor, inputs[k].shape) for k in positions(inputs)):
                 continue
             seen[key] = operation.method
             made = list(_computed_from(address, ran[number : number + AHEAD]))
@@ -56,7 +56,7 @@ def _values(attempt: Attempt, inputs: tuple[object, ...], here: Sequence[Tensor]
     for k in positions(inputs):
         x = inputs[k]
         assert isinstance(x, Tensor)
-        for point in _numbers_of(tensor, x.shape):
+        for point in _samples(tensor, x.shape):
             if close(point, x, FAR):
                 continue
             outputs: tuple[Tensor, ...] = ()
@@ -77,7 +77,7 @@ def _computed_from(address: int, ran: Sequence[Operation]) -> Iterator[Tensor]:
                 yield tensor
 
 
-def _numbers_of(tensor: Tensor, shape: torch.Size) -> list[Tensor]:
+def _samples(tensor: Tensor, shape: torch.Size) -> list[Tensor]:
     """Return the tensor if it has this shape, the first ones if it is a batch of such."""
     if tensor.shape == shape:
         return [tensor]
@@ -86,7 +86,7 @@ def _numbers_of(tensor: Tensor, shape: torch.Size) -> list[Tensor]:
 
 
 def _among(value: Tensor, tensors: Sequence[Tensor]) -> bool:
-    parts = [part.to(value.dtype) for tensor in tensors for part in _numbers_of(tensor, value.shape)]
+    parts = [part.to(value.dtype) for tensor in tensors for part in _samples(tensor, value.shape)]
     if not parts:
         return False
     apart = (torch.stack(parts) - value).abs().flatten(1).sum(1)
