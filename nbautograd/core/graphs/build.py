@@ -345,7 +345,6 @@ def _title_of(node: Node) -> str:
 
 
 MOST_GHOSTS = 12
-MOST_FOLLOWED = 6  # ghosts whose way through functions is looked for
 MOST_SEARCHED = 300  # nodes whose saved tensors are looked at
 FEW_NAMES = 16  # tensors named one by one are all meant; a whole namespace is not
 
@@ -372,13 +371,11 @@ def disconnected_tensors(
     missing = [(name, t) for name, t in missing if t.is_leaf or t.grad_fn not in inner]
     users = _users(live, missing, {_place(leaf) for leaf in leaves if leaf is not None})
     modules = {names.module_of[id(leaf)] for leaf in leaves if leaf is not None and id(leaf) in names.module_of}
-    code, goals = CallerCode(), set(roots)
+    code = CallerCode()
     found: list[Ghost] = []
     for name, tensor in missing:
         user = users.get(_place(tensor))
-        cut = code.follow(tensor, name, roots) if len(found) < MOST_FOLLOWED else None
-        if cut is None and (cut := code.cut(name)) is not None and user is None and not code.leads(name, goals):
-            cut = None
+        cut = code.follow(tensor, name, roots) if len(found) < MOST_GHOSTS else None
         expected = names.module_of.get(id(tensor)) in modules or (names.explicit and len(names.wanting) <= FEW_NAMES)
         if cut is not None or (tensor.is_leaf and (user is not None or expected)):
             found.append(_ghost(name, tensor, cut, user))

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from nbautograd.core.graphs.names import calling_frame, variables_of
-from nbautograd.core.graphs.source_cuts import CELLS, Cut, carried, cuts_in, find_change, find_cut, tree_of
+from nbautograd.core.graphs.source_cuts import CELLS, Cut, find_change, tree_of
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
 
 
@@ -24,10 +24,6 @@ class CallerCode:
         self._sources = [] if frame is None else [piece for piece in _sources(frame) if piece]
         self._line = 0 if frame is None else frame.f_lineno
         self._values: dict[str, Any] = variables_of(frame)
-
-    def cut(self, name: str) -> Cut | None:
-        """Return the line that cuts ``name`` off, in the calling code or the latest cell that has one."""
-        return next((cut for code in self._sources if (cut := find_cut(name, code))), None)
 
     def follow(self, tensor: torch.Tensor, name: str, goals: Sequence[str]) -> Cut | None:
         """Return the line where what is made of a tensor loses its way back to one of the variables ``goals``.
@@ -57,22 +53,6 @@ class CallerCode:
         here = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
         at = [s for s in here if s.lineno <= self._line <= (s.end_lineno or 0)]
         return [argument for s in at for part in ast.walk(s) if isinstance(part, ast.Call) for argument in part.args]
-
-    def leads(self, name: str, goals: set[str]) -> bool:
-        """Return True where a cut's result goes on into one of the variables ``goals``, or into the calling line."""
-        held: set[str] = set()
-        for code in reversed(self._sources):
-            held = carried(name, code, held)
-        return bool(held & goals) or any(self._called_with(name, held))
-
-    def _called_with(self, name: str, held: set[str]) -> Iterator[bool]:
-        """Yield True where the calling statement uses one of the variables, or cuts by itself."""
-        tree = tree_of(self._sources[0]) if self._sources else None
-        for statement in ast.walk(tree) if tree is not None else ():
-            if isinstance(statement, ast.stmt) and statement.lineno <= self._line <= (statement.end_lineno or 0):
-                for part in ast.walk(statement) if not hasattr(statement, "body") else ():
-                    yield isinstance(part, ast.Name) and part.id in held
-                    yield any(cuts_in(part, name))
 
     def change(self, name: str) -> Cut | None:
         """Return the line that changes ``name`` in place."""

@@ -79,26 +79,6 @@ def _changes(node: ast.AST, name: str) -> bool:
     return False
 
 
-def carried(name: str, code: str, known: set[str]) -> set[str]:
-    """Return the variables that hold what was made of ``name`` on the far side of a cut.
-
-    Args:
-        name: a variable.
-        code: where to look, statement by statement.
-        known: such variables of earlier code.
-    """
-    nodes = _nodes(code)
-    lines = {cut.line for node in nodes for cut in cuts_in(node, name)} if name in code else set()
-    held = set(known)
-    assigned = [node for node in nodes if isinstance(node, (ast.Assign, ast.AugAssign))]
-    for statement in sorted(assigned, key=lambda node: node.lineno):
-        parts = list(ast.walk(statement))
-        names = [part for part in parts if isinstance(part, ast.Name)]
-        if any(getattr(part, "lineno", 0) in lines for part in parts) or any(part.id in held for part in names):
-            held |= {part.id for part in names if isinstance(part.ctx, ast.Store)}
-    return held
-
-
 @lru_cache(maxsize=CELLS)
 def _nodes(code: str) -> tuple[ast.AST, ...]:
     """Return the syntax nodes that can cut or change a tensor; none for what is no Python, such as a magic."""

@@ -20,7 +20,7 @@ from typing import Any
 from torch import nn
 
 from nbautograd.core.graphs.source_cuts import CUTTING, Cut, silence
-from nbautograd.core.user_source import closure, method_at
+from nbautograd.core.user_source import closure, in_place, method_at
 
 OTHERS = ("torch", "numpy", __name__.partition(".")[0])  # packages whose source is not looked into
 LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")})
@@ -130,7 +130,7 @@ DEEPEST = 8  # calls inside of calls
 MOST_CALLS = 300  # that are followed in all
 NEW = {"tensor", "from_numpy", "array", "asarray", "float", "int", "bool"}  # give something without a graph
 WHOLE = {"argmax", "argmin", "argsort"}  # give integers
-GROWING = {"append", "extend", "insert", "add"}
+GROWING = {"append", "extend", "insert", "add", "update", "setdefault"}
 INTEGERS = ("long", "int", "bool", "uint8", "short")
 
 
@@ -206,6 +206,10 @@ class DataflowReader:
             for body in (node.body, node.orelse, getattr(node, "finalbody", [])):
                 self.read(body, frame)
             frame.branches -= isinstance(node, ast.If)
+        for branch in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            frame.branches += 1
+            self.read(branch.body, frame)
+            frame.branches -= 1
 
     def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, frame: Frame) -> None:
         flow = self._silenced(self.flow(node.value, frame), node, frame)
@@ -217,16 +221,22 @@ class DataflowReader:
             for part in parts:
                 assign(part, flow, frame, keep=isinstance(part, ast.Subscript))
 
-    def _silenced(self, flow: Flow, node: ast.stmt, frame: Frame) -> Flow:
+    def _silenced(self, flow: Flow, node: ast.stmt | ast.expr, frame: Frame) -> Flow:
         if not (frame.silent and flow.alive):
             return flow
         return Flow(False, flow.cut or self._cut("no_grad", node, f"with {frame.silent}", frame))
 
     def _grow(self, node: ast.expr, frame: Frame) -> None:
-        """Follow a call for its effect: something may be put into a list."""
+        """Follow a call for its effect: something may be put into a list, an object or the memory of a tensor."""
         flow = self.flow(node, frame)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
-            assign(node.func.value, flow, frame, keep=True)
+        if isinstance(node, ast.Call):
+            into = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
+            if isinstance(node.func, ast.Attribute):
+                into += [node.func.value] if node.func.attr in GROWING or in_place(node.func.attr) else []
+            elif getattr(node.func, "id", "") == "setattr":
+                into += node.args[:1]
+            for target in into:
+                assign(target, self._silenced(flow, node, frame), frame, keep=True)
 
     def _loop(self, node: ast.For, frame: Frame) -> None:
         found = resolve(node.iter, frame.values)
@@ -291,9 +301,9 @@ class DataflowReader:
         if isinstance(found, Each):
             return self._chain(found, everything, frame)
         inner = _inside(path, frame)
-        if found is None or not (everything != Flow() or inner):
+        if found is None or not (everything != Flow() or inner or _read_outside(found, frame)):
             return everything | Flow(bool(inner))
-        return self._enter(found, given, named, inner, everything | Flow(bool(inner)))
+        return self._enter(found, given, named, inner, everything | Flow(bool(inner)), frame)
 
     def _chain(self, each: Each, flow: Flow, frame: Frame) -> Flow:
         for k, module in enumerate(each.modules):
@@ -301,11 +311,17 @@ class DataflowReader:
             if found is None or not (inner or flow != Flow()):
                 flow |= Flow(bool(inner))
             else:
-                flow = self._enter(found, [flow], {}, inner, flow | Flow(bool(inner)))
+                flow = self._enter(found, [flow], {}, inner, flow | Flow(bool(inner)), frame)
         return flow
 
     def _enter(
-        self, found: Callee, given: Sequence[Flow], named: Mapping[str | None, Flow], inner: set[str], otherwise: Flow
+        self,
+        found: Callee,
+        given: Sequence[Flow],
+        named: Mapping[str | None, Flow],
+        inner: set[str],
+        otherwise: Flow,
+        caller: Frame,
     ) -> Flow:
         """Read a function of the user's with what it is given; ``otherwise`` when it cannot be read."""
         source = definition(found.function.__code__)
@@ -319,14 +335,25 @@ class DataflowReader:
             frame.values[names[0]] = found.owner
             frame.alive |= {f"{names[0]}.{rest}" for rest in inner}
             names = names[1:]
-        for name, flow in [*zip(names, given, strict=False), *named.items()]:
+        outside = [(name, _known(name, caller) or Flow()) for name in _read_outside(found, caller)]
+        for name, flow in [*outside, *zip(names, given, strict=False), *named.items()]:
             if name is not None:
                 assign(ast.Name(name), flow, frame)
         frame.silent = next((text for decorator in source.decorator_list if (text := silence(decorator))), "")
         self._depth += 1
         self.read(source.body, frame)
         self._depth -= 1
+        for name in (name for node in ast.walk(source) if isinstance(node, ast.Global) for name in node.names):
+            assign(ast.Name(name), _known(name, frame) or Flow(), caller)
         return frame.returned
+
+
+def _read_outside(found: Callee, caller: Frame) -> list[str]:
+    """Return the variables of the caller that a function reads without being given them."""
+    code = found.function.__code__
+    known = {**found.function.__globals__, **closure(found.function)}
+    names = [name for name in (*code.co_names, *code.co_freevars) if name in known and name in caller.values]
+    return [name for name in names if known[name] is caller.values[name] and _known(name, caller) is not None]
 
 
 def _detached_for(flow: Flow, node: ast.expr) -> bool:

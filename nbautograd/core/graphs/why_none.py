@@ -56,7 +56,7 @@ def why_none(
 def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str | Phrase]) -> Finding:
     """Return the finding that no way leads to the tensor, by the line that cuts it off if one is found."""
     code, listed = CallerCode(), _listed(outputs)
-    cut = code.follow(tensor, name, [output for output in outputs if isinstance(output, str)]) or code.cut(name)
+    cut = code.follow(tensor, name, [output for output in outputs if isinstance(output, str)])
     return reason_finding("not_a_part", name=name, outputs=listed) if cut is None else of_cut(cut, name, listed)
 
 

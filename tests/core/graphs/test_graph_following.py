@@ -143,6 +143,37 @@ def test_each_way_out_is_known_and_others_are_not(code, reason):
     assert (flow.cut.reason if flow.cut else "") == reason
 
 
+@pytest.mark.parametrize(("code", "line", "sure"), [
+    ("try:\n    1 / 0\nexcept ZeroDivisionError:\n    b = a.detach()", 4, False),
+    ("match 1:\n    case 1:\n        b = a.detach()", 3, False),
+    ("d = {}\nd.update(k=a.detach())\nb = d['k']", 2, True),
+    ("d = {}\nd.setdefault('k', a.detach())\nb = d['k']", 2, True),
+    ("class O: pass\no = O()\nsetattr(o, 'x', a.detach())\nb = o.x", 3, True),
+    ("b = torch.zeros(3)\nb.copy_(a.detach())", 2, True),
+    ("b = torch.zeros(3)\nwith torch.no_grad():\n    torch.mul(a, 2, out=b)", 3, True),
+    ("def f():\n    global b\n    b = a.detach()\nf()", 3, False),
+    ("def f():\n    return a.detach()\nb = f()", 2, False),
+])  # fmt: skip
+def test_each_way_into_a_variable_is_followed(code, line, sure, tmp_path):
+    file = tmp_path / "program.py"
+    asked = "graph(loss, names={'a': a, 'c': c}), why_none(a, loss, names={'a': a, 'c': c})"
+    file.write_text(f"{code}\nloss = (b * c).sum()\ngraph, finding = {asked}\n", encoding="utf-8")
+    names = {"torch": torch, "graph": nbautograd.graph, "why_none": nbautograd.why_none, "__name__": "__main__"}
+    space = {**names, "a": leaf(), "c": leaf()}
+    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), space)
+    (ghost,) = space["graph"].ghosts
+    assert (ghost.name, ghost.line, ghost.sure) == ("a", line, sure)
+    assert (space["finding"].line, space["finding"].code.endswith("_likely")) == (line, not sure)
+
+
+def test_a_cut_that_leads_nowhere_is_not_the_reason():
+    a, c = leaf(), leaf()
+    b = a.detach()
+    loss = c.sum()
+    assert nbautograd.why_none(a, loss, names={"a": a}).code == "grad_none_not_a_part"
+    assert b.sum() == 3
+
+
 def test_what_is_only_logged_is_not_blamed():
     a, b, logged = leaf(), leaf(), []
     logged.append(a.item() if a.numel() == 1 else a.detach())
