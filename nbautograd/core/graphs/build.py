@@ -371,7 +371,7 @@ def disconnected_tensors(
     missing = [(name, t) for name, t in missing if t.is_leaf or t.grad_fn not in inner]
     users = _users(live, missing, {_place(leaf) for leaf in leaves if leaf is not None})
     modules = {names.module_of[id(leaf)] for leaf in leaves if leaf is not None and id(leaf) in names.module_of}
-    code = CallerCode()
+    code = CallerCode.here()
     found: list[Ghost] = []
     for name, tensor in missing:
         user = users.get(_place(tensor))

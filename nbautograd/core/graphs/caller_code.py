@@ -1,10 +1,10 @@
-"""The code that called this package: its text, its variables, and what they say about a tensor."""
+"""Code that made tensors, such as that which called this package: its text and variables, what they say of a tensor."""
 
 from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -17,29 +17,39 @@ from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
 
 
 class CallerCode:
-    """The code that called this package, read when first asked for."""
+    """Code that made tensors.
 
-    def __init__(self) -> None:
+    Args:
+        sources: files, functions or cells, the latest first.
+        values: its variables.
+        line: of the latest source, up to which it was run; None where all of it was.
+    """
+
+    def __init__(self, sources: Sequence[str], values: Mapping[str, Any], line: int | None = None) -> None:
+        self._sources, self._values, self._line = sources, dict(values), line
+
+    @classmethod
+    def here(cls) -> CallerCode:
+        """Return the code that called this package."""
         frame = calling_frame()
-        self._sources = [] if frame is None else [piece for piece in _sources(frame) if piece]
-        self._line = 0 if frame is None else frame.f_lineno
-        self._values: dict[str, Any] = variables_of(frame)
+        sources = [] if frame is None else [piece for piece in _sources(frame) if piece]
+        return cls(sources, variables_of(frame), 0 if frame is None else frame.f_lineno)
 
-    def follow(self, tensor: torch.Tensor, name: str, goals: Sequence[str]) -> Cut | None:
+    def follow(self, tensor: torch.Tensor | None, name: str, goals: Sequence[str]) -> Cut | None:
         """Return the line where what is made of a tensor loses its way back to one of the variables ``goals``.
 
         Args:
-            tensor: the tensor.
+            tensor: the tensor, where it is at hand.
             name: what it is called.
             goals: variables, such as the loss; else what the calling line hands over.
         """
-        held = {name, *held_as(tensor, self._values)}
+        held = {name, *(() if tensor is None else held_as(tensor, self._values))}
         frame = Frame(self._values, set(held), held=frozenset(held))
         follower, flow = DataflowReader(), Flow()
         try:
             for piece in reversed(self._sources):
                 latest = piece is self._sources[0]
-                before = [s for s in _statements(piece) if not latest or s.lineno <= self._line]
+                before = [s for s in _statements(piece) if not latest or self._line is None or s.lineno <= self._line]
                 follower.read(before, frame)
             for call in self._calling():
                 flow |= follower.flow(call, frame)
@@ -49,9 +59,9 @@ class CallerCode:
 
     def _calling(self) -> list[ast.expr]:
         """Return the arguments in the statement that called."""
-        tree = tree_of(self._sources[0]) if self._sources else None
+        tree = tree_of(self._sources[0]) if self._sources and self._line is not None else None
         here = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
-        at = [s for s in here if s.lineno <= self._line <= (s.end_lineno or 0)]
+        at = [s for s in here if s.lineno <= (self._line or 0) <= (s.end_lineno or 0)]
         return [argument for s in at for part in ast.walk(s) if isinstance(part, ast.Call) for argument in part.args]
 
     def change(self, name: str) -> Cut | None:

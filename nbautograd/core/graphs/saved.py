@@ -212,7 +212,7 @@ class SavedMemory:
         """Add the line that changes the tensor, where the calling code shows one."""
         if not stale.name:
             return stale
-        self._code = self._code or CallerCode()
+        self._code = self._code or CallerCode.here()
         line = self._code.change(stale.name)
         return stale if line is None else Stale(*stale[:4], line.text, line.line)
 

@@ -7,7 +7,6 @@ its function, its file outside functions, or the notebook's latest cells.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,7 +18,7 @@ CUTTING = {
     **dict.fromkeys(("item", "tolist", "numpy"), "python"),
     **dict.fromkeys(("long", "int", "bool", "short", "byte", "argmax", "argmin", "argsort"), "integer"),
 }
-KINDS = (ast.Attribute, ast.With, ast.AugAssign, ast.Assign, ast.Call)
+KINDS = (ast.AugAssign, ast.Assign, ast.Call)
 SILENT = {"no_grad", "inference_mode"}
 
 
@@ -40,19 +39,6 @@ class Cut:
     text: str
     where: str = ""
     sure: bool = True
-
-
-def find_cut(name: str, code: str) -> Cut | None:
-    """Find the last line of some code that takes the variable ``name`` out of the graph.
-
-    Example:
-        >>> from nbautograd.core.graphs.source_cuts import find_cut
-        >>> cut = find_cut("a", "b = a * 2\\nloss = (a.detach() * c).sum()")
-        >>> cut.reason, cut.line, cut.text
-        ('detach', 2, 'a.detach()')
-    """
-    found = [cut for node in _nodes(code) for cut in cuts_in(node, name)] if name in code else []
-    return max(found, key=lambda cut: cut.line, default=None)
 
 
 def find_change(name: str, code: str) -> Cut | None:
@@ -81,7 +67,7 @@ def _changes(node: ast.AST, name: str) -> bool:
 
 @lru_cache(maxsize=CELLS)
 def _nodes(code: str) -> tuple[ast.AST, ...]:
-    """Return the syntax nodes that can cut or change a tensor; none for what is no Python, such as a magic."""
+    """Return the syntax nodes that can change a tensor; none for what is no Python, such as a magic."""
     tree = tree_of(code)
     return () if tree is None else tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
 
@@ -93,17 +79,6 @@ def tree_of(code: str) -> ast.Module | None:
         return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
         return None
-
-
-def cuts_in(node: ast.AST, name: str) -> Iterator[Cut]:
-    """Yield the cuts of a variable in one node of the code."""
-    if isinstance(node, ast.Attribute) and node.attr in CUTTING and _is(node.value, name):
-        text = ast.unparse(node) + ("" if node.attr == "data" else "()")
-        yield Cut(CUTTING[node.attr], node.lineno, text)
-    if isinstance(node, ast.With) and (silent := silence(node)):
-        for use in (part for line in node.body for part in ast.walk(line)):
-            if isinstance(use, ast.Name) and use.id == name and isinstance(use.ctx, ast.Load):
-                yield Cut("no_grad", use.lineno, f"with {silent}")
 
 
 def _is(node: ast.expr, name: str) -> bool:

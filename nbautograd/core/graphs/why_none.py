@@ -14,7 +14,7 @@ from nbautograd.core.graphs.build import Walk
 from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import AutogradGraph, Ghost, Node
 from nbautograd.core.graphs.names import Names
-from nbautograd.core.graphs.source_cuts import Cut, find_cut
+from nbautograd.core.graphs.source_cuts import Cut
 from nbautograd.core.values import sizes_text
 
 
@@ -55,7 +55,7 @@ def why_none(
 
 def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str | Phrase]) -> Finding:
     """Return the finding that no way leads to the tensor, by the line that cuts it off if one is found."""
-    code, listed = CallerCode(), _listed(outputs)
+    code, listed = CallerCode.here(), _listed(outputs)
     cut = code.follow(tensor, name, [output for output in outputs if isinstance(output, str)])
     return reason_finding("not_a_part", name=name, outputs=listed) if cut is None else of_cut(cut, name, listed)
 
@@ -161,7 +161,7 @@ def ask(
     if drawn is None and reason in ("integer", "not_required"):
         ghost = Ghost(name, reason, None, "", tuple(tensor.shape), _user(graph, name))  # type: ignore[union-attr]
         return Answer(reason_finding(reason, name=name), None, ghost)
-    return _not_a_part(graph, name, drawn, tensor, code)
+    return _not_a_part(graph, name, drawn, tensor, variables, code)
 
 
 def _tensor(name: str, variables: Mapping[str, Any]) -> torch.Tensor | None:
@@ -198,11 +198,17 @@ def _of_node(graph: AutogradGraph, node: Node, tensor: torch.Tensor | None) -> F
 
 
 def _not_a_part(
-    graph: AutogradGraph, name: str, drawn: Ghost | None, tensor: torch.Tensor | None, code: Sequence[str]
+    graph: AutogradGraph,
+    name: str,
+    drawn: Ghost | None,
+    tensor: torch.Tensor | None,
+    variables: Mapping[str, Any] | None,
+    code: Sequence[str],
 ) -> Answer:
     """Answer that no way leads to the tensor: by the line that cuts it off, if one is found."""
     outputs = _listed([root for _, root in graph.roots])
-    cut: Cut | None = next((hit for text in code if (hit := find_cut(name, text))), None)
+    roots = [root for _, root in graph.roots if isinstance(root, str)]
+    cut = CallerCode(code, variables or {}).follow(tensor, name, roots)
     if drawn is not None and drawn.line is not None:
         cut = Cut(drawn.reason, drawn.line, drawn.text, drawn.where, drawn.sure)
     if cut is None:

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.source_cuts import carried, find_cut
 from nbautograd.views.layout import layout
 
 
@@ -45,14 +44,6 @@ def test_no_grad_names_its_block():
     assert (ghost.name, ghost.reason, ghost.text) == ("a", "no_grad", "with torch.no_grad()")
 
 
-def test_each_way_out_of_the_graph_has_its_word():
-    ways = {"a.long()": "integer", "a.item()": "python", "a.data": "detach", "a.argmax()": "integer"}
-    assert {code: find_cut("a", f"y = {code}").reason for code in ways} == ways
-    assert find_cut("a", "b.detach()") is None
-    assert find_cut("a", "%magic a.detach()") is None
-    assert find_cut("net.w", "y = net.w.detach()").text == "net.w.detach()"
-
-
 def test_a_parameter_that_its_module_left_out():
     model = nn.ModuleDict({"used": nn.Linear(3, 2), "left": nn.Linear(3, 2, bias=False)})
     graph = nbautograd.graph(model["used"](torch.ones(1, 3)).sum(), names=model)
@@ -72,12 +63,6 @@ def test_a_line_that_cuts_for_something_else_gives_no_ghost():
     other = b.exp().sum()
     assert [g.name for g in nbautograd.graph(loss).ghosts] == ["a"]
     assert nbautograd.graph(other).ghosts == ()
-
-
-def test_what_a_cut_made_is_followed():
-    code = "y = a.detach() + 1\nz = y * 2\nother = b + 1\nz += b"
-    assert carried("a", code, set()) == {"y", "z"}
-    assert carried("a", "loss = z.sum()", {"z"}) == {"z", "loss"}
 
 
 @pytest.mark.usefixtures("saved_tensors_shown")
