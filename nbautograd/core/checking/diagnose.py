@@ -122,7 +122,7 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
     problem, seed = _small(problem, blocks), problem.seed + 71
 
     def sizes(k: int) -> Iterator[Call]:
-        return ((problem, inputs) for inputs in itertools.islice(other_points.together(problem, seed + k), SIZES))
+        return ((problem, inputs) for inputs in other_points.together(problem, seed + k, SIZES))
 
     def single_sizes(k: int) -> Iterator[Call]:
         chosen = itertools.islice(other_points.groups(problem, seed), SIZES)

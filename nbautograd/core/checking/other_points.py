@@ -161,11 +161,22 @@ def unseen(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
         yield in_order(problem, tuple(_signed(item, generator, scale) for item in given))
 
 
-def together(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield inputs of other sizes, all dimensions of one size moved alike, where the forward takes them."""
-    for group in alike(problem):
+def together(problem: Problem, seed: int, most: int | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield inputs of other sizes, all dimensions of one size moved alike, where the forward takes them.
+
+    Args:
+        problem: whose inputs they are.
+        seed: of the values.
+        most: number of sizes moved one at a time; those left over are moved at once. All one at a time when None.
+    """
+    left, tried = list(alike(problem)), 0
+    while left:
+        last = most is not None and tried >= most
+        group = tuple(itertools.chain.from_iterable(left)) if last else left.pop(0)
+        left = [] if last else left
         inputs = resized(problem, group, 1, seed)
         if works(problem, inputs):
+            tried += 1
             yield inputs
 
 

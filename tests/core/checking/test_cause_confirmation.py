@@ -604,6 +604,23 @@ def test_a_cause_holds_for_other_tuples_of_whole_numbers_too() -> None:
     assert (found.message_id, found.params["b"]) == ("causes.transposed_jacobian_along", 1)
 
 
+class RolledByNumbers(Function):
+    """The second shift is half the size, and undone; the first is not."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return torch.roll(x, (1, 2), dims=(-2, -1))
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.roll(g, (1, -2), dims=(-2, -1))
+
+
+def test_a_cause_holds_where_any_size_is_another() -> None:
+    found = first(RolledByNumbers, draw(2, 5, 4))
+    assert (found.message_id, found.params["b"]) == ("causes.transposed_jacobian_along", 1)
+
+
 class Shifted(Function):
     """A term is missing; of one number to one number any error is a ratio."""
 

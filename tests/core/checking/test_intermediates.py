@@ -802,6 +802,29 @@ def test_a_number_that_the_function_has_by_a_name_is_not_written_out(fn) -> None
     assert GAIN == 3.0
 
 
+class PowerOf(Function):
+    """Weighs with something else than the power below; of a square that is the base itself."""
+
+    @staticmethod
+    def forward(ctx, x, p):
+        base = x.abs()
+        ctx.save_for_backward(x)
+        ctx.p = p
+        return (base**p).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        weight = x.abs().exp()
+        return g * ctx.p * weight * x.sign(), None
+
+
+def test_what_belongs_in_a_variables_place_does_so_for_other_arguments_too() -> None:
+    found, line = first(PowerOf, draw(6), 2)
+    assert line in ("weight = x.abs().exp()", "return g * ctx.p * weight * x.sign(), None")
+    assert "With what `base` is" not in found.message
+
+
 def test_what_is_saved() -> None:
     found, line = first(Saves, draw(3, 4))
     assert found.message_id == "causes.wrong_saved"

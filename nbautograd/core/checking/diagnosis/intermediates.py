@@ -15,7 +15,7 @@ import contextlib
 import copy
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import FunctionType, ModuleType
@@ -48,6 +48,7 @@ from nbautograd.core.numerics.constants import SIGNIFICANT
 from nbautograd.core.user_source import assigned, in_place, named_functions, names_read, names_written
 
 MOST = 200  # backwards with another value that are tried
+ARGUMENTS = 2  # places at which an argument that is no tensor is another
 PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
 SOLVED = 64  # elements of a condition up to which it is solved where to turn it over
 ELEMENTS = 20_000  # of the inputs up to which values are tried
@@ -223,9 +224,11 @@ class _Bench:
         """Find the variable, and what belongs in its place, at the first place; bear it out at the others."""
         if self.forward is None or self.backward is None:
             return None
-        places = list(itertools.islice((p for p in map(self._place, self._inputs()) if p is not None), PLACES))
+        places = self._places(self._inputs(), PLACES)
         if len(places) < PLACES:
             return None
+        others = other_points.other_arguments(self.problem, self.problem.seed + 90)
+        places += self._places((inputs for _, _, inputs in others), ARGUMENTS)
         first, self.left, right, own = places[0], MOST, set(self.arguments), self.own or 0
         earlier: WrongVariable | None = None
         for number, value, kind in first.values:
@@ -416,6 +419,10 @@ class _Bench:
         yield other_points.nearby_inputs(problem, problem.seed + 91)
         yield other_points.in_domain(problem, problem.seed + 92)
         yield other_points.nearby_inputs(problem, problem.seed + 94)
+
+    def _places(self, inputs: Iterable[tuple[Any, ...]], most: int) -> list[_Place]:
+        """Return the first of these inputs at which the gradient is wrong, and its right value known."""
+        return list(itertools.islice((p for p in map(self._place, inputs) if p is not None), most))
 
     def _place(self, inputs: tuple[Any, ...]) -> _Place | None:
         try:
