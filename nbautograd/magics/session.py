@@ -154,7 +154,7 @@ class Session:
     def _show(self, cell: Cell, result: Any) -> None:
         if cell.request is not None and not cell.handled_by_inner_cell:
             operations = self.registry.new_operations()
-            functions = list({cls.__name__: cls for cls in ([*cell.new_functions, *operations])}.values())
+            functions = list({cls.__name__: cls for cls in (*cell.new_functions, *operations)}.values())
             self.registry.record([*cell.new_functions, *operations])
             self.cards.retire(tuple(cls.__name__ for cls in functions))
             self.presenter.show(cell.request.options, functions, cell.first_call, result, cell.first_dispatch)

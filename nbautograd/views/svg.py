@@ -132,9 +132,8 @@ def draw(made: Layout) -> str:
 
 def _document(made: Layout) -> str:
     legend = [style for style in LEGEND if any(path.style == style for path in made.paths)]
-    notes = _note_lines(
-        made.note, max(made.width, min(max(320, text_width(made.note, "muted") // 4 + 60), WIDEST_NOTE)) - 28
-    )
+    under = min(max(320, text_width(made.note, "muted") // 4 + 60), WIDEST_NOTE)  # a narrow picture
+    notes = _note_lines(made.note, max(made.width, under) - 28)
     width = max([made.width, *[text_width(line, "muted") + 28 for line in notes]])
     height = made.height + NOTE_LINE * (len(legend) + len(notes))
     many = len(made.boxes) > MANY

@@ -210,9 +210,8 @@ def describe(value: Any) -> Snapshot:
     """Return one argument or result as plain data; nothing of it stays alive."""
     if type(value) in PLAIN_TYPES:
         return snapshots([value], SUMMARY)[0]
-    if isinstance(value, torch.Tensor) and not (
-        getattr(type(value), "__torch_dispatch__", None) is not torch.Tensor.__torch_dispatch__
-    ):
+    plain = getattr(type(value), "__torch_dispatch__", None) is torch.Tensor.__torch_dispatch__
+    if isinstance(value, torch.Tensor) and plain:
         with internals.disable_torch_function():
             return snapshots([value], SUMMARY)[0]
     return ObjectSnapshot(type(value).__name__, _text(value))
