@@ -22,6 +22,7 @@ class Names:
 
     Attributes:
         labels: id of a tensor -> its name.
+        tensors: name -> tensor.
         modules: module path -> type name.
         paths: id of a module -> its path.
         nodes: grad_fn of a tensor that is no leaf -> the tensor's name.
@@ -32,6 +33,7 @@ class Names:
 
     def __init__(self, names: Mapping[str, Any] | nn.Module | None) -> None:
         self.labels: dict[int, str] = {}
+        self.tensors: dict[str, torch.Tensor] = {}
         self.modules: dict[str, str] = {}
         self.paths: dict[int, str] = {}
         self.nodes: dict[Any, str] = {}
@@ -64,6 +66,7 @@ class Names:
         if id(tensor) in self.labels:
             return
         self.labels[id(tensor)] = name
+        self.tensors.setdefault(name, tensor)
         if tensor.requires_grad:
             self.wanting.append((name, tensor))
         if not tensor.is_leaf and (node := _grad_fn(tensor)) is not None:

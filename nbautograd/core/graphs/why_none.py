@@ -130,7 +130,7 @@ def askable(graph: AutogradGraph, variables: Mapping[str, Any] | None = None) ->
     """
     leaves = [node.label for node in graph.leaves if node.label]
     others = [node.label for node in graph.nodes if node.label and node.kind != "leaf"]
-    known = [] if variables is None else Names(variables).labels.values()
+    known = [] if variables is None else Names(variables).tensors
     return list(dict.fromkeys([*leaves, *(ghost.name for ghost in graph.ghosts), *others, *known]))
 
 
@@ -153,7 +153,7 @@ def ask(
         'grad_none_integer'
     """
     node = next((n for n in graph.nodes if n.label == name), None)
-    tensor = None if variables is None else _tensor(name, variables)
+    tensor = None if variables is None else Names(variables).tensors.get(name)
     if node is not None:
         return Answer(_of_node(graph, node, tensor), node.id)
     drawn = next((ghost for ghost in graph.ghosts if ghost.name == name), None)
@@ -162,28 +162,6 @@ def ask(
         ghost = Ghost(name, reason, None, "", tuple(tensor.shape), _user(graph, name))  # type: ignore[union-attr]
         return Answer(reason_finding(reason, name=name), None, ghost)
     return _not_a_part(graph, name, drawn, tensor, variables, code)
-
-
-def _tensor(name: str, variables: Mapping[str, Any]) -> torch.Tensor | None:
-    """Return the user's tensor of this name, now; named as ``graph`` names it."""
-    wanted = {key for key, label in Names(variables).labels.items() if label == name}
-    return next((t for t in _tensors(variables) if id(t) in wanted), None) if wanted else None
-
-
-def _tensors(variables: Mapping[str, Any]) -> list[torch.Tensor]:
-    """Return all tensors among the variables, in modules and in containers."""
-    found: list[torch.Tensor] = []
-    stack = [(value, 0) for value in list(variables.values())]
-    while stack:
-        value, depth = stack.pop()
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, torch.nn.Module):
-            found += value.parameters()
-        elif isinstance(value, (list, tuple, dict)) and depth < 3:
-            items = value.values() if isinstance(value, dict) else value
-            stack += [(item, depth + 1) for item in list(items)[:256]]
-    return found
 
 
 def _of_node(graph: AutogradGraph, node: Node, tensor: torch.Tensor | None) -> Finding:
@@ -211,14 +189,12 @@ def _not_a_part(
     cut = CallerCode(code, variables or {}).follow(tensor, name, roots)
     if drawn is not None and drawn.line is not None:
         cut = Cut(drawn.reason, drawn.line, drawn.text, drawn.where, drawn.sure)
-    if cut is None:
-        shape = () if tensor is None else tuple(tensor.shape)
-        return Answer(
-            reason_finding("not_a_part", name=name, outputs=outputs), None, drawn or Ghost(name, "unused", shape=shape)
-        )
-    found = of_cut(cut, name, outputs)
     shape = () if tensor is None else tuple(tensor.shape)
-    return Answer(found, None, drawn or Ghost(name, cut.reason, cut.line, cut.text, shape, _user(graph, name)))
+    if cut is None:
+        finding = reason_finding("not_a_part", name=name, outputs=outputs)
+        return Answer(finding, None, drawn or Ghost(name, "unused", shape=shape))
+    ghost = drawn or Ghost(name, cut.reason, cut.line, cut.text, shape, _user(graph, name))
+    return Answer(of_cut(cut, name, outputs), None, ghost)
 
 
 def _user(graph: AutogradGraph, name: str) -> int | None:
