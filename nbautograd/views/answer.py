@@ -159,7 +159,8 @@ def _evidence(check: GradcheckReport) -> tuple[str, ...]:
         said = messages.text(f"views.evidence.order2.{which}")
         lines.append(messages.paragraph((said, str(second.reason))))
     if not check.complete and not check.reason:  # the reason says it already
-        lines.append(messages.text("views.evidence.incomplete"))
+        missing = "cause_unfinished" if check.verdict == "wrong" else "incomplete"
+        lines.append(messages.text(f"views.evidence.{missing}"))
     return tuple(lines)
 
 

@@ -74,6 +74,9 @@ SHEET = Markup(
     "@media(max-width:600px){.nbautograd :is(th,td){padding-right:8px!important}"
     ".nbautograd td[colspan] code{overflow-wrap:anywhere!important}"
     ".nbautograd table{font-size:0.85em!important}.nbautograd table table{font-size:1em!important}}"
+    # on paper a heading stands on the page of what it is the heading of
+    "@media print{.nbautograd :is(summary,caption,thead,div:has(+.nbag-item)){break-after:avoid}"
+    ".nbautograd :is(tr,.nbag-maps){break-inside:avoid}}"
 )
 STEP = 18  # pixels that a row inside another is moved to the right
 FEW = 6  # rows inside another that are always seen; more can be folded
@@ -167,7 +170,7 @@ def _element(block: Block, room: Room) -> Markup:
             look = f"{CODE};margin:2px 0 6px 0;padding:6px 10px;border-left:3px solid {theme.LINE_ON_ANY}"
             return tag("pre", {"style": f"{look};background-color:{SOFT};{WRAPPED}"}, block.words)
         case Item():
-            return _div(to_html(block.body, room))
+            return tag("div", {"class": "nbag-item", "style": "margin:0 0 6px 0"}, to_html(block.body, room))
         case Card():
             look = f"{theme.rule('border-left', theme.TONES[block.tone], '4px solid ')};background-color:{SOFT}"
             style = f"{look};padding:9px 14px 4px 14px;margin:0 0 8px 0;border-radius:3px"
@@ -351,7 +354,7 @@ def _series(block: Series, room: Room) -> Markup:
 
 def _heatmaps(block: Heatmaps) -> Markup:
     try:
-        return panels(block.block)
+        return tag("div", {"class": "nbag-maps"}, panels(block.block))
     except (LookupError, TypeError, ValueError):
         return _div(escape(messages.text("views.panel.unread")), FAINT)
     except Exception as error:  # a picture that fails must not take the numbers with it

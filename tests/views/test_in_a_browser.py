@@ -102,6 +102,19 @@ def test_axe_finds_nothing(page, theme):
     assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found] == []
 
 
+def test_a_heading_stands_on_the_page_of_its_heat_maps_on_paper(page):
+    several = {(0, k): samples.block(samples.W, samples.W + k, names=("output", f"x{k}")) for k in range(2)}
+    show(page, samples.gradcheck(wrong=True, blocks=several))
+    page.emulate_media(media="print")
+    maps = page.locator(".nbag-maps").evaluate_all("all => all.map(e => getComputedStyle(e).breakInside)")
+    assert maps == ["avoid"] * len(several)
+    headings = """all => all.map(e => {
+      const item = e.closest(".nbag-item");
+      return getComputedStyle(item ? item.previousElementSibling : e.closest("details").firstElementChild).breakAfter;
+    })"""
+    assert page.locator(".nbag-maps").evaluate_all(headings) == ["avoid"] * len(several)
+
+
 def test_a_name_that_is_a_script_does_not_run(page):
     evil = "<img src=x onerror=\"document.title='ran'\"><script>document.title='ran'</script>"
     show(page, samples.report(function=evil, gradcheck=samples.gradcheck(function=evil)))

@@ -128,6 +128,11 @@ def test_what_else_is_said(change, expected):
     assert expected in text(samples.gradcheck(**change))
 
 
+def test_a_check_that_was_interrupted_says_what_stands_and_what_is_missing():
+    said = text(samples.gradcheck(wrong=True, complete=False))
+    assert "search for the cause was finished; that backward is wrong stands." in " ".join(said.split())
+
+
 @pytest.mark.parametrize("reason", ["kink", "jump", "staircase", "float32", "noise", "domain edge", "interrupted"])
 def test_without_a_sentence_each_reason_says_what_to_try(reason):
     block = samples.block(np.eye(2), verdict="undecided", reason=reason)

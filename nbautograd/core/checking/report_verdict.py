@@ -159,7 +159,7 @@ def verdict(
     if not run.complete and lacking is not None:
         return "cannot tell", lacking.phrase("what") or ""
     if not run.complete:
-        return "cannot tell", Phrase("checking.interrupted")
+        return "cannot tell", Phrase("checking.interrupted" if run.blocks else "checking.interrupted_early")
     if run.error is not None:
         return "cannot tell", Phrase("checking.raised_outside", error=type(run.error).__name__, said=str(run.error))
     if not run.blocks:

@@ -235,6 +235,15 @@ def test_an_interrupt_leaves_what_was_done():
     assert len(report.blocks) < 4
 
 
+def test_an_interrupt_of_the_first_call_leaves_nothing_and_says_so():
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    report = gradcheck(interrupted, doubles(2))
+    assert (report.verdict, dict(report.blocks)) == ("cannot tell", {})
+    assert str(report.reason) == "The check was interrupted before any gradient was compared."
+
+
 def test_nothing_of_the_users_is_changed(capsys):
     x = doubles(4)
     before, version, threads = x.detach().clone(), x._version, torch.get_num_threads()
