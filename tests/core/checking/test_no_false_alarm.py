@@ -193,3 +193,87 @@ def test_a_forward_that_reads_one_triangle_is_one_of_symmetric_matrices(batch: t
 
 def test_a_gradient_that_is_right_for_symmetric_changes_alone_is_wrong_where_both_triangles_are_read() -> None:
     assert nbautograd.gradcheck(Transposed, (symmetric(), draw(3, 3).detach()), order=1).verdict == "wrong"
+
+
+class FarSine(Function):
+    """A sine far from zero: in single precision its argument is known to 1e-4."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(1.5 * x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 1.5 * torch.cos(1.5 * x)
+
+
+class OnlySingle(FarSine):
+    """The same for single precision alone, as a kernel is."""
+
+    @staticmethod
+    def forward(ctx, x):
+        assert x.dtype is torch.float32
+        return FarSine.forward(ctx, x)
+
+
+class FarFromZero(Function):
+    """Numbers less their mean over their deviation, as a norm computes them, where the mean is large."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        z = (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True)
+        means = grad_output.mean(-1, keepdim=True) + z * (grad_output * z).mean(-1, keepdim=True)
+        return (grad_output - means) / x.std(-1, unbiased=False, keepdim=True)
+
+
+class FarFromZeroDoubled(FarFromZero):
+    """The same with a factor too many."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * FarFromZero.backward(ctx, grad_output)
+
+
+@pytest.mark.parametrize("cls", [FarSine, OnlySingle])
+def test_what_single_precision_cannot_resolve_is_not_called_wrong(cls):
+    generator = torch.Generator().manual_seed(124)
+    times = (1000 + 400 * torch.rand(12, 12, generator=generator)).requires_grad_()
+    assert nbautograd.gradcheck(cls, (times,)).verdict != "wrong"
+    halved = type("Halved", (cls,), {"backward": staticmethod(lambda ctx, g: cls.backward(ctx, g) / 2)})
+    assert nbautograd.gradcheck(halved, (times,)).verdict == "wrong"
+
+
+def test_values_far_from_zero_lose_digits_and_are_not_called_wrong():
+    generator = torch.Generator().manual_seed(125)
+    x = (3000 + torch.randn(3, 16, generator=generator)).requires_grad_()
+    assert nbautograd.gradcheck(FarFromZero, (x,)).verdict != "wrong"
+    assert nbautograd.gradcheck(FarFromZeroDoubled, (x,)).verdict == "wrong"
+
+
+class MeanFree(Function):
+    """What is left of numbers less their mean; a shift of all of them changes nothing."""
+
+    @staticmethod
+    def forward(ctx, x, shift):
+        moved = x + shift
+        return moved - moved.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad = grad_output - grad_output.mean()
+        return grad, grad.sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_round_off_of_a_gradient_that_is_zero_is_not_called_nonlinear(seed):
+    x = torch.randn(6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64, requires_grad=True)
+    shift = torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
+    assert nbautograd.gradcheck(MeanFree, (x, shift)).verdict == "right"

@@ -34,8 +34,9 @@ def linearity(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     other, both = pull(problem, outputs, w), pull(problem, outputs, _added(v, w))
     for k, position in enumerate(problem.differentiable):
         here = {c: g[k] for c, g in answers.items()}
+        per_cotangent = [_times(g, 1 / c) for c, g in here.items()]  # of the size that ``low`` is about
         if not _finite([*here.values(), other[k], both[k], at_zero[k]]) or _only_noise(
-            [*here.values(), other[k], at_zero[k]], low
+            [*per_cotangent, other[k], at_zero[k]], low
         ):
             continue
         code = _code(at_zero[k], here, other[k], both[k], rel)

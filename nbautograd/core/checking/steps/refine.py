@@ -121,7 +121,7 @@ def _whole_ladder(forward: Values, directions: Directions, columns: Columns) -> 
     j, layout = directions.ij[1], directions.layout
     scale, point = unit_scale(forward, j), np.abs(np.nan_to_num(forward.points[j]))
     found = _evaluate(forward, directions, columns, scale)
-    unresolved = found.reach > 0
+    unresolved = (found.reach > 0) & (ladder.factors(ladder.LONG)[-1] > RESOLVED * forward.eps)
     if unresolved.any():
         which = np.repeat(np.arange(len(columns)), [len(entries) for _, entries in columns])
         rest = [(columns[k][0], found.entries[unresolved & (which == k)]) for k in np.unique(which[unresolved])]
