@@ -336,7 +336,7 @@ class Forward:
         self.base, self.inside = higher, inside
         return True
 
-    def _same(self, inputs: tuple[Any, ...], high: Outputs, low: Outputs) -> bool:
+    def _same(self, inputs: tuple[Any, ...], high: Sequence[Tensor], low: Sequence[Tensor]) -> bool:
         """Compare the values in float64 with those in lower precision, up to the rounding of these.
 
         Such a value may be off by some of its own last bits, and by what a last bit of the inputs makes of it: the
