@@ -116,7 +116,8 @@ def read(path: Path) -> Source:
         notebook = jupytext.reads(_KERNELSPEC.sub(r"\1", text), fmt=fmt)
     except Exception as error:
         raise SourceError("course.unreadable", path=path, reason=str(error).splitlines()[0]) from None
-    return Source(path, tuple(map(Cell, notebook.cells)), notebook.metadata.get("nbautograd", {}), digest(text))
+    about = notebook.metadata.get("nbautograd")
+    return Source(path, tuple(map(Cell, notebook.cells)), about if isinstance(about, dict) else {}, digest(text))
 
 
 def digest(text: str) -> str:

@@ -362,6 +362,15 @@ def test_a_header_with_half_a_kernelspec_will_do(tmp_path, left_out):
     assert make(path, "en").notebook == whole
 
 
+@pytest.mark.parametrize("said", ["", " nothing"])
+def test_a_header_that_says_nothing_of_the_notebook_will_do(tmp_path, said):
+    path = written(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    begin, end = text.index("#   nbautograd:"), text.index("# ---\n", 5)
+    path.write_text(f"{text[:begin]}#   nbautograd:{said}\n{text[end:]}", encoding="utf-8")
+    assert json.loads(make(path, "en").notebook)["metadata"]["nbautograd"]["name"] == "99_squares"
+
+
 def test_exercises_of_another_notebook_stay(tmp_path):
     (tmp_path / "other_exercises.py").write_text("EXERCISES = ()")
     assert "other_exercises.py" not in make(written(tmp_path), "en").files
