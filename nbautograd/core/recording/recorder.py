@@ -408,7 +408,7 @@ def recording_wrapper(method: Callable[..., Any], recorder: MethodRecorder) -> C
 
 
 def abandon(state: ThreadState, ring: Ring, depth: int = 0) -> None:
-    """Close the calls of a thread above a depth of its stack, which an interrupt left open."""
+    """Close the calls that an interrupt left open above a depth of a thread's stack: a later one had a dead parent."""
     while len(state.stack) > depth:
         record: CallRecord = state.stack.pop()
         record.finish()

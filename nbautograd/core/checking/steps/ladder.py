@@ -175,7 +175,7 @@ def reach(series: Series, value: Array, error: Array, few_bits: Array) -> Array:
 
 
 def noise_level(middle: Array, table: Array, series_values: Array, eps: float, known: Array) -> Array:
-    """Estimate the noise level of the values from their fourth differences on one side of x and their last bits.
+    """Return the noise estimate of the values: from their fourth differences on one side of x and their last bits.
 
     A k-th difference of a smooth function is O(h**k), that of independent noise of deviation s has the deviation
     s * sqrt(sum of squared binomials), sqrt(70) for k = 4: what is left at the closest points is noise. After ECNoise:
