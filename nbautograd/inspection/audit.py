@@ -675,21 +675,21 @@ def _along(target: Any, inputs: tuple[Any, ...]) -> GradcheckReport:
                 if not agreed[which][-1] and not worst:
                     worst = {"input": problem.input_names[problem.differentiable[which]], "slope": f"{found.slope:.4g}"}
     clear = [answers for answers in agreed.values() if answers]
-    described = (problem.name, problem.input_names, problem.output_names)
     wrong = [answers for answers in clear if len(answers) > 1 and sum(answers) <= len(answers) // 2]
+    verdict: Verdict = "right"
+    facts: dict[str, Any] = {}
     if wrong:
-        finding = Finding(ALONG, "bug", "audit.wrong_along", worst)
-        return _short_report(*described, "wrong", problem, findings=(finding,))
-    if len(clear) < len(agreed) or not all(all(answers) for answers in clear):
-        return _short_report(*described, "cannot tell", problem, reason=Phrase("audit.unclear_along"))
-    return _short_report(*described, "right", problem)
-
-
-def _short_report(
-    name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], verdict: Verdict, problem: Problem, **facts: Any
-) -> GradcheckReport:
+        verdict, facts = "wrong", {"findings": (Finding(ALONG, "bug", "audit.wrong_along", worst),)}
+    elif len(clear) < len(agreed) or not all(all(answers) for answers in clear):
+        verdict, facts = "cannot tell", {"reason": Phrase("audit.unclear_along")}
     return GradcheckReport(
-        name, verdict, input_names=inputs, output_names=outputs, source=problem.source, order=1, **facts
+        problem.name,
+        verdict,
+        input_names=problem.input_names,
+        output_names=problem.output_names,
+        source=problem.source,
+        order=1,
+        **facts,
     )
 
 

@@ -12,7 +12,6 @@ from torch import nn
 
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.display import Phrase
-from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale
 from nbautograd.core.graphs.modules import exact_modules, infer_scopes, scope_types
 from nbautograd.core.graphs.names import Names, tensors_in
@@ -20,6 +19,7 @@ from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.schedule import LEAF, engine_order
 from nbautograd.core.graphs.source_cuts import Cut
+from nbautograd.core.graphs.source_dataflow import CallerCode
 from nbautograd.core.torch_private.nodes import (
     function_of,
     leaf_tensor,
