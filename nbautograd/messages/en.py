@@ -1603,6 +1603,7 @@ SENTENCES: dict[str, str] = {
     # failures of our own
     "views.stored": "Stored report. Run the cell in Jupyter for the interactive view.",
     "views.redacted": "The numbers of the data are left out.",
+    "views.interrupted": "Interrupted while the report was being drawn: run the cell again to see it.",
     "views.failed": "This part could not be drawn ({error}).",
     "views.too_long": "{part}: left out here to keep the notebook small. Run `report.{attribute}` in a cell of its own to see all of it.",
 

@@ -1603,6 +1603,7 @@ SENTENCES: dict[str, str] = {
     # failures of our own
     "views.stored": "这是存下来的报告；在 Jupyter 里运行这个单元格即可得到交互视图。",
     "views.redacted": "数据中的数值已略去。",
+    "views.interrupted": "报告正在绘制时被中断：再运行一次单元格就能看到它。",
     "views.failed": "这一部分画不出来（{error}）。",
     "views.too_long": "{part}：为了不让 notebook 过大，这里省去；在单独的单元格里用 `report.{attribute}` 可以看到全部。",
 

@@ -12,8 +12,10 @@ import sys
 from collections import deque
 from typing import Any
 
+from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
+from nbautograd.views.card import Notice
 from nbautograd.widgets.front_ends import fresh_anchor
 
 MOST_OPEN = 50  # widgets that stay connected; older ones give way to their static reports
@@ -55,14 +57,25 @@ def widget(value: Any, *, anchor: str = "", **options: Any) -> Any:
 
 
 def mimebundle(value: Any) -> dict[str, str]:
-    """Return the static bundle of a value; in a live kernel the interactive view takes its place on the page."""
+    """Return the static bundle of a value; in a live kernel the interactive view takes its place on the page.
+
+    An interrupt of the drawing takes the interactive view away, a second one leaves a sentence: the value is whole, and
+    nobody is shown a traceback of ours.
+    """
+    try:
+        return _bundle(value)
+    except KeyboardInterrupt:
+        return static_bundle(Notice((Phrase("views.interrupted"),)))
+
+
+def _bundle(value: Any) -> dict[str, str]:
     running = kernel()
     if running is None or _home(value) is None:
         return static_bundle(value)
     anchor = fresh_anchor()
     try:  # first, so that the page makes the view ready while the report is still being written, and nothing jumps
         _keep(running, widget(value, anchor=anchor))
-    except Exception:  # the static report is complete without it
+    except (Exception, KeyboardInterrupt):  # the static report is complete without it
         return static_bundle(value)
     return static_bundle(value, anchor=anchor, live=True)
 

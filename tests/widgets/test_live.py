@@ -60,6 +60,21 @@ def test_each_display_has_its_own_place(wire: Wire, samples: Any, kernel: Kernel
     assert first != second
 
 
+def test_an_interrupt_of_the_drawing_leaves_the_static_report_and_a_second_one_a_sentence(
+    wire: Wire, samples: Any, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_args: Any, **_more: Any) -> Any:
+        raise KeyboardInterrupt
+
+    report, write = samples.report(), live.static_bundle
+    monkeypatch.setattr(live, "widget", interrupted)
+    assert report._repr_mimebundle_() == static_bundle(report)
+    monkeypatch.setattr(live, "static_bundle", lambda value: interrupted() if value is report else write(value))
+    said = report._repr_mimebundle_()
+    assert said["text/plain"] == "Interrupted while the report was being drawn: run the cell again to see it."
+    assert "run the cell again" in said["text/html"]
+
+
 def test_values_without_a_view_stay_static(wire: Wire, samples: Any, kernel: Kernel) -> None:
     assert samples.NOTE._repr_mimebundle_() == static_bundle(samples.NOTE)
     assert wire.sent == []
