@@ -21,7 +21,7 @@ from nbautograd.core.graphs.repeats import (
     sibling_of,
     sliced,
 )
-from nbautograd.core.graphs.segments import Segment, cut_by_module, inner_order, module_segments
+from nbautograd.core.graphs.segments import Segment, inner_order, module_segments
 from nbautograd.core.values import TensorSummary
 
 LEAST_SIBLING = 8  # nodes of a module beside a repeat of its kind that are worth a box
@@ -357,10 +357,10 @@ def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
     runs: list[Segment] | None = None
     found = [segment]
     for depth in range(first, max(first, deepest) + 1):
-        found = cut_by_module(graph, segment.nodes, depth)
+        found = module_segments(graph, depth, nodes=segment.nodes)
         if len(found) > OPENING:
             runs = find_repeats(graph, segment.nodes) if runs is None else runs
-            found = cut_by_module(graph, segment.nodes, depth, runs)
+            found = module_segments(graph, depth, runs, nodes=segment.nodes)
         if len(found) > 1:
             break
     return found

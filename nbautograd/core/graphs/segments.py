@@ -42,6 +42,7 @@ def module_segments(
     runs: Sequence[Segment] = (),
     whole: Collection[str] = (),
     functions: bool = False,
+    nodes: Sequence[int] | None = None,
 ) -> list[Segment]:
     """Return the engine's order cut into calls of the modules at ``depth``; what is outside of them stays single.
 
@@ -51,20 +52,11 @@ def module_segments(
         runs: repeats, kept whole unless one module's call holds all of their parts.
         whole: modules that are kept whole though they lie less deep.
         functions: True to fold custom Functions too; else each stays single.
+        nodes: which nodes, that follow one another; all by default.
     """
     homes = {path: _cut_path(path, depth, whole) for path in ("", *graph.scopes)}
-    return _cut({i: _called(graph.nodes[i], homes, functions) for i in inner_order(graph)}, runs)
-
-
-def cut_by_module(
-    graph: AutogradGraph, nodes: Sequence[int], depth: int, runs: Sequence[Segment] = ()
-) -> list[Segment]:
-    """Return some nodes that follow one another, cut as by ``module_segments``."""
-    homes = {path: _cut_path(path, depth) for path in ("", *graph.scopes)}
-    return _cut({i: _called(graph.nodes[i], homes) for i in nodes}, runs)
-
-
-def _cut(called: Mapping[int, tuple[str, int]], runs: Sequence[Segment]) -> list[Segment]:
+    inner = inner_order(graph) if nodes is None else nodes
+    called = {i: _called(graph.nodes[i], homes, functions) for i in inner}
     run_of = {i: run for run in runs if _spans(run, called) for i in run.nodes}
 
     def home(i: int) -> tuple[str, int]:
