@@ -108,10 +108,8 @@ def migrate(text: str, name: str) -> Migration | None:
         >>> migrate(old, "Scale").after
         'Scale.apply(x, k)'
     """
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError):  # ValueError in Python 3.10: null bytes
-        return None
+    tree = user_source.tree_of(text)
+    body = [] if tree is None else tree.body
     cls = body[0] if len(body) == 1 and isinstance(body[0], ast.ClassDef) else None
     methods = {n.name: n for n in cls.body if isinstance(n, ast.FunctionDef)} if cls is not None else {}
     if "forward" not in methods or not user_source.parameters(methods["forward"]):

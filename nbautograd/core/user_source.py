@@ -262,10 +262,11 @@ def _without_methods(cls: type) -> FunctionSource | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _tree(text: str) -> ast.Module | None:
+def tree_of(text: str) -> ast.Module | None:
+    """Return a text parsed, to be read only; None when it is no Python, such as a cell with magics."""
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError):  # ValueError in Python 3.10: null bytes
         return None
 
 
@@ -297,7 +298,7 @@ def module_tree(filename: str) -> ast.Module | None:
     """Return the syntax tree of a file or notebook cell, None when its text is gone or does not parse."""
     linecache.checkcache(filename)  # a file that was edited since; cells stay
     lines = linecache.getlines(filename)
-    return _tree("".join(lines)) if lines else None
+    return tree_of("".join(lines)) if lines else None
 
 
 def method_at(code: CodeType) -> FunctionNode | None:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from nbautograd.core.user_source import tree_of
 from nbautograd.course.source import Cell, Source, solution_lines, solved, stripped, without_magics
 
 LEAST = 12  # characters of a line, or of an expression under its own names, that tell anything
@@ -211,9 +212,8 @@ def _readings(text: str) -> Iterator[str]:
 
 def _constants(text: str) -> list[str]:
     """Return the strings in a piece of code, in order; none in what is no code."""
-    try:
-        tree = ast.parse(without_magics(text))
-    except (SyntaxError, ValueError):
+    tree = tree_of(without_magics(text))
+    if tree is None:
         return []
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     said = [node.value for node in sorted(found, key=lambda node: (node.lineno, node.col_offset))]

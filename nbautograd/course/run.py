@@ -12,6 +12,7 @@ from typing import Any
 from nbautograd import messages
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.findings import Phrase
+from nbautograd.core.user_source import tree_of
 from nbautograd.course import rendering as _registers  # noqa: F401 - how results are shown
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import ROUTINES
@@ -91,9 +92,8 @@ def placeholder(source: str) -> int | None:
         >>> placeholder("def f(x):\\n    ...  # your code here\\n"), placeholder("y = x[..., 0]")
         (2, None)
     """
-    try:
-        tree = ast.parse(without_magics(source))
-    except (SyntaxError, ValueError):
+    tree = tree_of(without_magics(source))
+    if tree is None:
         return None
     lines = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and _stands_for_answer(node)]
     return min(lines, default=None)
@@ -119,9 +119,8 @@ def around_the_checks(source: str) -> tuple[int, str] | None:
         (1, 'torch.allclose')
         >>> around_the_checks("y = torch.allclose(a, b)")
     """
-    try:
-        tree = ast.parse(without_magics(source))
-    except (SyntaxError, ValueError):
+    tree = tree_of(without_magics(source))
+    if tree is None:
         return None
     imported = {alias.asname or alias.name.partition(".")[0] for node in ast.walk(tree)
                 if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}  # fmt: skip

@@ -37,10 +37,9 @@ from nbautograd.core.explaining.watch import tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.graphs.source_dataflow import definition
 from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
-from nbautograd.core.user_source import returns
+from nbautograd.core.user_source import returns, tree_of
 from nbautograd.errors import InputError
 
 LONGEST_NAME = 48  # of what a function returns

@@ -59,6 +59,14 @@ def expression(text: str, magic: str) -> ast.expr:
         ) from None
 
 
+def parsed(text: str) -> ast.expr | None:
+    """Return the syntax of an expression; None when it is none."""
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
 def evaluate(node: ast.expr, namespace: Namespace) -> Any:
     """Return the value of an expression in the user's namespace.
 

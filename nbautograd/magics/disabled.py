@@ -13,7 +13,7 @@ from typing import Any
 from IPython.core.magic import no_var_expand
 
 from nbautograd.core.user_source import function_class
-from nbautograd.magics.call_expression import EvaluationError, Namespace, evaluate
+from nbautograd.magics.call_expression import EvaluationError, Namespace, evaluate, parsed
 from nbautograd.magics.cell_magics import AuditMagics, ExerciseMagics, FunctionMagics
 from nbautograd.magics.explain import ExplainMagics
 from nbautograd.magics.lines import LineMagics
@@ -54,7 +54,7 @@ def magics_without_effect(shell: Any) -> Iterator[tuple[str, str, Callable[..., 
 def _run_call(line: str, namespace: Namespace) -> Any:
     """Run the call that a line begins with, whatever follows it, and return what it returns; None without a call."""
     text = re.sub(r"^(--\w+[ =]+\S+\s+)+", "", line.strip())
-    call = next((c for end in range(len(text), 0, -1) if (c := _call(text[:end])) is not None), None)
+    call = next((c for end in range(len(text), 0, -1) if isinstance(c := parsed(text[:end]), ast.Call)), None)
     if call is None:
         return None
     try:
@@ -64,11 +64,3 @@ def _run_call(line: str, namespace: Namespace) -> Any:
         return evaluate(call, namespace)
     except EvaluationError as error:
         raise (error.__cause__ or error) from None
-
-
-def _call(text: str) -> ast.Call | None:
-    try:
-        node = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
-    return node if isinstance(node, ast.Call) else None

@@ -11,6 +11,7 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from nbautograd import messages
+from nbautograd.core.user_source import tree_of
 from nbautograd.course.catalogue import UnknownExerciseError, find
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.progress import Tries
@@ -115,9 +116,8 @@ def defines(source: str, name: str) -> bool:
         >>> defines("class Multiply: ...", "Multiply"), defines("x = 1", "Multiply")
         (True, False)
     """
-    try:
-        tree = ast.parse(without_magics(source))
-    except (SyntaxError, ValueError):
+    tree = tree_of(without_magics(source))
+    if tree is None:
         return True
     for node in ast.walk(tree):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:

@@ -35,6 +35,7 @@ from nbautograd.magics.call_expression import (
     evaluate_call,
     expression,
     parse_call,
+    parsed,
     undefined,
 )
 from nbautograd.magics.inputs import as_function, one_line
@@ -219,22 +220,15 @@ def _compare(magic: str, line: str, namespace: Namespace) -> Any:
 
 def _two(magic: str, line: str) -> tuple[ast.Call, ast.expr]:
     """Return the two expressions of ``f(a, b) g(a, b)``, with or without a comma between them."""
-    whole = _parsed(line)
+    whole = parsed(line)
     if isinstance(whole, ast.Tuple) and len(whole.elts) == 2 and isinstance(whole.elts[0], ast.Call):
         return whole.elts[0], whole.elts[1]
     for position, character in enumerate(line):
         if character.isspace():
-            first, second = _parsed(line[:position]), _parsed(line[position:])
+            first, second = parsed(line[:position]), parsed(line[position:])
             if isinstance(first, ast.Call) and second is not None:
                 return first, second
     raise UsageError(messages.text("magics.two_calls", magic=magic, text=line))
-
-
-def _parsed(text: str) -> ast.expr | None:
-    try:
-        return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
 
 
 def _named_function(node: ast.expr, namespace: Namespace) -> Callable[..., Any] | None:

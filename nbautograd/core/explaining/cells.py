@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Mapping
 from typing import Any
 
-from nbautograd.core.graphs.source_cuts import tree_of
+from nbautograd.core.user_source import tree_of
 
 RAN: dict[int, tuple[str, int | None]] = {}  # a cell's number -> its text; the line that raised, None if none did
 

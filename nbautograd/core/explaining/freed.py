@@ -14,7 +14,6 @@ from nbautograd.core.explaining.edits import detached, kept_detached
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
 from nbautograd.core.explaining.watch import cuts_into, freed_by, line_that_made, made_at
-from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import (
     all_gone,
     function_of,
@@ -23,6 +22,7 @@ from nbautograd.core.torch_private.nodes import (
     raw_slots,
     sequence_number,
 )
+from nbautograd.core.user_source import tree_of
 
 DIFFERENTIATES = ("backward", "grad")
 MOST_TIES = 3  # lines that are named

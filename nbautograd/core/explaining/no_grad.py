@@ -16,9 +16,10 @@ from nbautograd.core.explaining.program import Program, Source, node_of, nodes_b
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, line_that_made, made_at
 from nbautograd.core.findings import Finding
-from nbautograd.core.graphs.source_cuts import Cut, tree_of
+from nbautograd.core.graphs.source_cuts import Cut
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
 from nbautograd.core.torch_private.nodes import leaf_tensor
+from nbautograd.core.user_source import tree_of
 
 MOST_NAMED = 4  # tensors in one sentence
 MOST_LEAVES = 40  # whose way is followed through the source

@@ -21,10 +21,9 @@ from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.cells import RAN, earlier, file_of
 from nbautograd.core.explaining.torch_errors import entries, is_torch
 from nbautograd.core.graphs.names import tensors_in
-from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.graphs.source_dataflow import definition
 from nbautograd.core.torch_private.tensors import data_address, storage_address
-from nbautograd.core.user_source import unwrap
+from nbautograd.core.user_source import tree_of, unwrap
 
 PACKAGE = __name__.partition(".")[0]
 _OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep

@@ -11,7 +11,7 @@ from types import TracebackType
 
 import torch
 
-from nbautograd.core.graphs.source_cuts import tree_of
+from nbautograd.core.user_source import tree_of
 
 # the beginning of what torch says -> the kind; torch has no classes for its errors, so that its words are all there is
 KINDS: tuple[tuple[str, str], ...] = (

@@ -41,9 +41,9 @@ from nbautograd.core.explaining.program import (
     window,
 )
 from nbautograd.core.graphs.names import variables_of
-from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
+from nbautograd.core.user_source import tree_of
 
 CLOCK = itertools.count()
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody

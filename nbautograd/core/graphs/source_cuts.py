@@ -68,17 +68,8 @@ def _changes(node: ast.AST, name: str) -> bool:
 @lru_cache(maxsize=CELLS)
 def _nodes(code: str) -> tuple[ast.AST, ...]:
     """Return the syntax nodes that can change a tensor; none for what is no Python, such as a magic."""
-    tree = tree_of(code)
+    tree = user_source.tree_of(code)
     return () if tree is None else tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
-
-
-@lru_cache(maxsize=CELLS)
-def tree_of(code: str) -> ast.Module | None:
-    """Return the code parsed, or None when it is no Python, such as a cell with magics."""
-    try:
-        return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _is(node: ast.expr, name: str) -> bool:

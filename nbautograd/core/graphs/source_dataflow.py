@@ -22,8 +22,8 @@ import torch
 from torch import nn
 
 from nbautograd.core.graphs.names import calling_frame, variables_of
-from nbautograd.core.graphs.source_cuts import CELLS, CUTTING, Cut, find_change, silence, tree_of
-from nbautograd.core.user_source import closure, in_place, method_at
+from nbautograd.core.graphs.source_cuts import CELLS, CUTTING, Cut, find_change, silence
+from nbautograd.core.user_source import closure, in_place, method_at, tree_of
 
 OTHERS = ("torch", "numpy", __name__.partition(".")[0])  # packages whose source is not looked into
 LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")})
