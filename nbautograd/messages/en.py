@@ -487,7 +487,7 @@ SENTENCES: dict[str, str] = {
     "checking.only_backward.advice": "Check the function inside it by itself.",
     "checking.reentrant_checkpoint.what": "torch.utils.checkpoint with `use_reentrant=True` only works with `.backward()`, so gradients cannot be asked for input by input.",
     "checking.reentrant_checkpoint.advice": "Check with `use_reentrant=False`, or the function inside the checkpoint by itself.",
-    "checking.because_interrupted": "`d {output} / d {input}` was not finished before the interrupt.",
+    "checking.because_interrupted": "The check was interrupted before `d {output} / d {input}` was finished.",
     "checking.because_unsteady": "Two calls of forward with the same input give different values of `{output}`, so there is nothing to compare backward with; make forward repeatable first.",
     "checking.wrong_inside.what": "`{function}`, which is called inside, is wrong by itself, at the inputs that it gets there. In `{function}`: {cause}",
     "checking.functions_right_inside.what": "Checked by itself, at the inputs that it gets inside, each Function is right: {functions}.",

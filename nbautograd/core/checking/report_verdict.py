@@ -159,7 +159,9 @@ def verdict(
     if not run.complete and lacking is not None:
         return "cannot tell", lacking.phrase("what") or ""
     if not run.complete:
-        return "cannot tell", Phrase("checking.interrupted" if run.blocks else "checking.interrupted_early")
+        cut = [block for block in run.blocks.values() if block.reason == "interrupted"]
+        said = Phrase("checking.interrupted" if run.blocks else "checking.interrupted_early")
+        return "cannot tell", reason(run, cut[0]) if cut else said
     if run.error is not None:
         return "cannot tell", Phrase("checking.raised_outside", error=type(run.error).__name__, said=str(run.error))
     if not run.blocks:
