@@ -84,14 +84,8 @@ def edits(
 
 def _bare(text: str) -> str:
     """Return a text without the parentheses around the whole of it."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for k, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0:
-            return text[1:-1] if k == len(text) - 1 else text
-    return text
+    depths = itertools.accumulate((letter == "(") - (letter == ")") for letter in text[:-1])
+    return text[1:-1] if text.startswith("(") and text.endswith(")") and all(depths) else text
 
 
 # what is assigned or returned, as a whole
