@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import zipfile
 from collections.abc import Mapping
@@ -124,13 +125,24 @@ def _params_of(tried: AnswerCheck) -> dict[str, Any]:
 
 
 def _exercises(source: Source) -> dict[str, Exercise]:
-    """Return the exercises of a source's cells by name, each of one cell."""
+    """Return the exercises of a source's cells by name, each of one cell that a student's kernel checks."""
     exercises: dict[str, Exercise] = {}
     for cell in source.answers:
         if cell.exercise in exercises:
             raise ReleaseError("course.refused.twice", exercise=cell.exercise)
+        if cell.text.split()[:2] != ["%%exercise", cell.exercise]:
+            raise ReleaseError("course.refused.no_magic", exercise=cell.exercise)
+        if not exercises and not _is_loaded(source):
+            raise ReleaseError("course.refused.not_loaded")
         exercises[cell.exercise] = find(cell.exercise, source.path.parent)
     return exercises
+
+
+def _is_loaded(source: Source) -> bool:
+    """Return True if a code cell above the first exercise loads the extension in a student's kernel."""
+    above = itertools.takewhile(lambda cell: not cell.is_answer, source.cells)
+    kept = [cell.text for cell in above if cell.kind == "code" and not student.DROPPED & set(cell.tags)]
+    return any(line.startswith("%load_ext nbautograd") for text in kept for line in text.splitlines())
 
 
 def _declarations(path: Path, exercises: Mapping[str, Exercise]) -> dict[str, str]:

@@ -65,7 +65,7 @@ def _cells(cell: Cell, lang: str, graded: Mapping[str, Exercise], outdated: bool
 
     text = cell.text
     if cell.kind == "code":
-        text = stripped(speaking(text, lang) if "setup" in cell.tags else text, lang)
+        text = stripped(speaking(text, lang), lang)
         _parses(text)
     elif outdated and lang == cell.lang:
         with messages.speaking(lang):

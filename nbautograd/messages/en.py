@@ -790,6 +790,8 @@ SENTENCES: dict[str, str] = {
     "course.refused.leak": "Not released: `{text}`, of the solution of `{exercise}`, is still in {where}, perhaps under other names or encoded. If the notebook shows it on purpose, tag that cell `shown`.",
     "course.refused.given_away": "Not released: `{exercise}` can be passed without an answer, by `{name}`, which the student version defines. If the notebook shows it on purpose, tag that cell `shown`.",
     "course.refused.twice": "Not released: the exercise `{exercise}` has two cells.",
+    "course.refused.no_magic": "Not released: the cell of `{exercise}` has to begin with the line `%%exercise {exercise}`; without it nothing is checked.",
+    "course.refused.not_loaded": "Not released: no code cell before the first exercise has the line `%load_ext nbautograd`; without it `%%exercise` is unknown.",
     # what to do, the last hint
     "course.advice.forward_value": "Compute one small example by hand and compare it with what your forward returns.",
     "course.advice.forward_shape": "Compare the shape with that of the formula for the same inputs: is a sum or a transpose too many?",

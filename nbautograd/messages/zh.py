@@ -790,6 +790,8 @@ SENTENCES: dict[str, str] = {
     "course.refused.leak": "没有发布：`{exercise}` 答案中的 `{text}` 还留在 {where} 里，可能换了变量名，或者经过编码。如果笔记本有意展示它，请给那个单元格加上标签 `shown`。",
     "course.refused.given_away": "没有发布：`{exercise}` 不用作答也能通过：学生版里定义的 `{name}` 就是一个能通过的答案。如果笔记本有意展示它，请给那个单元格加上标签 `shown`。",
     "course.refused.twice": "没有发布：练习 `{exercise}` 有两个单元格。",
+    "course.refused.no_magic": "没有发布：`{exercise}` 的单元格第一行必须是 `%%exercise {exercise}`，否则什么也不会检查。",
+    "course.refused.not_loaded": "没有发布：第一个练习之前，没有哪个代码单元格写着 `%load_ext nbautograd`；没有这一行，`%%exercise` 就用不了。",
     # what to do, the last hint
     "course.advice.forward_value": "动手算一个小例子，与你的 forward 的返回值比一比。",
     "course.advice.forward_shape": "对同样的输入，与公式的形状比一比：是不是多了一次求和或转置？",

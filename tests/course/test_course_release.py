@@ -182,6 +182,28 @@ def test_a_release_is_refused(tmp_path, changes, sentence):
     assert sentence in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("# %%exercise own_square\n", "has to begin with the line `%%exercise own_square`"),
+        ("# %load_ext nbautograd\n", "has the line `%load_ext nbautograd`"),
+    ],
+)
+def test_a_notebook_whose_exercises_nothing_would_check_is_refused(tmp_path, line, sentence):
+    path = written(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(line, "", 1), encoding="utf-8")
+    with pytest.raises(ReleaseError, match="Not released") as refused:
+        make(path, "en")
+    assert sentence in str(refused.value)
+
+
+def test_the_cell_that_loads_us_needs_no_tag_to_speak_the_notebooks_language(tmp_path):
+    path = written(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace(' tags=["setup"]', ""), encoding="utf-8")
+    assert any('set_language("zh")' in source_of(cell) for cell in cells(make(path, "zh")))
+
+
 def test_an_untouched_cell_must_not_pass(tmp_path):
     path = written(tmp_path)
     path.write_text(
