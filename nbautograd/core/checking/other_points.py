@@ -56,12 +56,19 @@ def in_double(inputs: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(map(wide, inputs))
 
 
-def in_domain(problem: Problem, seed: int) -> tuple[Any, ...]:
-    """Return inputs of both signs where the inputs given have both, and near them where all are of one sign."""
+def in_domain(problem: Problem, seed: int, scale: float = 1.0) -> tuple[Any, ...]:
+    """Return inputs of both signs where the inputs given have both, and near them where all are of one sign.
+
+    Args:
+        problem: whose inputs they are.
+        seed: of the values.
+        scale: how much larger those of both signs are than the inputs given.
+    """
     generator = torch.Generator().manual_seed(seed)
     near = nearby_inputs(problem, seed)
     given = zip(problem.inputs, near, strict=True)
-    return in_order(problem, tuple(_signed(item, generator) if _both_signs(item) else other for item, other in given))
+    made = (_signed(item, generator, scale) if _both_signs(item) else other for item, other in given)
+    return in_order(problem, tuple(made))
 
 
 def in_order(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

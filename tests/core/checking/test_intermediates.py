@@ -1093,3 +1093,56 @@ def test_of_a_wrong_variable_the_part_is_said_that_is_wrong() -> None:
     found, _ = first(Trapezoid, draw(9), torch.tensor([0, 2, 5, 8, 2]), 0.2)
     assert found.message_id == "causes.wrong_variable_derivative"
     assert "Only `f[[0, -1]]` is wrong." in found.message
+
+
+class BothWays(Function):
+    """A symmetric loss of which backward forgets the columns; the identity that it subtracts is right."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        scores = a @ b.t()
+        rows, columns = scores.log_softmax(1), scores.log_softmax(0)
+        ctx.save_for_backward(a, b, rows, columns)
+        return -(rows.diagonal().mean() + columns.diagonal().mean())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b, rows, _columns = ctx.saved_tensors
+        identity = torch.eye(len(a), dtype=a.dtype)
+        wrong = grad_output * (rows.exp() - identity) / len(a)
+        return wrong @ b, wrong.t() @ a
+
+
+def test_what_is_made_without_the_inputs_numbers_is_not_blamed_where_each_input_needs_another():
+    found, line = first(BothWays, draw(4, 3, seed=9), draw(4, 3, seed=10))
+    assert line == "wrong = grad_output * (rows.exp() - identity) / len(a)"
+    assert "at `identity`" not in str(found)
+
+
+class Contrastive(Function):
+    """Pairs that do not belong together are pushed apart up to a margin, in backward beyond it."""
+
+    @staticmethod
+    def forward(ctx, a, b, same, margin):
+        distance = (a - b).norm(dim=1)
+        ctx.save_for_backward(a - b, distance, same)
+        ctx.margin = margin
+        return (same * distance**2 + (1 - same) * (margin - distance).clamp(min=0) ** 2).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        difference, distance, same = ctx.saved_tensors
+        push = -2 * ((ctx.margin - distance) / distance)[:, None] * difference
+        active = (distance > ctx.margin).to(distance.dtype)
+        both = same[:, None] * 2 * difference + ((1 - same) * active)[:, None] * push
+        wanted = grad_output * both / len(distance)
+        return wanted, -wanted, None, None
+
+
+def test_a_mask_that_belongs_there_does_so_for_larger_inputs_too():
+    a, b = draw(6, 2, seed=5), draw(6, 2, seed=6)
+    same = torch.tensor([1.0, 0, 0, 1, 0, 0], dtype=torch.float64)
+    margin = float((a - b).detach().norm(dim=1).max())  # beyond all of them
+    found, line = first(Contrastive, a, b, same, margin)
+    assert line == "active = (distance > ctx.margin).to(distance.dtype)"
+    assert "1 - same" not in str(found)

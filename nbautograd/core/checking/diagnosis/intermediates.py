@@ -49,6 +49,7 @@ from nbautograd.core.user_source import assigned, in_place, named_functions, nam
 
 MOST = 200  # backwards with another value that are tried
 ARGUMENTS = 2  # places at which an argument that is no tensor is another
+LARGER = 3.0  # times as large: inputs at which a mask that belongs in a variable's place is tried as well
 PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
 SOLVED = 64  # elements of a condition up to which it is solved where to turn it over
 ELEMENTS = 20_000  # of the inputs up to which values are tried
@@ -321,7 +322,9 @@ class _Bench:
             whole = key == ("gradient", -1 - self.position)
             if (whole or first.is_whole(tensor)) and not first.returned(number, tensor):
                 continue  # what follows would mend more than it can: it projects, or masks
-            if first.mended(number, tensor) and all(p.borne_out(number, key) for p in others):
+            # a mask may be the same near the inputs and another one further off
+            further = self._further if _is_mask(tensor) else ()
+            if first.mended(number, tensor) and all(p.borne_out(number, key) for p in (*others, *further)):
                 expression, line = self._expression(key)
                 site = self.sites[number]
                 if site.from_ctx and first.is_saved(tensor):  # what is taken is another of those that are saved
@@ -346,11 +349,12 @@ class _Bench:
             return None
         numbers = {site.name: k for k, site in enumerate(self.sites[:before]) if not (site.from_ctx or site.condition)}
         asked = [numbers[name] for name in later.unknown or () if name in numbers]
-        solved = [k for k in asked[:ASKED] if all(p.solved(k) is not None for p in places)]
+        answers = {k: [p.solved(k) for p in places] for k in asked[:ASKED]}
+        solved = [k for k, values in answers.items() if self._same_where_made_alike(places, k, values)]
         if len(solved) != 1:
             return None
         site, first = self.sites[solved[0]], places[0]
-        value, needed = first.held(solved[0]), first.solved(solved[0])
+        value, needed = first.held(solved[0]), answers[solved[0]][0]
         example: Phrase | str = ""
         if (
             value is not None
@@ -366,6 +370,22 @@ class _Bench:
             example = Phrase("causes.needed_value", element=element, value=was, right=should_be)
         found = self._traced(places, WrongVariable(site, "solved", "", None, False, flipped=example), right)
         return replace(found, unknown=tuple(n for n in found.unknown or () if n != site.name))
+
+    def _same_where_made_alike(self, places: Sequence[_Place], number: int, needed: Sequence[Tensor | None]) -> bool:
+        """Return True if the values needed mend each place, and those with which a variable is the same each other.
+
+        What is made without the numbers of the inputs (an identity, a count) has to be right for all of them: where
+        each place needs other values, they stand for something else that is missing.
+        """
+        values = [p.held(number) for p in places]
+        for a, b in itertools.permutations(range(len(places)), 2):
+            right, one, other = needed[a], values[a], values[b]
+            if right is None or one is None or other is None:
+                return False
+            alike = one.shape == other.shape and _equal(one, other, places[b].rel)
+            if alike and not places[b].mended(number, right):
+                return False
+        return True
 
     def _number(self, places: Sequence[_Place], number: int) -> WrongVariable | None:
         """Try sizes of what forward has in the place of a plain number."""
@@ -419,6 +439,12 @@ class _Bench:
         yield other_points.nearby_inputs(problem, problem.seed + 91)
         yield other_points.in_domain(problem, problem.seed + 92)
         yield other_points.nearby_inputs(problem, problem.seed + 94)
+
+    @cached_property
+    def _further(self) -> list[_Place]:
+        """Places at inputs that are larger."""
+        problem = self.problem
+        return self._places((other_points.in_domain(problem, problem.seed + k, LARGER) for k in (95, 96)), PLACES)
 
     def _places(self, inputs: Iterable[tuple[Any, ...]], most: int) -> list[_Place]:
         """Return the first of these inputs at which the gradient is wrong, and its right value known."""
