@@ -350,7 +350,7 @@ class _Bench:
         numbers = {site.name: k for k, site in enumerate(self.sites[:before]) if not (site.from_ctx or site.condition)}
         asked = [numbers[name] for name in later.unknown or () if name in numbers]
         answers = {k: [p.solved(k) for p in places] for k in asked[:ASKED]}
-        solved = [k for k, values in answers.items() if self._same_where_made_alike(places, k, values)]
+        solved = [k for k, values in answers.items() if self._needed_alike(places, k, values)]
         if len(solved) != 1:
             return None
         site, first = self.sites[solved[0]], places[0]
@@ -371,7 +371,7 @@ class _Bench:
         found = self._traced(places, WrongVariable(site, "solved", "", None, False, flipped=example), right)
         return replace(found, unknown=tuple(n for n in found.unknown or () if n != site.name))
 
-    def _same_where_made_alike(self, places: Sequence[_Place], number: int, needed: Sequence[Tensor | None]) -> bool:
+    def _needed_alike(self, places: Sequence[_Place], number: int, needed: Sequence[Tensor | None]) -> bool:
         """Return True if the values needed mend each place, and those with which a variable is the same each other.
 
         What is made without the numbers of the inputs (an identity, a count) has to be right for all of them: where
