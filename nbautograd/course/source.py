@@ -115,7 +115,7 @@ def read(path: Path) -> Source:
         fmt = "ipynb" if path.suffix == ".ipynb" else "py:percent"
         notebook = jupytext.reads(_KERNELSPEC.sub(r"\1", text), fmt=fmt)
     except Exception as error:
-        raise SourceError("course.unreadable", path=path, reason=str(error).splitlines()[0]) from None
+        raise SourceError("course.unreadable", path=path, reason=" ".join(str(error).split())[:200]) from None
     about = notebook.metadata.get("nbautograd")
     return Source(path, tuple(map(Cell, notebook.cells)), about if isinstance(about, dict) else {}, digest(text))
 

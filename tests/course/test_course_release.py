@@ -384,6 +384,13 @@ def test_a_header_with_half_a_kernelspec_will_do(tmp_path, left_out):
     assert make(path, "en").notebook == whole
 
 
+def test_a_header_that_is_no_yaml_is_named_with_its_line(tmp_path):
+    path = written(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace("#   nbautograd:", "#  nbautograd", 1), encoding="utf-8")
+    with pytest.raises(SourceError, match=r"cannot be read as a source notebook: .*line \d+, column \d+"):
+        read(path)
+
+
 @pytest.mark.parametrize("said", ["", " nothing"])
 def test_a_header_that_says_nothing_of_the_notebook_will_do(tmp_path, said):
     path = written(tmp_path)
