@@ -204,7 +204,10 @@ def reason(run: GradcheckRun, block: Block) -> Phrase:
     if message in AT_AN_ENTRY and block.worst is not None:
         at, value = run.values_at(block)
         params["output"] += formats.index(block.worst.output_index, block.output_complex)
-        params["input"] += f"{formats.index(block.worst.input_index, block.input_complex)} = {formats.number(at)}"
+        element = block.input_name + formats.index(block.worst.input_index, block.input_complex)
+        params["input"] = f"{element} = {formats.number(at)}"
+        if not math.isfinite(at):
+            return Phrase("checking.because_input_not_finite", input=element, value=formats.number(at))
         if not math.isfinite(value):  # whichever input that comes from
             return Phrase("checking.because_not_finite", output=params["output"], value=formats.number(value))
     return Phrase(message, **params, raised=phrases.short(run.raised, 120))

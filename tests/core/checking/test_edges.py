@@ -59,6 +59,11 @@ def test_an_output_that_is_not_finite_itself_is_named_and_no_input_blamed():
         assert "x[" not in reason
 
 
+def test_an_input_that_is_not_finite_is_named():
+    for value, said in ((float("nan"), "`x[1]` is NaN"), (float("inf"), "`x[1]` is ∞")):
+        assert said in str(check(Root, 4.0, value).reason)
+
+
 class Step(Function):
     """Jumps at 2, with a slope that belongs to neither side."""
 
