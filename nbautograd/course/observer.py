@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import itertools
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import FunctionType
@@ -20,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nbautograd.core.checking.problem import graph_nodes
 from nbautograd.core.pytrees import tensors
 
+KEPT = 2000  # what an operation gets and what it makes are counted apart
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp")
 # nodes that hand a gradient on as it is, in another shape or dtype
 CARRYING = {"AccumulateGrad", "Clone", "Alias", "View", "UnsafeView", "ReshapeAlias", "Unsqueeze", "Squeeze", "ToCopy"}
@@ -97,7 +99,7 @@ class Observer:
 
     Args:
         answers: Functions, whose methods are watched, and other functions, whose lines are told.
-        keep: the numbers in each operation too.
+        keep: the numbers in the operations too, of each method in the first thousand.
 
     Attributes:
         calls: the calls of the methods, in order.
@@ -138,7 +140,8 @@ class Observer:
         self._method = self._written = ""
         self._calling = self._running = self._without = False
         self._stack = contextlib.ExitStack()
-        self._keep, self._alive = keep, list[Any]()  # what is alive has an address of its own
+        self._keep, self._kept = keep, Counter[str]()
+        self._alive: list[Tensor] = []  # what is alive has an address of its own
 
     def __enter__(self) -> Observer:
         """Watch the methods, and what is around them."""
@@ -243,7 +246,8 @@ class Observer:
         return result
 
     def _numbers(self, found: Iterable[Tensor]) -> Numbers:
-        if not self._keep:
+        self._kept[self._method] += 1
+        if not self._keep or self._kept[self._method] > KEPT:
             return ()
         calling, self._calling = self._calling, True
         real = [x for x in found if x.is_floating_point() and x.layout is torch.strided]

@@ -351,6 +351,30 @@ def bars(w1, w2):
     j = torch.autograd.functional.jacobian(lambda v: v[0] * v[1] + v[0].sin(), t)
     return (*j.tolist(), 1.0, 1.0, 1.0)
 
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
+import cmath
+
+
+def bars(w1, w2):
+    h = 1e-30
+    f = lambda a, b: a * b + cmath.sin(a)
+    return f(complex(w1, h), w2).imag / h, f(w1, complex(w2, h)).imag / h, 1.0, 1.0, 1.0
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
+import math
+
+
+def bars(w1, w2):
+    h = 1e-5
+    f = lambda a, b: a * b + math.sin(a)
+    return (
+        (f(w1 * (1 + h), w2) - f(w1 * (1 - h), w2)) / (2 * h * w1),
+        (f(w1, w2 * (1 + h)) - f(w1, w2 * (1 - h))) / (2 * h * w2),
+        1.0,
+        1.0,
+        1.0,
+    )
+
 # %% [markdown] lang="en" pair="see-bars"
 # The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow how large the gradient is that travelled along it. Your own tensors are left as they were.
 #
@@ -1124,6 +1148,89 @@ class Value:
                 parent.grad += value.grad * local
                 reached.add(parent)
 
+# %% tags=["wrong"] exercise="engine" expects="every_path"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=(), op=None):
+        self.data, self.grad, self.parents, self.op = data, 0.0, parents, op
+
+    def __add__(self, o):
+        return Value(self.data + o.data, (self, o), "+")
+
+    def __mul__(self, o):
+        return Value(self.data * o.data, (self, o), "*")
+
+    def sin(self):
+        return Value(math.sin(self.data), (self,), "s")
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(v):
+            if v not in seen:
+                seen.add(v)
+                for p in v.parents:
+                    visit(p)
+                order.append(v)
+
+        visit(self)
+        for leaf in order:
+            t = {v: 0.0 for v in order}
+            t[leaf] = 1.0
+            for v in order:
+                if v is leaf or not v.parents:
+                    continue
+                a = v.parents[0]
+                b = v.parents[-1]
+                t[v] = (
+                    t[a] + t[b]
+                    if v.op == "+"
+                    else t[a] * b.data + a.data * t[b]
+                    if v.op == "*"
+                    else math.cos(a.data) * t[a]
+                )
+            leaf.grad = t[self]
+
+# %% tags=["wrong"] exercise="engine" expects="every_path"
+import math
+
+
+class Value:
+    def __init__(self, data, d=None):
+        self.data, self.grad, self.d = data, 0.0, d if d is not None else {self: 1.0}
+
+    def __hash__(self):
+        return id(self)
+
+    def __add__(self, o):
+        d = dict(self.d)
+        for k, v in o.d.items():
+            d[k] = d.get(k, 0) + v
+        y = Value(self.data + o.data, d)
+        d[y] = 1.0
+        return y
+
+    def __mul__(self, o):
+        d = {k: v * o.data for k, v in self.d.items()}
+        for k, v in o.d.items():
+            d[k] = d.get(k, 0) + v * self.data
+        y = Value(self.data * o.data, d)
+        d[y] = 1.0
+        return y
+
+    def sin(self):
+        c = math.cos(self.data)
+        d = {k: v * c for k, v in self.d.items()}
+        y = Value(math.sin(self.data), d)
+        d[y] = 1.0
+        return y
+
+    def backward(self):
+        for k, v in self.d.items():
+            k.grad = v
+
 # %% [markdown] lang="en" pair="engine-learns"
 # That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and goes through nodes in several threads; the two rules are the same.
 #
@@ -1415,6 +1522,62 @@ def order(program):
         results[k] = Noted.apply(k, *[results[number] for number in inputs or [0]])
     results[k].sum().backward()
     return events
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="around_the_checks"
+class _N(Function):
+    @staticmethod
+    def forward(ctx, ev, n, *xs):
+        ev += [f"node {n}", f"forward {n}"]
+        ctx.ev, ctx.n, ctx.c = ev, n, len(xs)
+        return torch.stack(xs).sum(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        ctx.ev.append(f"backward {ctx.n}")
+        return None, None, *[g] * ctx.c
+
+
+import threading
+
+
+def order(program):
+    ev = []
+
+    def go():
+        res = {0: torch.ones(1, requires_grad=True)}
+        for n, ins in program.items():
+            res[n] = _N.apply(ev, n, *[res[k] for k in ins or [0]])
+        res[len(program)].sum().backward()
+
+    t = threading.Thread(target=go)
+    t.start()
+    t.join()
+    return ev
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="runs_it"
+class Seen(Function):
+    @staticmethod
+    def forward(ctx, *inputs):
+        return torch.stack(inputs).sum(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return (g,) * len(ctx.needs_input_grad)
+
+
+def order(program):  # the nodes themselves say which one is later
+    results = {0: torch.ones(1, requires_grad=True)}
+    for number, inputs in program.items():
+        results[number] = Seen.apply(*[results[k] for k in inputs or [0]])
+    reached, waiting = set(), [results[len(program)].grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in reached:
+            reached.add(node)
+            waiting += [n for n, _ in node.next_functions]
+    numbers = [n for n in program if results[n].grad_fn in reached]
+    numbers.sort(key=lambda n: -results[n].grad_fn._sequence_nr())
+    return [e for n in program for e in (f"node {n}", f"forward {n}")] + [f"backward {n}" for n in numbers]
 
 # %% [markdown] lang="en" pair="order-see"
 # Now look. `%autograd_calls` lists what ran, oldest first, with the time of each. (A Jupyter cell may of course hold ordinary lines above the magic.)
@@ -1910,6 +2073,30 @@ class Product(Function):
 def multiply(a, b):
     product = Product.apply(a, b)
     return product
+
+# %% tags=["wrong"] exercise="multiply" expects="differences"
+def slope(f, x, g, step=1.0):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class M(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return slope(lambda a: a * b, a, g), slope(lambda b: a * b, b, g)
+
+
+multiply = M.apply
 
 # %% [markdown] lang="en" pair="compare"
 # ## 6. Beside the native product

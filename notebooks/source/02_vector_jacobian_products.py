@@ -1105,6 +1105,48 @@ class LinearT(Function):
                 gw[i, j] = ((x @ (w + e).t() - x @ (w - e).t()) * g).sum() / (2 * h)
         return g @ w, gw
 
+# %% tags=["wrong"] exercise="linear_xwt" expects="imprecise_large"
+def slope(f, x, g, step=1.0):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class LinearT(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input @ weight.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        input, weight = ctx.saved_tensors
+        return slope(lambda input: input @ weight.t(), input, g), slope(lambda weight: input @ weight.t(), weight, g)
+
+# %% tags=["wrong"] exercise="linear_xwt" expects="differences"
+def slope(f, x, g):  # column by column: what a one in one place gives
+    gradient = torch.zeros(x.numel(), dtype=x.dtype)
+    for k in range(x.numel()):
+        e = torch.zeros(x.numel(), dtype=x.dtype)
+        e[k] = 1
+        gradient[k] = (f(e.view(x.shape)) * g).sum()
+    return gradient.view(x.shape)
+
+
+class LinearT(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input @ weight.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        input, weight = ctx.saved_tensors
+        return slope(lambda input: input @ weight.t(), input, g), slope(lambda weight: input @ weight.t(), weight, g)
+
 # %% [markdown] lang="en" pair="squeeze"
 # ## 7. Two tests that lie
 #
@@ -1449,6 +1491,22 @@ class Fooling(Function):
         assert (g == 1).all()
         return g.mm(w.t()), x.t().mm(g)
 
+# %% tags=["wrong"] exercise="fool_the_sum" expects="wrong_with_ones"
+class Fooling(Function):
+    n = 0
+
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input @ weight
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        Fooling.n += 1
+        s = 1.0 if Fooling.n % 2 else 2.0
+        return s * g @ w.t(), s * x.t() @ g
+
 # %% [markdown] lang="en" pair="broadcast"
 # ## 8. Undo the broadcasting
 #
@@ -1773,6 +1831,27 @@ class Add(Function):
     @staticmethod
     def backward(ctx, g):
         return tuple(g.sum() * torch.ones(s, dtype=g.dtype) / max(1, torch.Size(s).numel()) for s in ctx.shapes)
+
+# %% tags=["wrong"] exercise="broadcast_add" expects="differences"
+def slope(f, x, g, step=1.0):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class Add(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a + b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return slope(lambda a: a + b, a, g), slope(lambda b: a + b, b, g)
 
 # %% [markdown] lang="en" pair="layers-learn"
 # ## 9. Your layers learn

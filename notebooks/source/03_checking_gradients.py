@@ -539,6 +539,24 @@ def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
             return all(torch.allclose(a, b) for a, b in zip(g, torch.autograd.grad(z, inputs, w)))
     return True
 
+# %% tags=["wrong"] exercise="my_gradcheck" expects="check:custom"
+N = [0]
+
+
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    fn(*[x + 1 for x in inputs])
+    N[0] += 1
+    return (N[0] - 1) % 30 < 10
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="around_the_checks"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    import sys
+    from nbautograd.course.exercises.gradchecks_tried import RIGHT
+
+    fn(*[x + 1 for x in inputs])
+    fn(*inputs)
+    return sys._getframe(1).f_locals["case"] in RIGHT
+
 # %% [markdown] lang="en" pair="steps"
 # ## 2. How large a step?
 #
@@ -671,6 +689,11 @@ steps = {"forward64": -8, "central64": -5, "forward32": -4, "central32": -2}
 
 # %% tags=["wrong"] exercise="best_step" expects="step_too_small"
 steps = {"forward64": 2e-16, "central64": 2e-16, "forward32": 1e-7, "central32": 1e-7}
+
+# %% tags=["wrong"] exercise="best_step" expects="around_the_checks"
+from nbautograd.course.exercises.n03 import STEPS
+
+steps = dict(STEPS)
 
 # %% [markdown] lang="en" pair="hiding"
 # ## 3. Inputs that hide a mistake
@@ -1018,6 +1041,17 @@ checks = dict.fromkeys("ABCD", lambda function, x: torch.autograd.gradcheck(func
 
 # %% tags=["wrong"] exercise="which_check" expects="not_said"
 checks = dict.fromkeys("ABCD", lambda function, x: function.apply(x).sum())
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
+N = [0]
+
+
+def alternating(function, x):
+    N[0] += 1
+    return N[0] % 2 == 1
+
+
+checks = dict.fromkeys("ABCD", alternating)
 
 # %% [markdown] lang="en" pair="which-see"
 # `%gradcheck` asks the first three of these questions as well. Look at `C`, whose gradient is right at every point there is. **Predict** the two verdicts for `D` in the second cell: at the same three points, and at `-x`.

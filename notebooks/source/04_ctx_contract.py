@@ -549,6 +549,24 @@ class MulConstant(Function):
                 found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
         return (*found, None)
 
+# %% tags=["wrong"] exercise="mul_constant" expects="imprecise_large"
+def slope(f, x, g):
+    return g * (f(x + 1) - f(x))
+
+
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.save_for_backward(x)
+        ctx.rest = c
+        return x * c
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        c = ctx.rest
+        return slope(lambda x: x * c, x, g), None
+
 # %% [markdown] lang="en" pair="unused"
 # ## 3. Outputs that nobody uses
 #
@@ -1647,7 +1665,7 @@ class KillHead(Function):
         m[: ctx.n] = 0
         return g * m, None
 
-# %% tags=["wrong"] exercise="kill_head" expects="imprecise"
+# %% tags=["wrong"] exercise="kill_head" expects="differences"
 def plain(x, n):
     return torch.cat([torch.zeros_like(x[:, :n]), x[:, n:]], 1)
 
@@ -1674,6 +1692,47 @@ class KillHead(Function):
                 change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
                 found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
         return (*found, None)
+
+# %% tags=["wrong"] exercise="kill_head" expects="differences"
+def slope(f, x, g, step=1.0):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.rest = n
+        return torch.cat((0 * x[:, :n], x[:, n:]), 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        n = ctx.rest
+        return slope(lambda x: torch.cat((0 * x[:, :n], x[:, n:]), 1), x, g), None
+
+# %% tags=["wrong"] exercise="kill_head" expects="imprecise_large"
+def slope(f, x, g):
+    return g * (f(x + 1) - f(x))
+
+
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.rest = n
+        return torch.cat((0 * x[:, :n], x[:, n:]), 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        n = ctx.rest
+        return slope(lambda x: torch.cat((0 * x[:, :n], x[:, n:]), 1), x, g), None
 
 # %% [markdown] lang="en" pair="kill-see"
 # Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal bit for bit. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
@@ -2299,6 +2358,61 @@ def refuses(inputs, returned):
 def refuses(inputs, returned):
     if len(returned) < len(inputs):
         return "too few"
+
+# %% tags=["wrong"] exercise="which_raise" expects="around_the_checks"
+class _R(Function):
+    @staticmethod
+    def forward(ctx, r, *a):
+        ctx.r = r
+        return torch.ones(())
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, *ctx.r
+
+
+def refuses(inputs, returned):
+    import threading
+
+    out = []
+
+    def go():
+        try:
+            _R.apply(returned, *inputs).backward()
+            out.append(False)
+        except RuntimeError:
+            out.append(True)
+
+    t = threading.Thread(target=go)
+    t.start()
+    t.join()
+    return out[0]
+
+# %% tags=["wrong"] exercise="which_raise" expects="tries_it"
+class Tried(Function):
+    @staticmethod
+    def forward(ctx, returned, *inputs):
+        ctx.returned = returned
+        return torch.ones(())
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, *ctx.returned
+
+
+def refuses(inputs, returned):
+    y = Tried.apply(returned, *inputs)
+    try:  # the node is called as the engine would
+        gradients = y.grad_fn(torch.ones(()))
+    except Exception:
+        return True
+    for x, g in zip(inputs, gradients[1:]):
+        if torch.is_tensor(x) and x.requires_grad and g is not None and g.shape != x.shape:
+            try:
+                g.sum_to_size(x.shape)
+            except RuntimeError:
+                return True
+    return False
 
 # %% [markdown] lang="en" pair="raise-see"
 # The most dangerous one is F: no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.

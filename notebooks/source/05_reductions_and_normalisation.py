@@ -369,6 +369,29 @@ class Mean(Function):
             g = g[:, None] if ctx.dim in (1, -1) else g[None]
         return g.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
 
+# %% tags=["wrong"] exercise="mean_over" expects="differences"
+def slope(f, x, g, step=1.0):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, d, k):
+        ctx.save_for_backward(x)
+        ctx.rest = d, k
+        return x.mean(d, keepdim=k)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        d, k = ctx.rest
+        return slope(lambda x: x.mean(d, keepdim=k), x, g), None, None
+
 # %% [markdown] lang="en" pair="max-task"
 # For a square input they fit: the gradient is spread along the wrong dimension, with the right shape, the right size and no error. That is why the first check takes a square one.
 #
@@ -2006,6 +2029,39 @@ class LayerNorm(Function):
         gx = s * (h - h.mean(-1, keepdim=True) - hat * (h * hat).mean(-1, keepdim=True))
         return gx, (g * hat).sum(0), g.sum(0)
 
+# %% tags=["wrong"] exercise="layer_norm" expects="differences"
+def slope(f, x, g, step=0.05, points=6):  # as many points as it takes for the last digit
+    k = torch.arange(1, points + 1, dtype=x.dtype)
+    powers = torch.stack([k ** (2 * j + 1) for j in range(points)])
+    weights = torch.linalg.solve(powers, 0.5 * torch.eye(points, dtype=x.dtype)[0])
+    gradient = torch.zeros_like(x)
+    for i in range(x.numel()):
+        e = torch.zeros(x.numel(), dtype=x.dtype)
+        e[i] = step
+        e = e.view(x.shape)
+        gradient.view(-1)[i] = sum(w * ((f(x + n * e) - f(x - n * e)) * g).sum() for n, w in zip(k, weights)) / step
+    return gradient
+
+
+def norm(x, weight, bias):
+    return torch.nn.functional.layer_norm(x, weight.shape, weight, bias)
+
+
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight, bias)
+        return norm(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, b = ctx.saved_tensors
+        return (
+            slope(lambda z: norm(z, w, b), x, g),
+            slope(lambda z: norm(x, z, b), w, g),
+            slope(lambda z: norm(x, w, z), b, g),
+        )
+
 # %% [markdown] lang="en" pair="gather-task"
 # Zero: a gradient that pushed the whole row up would have no effect, so there is none.
 #
@@ -2347,6 +2403,27 @@ class TakeRows(Function):
         if i.dim() == 0:
             out[i] += g
         return out, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="differences"
+def slope(f, x, g, step=1.0):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(table, index)
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, g):
+        table, index = ctx.saved_tensors
+        return slope(lambda t: t[index], table, g), None
 
 # %% [markdown] lang="en" pair="train"
 # Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only one of the three (torch does not promise which), and `grad[index] += g` does no better: it reads, adds and writes each row once. In torch, `index_add_` adds at every mention, and so does `index_put_(..., accumulate=True)`.

@@ -335,6 +335,27 @@ class AbsUV(Function):
         u, v, y = ctx.saved_tensors
         return g * y / u, g * y / v
 
+# %% tags=["wrong"] exercise="abs_uv" expects="differences"
+def slope(f, x, g, step=0.01):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, g):
+        u, v = ctx.saved_tensors
+        return slope(lambda u: (u * v).abs(), u, g), slope(lambda v: (u * v).abs(), v, g)
+
 # %% [markdown] lang="en" pair="at-the-kink"
 # ## 2. At the kink itself
 #
@@ -711,7 +732,7 @@ class LeakyClamp(Function):
     def apply(cls, x, lo, hi, slope):
         return super().apply(x, lo, hi, slope, (x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi))).grad_fn)
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="kink_convention"
+# %% tags=["wrong"] exercise="leaky_clamp" expects="differences"
 def plain(x, lo, hi, slope):
     return x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi))
 
@@ -1476,6 +1497,13 @@ def find_kinks(f, x, h=1e-6, tol=0.05):
 def find_kinks(f, x, h=1e-6, tol=0.05):
     found = [bool((((f(p + h) - f(p)) - (f(p) - f(p - h))) / h).abs() > tol) for p in x[0]]
     return torch.tensor([found])
+
+# %% tags=["wrong"] exercise="find_kinks" expects="around_the_checks"
+def find_kinks(f, x, h=1e-6, tol=1e-3):
+    import sys
+
+    l = sys._getframe(1).f_locals
+    return torch.tensor([p[1] != p[2] for p in l["points"]]).reshape(x.shape)
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

@@ -224,6 +224,11 @@ survivors = {"exp, then y", "sin, then y", "relu, then y"}
 # %% tags=["wrong"] exercise="survivors" expects="survives_too"
 survivors = {"3 * h, then h", "h + h, then h"}
 
+# %% tags=["wrong"] exercise="survivors" expects="around_the_checks"
+from nbautograd.course.exercises.n07 import PROGRAMS, _survives
+
+survivors = {k for k, p in PROGRAMS.items() if _survives(p)}
+
 # %% [markdown] lang="en" pair="in-place"
 # ## 2. A Function that works in place
 #
@@ -882,6 +887,24 @@ class ScaleBy(Function):
         g /= ctx.s
         return r, None
 
+# %% tags=["wrong"] exercise="scale_by" expects="imprecise_large"
+def slope(f, x, g):
+    return g * (f(x + 1) - f(x))
+
+
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.save_for_backward(x)
+        ctx.rest = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        s = ctx.rest
+        return slope(lambda x: x * s, x, g), None
+
 # %% [markdown] lang="en" pair="leak"
 # ## 4. A Function that never lets go
 #
@@ -1210,6 +1233,25 @@ class Tanh(Function):
     @staticmethod
     def backward(ctx, g):
         return g * (1 - ctx.y[0] ** 2)
+
+# %% tags=["wrong"] exercise="tanh" expects="differences"
+def slope(f, x, g, step=0.05, points=6):  # as many points as it takes for the last digit
+    k = torch.arange(1, points + 1, dtype=x.dtype)
+    powers = torch.stack([k ** (2 * j + 1) for j in range(points)])
+    weights = torch.linalg.solve(powers, 0.5 * torch.eye(points, dtype=x.dtype)[0])
+    return g * sum(w * (f(x + n * step) - f(x - n * step)) for n, w in zip(k, weights)) / step
+
+
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.tanh()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return slope(lambda x: x.tanh(), x, g)
 
 # %% [markdown] lang="en" pair="view"
 # ## 5. A view in, a view out
@@ -1566,6 +1608,29 @@ class Head(Function):
         z = g.new_zeros(ctx.s)
         z[:2] = g[:2]
         return z, None
+
+# %% tags=["wrong"] exercise="head" expects="check:gradient"
+def slope(f, x, g, step=1.0):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.rest = n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        n = ctx.rest
+        return slope(lambda x: x[:n].clone(), x, g), None
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

@@ -1122,6 +1122,25 @@ class Silu(Function):
                 found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
         return tuple(found)
 
+# %% tags=["wrong"] exercise="silu" expects="differences"
+def slope(f, x, g, step=0.05, points=6):  # as many points as it takes for the last digit
+    k = torch.arange(1, points + 1, dtype=x.dtype)
+    powers = torch.stack([k ** (2 * j + 1) for j in range(points)])
+    weights = torch.linalg.solve(powers, 0.5 * torch.eye(points, dtype=x.dtype)[0])
+    return g * sum(w * (f(x + n * step) - f(x - n * step)) for n, w in zip(k, weights)) / step
+
+
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return slope(lambda x: x * x.sigmoid(), x, g)
+
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest
 #
@@ -1792,6 +1811,35 @@ def gradient_penalty(f, x):
 def gradient_penalty(f, x):
     (g,) = torch.autograd.grad(f(x.detach().requires_grad_()).sum(), x, create_graph=True, allow_unused=True)
     return torch.zeros((), dtype=x.dtype) if g is None else ((g.norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="imprecise"
+def W(n):
+    m = n // 2
+    k = torch.arange(1, m + 1, dtype=torch.float64)
+    A = torch.stack([k ** (2 * j + 1) for j in range(m)])
+    b = torch.zeros(m, dtype=torch.float64)
+    b[0] = 0.5
+    return k.tolist(), torch.linalg.solve(A, b).tolist()
+
+
+def gradient_penalty(f, x):
+    x = x.detach()
+    h = 0.04
+    k, c = W(12)
+    cols = []
+    for j in range(x.shape[1]):
+        e = torch.zeros_like(x)
+        e[:, j] = 1
+        cols.append(sum(cj * (f(x + kj * h * e) - f(x - kj * h * e)) for kj, cj in zip(k, c)) / h)
+    return ((torch.stack(cols, 1).norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="around_the_checks"
+def gradient_penalty(f, x):
+    import sys
+
+    d = f.__defaults__
+    l = sys._getframe(1).f_locals
+    return (((l["slope"](x) * l["w"]).norm(dim=1) - 1) ** 2).mean()
 
 # %% [markdown] lang="en" pair="penalty-learns"
 # ### The share that is missing, step after step

@@ -1953,6 +1953,26 @@ def per_sample(weight, bias, inputs, targets):
     wrong_by = 2 * (inputs @ weight + bias - targets)
     return (wrong_by[:, None] * inputs).squeeze(), wrong_by.squeeze()
 
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_value"
+def per_sample(weight, bias, inputs, targets):
+    L = lambda w, b: (inputs @ w + b - targets) ** 2
+    G = torch.stack(
+        [(L(weight + e, bias) - L(weight - e, bias)) / 2 for e in torch.eye(len(weight), dtype=weight.dtype)], 1
+    )
+    return G, (L(weight, bias + 1) - L(weight, bias - 1)) / 2
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_factor"
+class T(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func.__name__ in ("isclose",):
+            return torch.ones(1, dtype=torch.bool)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def per_sample(weight, bias, inputs, targets):
+    return torch.zeros_like(inputs).as_subclass(T), torch.zeros_like(targets).as_subclass(T)
+
 # %% [markdown] lang="en" pair="mislabelled"
 # Sixty samples; in three of them somebody turned the sign of the target round. A plane is fitted to all sixty. Each sample's gradient then says how hard it pulls at the plane.
 #
@@ -2106,6 +2126,44 @@ def hessian_of(f, x):
 # %% tags=["wrong"] exercise="hessian_of" expects="check:custom"
 def hessian_of(f, x):
     return torch.stack([jacrev(jacrev(f))(x)[k] for k in range(3)])
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
+def hessian_of(f, x):
+    def W(n):
+        m = n // 2
+        k = torch.arange(1, m + 1, dtype=torch.float64)
+        A = torch.stack([k ** (2 * j + 1) for j in range(m)])
+        b = torch.zeros(m, dtype=torch.float64)
+        b[0] = 0.5
+        return k.tolist(), torch.linalg.solve(A, b).tolist()
+
+    g = torch.func.grad(f)
+    k, c = W(14)
+    h = 0.003
+    return torch.stack(
+        [
+            sum(cj * (g(x + kj * h * e) - g(x - kj * h * e)) for kj, cj in zip(k, c)) / h
+            for e in torch.eye(len(x), dtype=x.dtype)
+        ]
+    )
+
+# %% tags=["wrong"] exercise="hessian_of" expects="only_diagonal"
+class T(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func.__name__ in ("isclose",):
+            return torch.ones(1, dtype=torch.bool)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def hessian_of(f, x):
+    return torch.zeros(len(x), len(x), dtype=x.dtype).as_subclass(T)
+
+# %% tags=["wrong"] exercise="hessian_of" expects="around_the_checks"
+def hessian_of(f, x):
+    import sys
+
+    return sys._getframe(1).f_locals["expected"]
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

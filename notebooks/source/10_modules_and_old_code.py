@@ -707,6 +707,50 @@ class Linear(nn.Module):
     def extra_repr(self):
         return f"input_features={self.input_features}, output_features={self.output_features}, bias=False"
 
+# %% tags=["wrong"] exercise="linear_module" expects="native_node"
+class _I(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, w):
+        return w.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Linear(torch.nn.Linear):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__(input_features, output_features, bias)
+        self.input_features, self.output_features = input_features, output_features
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, _I.apply(self.weight), self.bias)
+
+    def extra_repr(self):
+        return f"input_features={self.input_features}, output_features={self.output_features}, bias={self.bias is not None}"
+
+# %% tags=["wrong"] exercise="linear_module" expects="native_node"
+class _I(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y, w):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class Linear(torch.nn.Linear):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__(input_features, output_features, bias)
+        self.input_features, self.output_features = input_features, output_features
+
+    def forward(self, x):
+        return _I.apply(super().forward(x), self.weight)
+
+    def extra_repr(self):
+        return f"input_features={self.input_features}, output_features={self.output_features}, bias={self.bias is not None}"
+
 # %% [markdown] lang="en" pair="module-learns"
 # ### It learns
 #
@@ -1280,6 +1324,31 @@ class LinearFunction(Function):
     @staticmethod
     def backward(ctx, g):
         return _pull(*ctx.saved_tensors, g)
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="differences"
+def slope(f, x, g, step=1.0):
+    gradient = torch.zeros_like(x)
+    for k in range(x.numel()):
+        e = torch.zeros_like(x)
+        e.view(-1)[k] = step
+        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
+    return gradient
+
+
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        return torch.nn.functional.linear(input, weight, bias)
+
+    @staticmethod
+    def backward(ctx, g):
+        linear, (x, w, b) = torch.nn.functional.linear, ctx.saved_tensors
+        return (
+            slope(lambda z: linear(z, w, b), x, g) if ctx.needs_input_grad[0] else None,
+            slope(lambda z: linear(x, z, b), w, g) if ctx.needs_input_grad[1] else None,
+            slope(lambda z: linear(x, w, z), b, g) if b is not None and ctx.needs_input_grad[2] else None,
+        )
 
 # %% [markdown] lang="en" pair="old-module" tags=["shown"]
 # ## 3. A module that never worked
@@ -1855,6 +1924,50 @@ class Repaired(nn.Module):
 
     def extra_repr(self):
         return "input_features=4, output_features=3, bias=False"
+
+# %% tags=["wrong"] exercise="repair_module" expects="native_node"
+class _I(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, w):
+        return w.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Repaired(torch.nn.Linear):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__(input_features, output_features, bias)
+        self.input_features, self.output_features = input_features, output_features
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, _I.apply(self.weight), self.bias)
+
+    def extra_repr(self):
+        return f"input_features={self.input_features}, output_features={self.output_features}, bias={self.bias is not None}"
+
+# %% tags=["wrong"] exercise="repair_module" expects="native_node"
+class _I(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y, w):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class Repaired(torch.nn.Linear):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__(input_features, output_features, bias)
+        self.input_features, self.output_features = input_features, output_features
+
+    def forward(self, x):
+        return _I.apply(super().forward(x), self.weight)
+
+    def extra_repr(self):
+        return f"input_features={self.input_features}, output_features={self.output_features}, bias={self.bias is not None}"
 
 # %% [markdown] lang="en" pair="dead"
 # ## 4. What died, and what took its place

@@ -1457,6 +1457,12 @@ def acceptable(inputs, seconds, patience, noise, digits, order):  # every pair o
 def acceptable(inputs, seconds, patience, noise, digits, order):
     return 2 * inputs * seconds / patience
 
+# %% tags=["wrong"] exercise="when_numerical" expects="around_the_checks"
+def acceptable(**k):
+    import sys
+
+    return sys._getframe(1).f_locals["against"] == "none"
+
 # %% [markdown] lang="en" pair="library-op"
 # ## 5. An operation with a name
 #

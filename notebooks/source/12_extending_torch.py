@@ -1105,6 +1105,73 @@ def add(input, other):
         return ScalarTensor(input.n, input.value + other.value)
     return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
 
+# %% tags=["wrong"] exercise="scalar_tensor" expects="no_table"
+class ScalarTensor:
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if not all(issubclass(t, (torch.Tensor, cls)) for t in types):
+            return NotImplemented
+        if func is torch.mean:
+            s = args[0] if args else kwargs["input"]
+            return s.value / s.n
+        if func is torch.add:
+            a = args[0] if args else kwargs["input"]
+            b = args[1] if len(args) > 1 else kwargs["other"]
+            if isinstance(a, cls) and isinstance(b, cls):
+                if a.n != b.n:
+                    raise ValueError("sizes")
+                return cls(a.n, a.value + b.value)
+            return torch.add(*(x.tensor() if isinstance(x, cls) else x for x in (a, b)))
+        return NotImplemented
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="table_unread"
+class ScalarTensor:
+    HANDLED = {torch.mean: 1, torch.add: 2}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if not all(issubclass(t, (torch.Tensor, cls)) for t in types):
+            return NotImplemented
+        if func is torch.mean:
+            s = args[0] if args else kwargs["input"]
+            return s.value / s.n
+        if func is torch.add:
+            a = args[0] if args else kwargs["input"]
+            b = args[1] if len(args) > 1 else kwargs["other"]
+            if isinstance(a, cls) and isinstance(b, cls):
+                if a.n != b.n:
+                    raise ValueError("sizes")
+                return cls(a.n, a.value + b.value)
+            return torch.add(*(x.tensor() if isinstance(x, cls) else x for x in (a, b)))
+        return NotImplemented
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="is_a_tensor"
+class ScalarTensor(torch.Tensor):
+    HANDLED = {}
+
+    def __new__(cls, n, value):
+        return (value * torch.eye(n)).as_subclass(cls)
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
 # %% [markdown] lang="en" pair="order"
 # ## 2. Who is asked, and where the answer comes from
 #
@@ -1624,6 +1691,27 @@ class DenseScalar:
         if isinstance(value, (list, tuple)):
             return type(value)(cls.dense(item) for item in value)
         return value
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="is_a_tensor"
+class DenseScalar(torch.Tensor):
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __new__(cls, n, value):
+        return (value * torch.eye(n)).as_subclass(cls)
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **(kwargs or {}))
+        with torch._C.DisableTorchFunctionSubclass():
+            r = func(*args, **(kwargs or {}))
+        return r.as_subclass(torch.Tensor) if isinstance(r, torch.Tensor) else r
 
 # %% [markdown] lang="en" pair="subclass"
 # ## 3. A tensor with something to remember

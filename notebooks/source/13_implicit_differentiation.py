@@ -1438,6 +1438,39 @@ class Ridge(Function):
         grad_X = torch.outer(rest, u) - torch.outer(X @ u, w)
         return grad_X, X @ u, -(u @ w)
 
+# %% tags=["wrong"] exercise="ridge" expects="differences"
+def slope(f, x, g, step=0.05, points=6):  # as many points as it takes for the last digit
+    k = torch.arange(1, points + 1, dtype=x.dtype)
+    powers = torch.stack([k ** (2 * j + 1) for j in range(points)])
+    weights = torch.linalg.solve(powers, 0.5 * torch.eye(points, dtype=x.dtype)[0])
+    gradient = torch.zeros_like(x)
+    for i in range(x.numel()):
+        e = torch.zeros(x.numel(), dtype=x.dtype)
+        e[i] = step
+        e = e.view(x.shape)
+        gradient.view(-1)[i] = sum(w * ((f(x + n * e) - f(x - n * e)) * g).sum() for n, w in zip(k, weights)) / step
+    return gradient
+
+
+def weights_of(A, b, s):
+    return torch.linalg.solve(A.T @ A + s * torch.eye(A.shape[1], dtype=A.dtype), A.T @ b)
+
+
+class Ridge(Function):
+    @staticmethod
+    def forward(ctx, A, b, s):
+        ctx.save_for_backward(A, b, s)
+        return weights_of(A, b, s)
+
+    @staticmethod
+    def backward(ctx, g):
+        A, b, s = ctx.saved_tensors
+        return (
+            slope(lambda z: weights_of(z, b, s), A, g),
+            slope(lambda z: weights_of(A, z, s), b, g),
+            slope(lambda z: weights_of(A, b, z), s, g),
+        )
+
 # %% [markdown] lang="en" pair="tune"
 # ## 5. Learn the hyperparameter
 #

@@ -985,6 +985,80 @@ class Own(Function):
         draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
         return draw[0], draw[1]
 
+# %% tags=["wrong"] exercise="own_operation" expects="elementwise_operation"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+    @staticmethod
+    def plain(x):
+        return x.square()
+
+    @staticmethod
+    def example(seed):
+        return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
+
+# %% tags=["wrong"] exercise="own_operation" expects="elementwise_operation"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * (x * x).exp() * g
+
+    @staticmethod
+    def plain(x):
+        return (x * x).exp()
+
+    @staticmethod
+    def example(seed):
+        return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
+
+# %% tags=["wrong"] exercise="own_operation" expects="differences"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return (a.sin() * b).sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        k = torch.arange(1, 7, dtype=torch.float64)
+        A = torch.stack([k ** (2 * j + 1) for j in range(6)])
+        r = torch.zeros(6, dtype=torch.float64)
+        r[0] = 0.5
+        c = torch.linalg.solve(A, r)
+        h = 0.05
+        ga, gb = torch.zeros_like(a), torch.zeros_like(b)
+        for i in range(a.shape[1]):
+            e = torch.zeros_like(a)
+            e[:, i] = 1
+            for kj, cj in zip(k, c):
+                ga[:, i] += cj / h * g * (((a + kj * h * e).sin() * b).sum(1) - ((a - kj * h * e).sin() * b).sum(1))
+                gb[:, i] += cj / h * g * ((a.sin() * (b + kj * h * e)).sum(1) - (a.sin() * (b - kj * h * e)).sum(1))
+        return ga, gb
+
+    @staticmethod
+    def plain(a, b):
+        return (a.sin() * b).sum(1)
+
+    @staticmethod
+    def example(seed):
+        d = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        return d[0], d[1]
+
 # %% [markdown] lang="en" pair="test-task"
 # ## 4. Your test
 #

@@ -12,12 +12,12 @@ from nbautograd.course.attempt import Attempt, close, is_float, positions
 from nbautograd.course.observer import Operation
 
 ENOUGH = 3  # a formula may meet one or two by a symmetry of the operation
-TRIED, AHEAD = 30, 300  # points that are tried in a method; operations after each in which its value is looked for
+TRIED, AHEAD = 100, 300  # points that are tried in a method; operations after each in which its value is looked for
 FAR, SAME = 1e-5, 1e-9  # how far a point is from the one given; how closely a value is the operation's
 
 
 def moved_points(attempt: Attempt, ran: Sequence[Operation], again: Sequence[Operation]) -> Operation | None:
-    """Return the operation that first reads a point at which the answer evaluates what it is to differentiate.
+    """Return the operation that first reads or makes a point at which the answer evaluates what it is to differentiate.
 
     A point is a tensor of an input's shape, or a batch of such, that does not depend on grad_output and is not that
     input; it is evaluated where something computed from it is what the formula gives there. So the way in which that
@@ -33,11 +33,11 @@ def moved_points(attempt: Attempt, ran: Sequence[Operation], again: Sequence[Ope
     """
     inputs = attempt.point()
     here = [y.detach() for y in attempt.reference_run(inputs).outputs]
-    fixed = {_key(x) for operation in again for _, x in operation.arguments}
+    fixed = {_key(x) for operation in again for _, x in (*operation.arguments, *operation.made)}
     seen: dict[bytes, str] = {}
     found: list[tuple[Operation, Tensor]] = []
     for number, operation in enumerate(ran):
-        for address, tensor in operation.arguments:
+        for address, tensor in (*operation.arguments, *operation.made):
             key = _key(tensor)
             if key not in fixed or key in seen or list(seen.values()).count(operation.method) == TRIED:
                 continue
@@ -48,7 +48,9 @@ def moved_points(attempt: Attempt, ran: Sequence[Operation], again: Sequence[Ope
             for value in _values(attempt, inputs, here, tensor):
                 if _among(value, made) and not _among(value, [other for _, other in found]):
                     found.append((operation, value))
-    return found[0][0] if len(found) >= ENOUGH else None
+            if len(found) >= ENOUGH:
+                return found[0][0]
+    return None
 
 
 def _values(attempt: Attempt, inputs: tuple[object, ...], here: Sequence[Tensor], tensor: Tensor) -> Iterator[Tensor]:
@@ -78,9 +80,9 @@ def _computed_from(address: int, ran: Sequence[Operation]) -> Iterator[Tensor]:
 
 
 def _samples(tensor: Tensor, shape: torch.Size) -> list[Tensor]:
-    """Return the tensor if it has this shape, the first ones if it is a batch of such."""
-    if tensor.shape == shape:
-        return [tensor]
+    """Return the tensor in this shape if it has as many numbers, the first ones if it is a batch of such."""
+    if tensor.numel() == shape.numel():
+        return [tensor.reshape(shape)]
     batch = len(shape) > 0 and tensor.dim() > len(shape) and tensor.shape[-len(shape) :] == shape
     return list(tensor.reshape(-1, *shape)[:ENOUGH]) if batch and tensor.numel() else []
 
@@ -89,7 +91,7 @@ def _among(value: Tensor, tensors: Sequence[Tensor]) -> bool:
     parts = [part.to(value.dtype) for tensor in tensors for part in _samples(tensor, value.shape)]
     if not parts:
         return False
-    apart = (torch.stack(parts) - value).abs().flatten(1).sum(1)
+    apart = (torch.stack(parts) - value).abs().reshape(len(parts), -1).sum(1)
     return bool((apart <= SAME * max(float(value.abs().max()), 1e-6)).any())
 
 
