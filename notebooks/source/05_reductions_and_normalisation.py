@@ -1106,7 +1106,7 @@ class LogSumExp(Function):
         x, y = ctx.saved_tensors
         return (x - y[..., None]).exp() * g[..., None]
 
-# %% tags=["wrong"] exercise="logsumexp" expects="imprecise"
+# %% tags=["wrong"] exercise="logsumexp" expects="differences"
 class LogSumExp(Function):
     @staticmethod
     def forward(ctx, x):
