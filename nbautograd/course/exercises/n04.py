@@ -158,8 +158,9 @@ def _tables(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 
 LOSS = {
-    "en": "After {step} steps of the loop the loss is {got:.4f}, and it should be {expected:.4f}.",
-    "zh": "循环走了 {step} 步之后，损失是 {got:.4f}，应当是 {expected:.4f}。",
+    "en": "After {step} steps of the loop the loss is {got:.4f}, and it should be {expected:.4f}. Which"
+    " numbers of the input does a step change, and should it?",
+    "zh": "循环走了 {step} 步之后，损失是 {got:.4f}，应当是 {expected:.4f}。每一步改动了输入里的哪些数？该不该改？",
 }
 
 

@@ -137,8 +137,10 @@ NO_GRAPH = {
     "用 nbautograd.graph 看看你的惩罚项，计算图断在哪里？",
 }
 DERIVATIVE = {
-    "en": "The value is right, but its derivative by the critic's weights is not.",
-    "zh": "数值是对的，但它对判别网络权重的导数不对。",
+    "en": "The value is right, but its derivative by the critic's weights is not: some way from the weights to the"
+    " penalty is cut, or there twice. Which of your tensors depend on the weights, and does the graph go on through each?",
+    "zh": "数值是对的，但它对判别网络权重的导数不对：从权重到惩罚项的路，有的断了，或者多算了一次。"
+    "你的哪些张量与权重有关？计算图经过它们时都没有断吗？",
 }
 LEAVES = {
     "en": "After the call there is something in .grad of {who}. An optimizer would add it to its step. "

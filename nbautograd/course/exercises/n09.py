@@ -74,8 +74,10 @@ FACTOR = {
     "zh": "对每个样本，{who} 的梯度都是正确值的 {ratio:.4g} 倍。把你的损失和公式对照一下。",
 }
 VALUE = {
-    "en": "The gradient of {who} has the right shape, but for sample 0 it is {got}, and should be {expected}.",
-    "zh": "{who} 的梯度形状对了，但样本 0 的值是 {got}，应为 {expected}。",
+    "en": "The gradient of {who} has the right shape, but for sample 0 it is {got}, and should be {expected}. Write down"
+    " the loss of that sample alone: is it what you differentiate?",
+    "zh": "{who} 的梯度形状对了，但样本 0 的值是 {got}，应为 {expected}。把这一个样本的损失单独写出来："
+    "你求导的是不是它？",
 }
 
 
@@ -143,8 +145,10 @@ DIAGONAL = {
     "zh": "非对角元素全是 0，但对 f(x) = {f} 并非如此：梯度的每个元素都与整个 x 有关。",
 }
 HESSIAN = {
-    "en": "For f(x) = {f} the entry ({i}, {j}) of the Hessian is {expected:.10g}, and yours is {got:.10g}.",
-    "zh": "对 f(x) = {f}，黑塞矩阵的 ({i}, {j}) 元素应为 {expected:.10g}，你的是 {got:.10g}。",
+    "en": "For f(x) = {f} the entry ({i}, {j}) of the Hessian is {expected:.10g}, and yours is {got:.10g}. What is"
+    " differentiated in your second step, and is it done by a transform or by differences?",
+    "zh": "对 f(x) = {f}，黑塞矩阵的 ({i}, {j}) 元素应为 {expected:.10g}，你的是 {got:.10g}。"
+    "第二步求导的对象是什么？用的是变换，还是差分？",
 }
 
 

@@ -81,8 +81,10 @@ def _in_place_alone(answer: Any, draw: Draw) -> Iterator[Failure]:
 ROWS, COLUMNS, HIDDEN = 20, 8, 100
 BESIDES = 8192  # bytes: of the state of torch's random numbers, and a little more
 VALUE = {
-    "en": "With the same seed before it, `Checkpoint.apply(function, ...)` gives other numbers than `function(...)`.",
-    "zh": "种子相同时，`Checkpoint.apply(function, ...)` 的结果与 `function(...)` 不同。",
+    "en": "With the same seed before it, `Checkpoint.apply(function, ...)` gives other numbers than `function(...)`."
+    " What does forward call, how often, and what does it return?",
+    "zh": "种子相同时，`Checkpoint.apply(function, ...)` 的结果与 `function(...)` 不同。"
+    "forward 调用了什么、几次，返回的又是什么？",
 }
 BYTES = {
     "en": "{got} bytes wait for backward; the inputs alone have {least}. What `function` computes on its way is not to"
@@ -94,12 +96,16 @@ RAISES = {
     "zh": "backward 抛出了 {error}：{said}",
 }
 NONE = {
-    "en": "Input {number} of `function` wants a gradient, and none arrives.",
-    "zh": "`function` 的第 {number} 个输入需要梯度，却没有得到。",
+    "en": "Input {number} of `function` wants a gradient, and none arrives. Count the arguments of forward: which of"
+    " them does each value belong to that backward returns?",
+    "zh": "`function` 的第 {number} 个输入需要梯度，却没有得到。"
+    "数一数 forward 的参数：backward 返回的每个值各属于哪一个？",
 }
 GRADIENT = {
-    "en": "For a `function` without random numbers, too, the gradient of its input {number} is not the right one.",
-    "zh": "即使 `function` 里没有随机数，它的第 {number} 个输入的梯度也不对。",
+    "en": "For a `function` without random numbers, too, the gradient of its input {number} is not the right"
+    " one. What does backward run a second time, on which tensors, and what becomes of grad_output?",
+    "zh": "即使 `function` 里没有随机数，它的第 {number} 个输入的梯度也不对。"
+    "backward 里第二遍运行的是什么，用的是哪些张量？grad_output 又用在了哪里？",
 }
 OTHER_NUMBERS = {
     "en": "Right for a `function` without random numbers, wrong for one with dropout, when random numbers were drawn"
