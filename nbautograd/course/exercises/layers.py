@@ -158,8 +158,8 @@ def _computes(make: _Maker, draw: Draw) -> Iterator[Failure]:
             if not torch.allclose(mine, one, atol=1e-5):
                 yield says(
                     "gradient_wrong",
-                    "The output is right, but the gradient of `{name}` is not. Is `{name}` itself handed to the Function,"
-                    " once, and in its place?",
+                    "The output is right, but the gradient of `{name}` is not. Is `{name}` itself handed to the"
+                    " Function, once, and in its place?",
                     "输出是对的，但 `{name}` 的梯度不对。交给 Function 的是不是 `{name}` 本身？"
                     "是不是只交了一次，位置也对？",
                     name=name,

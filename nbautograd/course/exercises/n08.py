@@ -138,7 +138,7 @@ NO_GRAPH = {
 }
 DERIVATIVE = {
     "en": "The value is right, but its derivative by the critic's weights is not: some way from the weights to the"
-    " penalty is cut, or there twice. Which of your tensors depend on the weights, and does the graph go on through each?",
+    " penalty is cut, or there twice. Which of your tensors depend on the weights, and does the graph go through each?",
     "zh": "数值是对的，但它对判别网络权重的导数不对：从权重到惩罚项的路，有的断了，或者多算了一次。"
     "你的哪些张量与权重有关？计算图经过它们时都没有断吗？",
 }

@@ -74,8 +74,8 @@ FACTOR = {
     "zh": "对每个样本，{who} 的梯度都是正确值的 {ratio:.4g} 倍。把你的损失和公式对照一下。",
 }
 VALUE = {
-    "en": "The gradient of {who} has the right shape, but for sample 0 it is {got}, and should be {expected}. Write down"
-    " the loss of that sample alone: is it what you differentiate?",
+    "en": "The gradient of {who} has the right shape, but for sample 0 it is {got}, and should be {expected}. Write"
+    " down the loss of that sample alone: is it what you differentiate?",
     "zh": "{who} 的梯度形状对了，但样本 0 的值是 {got}，应为 {expected}。把这一个样本的损失单独写出来："
     "你求导的是不是它？",
 }
