@@ -140,7 +140,7 @@ class Observer:
         self._method = self._written = ""
         self._calling = self._running = self._without = False
         self._stack = contextlib.ExitStack()
-        self._keep, self._kept = keep, Counter[str]()
+        self._keep, self._copies_by_method = keep, Counter[str]()
         self._alive: list[Tensor] = []  # what is alive has an address of its own
 
     def __enter__(self) -> Observer:
@@ -246,8 +246,8 @@ class Observer:
         return result
 
     def _numbers(self, found: Iterable[Tensor]) -> Numbers:
-        self._kept[self._method] += 1
-        if not self._keep or self._kept[self._method] > KEPT:
+        self._copies_by_method[self._method] += 1
+        if not self._keep or self._copies_by_method[self._method] > KEPT:
             return ()
         calling, self._calling = self._calling, True
         real = [x for x in found if x.is_floating_point() and x.layout is torch.strided]
