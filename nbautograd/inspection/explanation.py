@@ -285,8 +285,8 @@ def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
         return ends_finite(run, edit)
     if code.startswith(("no_grad", "freed_carried", "freed_shared_grad")):
         return reaches(run, edit, further=code not in ("freed_carried", "freed_shared_grad"))
-    if code.startswith("in_place"):  # the last one gives a new tensor to the same name, and keeps the write
-        return mends(run, edit, "in_place") and reaches_readers(run, last)
+    if code.startswith("in_place"):
+        return mends(run, edit, "in_place") and reaches_readers(run, edit)
     return mends(run, edit, "freed")
 
 

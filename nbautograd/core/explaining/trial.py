@@ -6,6 +6,7 @@ with the copy. What the system forbids here, or what would reach outside, is ref
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
 import io
@@ -19,7 +20,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -357,14 +358,16 @@ def mends(run: Run, edit: Edit, kind: str) -> bool:
 def reaches_readers(run: Run, edit: Edit) -> bool:
     """Return True where all that read a tensor which a line writes into read what the changed line writes.
 
-    Whatever the line writes is made other numbers, in the changed program, and in the program as it is, where torch
-    clones what it saved: a line that gives a new tensor to one of several names leaves the others what they were.
+    Behind the line what it has written is made other numbers, in the changed program and in the program as it is, where
+    torch clones what it saved: a new tensor under one of several names leaves the others what they were.
     """
-    place = Place(edit.line, file=edit.file)
+    noise = f"\n{edit.after.partition(' = ')[0]}.data.mul_(0.98).add_(0.01)"  # what lies between 0 and 1 stays there
+    # written anew, without the comment behind which nothing would run
+    changed, same = (replace(edit, after=ast.unparse(ast.parse(x)) + noise) for x in (edit.after, edit.before))
     saving = torch.autograd.graph.allow_mutation_on_saved_tensors
-    changed = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False, leaves=True, other=place))
-    other = in_copy(lambda: _gradients(run, None, saving(), together=False, leaves=True, other=place))
-    return _all_agree(changed, other)
+    one = in_copy(lambda: _gradients(run, changed, contextlib.nullcontext(), together=False, leaves=True))
+    other = in_copy(lambda: _gradients(run, same, saving(), together=False, leaves=True))
+    return _all_agree(one, other)
 
 
 def _all_agree(one: Any, other: Any) -> bool:
@@ -459,11 +462,8 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
     return watch.values, count, next(iter(stepped), None), not watch.reached or watch.reached[0] <= watch.reached[-1]
 
 
-def _gradients(
-    run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False, other: Place | None = None
-) -> list[Any] | None:
+def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:
     watch = GradientWatch(together=together)
-    watch.written = other
     try:
         with around:
             with watch:

@@ -178,7 +178,6 @@ class Watch(TorchFunctionMode):
 
     Attributes:
         disturb: a line at which what leaves torch gets other values, and how many backwards have to have run.
-        written: a line at which what is written gets other values.
         bad_root: what was differentiated first though it was not finite.
         writes: what was written into, in order.
         passes: the backwards that ran, in order.
@@ -199,7 +198,6 @@ class Watch(TorchFunctionMode):
         super().__init__()
         self.finite = finite
         self.disturb: tuple[Place, int] | None = None
-        self.written: Place | None = None
         self.bad_root: torch.Tensor | None = None
         self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
         self.passes: list[Pass] = []
@@ -303,7 +301,8 @@ class Watch(TorchFunctionMode):
         spot = _spot()
         if self.disturb is None or spot is None or self.disturb[1] != len(self.passes):
             return result
-        return other_values(result) if is_at(self.disturb[0], spot) else result
+        place = self.disturb[0]
+        return other_values(result) if (place.file, place.line) == (spot.code.co_filename, spot.line) else result
 
     def _note(
         self, name: str, args: Any, given: list[torch.Tensor], before: list[int], result: Any, first: int | None
@@ -324,8 +323,6 @@ class Watch(TorchFunctionMode):
                     of = None if tensor._base is None else self.born.get(tensor._base)
                     shown = _named(tensor), window(tensor), _module(), of, -1 if first is None else first
                     self.writes.append(Write(key, earlier, now, spot, name, *shown))
-                    if self.written is not None and is_at(self.written, spot) and tensor.is_floating_point():
-                        tensor.data.mul_(0.98).add_(0.01)  # what lies between 0 and 1 stays there
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -496,11 +493,6 @@ class Watch(TorchFunctionMode):
             for gradient in tensors_of(result):
                 self.cuts[gradient] = Cut("create_graph", spot, name, next(map(_named, roots), ""))
         return result
-
-
-def is_at(place: Place, spot: Spot | None) -> bool:
-    """Return True for a spot on the line of a place."""
-    return spot is not None and (place.file, place.line) == (spot.code.co_filename, spot.line)
 
 
 def other_values(value: Any) -> Any:

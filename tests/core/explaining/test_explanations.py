@@ -1686,3 +1686,14 @@ def test_a_leaf_with_the_memory_of_a_parameter_is_not_called_by_its_name():
     assert (found.code, found.tensor, found.did.text) == ("unused_new_leaf", "net[1].scale", "return x * scale")
     assert "uses another leaf with the same memory" in said[0]
     assert not any("does not hold" in line for line in said)
+
+
+@pytest.mark.slow
+def test_a_line_that_reads_what_it_writes_into_is_mended_though_a_clone_before_it_would_not_do():
+    def program():
+        gain = torch.ones(2, 2, requires_grad=True)
+        cov = torch.eye(2) + gain
+        cov -= cov.mm(cov)
+        cov.sum().backward()
+
+    assert explain(program).fix.source == "cov = cov - cov.mm(cov)"
