@@ -108,7 +108,7 @@ def gradients_changed(record: CallRecord) -> Iterator[Finding]:
     names, function = input_names(record), record.function.methods.tree("backward")
     lines = {} if function is None else changed_in_place(function)
     for i in record.changed:
-        yield rules.gradient_changed(_seen(record, lines.get(names[i])), names[i])
+        yield broken("mutates_grad_output", _seen(record, lines.get(names[i])), name=names[i])
 
 
 def outputs_in_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
@@ -119,7 +119,7 @@ def outputs_in_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[
             if not isinstance(output, TensorSnapshot) or not isinstance(given, TensorSnapshot) or f"input {i}" in dirty:
                 continue
             if _same(output, given) or (_share_memory(output, given) and not output.is_view):
-                yield rules.output_in_input(_seen(record), outputs[j], inputs[i])
+                yield broken("output_aliases_input", _seen(record), output=outputs[j], input=inputs[i])
                 break
 
 
@@ -142,9 +142,9 @@ def tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
             continue
         seen = _seen(record, _line_of_attribute(record, name))
         if any(_same(value, one) or _share_memory(value, one) for one in inputs):
-            yield rules.input_on_ctx(seen, name)
+            yield broken("tensor_on_ctx", seen, name=name)
         elif any(_same(value, one) or _share_memory(value, one) for one in outputs):
-            yield rules.output_on_ctx(seen, name)
+            yield broken("output_on_ctx", seen, name=name)
 
 
 def _line_of_attribute(record: CallRecord, name: str) -> int | None:

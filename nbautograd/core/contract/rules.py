@@ -107,29 +107,9 @@ def broken(code: str, seen: Seen, sentence: str = "", /, **params: Any) -> Findi
     )
 
 
-def input_on_ctx(seen: Seen, name: str) -> Finding:
-    """Return the finding on an input on ctx: nothing notices when it is changed before backward."""
-    return broken("tensor_on_ctx", seen, name=name)
-
-
-def output_on_ctx(seen: Seen, name: str) -> Finding:
-    """Return the finding on an output that is kept as an attribute of ctx, which it holds in turn."""
-    return broken("output_on_ctx", seen, name=name)
-
-
-def output_in_input(seen: Seen, output: str, input: str) -> Finding:
-    """Return the finding on an output that is an input, or lies in its memory though autograd knows of no view."""
-    return broken("output_aliases_input", seen, output=output, input=input)
-
-
 def input_changed(seen: Seen, input: str) -> Finding:
     """Return the finding on an input that requires grad, that forward changed in place and did not mark as dirty."""
     return broken("mutates_input", seen, input=input)
-
-
-def gradient_changed(seen: Seen, name: str) -> Finding:
-    """Return the finding on a grad_output that backward changes in place: others may still need it."""
-    return broken("mutates_grad_output", seen, name=name)
 
 
 def saved_changed(seen: Seen, name: str) -> Finding:
