@@ -142,7 +142,7 @@ def tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
             continue
         seen = _seen(record, _line_of_attribute(record, name))
         if any(_same(value, one) or _share_memory(value, one) for one in inputs):
-            yield broken("tensor_on_ctx", seen, name=name)
+            yield rules.input_on_ctx(seen, name)
         elif any(_same(value, one) or _share_memory(value, one) for one in outputs):
             yield broken("output_on_ctx", seen, name=name)
 

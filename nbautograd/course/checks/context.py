@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import nodes
 from nbautograd.core.checking.probes.return_values import retained_tensors
-from nbautograd.core.contract.rules import Seen, broken
+from nbautograd.core.contract.rules import Seen, input_on_ctx
 from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
 from nbautograd.course.checks import exceptions
@@ -43,7 +43,7 @@ def _inputs_on_ctx(attempt: Attempt) -> Iterator[Finding]:
     for node in nodes(run.outputs):
         for name, value in vars(node).items():
             if isinstance(value, Tensor) and value.numel() and value.untyped_storage().data_ptr() in given:
-                yield broken("tensor_on_ctx", Seen(), name=name)
+                yield input_on_ctx(Seen(), name)
 
 
 def _outlives(attempt: Attempt) -> bool:

@@ -166,5 +166,5 @@ def test_source_and_calls_are_each_read_for_a_rule_by_one_function() -> None:
 
 
 def test_a_second_detector_is_seen() -> None:
-    second = {"core/checking/elsewhere.py": "def probe():\n    yield broken('tensor_on_ctx', seen, name='x')"}
+    second = {"core/checking/elsewhere.py": "def probe():\n    yield rules.input_on_ctx(seen, 'x')"}
     assert set(detectors({**SOURCES, **second})["tensor_on_ctx"]) == {"watching", "asking"}
