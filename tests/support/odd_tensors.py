@@ -58,6 +58,19 @@ def protected_small():
     return protected_pages()[:3]
 
 
+def protected_with_gaps():
+    return protected_pages()[:2000].reshape(2, 1000).t()
+
+
+def protected_in_the_middle():
+    pages = mmap.mmap(-1, 16 * mmap.PAGESIZE)
+    KEEP.append(pages)
+    x = torch.frombuffer(pages, dtype=torch.float32)
+    middle = ctypes.c_void_p(x.data_ptr() + 8 * mmap.PAGESIZE)
+    assert ctypes.CDLL(None).mprotect(middle, mmap.PAGESIZE, 0) == 0
+    return x
+
+
 def fake():
     from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -130,6 +143,8 @@ KINDS = {
     "file truncated": truncated_file,
     "pages protected": protected_pages,
     "pages protected, small": protected_small,
+    "pages protected, with gaps": protected_with_gaps,
+    "one page protected": protected_in_the_middle,
     "strided far beyond its storage": lambda: _beyond(),
 }
 
@@ -227,7 +242,7 @@ def compare(make):
     for bare, cls in zip(functions(safely), functions(safely), strict=True):
         for needs_grad in (True, False):
             expected = [outcome(bare, safely, needs_grad) for _ in range(2)]
-            for level in ("shapes", "summary", "values"):
+            for level in ("shapes", "summary", "pooled", "values"):
                 with nbautograd.recording(cls, level=level) as log:
                     got = [outcome(cls, safely, needs_grad) for _ in range(2)]
                 if got != expected:
@@ -263,6 +278,50 @@ def changed_by_another_thread():
     return "; ".join(map(str, nbautograd.calls(Given).problems))
 
 
+def interrupted(native=True):
+    """As a process of its own: an interrupt in each lookup of a method by PyTorch that runs Python of ours."""
+    import nbautograd
+    from nbautograd.core.recording import api, spy
+
+    if not native:
+        spy._NATIVE = spy.StaticSetupSpy
+    x, lookups = torch.ones(3, requires_grad=True), 0
+    for kind in (spy._CtxCreation, spy.ForwardSpy, spy.SetupSpy, spy.Spy):
+        for at in range(4):
+            SetUp = functions(None)[3]
+            forward, setup_context = SetUp.forward, SetUp.setup_context
+            nbautograd.instrument(SetUp)
+            real, calls = kind.__get__, []
+
+            def get(*args, real=real, calls=calls, at=at):
+                calls.append(1)
+                if len(calls) == at + 1:
+                    raise KeyboardInterrupt
+                return real(*args)
+
+            kind.__get__ = get
+            try:
+                SetUp.apply(x, None).sum().backward()
+            except KeyboardInterrupt:
+                lookups += 1
+            kind.__get__ = real
+            api.clear_open_calls()
+            if SetUp.forward is not forward or SetUp.setup_context is not setup_context:
+                return f"another function than the user's after an interrupt in {kind.__name__}"
+            SetUp.apply(x, None).sum().backward()
+            methods = [call.method for call in nbautograd.calls(SetUp)][-3:]
+            if methods != ["forward", "setup_context", "backward"]:
+                return f"after an interrupt in {kind.__name__} {methods} were recorded"
+    return "" if lookups > 3 else f"{lookups} lookups ran Python"
+
+
+OTHERS = {
+    "changed by another thread": changed_by_another_thread,
+    "interrupted lookups": interrupted,
+    "interrupted lookups in Python": lambda: interrupted(native=False),
+}
+
+
 def run(name):
     """One kind in a fork of this process."""
     reader, writer = os.pipe()
@@ -272,7 +331,7 @@ def run(name):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                text = changed_by_another_thread() if name == "changed by another thread" else compare(KINDS[name])
+                text = OTHERS[name]() if name in OTHERS else compare(KINDS[name])
         except BaseException as error:
             text = f"{type(error).__name__}: {error}"
         os.write(writer, (text or "ok").encode())

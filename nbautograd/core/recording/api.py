@@ -211,7 +211,11 @@ def set_cell(number: int | None) -> None:
 
 def clear_open_calls() -> None:
     """Close the calls of this thread that an interrupt left open; the magics do it after each cell."""
-    abandon(local.state, _ring)
+    state = local.state
+    abandon(state, _ring)
+    state.armed = state.pending = None
+    if state.handed_out is not None:
+        state.handed_out()
 
 
 def clear() -> None:

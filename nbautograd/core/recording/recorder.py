@@ -232,7 +232,13 @@ class MethodRecorder:
 
 
 class ForwardRecorder(MethodRecorder):
-    """Records the calls of forward."""
+    """Records the calls of forward.
+
+    Attributes:
+        returned: called when forward has returned and PyTorch looks setup_context up next.
+    """
+
+    returned: Callable[[], None] | None = None
 
     def __init__(self, function: InstrumentedFunction, method: str, recorder: Recorder) -> None:
         super().__init__(function, method, recorder)
@@ -271,12 +277,31 @@ class ForwardRecorder(MethodRecorder):
             super().leave(record, args, values, state)
             state.last_forward[self.function.number] = (record.index, record.known)
             state.pending = self.function
+            if self.returned is not None:
+                self.returned()
         else:
             self.take_down(record, values, args[0])
 
 
 class SetupRecorder(MethodRecorder):
-    """Records the calls of setup_context, which takes over what forward has taken down."""
+    """Records the calls of setup_context, which takes over what forward has taken down.
+
+    Attributes:
+        begun: called when setup_context begins.
+    """
+
+    begun: Callable[[], None] | None = None
+
+    def begin(self, args: tuple[Any, ...], state: ThreadState) -> CallRecord | None:
+        """Take down what setup_context is given."""
+        if self.begun is not None:
+            self.begun()
+            pending, state.pending = state.pending, None
+            if (
+                pending is not None and pending is not self.function
+            ):  # two classes share the method, and two threads met
+                return None
+        return super().begin(args, state)
 
     def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return forward's inputs, then its outputs."""

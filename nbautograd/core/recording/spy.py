@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import copy
 import sys
+import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording.record import InstrumentedFunction, local
-from nbautograd.core.recording.recorder import Recorder, method_recorder, recording_wrapper
+from nbautograd.core.recording.recorder import MethodRecorder, Recorder, method_recorder, recording_wrapper
 from nbautograd.core.torch_private import ctx as private_ctx
 from nbautograd.core.torch_private import tensors as private
 from nbautograd.core.user_source import defining_classes
@@ -45,13 +47,17 @@ class Spy:
     hooks: dict[int, tuple[InstrumentedFunction, Callable[..., Any]]]
     function: Any  # the user's function when ``original`` is a plain staticmethod
 
-    def watch(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> None:
-        """Record the calls made through this class."""
-        method = _get(self.original, cls)
-        wrapper = recording_wrapper(method, method_recorder(function, self.method, recorder))
-        self.hooks[id(cls)] = (function, wrapper)
+    def watch(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> MethodRecorder:
+        """Record the calls made through this class; returns what records them."""
+        one = method_recorder(function, self.method, recorder)
+        self.hooks[id(cls)] = (function, recording_wrapper(_get(self.original, cls), one))
         if self.method not in vars(cls):  # inherited: this spy outlives the class, whose id may be used again
             weakref.finalize(cls, _forget, weakref.ref(self), id(cls)).atexit = False
+        return one
+
+    def leave(self, key: int) -> None:
+        """Record no calls any more that are made through the class with this id."""
+        self.hooks.pop(key, None)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         hook = self.hooks.get(id(owner))
@@ -70,17 +76,33 @@ class Spy:
 
 
 class ForwardSpy(Spy):
-    """The spy on forward: hands the wrapper out right after a ctx was made."""
+    """The spy on forward: hands the wrapper out right after a ctx was made.
+
+    Attributes:
+        setups: by id of the class that is recorded, the spy on its setup_context.
+    """
+
+    setups: dict[int, SetupSpy]
+
+    def leave(self, key: int) -> None:
+        """Record no calls any more that are made through the class with this id."""
+        super().leave(key)
+        self.setups.pop(key, None)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         hook = self.hooks.get(id(owner))
         if hook is not None:
             function, state = hook[0], local.state
+            setup = self.setups.get(id(owner))
             if state.armed is function:
                 state.armed = None
+                if setup is not None:
+                    setup.looked_up_by(_NATIVE)
                 return hook[1]
+            name = _get_frame(1).f_code.co_filename
+            if setup is not None:
+                setup.looked_up_by(_PYTHON if name in _FILES else _NATIVE)
             if not state.paused and function.level:
-                name = _get_frame(1).f_code.co_filename
                 if name in _FILES:  # inside torch.func.vmap, where no ctx was made
                     return hook[1]
                 _notice_dynamo(name, function)
@@ -88,7 +110,38 @@ class ForwardSpy(Spy):
 
 
 class SetupSpy(Spy):
-    """The spy on setup_context: hands the wrapper out while a call is under way."""
+    """The spy on setup_context: hands the wrapper out while a call is under way.
+
+    PyTorch calls what its lookup of setup_context gives without a look whether it gave anything: an interrupt in our
+    ``__get__`` would end the process. So this is a ``NativeSetupSpy`` but for ``torch.func``, which looks the method up
+    in Python, and may do so several times after one forward.
+
+    Attributes:
+        expecting: threads in which forward has returned and setup_context has not begun.
+    """
+
+    expecting: set[int]
+
+    def looked_up_by(self, kind: type[SetupSpy]) -> None:
+        """Be the kind of spy for who looks setup_context up next."""
+        if self.__class__ is not kind:
+            self.__class__ = kind
+
+    def hand_out(self, wrapper: Callable[..., Any]) -> None:
+        """Have the staticmethod hold the wrapper: forward has just returned."""
+        if self.__class__ is _NATIVE:
+            local.state.handed_out = self.take_back
+            self.expecting.add(threading.get_ident())
+            staticmethod.__init__(self, wrapper)
+
+    def take_back(self) -> None:
+        """Have the staticmethod hold the user's own function again: setup_context has begun."""
+        if self.expecting:
+            own = threading.get_ident()
+            if self.expecting <= {own}:  # no other thread runs between this look and the exchange
+                staticmethod.__init__(self, self.function)  # type: ignore[arg-type]
+            self.expecting.discard(own)
+            local.state.handed_out = None
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         hook = self.hooks.get(id(owner))
@@ -117,6 +170,13 @@ class StaticSetupSpy(SetupSpy, staticmethod):  # type: ignore[type-arg]
     """A SetupSpy that is a staticmethod, as what it stands for is."""
 
 
+class NativeSetupSpy(staticmethod, SetupSpy):  # type: ignore[type-arg]
+    """A SetupSpy whose lookup is the staticmethod's own: it runs no Python and cannot fail."""
+
+
+_PYTHON, _NATIVE = StaticSetupSpy, NativeSetupSpy
+
+
 _KINDS: dict[str, tuple[type[Spy], type[Spy]]] = {
     "forward": (ForwardSpy, StaticForwardSpy),
     "setup_context": (SetupSpy, StaticSetupSpy),
@@ -130,13 +190,18 @@ def spy_on(original: Any, method: str) -> Spy:
     spy: Spy = kind(original.__func__) if isinstance(original, staticmethod) else kind()
     spy.original, spy.method, spy.hooks = original, method, {}
     spy.function = original.__func__ if type(original) is staticmethod else None
+    if isinstance(spy, ForwardSpy):
+        spy.setups = {}
+    elif isinstance(spy, SetupSpy) and spy.function is not None:
+        spy.expecting = set()
+        spy.looked_up_by(_NATIVE)
     return spy
 
 
 def _forget(spy: weakref.ref[Spy], key: int) -> None:
     alive = spy()
     if alive is not None:
-        alive.hooks.pop(key, None)
+        alive.leave(key)
 
 
 def _get(original: Any, owner: type | None, instance: Any = None) -> Any:
@@ -181,15 +246,17 @@ class SpyEngine:
     def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
         """Put spies where the methods are defined, and a notice of new ctxs on the hidden backward class."""
         problems = []
+        spies: dict[str, tuple[Any, MethodRecorder]] = {}
         for method, owner in defining_classes(cls).items():
             entry = vars(owner)[method]
             spy = entry if isinstance(entry, Spy) else spy_on(entry, method)
             if not callable(plain_get(spy.original, cls)):
                 problems.append(Phrase("recording.not_callable", function=cls.__name__, method=method))
                 continue
-            spy.watch(cls, function, recorder)
+            spies[method] = spy, spy.watch(cls, function, recorder)
             if spy is not entry:
                 setattr(owner, method, spy)
+        _tie(cls, *spies.get("forward", (None, None)), *spies.get("setup_context", (None, None)))
         backward_class = private_ctx.backward_class(cls)
         if backward_class is None:
             problems.append(Phrase("recording.no_backward_class", function=cls.__name__))
@@ -203,7 +270,7 @@ class SpyEngine:
         for method, owner in defining_classes(cls).items():
             entry = vars(owner)[method]
             if isinstance(entry, Spy):
-                entry.hooks.pop(id(cls), None)
+                entry.leave(id(cls))
                 if not entry.hooks:
                     setattr(owner, method, entry.original)
 
@@ -214,6 +281,14 @@ class SpyEngine:
         backward_class = private_ctx.backward_class(cls)
         if backward_class is not None and isinstance(vars(backward_class).get("__init__"), _CtxCreation):
             del backward_class.__init__  # type: ignore[misc]
+
+
+def _tie(cls: type, forward: Any, recorder: Any, setup: Any, setup_recorder: Any) -> None:
+    """Have the spy on setup_context hand its wrapper out from the end of a forward until setup_context begins."""
+    if forward is not None and setup is not None and setup.function is not None:
+        forward.setups[id(cls)] = setup
+        recorder.returned = partial(setup.hand_out, setup.hooks[id(cls)][1])
+        setup_recorder.begun = setup.take_back
 
 
 def plain_get(original: Any, cls: type) -> Any:
