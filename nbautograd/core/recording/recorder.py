@@ -297,9 +297,7 @@ class SetupRecorder(MethodRecorder):
         if self.begun is not None:
             self.begun()
             pending, state.pending = state.pending, None
-            if (
-                pending is not None and pending is not self.function
-            ):  # two classes share the method, and two threads met
+            if pending is not None and pending is not self.function:  # two classes and threads met at one method
                 return None
         return super().begin(args, state)
 
