@@ -361,13 +361,20 @@ def reaches_readers(run: Run, edit: Edit) -> bool:
     Behind the line what it has written is made other numbers, in the changed program and in the program as it is, where
     torch clones what it saved: a new tensor under one of several names leaves the others what they were.
     """
-    noise = f"\n{edit.after.partition(' = ')[0]}.data.mul_(0.98).add_(0.01)"  # what lies between 0 and 1 stays there
-    # written anew, without the comment behind which nothing would run
-    changed, same = (replace(edit, after=ast.unparse(ast.parse(x)) + noise) for x in (edit.after, edit.before))
+    name = edit.after.partition(" = ")[0]
+    changed, same = (replace(edit, after=_with_other_numbers(text, name)) for text in (edit.after, edit.before))
     saving = torch.autograd.graph.allow_mutation_on_saved_tensors
     one = in_copy(lambda: _gradients(run, changed, contextlib.nullcontext(), together=False, leaves=True))
     other = in_copy(lambda: _gradients(run, same, saving(), together=False, leaves=True))
     return _all_agree(one, other)
+
+
+def _with_other_numbers(text: str, name: str) -> str:
+    """Return a line behind which, or before whose return, a tensor has other numbers; those between 0 and 1 stay so."""
+    statements = [*map(ast.unparse, ast.parse(text).body)]  # without a comment, behind which nothing would run
+    value = statements[-1].removeprefix("return ")
+    returned = [f"{name}_ = {value}", f"return {name}_"] if value != statements[-1] else [value]
+    return "\n".join([*statements[:-1], returned[0], f"{name}.data.mul_(0.98).add_(0.01)", *returned[1:]])
 
 
 def _all_agree(one: Any, other: Any) -> bool:

@@ -1635,17 +1635,24 @@ def bounded(probs):
     probs.clamp_(min=1e-9)  # far below what a softmax gives here
 
 
+def returned_in_vain(probs):
+    return probs.clamp_(min=1e-9)
+
+
 def bounded_and_returned(probs):
     probs.clamp_(min=1e-9)
     return probs
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("write", "offered"), [(bounded, False), (bounded_and_returned, True)])
+@pytest.mark.parametrize(
+    ("write", "offered"),
+    [(bounded, False), (returned_in_vain, False), (bounded_and_returned, True), (returned_in_vain, True)],
+)
 def test_no_new_tensor_is_offered_to_one_of_several_names(write, offered):
     def program():
         probs = torch.ones(2, 3, requires_grad=True).softmax(1)
-        probs = write(probs) if offered else (write(probs), probs)[1]
+        probs = write(probs) if offered else (write(probs), probs)[1]  # by one of two names the old one is read
         probs.log().sum().backward()
 
     found = explain(program)
