@@ -247,16 +247,16 @@ telling = torch.tensor([[0.3, 0.3, 0.3], [1.5, 0.1, -0.4]], dtype=torch.float64)
 # %% [markdown] lang="en" pair="own-task"
 # ## 3. Yours
 #
-# Now choose. Some that are worth having, and long enough: the cosine similarity of rows; squared distances between two sets of points; logsumexp with a temperature; a soft maximum, $\sum x\,e^{tx} / \sum e^{tx}$; the Huber loss with its mean; a polynomial by Horner's rule; bilinear interpolation; the geometric mean; $x^{\mathsf T} A x$ for each row; a Gaussian's log density. Better still, one from your own work.
+# Now choose. Some that are worth having, and long enough: the cosine similarity of rows; squared distances between two sets of points; logsumexp with a temperature; a soft maximum, $\sum x\,e^{tx} / \sum e^{tx}$; the Huber loss with its mean; a polynomial by Horner's rule, with its coefficients as a second input; bilinear interpolation; the geometric mean; $x^{\mathsf T} A x$ for each row; a Gaussian's log density. Better still, one from your own work.
 #
 # ### Exercise `own_operation`
 #
 # Write `Own`. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; and twenty mutants must be possible. (`Pool` is taken.)
 
-# %% [markdown] lang="zh" pair="own-task" of="5c099b52"
+# %% [markdown] lang="zh" pair="own-task" of="0a8f7e04"
 # ## 3. 你的运算
 #
-# 现在选一个运算。下面这些值得写，长度也够：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；取平均的 Huber 损失；用秦九韶算法求多项式；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是选你自己工作中用得到的，那就更好。
+# 现在选一个运算。下面这些值得写，长度也够：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；取平均的 Huber 损失；用秦九韶算法求多项式，系数作为第二个输入；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是选你自己工作中用得到的，那就更好。
 #
 # ### 练习 `own_operation`
 #
