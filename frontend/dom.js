@@ -12,7 +12,7 @@ const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // what would turn the direction 
 const WHOLE = /((?<![\w-])--?[A-Za-z][\w-]*|-?\d[\d.]*e-\d+)/;
 // what goes with the word behind it, as in views/markup.py; nothing that Python source can have
 const DERIVATIVE = /\bd ([^\s/[\]]+(?: \d+)?(?:\[[\d,]*\])?(?:\.\w+)?) \/ d (?=\S)/g,
-  UNIT = /(?<=\d) (?=(?:[kMGT]?B|ms|s)\b)/g;
+  UNIT = /(?<=\d) (?=(?:[kMGT]?B|ms|s)\b|%(?![\s\w(]))/g;
 
 const SVG = "http://www.w3.org/2000/svg";
 

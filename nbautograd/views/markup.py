@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"((?<![\w-])--?[A-Za-z][\w-]*|-?\d[\d.]*e-\d+)")
 # what goes with the word behind it, in words as in frontend/dom.js: the d of d y[0] / d x, a number before its unit;
 # nothing that Python source can have
 _DERIVATIVE = re.compile(r"\bd ([^\s/[\]]+(?: \d+)?(?:\[[\d,]*\])?(?:\.\w+)?) / d (?=\S)")
-_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGT]?B|ms|s)\b)")
+_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGT]?B|ms|s)\b|%(?![\s\w(]))")
 # control characters, halves of pairs, and what would turn the direction of the text behind it
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

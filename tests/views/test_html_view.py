@@ -344,6 +344,7 @@ def test_a_long_name_is_written_over_several_lines_where_its_table_may_wrap():
 
 def test_no_line_breaks_behind_the_d_of_a_derivative_nor_before_a_unit():
     assert str(unbroken("40 B in 2 s, 3 sums")) == "40\xa0B in 2\xa0s, 3 sums"
+    assert str(unbroken("相差其最大元素的 50 %。")) == "相差其最大元素的 50\xa0%。"
     assert str(unbroken("d out[1,1] / d w[0] is 2; c, d and e")) == "d\xa0out[1,1] / d\xa0w[0] is 2; c, d and e"
 
 
