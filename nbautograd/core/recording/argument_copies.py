@@ -7,6 +7,7 @@ over by its parameters beside it reads the copies of these.
 from __future__ import annotations
 
 import collections
+import contextlib
 import enum
 import functools
 import types
@@ -249,7 +250,11 @@ def copied_tensor(item: Tensor, required: bool) -> Tensor:
     if kind:
         raise NotKept("audit.tensor_not_copied", kind=kind)
     required = required and (item.is_floating_point() or item.is_complex())
-    with private.disable_torch_function(), torch.inference_mode(False), torch.no_grad():
+    # Only where they change anything: an interrupt while either is entered has it left late, after torch has put back
+    # the program's own mode, and gradients would stay off.
+    ordinary = torch.inference_mode(False) if torch.is_inference_mode_enabled() else contextlib.nullcontext()
+    without_grad = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
+    with private.disable_torch_function(), ordinary, without_grad:
         if private.only_kernels is None or item.is_conj() or item.is_neg():
             return item.detach().clone().requires_grad_(required)
         with private.only_kernels():

@@ -184,6 +184,22 @@ def test_an_argument_that_cannot_be_copied_is_named():
     assert "lock" in str(situation.lacking)
 
 
+def test_no_mode_is_entered_for_a_copy_that_is_on_already(monkeypatch):
+    """An interrupt while ``inference_mode(False)`` is entered left gradients off when torch had put them on again."""
+
+    def entered(*_):
+        raise AssertionError("a mode was entered")
+
+    monkeypatch.setattr(torch, "inference_mode", entered)
+    monkeypatch.setattr(torch, "no_grad", entered)
+    x = torch.randn(3, requires_grad=True)
+    with Watch() as watch:
+        Square.apply(x)
+    assert watch.errors == {}
+    (situation,) = watch.functions[Square].situations.values()
+    assert torch.equal(situation.copies[0].arguments[0], x)
+
+
 def test_calls_without_a_gradient_are_counted_apart():
     with Watch() as watch:
         square(torch.randn(3))
