@@ -25,6 +25,7 @@ const LARGEST_CELL = 28; // px
 const TALLEST = 420; // px: a map that is higher does not fit a screen together with its reading
 export const NUMBERED = 26; // px: from this size on a cell shows its number
 const SIGNED = 9; // px: from this size on a negative cell has a dash
+const RING = 3; // px of a numbered cell that a ring takes at each side
 const CORNERED = 4; // px: from this size on a cell beyond the scale has its mark
 const CHARACTER = 6.2; // px: width of a digit
 
@@ -101,6 +102,11 @@ export function draw(canvas, grid, look) {
   pen.scale(sharp, sharp);
   const paper = paperOf(colours),
     ink = inkOn(paper);
+  if (cell >= NUMBERED) {
+    write(pen, look.font);
+    for (const at of [chosen, mark, cursor])
+      if (at) paintCell(pen, grid, look, at[0] * cols + at[1], RING);
+  }
   if (chosen) ring(pen, chosen, cell, [paper, 3.5], [ink, 1.5]);
   if (mark) ring(pen, mark, cell, [paper, 4], [ink, 2], [3, 2]);
   if (cursor) ring(pen, cursor, cell, [paper, 5], [ink, 2.5]);
@@ -110,42 +116,56 @@ export function draw(canvas, grid, look) {
 const penOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 
 /** @param {Grid} grid @param {Look} look @param {number} sharp device pixels of a CSS pixel */
-function paintCells({ rows, cols, values }, { colours, most, cell, font, shares, only }, sharp) {
+function paintCells(grid, look, sharp) {
+  const { rows, cols } = grid,
+    { colours, cell } = look;
   const [width, height] = [cols, rows].map((n) => Math.max(1, Math.round(n * cell * sharp)));
   const cells = el("canvas", { width, height });
   const pen = penOf(cells);
   pen.scale(sharp, sharp);
   pen.fillStyle = paperOf(colours);
   pen.fillRect(0, 0, cols * cell, rows * cell);
-  pen.font = `10px ${font ?? "sans-serif"}`;
+  write(pen, look.font);
+  for (let k = 0; k < rows * cols; k++) paintCell(pen, grid, look, k);
+  return cells;
+}
+
+/** @param {CanvasRenderingContext2D} pen @param {string} [font] of the numbers */
+function write(pen, font = "sans-serif") {
+  pen.font = `10px ${font}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
+}
+
+/**
+ * @param {CanvasRenderingContext2D} pen @param {Grid} grid @param {Look} look
+ * @param {number} k which cell
+ * @param {number} [ring] px at each side that a ring covers, in which no digit and no minus may stand
+ */
+function paintCell(pen, { cols, values }, { colours, most, cell, shares, only }, k, ring = 0) {
+  if (only && !only[k]) return;
   const side = cell - (cell >= 8 ? 1 : 0); // a gap between cells that are not small
-  for (let k = 0; k < rows * cols; k++) {
-    if (only && !only[k]) continue;
-    const fill = shares ? colour(shares[k], 1, colours) : colour(values[k], most, colours);
-    const [x, y] = [(k % cols) * cell, Math.floor(k / cols) * cell];
-    pen.fillStyle = fill;
-    pen.fillRect(x, y, side, side);
-    pen.fillStyle = inkOn(fill);
-    if (!shares && isBeyond(values[k], most)) corner(pen, x, y, side);
-    sign(pen, values[k], shares ? 0 : most, x, y, side);
-  }
-  return cells;
+  const fill = shares ? colour(shares[k], 1, colours) : colour(values[k], most, colours);
+  const [x, y] = [(k % cols) * cell, Math.floor(k / cols) * cell];
+  pen.fillStyle = fill;
+  pen.fillRect(x, y, side, side);
+  pen.fillStyle = inkOn(fill);
+  if (!shares && isBeyond(values[k], most)) corner(pen, x, y, side);
+  sign(pen, values[k], shares ? 0 : most, x, y, side, ring);
 }
 
 /**
  * What a cell says besides its colour: its number where there is room, else a dash for a negative one.
  * @param {CanvasRenderingContext2D} pen
  * @param {number} value @param {number} most
- * @param {number} x @param {number} y @param {number} side
+ * @param {number} x @param {number} y @param {number} side @param {number} ring
  */
-function sign(pen, value, most, x, y, side) {
+function sign(pen, value, most, x, y, side, ring) {
   const middle = side / 2;
   if (side + 1 >= NUMBERED) {
     pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
     const text = short(value, side / CHARACTER);
-    pen.fillText(text, x + middle, y + middle + 0.5, side - 1);
+    pen.fillText(text, x + middle, y + middle + 0.5, side - 1 - 2 * ring);
     pen.globalAlpha = 1;
   } else if (side < SIGNED) return;
   else if (Number.isNaN(value)) pen.fillText("×", x + middle, y + middle);

@@ -83,6 +83,30 @@ def test_arrow_keys_name_the_entry(show: Any, samples: Any) -> None:
     expect(reading(page)).to_contain_text("d output[0,0] / d weight[1,0]")
 
 
+def test_a_ring_around_a_cell_hides_no_minus(show: Any, small: Any) -> None:
+    page = show(small)
+    drawn = page.evaluate(
+        """async () => {
+          const { draw } = await import("/frontend/heatmap.js");
+          const calls = [], pen = CanvasRenderingContext2D.prototype;
+          for (const name of ["fillText", "strokeRect"]) {
+            const own = pen[name];
+            pen[name] = function (...args) { calls.push([name, ...args]); return own.apply(this, args); };
+          }
+          const canvas = document.createElement("canvas");
+          const look = { most: 3, cell: 28, colours: nb.model.get("_colours").light };
+          const grid = { rows: 1, cols: 2, values: [-2.18, 1.5] };
+          draw(canvas, grid, look);
+          draw(canvas, grid, { ...look, cursor: [0, 0] });
+          return calls;
+        }"""
+    )
+    numbers = [(call[1], call[4]) for call in drawn if call[0] == "fillText"]
+    assert numbers == [("-2.18", 26), ("1.5", 26), ("-2.18", 20)]
+    left = min(call[1] + 2.5 for call in drawn if call[0] == "strokeRect")  # the inner edge of the ring's halo
+    assert left <= 27 / 2 - 20 / 2
+
+
 def test_handled_keys_do_not_reach_the_notebook(show: Any, small: Any) -> None:
     page = show(small)
     page.evaluate("() => { window.heard = []; addEventListener('keydown', (e) => heard.push(e.key)); }")
