@@ -179,7 +179,7 @@ OPENED = {
     "audit-": (),
     "model-": (),
 }
-PAGES = {"1280": (1280, 2400, 1), "480": (480, 3600, 1), "zoomed": (640, 3600, 2)}  # width, height, zoom
+PAGES = {"1280": (1280, 3600, 1), "480": (480, 6400, 1), "zoomed": (640, 6400, 2)}  # width, height, zoom
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark", "forced": "JupyterLab Light"}
 
 
