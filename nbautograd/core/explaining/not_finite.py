@@ -348,15 +348,16 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
     shown = {"what": seen.what, "node": seen.node, "op": op, "count": seen.count, "root": root}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else ""}
     facts = [said(f"not_finite.{which}_at" if did is not None else f"not_finite.{which}", did, **shown)]
+    first = op if seen.hidden is None else node_name(seen.hidden).rstrip("0123456789").removesuffix("Backward")
     if seen.hidden is not None:
         did = made_at(seen.hidden) or program.line_of_node(seen.hidden) or did
-        made = {"op": node_name(seen.hidden).rstrip("0123456789").removesuffix("Backward").lower()}
         at = {"line": did.line, "text": did.text} if did is not None else {}
-        facts.append(said("not_finite.hidden_at" if did is not None else "not_finite.hidden", did, **made, **at))
+        which = "not_finite.hidden_at" if did is not None else "not_finite.hidden"
+        facts.append(said(which, did, op=first.lower(), **at))
     facts += _rule(seen.rule, op if seen.hidden is None else node_name(seen.hidden))
-    masked = seen.masked and seen.hidden is None  # of what is not finite in forward only the values are to blame
-    if masked:
-        facts.append(said("not_finite.masked", None, op=op.lower()))
+    if seen.masked:
+        facts.append(said("not_finite.masked", None, node=op, op=first.lower()))
+    masked = seen.masked and seen.hidden is None  # only there an edit inside the operation is tried
     rule = ("masked_" if masked else "") + seen.rule
     edits = tuple(safe_inside(did, op)) if did is not None and masked else ()
     params = {"rule": seen.rule, **shown}

@@ -1704,3 +1704,29 @@ def test_a_line_that_reads_what_it_writes_into_is_mended_though_a_clone_before_i
         cov.sum().backward()
 
     assert explain(program).fix.source == "cov = cov - cov.mm(cov)"
+
+
+def entropy_masked_afterwards():
+    p = torch.tensor([0.0, 0.5, 0.5], requires_grad=True)
+    terms = torch.where(p > 0, p * torch.log(p), torch.zeros(3))
+    terms.sum().backward()
+    return p
+
+
+def test_masking_what_comes_out_is_said_not_to_help_where_an_earlier_operation_made_the_infinity():
+    text = " ".join(str(explain(entropy_masked_afterwards, apart=False)).split())
+    assert "The gradient that arrives at `Mul` is 0 there" in text
+    assert "Masking what comes out of `log` does not help" in text
+
+
+def classes_as_numbers():
+    scores = torch.ones(3, 4, requires_grad=True)
+    best = scores.argmax(-1).float()
+    (best - 1).square().mean().backward()
+
+
+def test_a_line_that_turns_integers_into_numbers_again_is_not_said_to_give_integers():
+    text = " ".join(str(explain(classes_as_numbers, apart=False)).split())
+    assert (
+        "goes through integers or booleans: they have no gradient, and neither has what is computed from them" in text
+    )
