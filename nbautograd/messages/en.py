@@ -114,7 +114,7 @@ SENTENCES: dict[str, str] = {
     "causes.constant_factor_sizes.what": "The gradient of `{input}` is the right one times a number that depends on the sizes.",
     "causes.constant_factor_sizes.advice": "It is {ratio} times the right one in every entry here, at other values that were tried too, and another multiple of it at other sizes: a size or a count is missing, or one too many, in {value}.",
     "causes.missing_conj.what": "The gradient of `{input}` is right but for signs of imaginary parts, as one complex conjugate too many or too few leaves them.",
-    "causes.missing_conj.advice": "Look for a `.conj()`, or the sign of an imaginary part, in {value}: PyTorch's convention multiplies grad_output by the conjugate of the derivative.",
+    "causes.missing_conj.advice": "Look for a `.conj()`, or the sign of an imaginary part, in {value}: PyTorch's convention is grad_output times the conjugate of the derivative by `{input}`, plus the conjugate of grad_output times the derivative by `{input}.conj()`.",
     "causes.transposed_grad.what": "The gradient of `{input}` is the transpose of the right one (its dimensions {dims} are swapped).",
     "causes.transposed_grad.advice": "Transpose {value}.",
     "causes.transposed_grad_output.what": "The gradient of `{input}` would be right if grad_output were arranged differently.",

@@ -114,7 +114,7 @@ SENTENCES: dict[str, str] = {
     "causes.constant_factor_sizes.what": "`{input}` 的梯度与正确的相差一个由尺寸决定的倍数。",
     "causes.constant_factor_sizes.advice": "在这里以及试过的其他取值上，每个元素都是正确值的 {ratio} 倍，换成其他尺寸则是另一个倍数：{value}里少了或多了一个尺寸或计数。",
     "causes.missing_conj.what": "`{input}` 的梯度只差虚部的符号，就像多了或少了一个复共轭那样。",
-    "causes.missing_conj.advice": "请在{value}里找一个 `.conj()`，或一个虚部的符号：PyTorch 的约定是把 grad_output 乘以导数的共轭。",
+    "causes.missing_conj.advice": "请在{value}里找一个 `.conj()`，或一个虚部的符号：PyTorch 的约定是：grad_output 乘以对 `{input}` 的导数的共轭，再加上 grad_output 的共轭乘以对 `{input}.conj()` 的导数。",
     "causes.transposed_grad.what": "`{input}` 的梯度是正确梯度的转置（维度 {dims} 互换了）。",
     "causes.transposed_grad.advice": "请把{value}转置。",
     "causes.transposed_grad_output.what": "如果 grad_output 换一种排列，`{input}` 的梯度就对了。",

@@ -372,20 +372,21 @@ class _Bench:
         return replace(found, unknown=tuple(n for n in found.unknown or () if n != site.name))
 
     def _needed_alike(self, places: Sequence[_Place], number: int, needed: Sequence[Tensor | None]) -> bool:
-        """Return True if the values needed mend each place, and those with which a variable is the same each other.
+        """Return True for a variable that is the same at several places, and mends each of them with one other value.
 
-        What is made without the numbers of the inputs (an identity, a count) has to be right for all of them: where
-        each place needs other values, they stand for something else that is missing.
+        Other values of what varies with the inputs can stand for whatever is missing after it, so that they prove
+        nothing of it; likewise where what does not vary would have to.
         """
-        values = [p.held(number) for p in places]
+        values, compared = [p.held(number) for p in places], False
         for a, b in itertools.permutations(range(len(places)), 2):
             right, one, other = needed[a], values[a], values[b]
             if right is None or one is None or other is None:
                 return False
-            alike = one.shape == other.shape and _equal(one, other, places[b].rel)
-            if alike and not places[b].mended(number, right):
-                return False
-        return True
+            if one.shape == other.shape and _equal(one, other, places[b].rel):
+                compared = True
+                if not places[b].mended(number, right):
+                    return False
+        return compared
 
     def _number(self, places: Sequence[_Place], number: int) -> WrongVariable | None:
         """Try sizes of what forward has in the place of a plain number."""

@@ -15,17 +15,17 @@ from torch import Tensor
 from nbautograd.core.checking.block import Array, Block
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
-from nbautograd.core.numerics.constants import RECOGNISED, REORDERED, SIGNIFICANT, SMALL
+from nbautograd.core.numerics.constants import RECOGNISED, REORDERED, SIGNIFICANT, SLIGHT, SMALL
 
 
 def factor(A: Array, N: Array, e: Evidence) -> float | None:
-    """Return the constant c with A == c * N, or None."""
+    """Return the constant c with A == c * N, or None; so small or large a one is round-off beside a gradient."""
     power = float((N * N).sum())
     if power == 0.0 or not np.isfinite(A).all() or not np.isfinite(N).all():
         return None
     c = float((A * N).sum()) / power
     close = np.abs(A - c * N) <= e.rel * np.maximum(np.abs(c * N), SMALL * abs(c) * np.abs(N).max()) + e.tiny
-    return c if c != 0.0 and bool(close.all()) else None
+    return c if SLIGHT < abs(c) < 1 / SLIGHT and bool(close.all()) else None
 
 
 def sign(e: Evidence) -> Cause | None:
