@@ -25,6 +25,7 @@ const LARGEST_CELL = 28; // px
 const TALLEST = 420; // px: a map that is higher does not fit a screen together with its reading
 export const NUMBERED = 26; // px: from this size on a cell shows its number
 const SIGNED = 9; // px: from this size on a negative cell has a dash
+const MARGIN = 2; // px that a number leaves free at each side of its cell, so that neighbours stand apart
 const RING = 3; // px of a numbered cell that a ring takes at each side
 const CORNERED = 4; // px: from this size on a cell beyond the scale has its mark
 const CHARACTER = 6.2; // px: width of a digit
@@ -165,7 +166,7 @@ function sign(pen, value, most, x, y, side, ring) {
   if (side + 1 >= NUMBERED) {
     pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
     const text = short(value, side / CHARACTER);
-    pen.fillText(text, x + middle, y + middle + 0.5, side - 1 - 2 * ring);
+    pen.fillText(text, x + middle, y + middle + 0.5, side - 2 * Math.max(MARGIN, ring));
     pen.globalAlpha = 1;
   } else if (side < SIGNED) return;
   else if (Number.isNaN(value)) pen.fillText("×", x + middle, y + middle);

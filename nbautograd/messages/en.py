@@ -991,7 +991,7 @@ SENTENCES: dict[str, str] = {
     "explain.returned_number.what": "`{function}.backward` returns {got} values in line {line}, and forward takes {expected} arguments ({inputs}).",
     "explain.returned_number.rule": "Torch's rule: backward returns one value per argument of forward, in their order, None for those without a gradient.",
     "explain.returned_shape.what": "`{function}.backward` returns for `{argument}` a gradient of shape {got}, which it has from line {line}, and `{argument}` has shape {expected}.",
-    "explain.returned_shape.rule": "Torch's rule: a gradient has its argument's own shape.",
+    "explain.returned_shape.rule": "Torch's rule: a gradient has its argument's own shape, or one that broadcasting made of it, which torch sums up again.",
     "explain.returned_device.what": "`{function}.backward` returns a gradient on {got}, which it has from line {line}, and `{argument}` is on {expected}.",
     "explain.returned_device.rule": "Torch's rule: a gradient is on its argument's device.",
     "explain.returned_type.what": "`{function}.backward` returns in line {line} something that is neither a tensor nor None.",

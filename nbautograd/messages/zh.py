@@ -991,7 +991,7 @@ SENTENCES: dict[str, str] = {
     "explain.returned_number.what": "`{function}.backward` 在第 {line} 行返回 {got} 个值，而 forward 有 {expected} 个参数（{inputs}）。",
     "explain.returned_number.rule": "torch 的规则：backward 按顺序为 forward 的每个参数返回一个值，没有梯度的返回 None。",
     "explain.returned_shape.what": "`{function}.backward` 为 `{argument}` 返回的梯度来自第 {line} 行，形状是 {got}，而 `{argument}` 的形状是 {expected}。",
-    "explain.returned_shape.rule": "torch 的规则：梯度的形状与它的参数相同。",
+    "explain.returned_shape.rule": "torch 的规则：梯度的形状与它的参数相同，或者是由它广播而来的形状，torch 会再把它加总回去。",
     "explain.returned_device.what": "`{function}.backward` 返回的梯度来自第 {line} 行，在 {got} 上，而 `{argument}` 在 {expected} 上。",
     "explain.returned_device.rule": "torch 的规则：梯度与它的参数在同一设备上。",
     "explain.returned_type.what": "`{function}.backward` 在第 {line} 行返回的既不是张量也不是 None。",
