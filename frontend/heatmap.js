@@ -26,7 +26,7 @@ const TALLEST = 420; // px: a map that is higher does not fit a screen together 
 export const NUMBERED = 26; // px: from this size on a cell shows its number
 const SIGNED = 9; // px: from this size on a negative cell has a dash
 const MARGIN = 2; // px that a number leaves free at each side of its cell, so that neighbours stand apart
-const RING = 3; // px of a numbered cell that a ring takes at each side
+const RING = 3.5; // px of a numbered cell that a ring takes at each side
 const CORNERED = 4; // px: from this size on a cell beyond the scale has its mark
 const CHARACTER = 6.2; // px: width of a digit
 

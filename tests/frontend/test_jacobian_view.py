@@ -102,9 +102,9 @@ def test_a_ring_around_a_cell_hides_no_minus(show: Any, small: Any) -> None:
         }"""
     )
     numbers = [(call[1], call[4]) for call in drawn if call[0] == "fillText"]
-    assert numbers == [("-2.18", 23), ("1.5", 23), ("-2.18", 21)]
+    assert numbers == [("-2.18", 23), ("1.5", 23), ("-2.18", 20)]
     left = min(call[1] + 2.5 for call in drawn if call[0] == "strokeRect")  # the inner edge of the ring's halo
-    assert left <= 27 / 2 - 21 / 2
+    assert left <= 27 / 2 - 20 / 2
 
 
 def test_handled_keys_do_not_reach_the_notebook(show: Any, small: Any) -> None:
