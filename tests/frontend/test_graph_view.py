@@ -37,7 +37,7 @@ def test_the_first_frame_is_the_static_picture(show: Any, samples: Any) -> None:
 
 def test_one_tab_stop_and_arrows_follow_edges(show: Any, samples: Any) -> None:
     page = show(samples.graph())
-    assert page.locator('.box[tabindex="0"]').count() == 1
+    expect(page.locator('.box[tabindex="0"]')).to_have_count(1)
     box(page, "n0").focus()
     page.locator('.box[tabindex="0"]').focus()
     page.keyboard.press("Home")
