@@ -251,6 +251,25 @@ def test_what_single_precision_cannot_resolve_is_not_called_wrong(cls):
     assert nbautograd.gradcheck(halved, (times,)).verdict == "wrong"
 
 
+class Bounded(FarSine):
+    """The same, of no number larger than those given."""
+
+    largest: ClassVar[float] = 0.0
+
+    @staticmethod
+    def forward(ctx, x):
+        if float(x.detach().max()) > Bounded.largest + 1e-9 and x.dtype is torch.float64:
+            raise ValueError("too large")
+        return FarSine.forward(ctx, x)
+
+
+def test_a_forward_that_takes_no_inputs_a_last_bit_away_is_checked_in_its_own_precision(monkeypatch):
+    times = (1000 + 400 * torch.rand(12, 12, generator=torch.Generator().manual_seed(124))).requires_grad_()
+    monkeypatch.setattr(Bounded, "largest", float(times.detach().max()))
+    report = nbautograd.gradcheck(Bounded, (times,))
+    assert report.verdict != "wrong"
+
+
 def test_values_far_from_zero_lose_digits_and_are_not_called_wrong():
     generator = torch.Generator().manual_seed(125)
     x = (3000 + torch.randn(3, 16, generator=generator)).requires_grad_()

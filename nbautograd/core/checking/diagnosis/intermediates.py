@@ -349,12 +349,12 @@ class _Bench:
             return None
         numbers = {site.name: k for k, site in enumerate(self.sites[:before]) if not (site.from_ctx or site.condition)}
         asked = [numbers[name] for name in later.unknown or () if name in numbers]
-        answers = {k: [p.solved(k) for p in places] for k in asked[:ASKED]}
-        solved = [k for k, values in answers.items() if self._needed_alike(places, k, values)]
+        needs = {k: self._needed(places, k) for k in asked[:ASKED]}
+        solved = [k for k, values in needs.items() if values is not None]
         if len(solved) != 1:
             return None
         site, first = self.sites[solved[0]], places[0]
-        value, needed = first.held(solved[0]), answers[solved[0]][0]
+        value, needed = first.held(solved[0]), needs[solved[0]]
         example: Phrase | str = ""
         if (
             value is not None
@@ -371,22 +371,25 @@ class _Bench:
         found = self._traced(places, WrongVariable(site, "solved", "", None, False, flipped=example), right)
         return replace(found, unknown=tuple(n for n in found.unknown or () if n != site.name))
 
-    def _needed_alike(self, places: Sequence[_Place], number: int, needed: Sequence[Tensor | None]) -> bool:
-        """Return True for a variable that is the same at several places, and mends each of them with one other value.
+    def _needed(self, places: Sequence[_Place], number: int) -> Tensor | None:
+        """Return the other value of a variable that is the same at several places, and that mends each of them.
 
         Other values of what varies with the inputs can stand for whatever is missing after it, so that they prove
         nothing of it; likewise where what does not vary would have to.
         """
-        values, compared = [p.held(number) for p in places], False
-        for a, b in itertools.permutations(range(len(places)), 2):
-            right, one, other = needed[a], values[a], values[b]
-            if right is None or one is None or other is None:
-                return False
-            if one.shape == other.shape and _equal(one, other, places[b].rel):
-                compared = True
-                if not places[b].mended(number, right):
-                    return False
-        return compared
+        values = [p.held(number) for p in places]
+        known = [value for value in values if value is not None]
+        if len(known) < len(places):
+            return None
+        pairs = [
+            (a, b)
+            for a, b in itertools.permutations(range(len(places)), 2)
+            if known[a].shape == known[b].shape and _equal(known[a], known[b], places[b].rel)
+        ]
+        needed = [value for p in places if pairs and (value := p.solved(number)) is not None]
+        if len(needed) < len(places) or not all(places[b].mended(number, needed[a]) for a, b in pairs):
+            return None
+        return needed[0]
 
     def _number(self, places: Sequence[_Place], number: int) -> WrongVariable | None:
         """Try sizes of what forward has in the place of a plain number."""
