@@ -1309,6 +1309,7 @@ SENTENCES: dict[str, str] = {
     "recording.operation": "`{operation}` is an operation of torch.library whose functions this torch keeps elsewhere: its calls are not recorded as they happen.",
     "recording.no_such_level": "There is no recording level {level}; choose one of: {levels}.",
     "recording.not_callable": "{function}.{method} is not recorded: it is neither a function nor a static method, so it runs unchanged.",
+    "recording.not_static": "{function}.{method} is not recorded and runs unchanged, so what it puts on ctx is missing: only a plain static method can be recorded here. Write @staticmethod before it.",
     "recording.no_backward_class": "{function}.forward is not recorded and runs unchanged: this PyTorch creates no backward class for it.",
     "recording.failed_to_install": "{function} is not recorded and runs unchanged: {error}.",
     "recording.no_engine": "Nothing is recorded here: no way of recording passed its self-test with torch {torch}.",

@@ -1309,6 +1309,7 @@ SENTENCES: dict[str, str] = {
     "recording.operation": "`{operation}` 是 torch.library 的运算，当前版本的 torch 把它的函数放在别处：它的调用不会被实时记录。",
     "recording.no_such_level": "没有 {level} 这个记录级别，可选：{levels}。",
     "recording.not_callable": "{function}.{method} 没有被记录：它既不是函数也不是静态方法，因此照原样运行。",
+    "recording.not_static": "{function}.{method} 没有被记录，照原样运行，因此看不到它放进 ctx 的内容：这里只能记录普通的静态方法。请在它前面加上 @staticmethod。",
     "recording.no_backward_class": "{function}.forward 没有被记录：这个版本的 PyTorch 没有为该类建立反向类。它照原样运行。",
     "recording.failed_to_install": "{function} 没有被记录，照原样运行：{error}。",
     "recording.no_engine": "这里无法记录：在 torch {torch} 上没有一种记录方式通过自检。",

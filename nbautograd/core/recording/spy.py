@@ -179,7 +179,7 @@ _PYTHON, _NATIVE = StaticSetupSpy, NativeSetupSpy
 
 _KINDS: dict[str, tuple[type[Spy], type[Spy]]] = {
     "forward": (ForwardSpy, StaticForwardSpy),
-    "setup_context": (SetupSpy, StaticSetupSpy),
+    "setup_context": (StaticSetupSpy, StaticSetupSpy),  # ``install`` lets no other kind of method come here
 }
 
 
@@ -192,7 +192,7 @@ def spy_on(original: Any, method: str) -> Spy:
     spy.function = original.__func__ if type(original) is staticmethod else None
     if isinstance(spy, ForwardSpy):
         spy.setups = {}
-    elif isinstance(spy, SetupSpy) and spy.function is not None:
+    elif isinstance(spy, SetupSpy):
         spy.expecting = set()
         spy.looked_up_by(_NATIVE)
     return spy
@@ -249,10 +249,14 @@ class SpyEngine:
         spies: dict[str, tuple[Any, MethodRecorder]] = {}
         for method, owner in defining_classes(cls).items():
             entry = vars(owner)[method]
-            spy = entry if isinstance(entry, Spy) else spy_on(entry, method)
-            if not callable(plain_get(spy.original, cls)):
-                problems.append(Phrase("recording.not_callable", function=cls.__name__, method=method))
+            original = entry.original if isinstance(entry, Spy) else entry
+            missing = "not_callable" if not callable(plain_get(original, cls)) else None
+            if missing is None and method == "setup_context" and type(original) is not staticmethod:
+                missing = "not_static"  # only a staticmethod's lookup can be ours and run no Python
+            if missing is not None:
+                problems.append(Phrase(f"recording.{missing}", function=cls.__name__, method=method))
                 continue
+            spy = entry if isinstance(entry, Spy) else spy_on(entry, method)
             spies[method] = spy, spy.watch(cls, function, recorder)
             if spy is not entry:
                 setattr(owner, method, spy)
@@ -285,7 +289,7 @@ class SpyEngine:
 
 def _tie(cls: type, forward: Any, recorder: Any, setup: Any, setup_recorder: Any) -> None:
     """Have the spy on setup_context hand its wrapper out from the end of a forward until setup_context begins."""
-    if forward is not None and setup is not None and setup.function is not None:
+    if forward is not None and setup is not None:
         forward.setups[id(cls)] = setup
         recorder.returned = partial(setup.hand_out, setup.hooks[id(cls)][1])
         setup_recorder.begun = setup.take_back

@@ -686,3 +686,27 @@ def test_a_large_tensor_has_a_picture_of_its_sample():
     assert summary.sampled
     assert summary.thumbnail.shape == (8, 32)
     assert (np.diff(summary.thumbnail, axis=0) > 0).all()  # from the first elements to the last
+
+
+def test_a_setup_context_whose_lookup_runs_python_is_not_recorded():
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @classmethod
+        def setup_context(cls, ctx, inputs, output):
+            ctx.factor = 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor
+
+    original, x = vars(Doubled)["setup_context"], leaf(3)
+    with log.recording(Doubled) as calls:
+        assert vars(Doubled)["setup_context"] is original
+        (gradient,) = torch.autograd.grad(Doubled.apply(x).sum(), x)
+    assert torch.equal(gradient, torch.full_like(x, 2))
+    assert [call.method for call in calls] == ["forward", "backward"]
+    assert calls[1].forward == calls[0].index
+    assert [problem.message_id for problem in calls.problems] == ["recording.not_static"]
