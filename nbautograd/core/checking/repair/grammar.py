@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -88,6 +88,128 @@ def _bare(text: str) -> str:
     return text[1:-1] if text.startswith("(") and text.endswith(")") and all(depths) else text
 
 
+# texts in the place of an expression, with what their fields stand for
+
+SIZES = (".numel()", ".shape[0]", ".shape[-1]", ".shape[-1] ** 0.5")
+Fill = Callable[[Context, ast.expr], Iterable[str]]
+Guard = Callable[[Context, ast.expr], bool]
+FIELDS: Mapping[str, Fill] = {
+    "whole": lambda c, node: (c.source(node),),
+    "tight": lambda c, node: (c.tight(node),),  # so that something may bind to it
+    "left": lambda c, node: (c.product(node),),  # as the left side of a product
+    "grad": lambda c, node: (c.hints.grad_output,),
+    "factor": lambda c, node: c.hints.factors,
+    "term": lambda c, node: c.hints.terms,
+    "lost": lambda c, node: c.hints.lost,
+    "number": lambda c, node: map(repr, c.hints.constants),
+    "shift": lambda c, node: (str(-n) for n in c.hints.constants if isinstance(n, int) and abs(n) < 100),
+    "name": lambda c, node: c.names,
+    "operand": lambda c, node: c.operands(node),
+    "summand": lambda c, node: c.summands(node),
+    "on_ctx": lambda c, node: c.numbers_on_ctx,
+    "size": lambda c, node: (name + size for name in c.tensors for size in SIZES),
+    "function": lambda c, node: FUNCTIONS,
+    "dim": lambda c, node: [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))],
+    "mask": lambda c, node: [c.tight(node)] if c.dtype(node) in (None, torch.bool) else (),
+    "longer": lambda c, node: (c.last(c.source(node)),),  # with one dimension more
+    "sign": lambda c, node: "+-",
+    "times": lambda c, node: "*/",
+    "multiple": lambda c, node: ("2", "0.5", "3", "4"),
+    "divisor": lambda c, node: ("2", "3", "4"),
+}
+
+
+def _any(c: Context, node: ast.expr) -> bool:
+    return True
+
+
+def _valued(c: Context, node: ast.expr) -> bool:
+    """Return True if something may be done to the value of an expression."""
+    odd = isinstance(node, (ast.Tuple, ast.List, ast.Compare, ast.Constant))
+    signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    inert = isinstance(node, ast.Name) and node.id in MODULES
+    inert |= (value := c.of.get(id(node))) is not None and value.shape is None and value.number is None
+    return not (odd or signed or inert or c.source(node).startswith("ctx.needs"))
+
+
+def _tensor(least: int) -> Guard:
+    """Return the guard for tensors of at least so many dimensions."""
+    return lambda c, node: _valued(c, node) and c.dim(node) >= least
+
+
+def _bounds(c: Context, node: ast.expr) -> bool:
+    """Return True for a number of which any other between the same values would do as well."""
+    value = c.of.get(id(node))
+    return value is not None and value.number is not None and id(node) in c.facts.thresholds
+
+
+def _is_square(c: Context, node: ast.expr) -> bool:
+    """Return True for what is known to be square matrices."""
+    value = c.of.get(id(node))
+    return value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
+
+
+# kind, place, what it is for, and each text with what it costs
+TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
+    ("term of the diagnosis", "value", _any, {"{whole} + {grad} * {term}": 1.35, "{grad} * {term}": 0.6}),
+    ("negate", "value", _any, {"-{tight}": 0.9}),
+    ("name added", "value", _any, {"{whole} {sign} {summand}": 1.8}),
+    ("number", "value", _any,
+     {"{left} {times} {number}": 1.7, "{left} * {multiple}": 2.0, "{left} / {divisor}": 2.05}),
+    ("term through a mean or a sum", "value", _any,
+     {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,
+      "{whole} - {name} * {tight}.sum({lost}, keepdim=True)": 1.7,
+      "{whole} - {name} * ({grad} * {name}).sum({lost}, keepdim=True)": 1.9}),
+    ("term that is a name", "value", _any, {"{whole} + {grad} * {operand}": 2.3}),
+    ("factor that is a size", "value", _any, {"{left} / {size}": 2.4, "{left} * {size}": 2.6}),
+    ("triangle", "value", lambda c, node: c.dim(node) > 1, {"{tight}.tril()": 2.3, "{tight}.triu()": 2.3}),
+    # before something is summed or multiplied as matrices
+    ("factor of the diagnosis inside", "part", lambda c, node: isinstance(node, (ast.Name, ast.BinOp, ast.Subscript)),
+     {"({left} * {factor})": 0.9, "({left} / {factor})": 0.95}),
+    ("index one off", "part",
+     lambda c, node: id(node) in c.facts.indices and isinstance(node, ast.Name) and node.id in c.facts.counters,
+     {"({whole} - 1)": 1.3, "({whole} + 1)": 1.3}),
+    ("dimension added to a name", "part", lambda c, node: isinstance(node, ast.Name) and node.id in c.tensors,
+     {"{longer}": 1.3}),
+    ("size less one", "part",
+     lambda c, node: size_of(node) is not None or (isinstance(node, ast.Name) and node.id in c.facts.sizes),
+     {"({whole} - 1)": 1.1}),
+    # a lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of
+    ("half of the diagonal", "part", lambda c, node: isinstance(node, ast.Name) and _is_square(c, node),
+     {"(({whole} + {whole}.tril(-1)) / 2)": 1.8}),
+    ("negate inside", "part", _valued, {"(-{tight})": 2.3}),
+    ("conjugate", "part", lambda c, node: _tensor(0)(c, node) and ((d := c.dtype(node)) is None or d.is_complex),
+     {"{tight}.conj()": 1.8}),
+    ("complement", "part", _valued, {"(~{mask})": 2.2, "(1 - {tight})": 2.4}),
+    ("reversed", "part", _tensor(1),
+     {"{tight}.flip({dim})": 2.0, "{tight}.flip({dim}).cumsum({dim}).flip({dim})": 2.45}),
+    ("summed", "part", _tensor(0),
+     {"{tight}.sum({dim})": 2.0, "{tight}.sum({dim}, keepdim=True)": 2.5, "{tight}.sum()": 2.1}),
+    ("function applied", "part", _tensor(0), {"{tight}.{function}()": 2.7}),
+    ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
+     {"({left} * {number})": 2.9, "({left} * {on_ctx})": 2.6}),
+    ("rolled back", "part", _tensor(1), {"{tight}.roll({shift})": 2.4}),
+)  # fmt: skip
+
+
+def _written(guard: Guard, texts: Mapping[str, float]) -> Callable[[Context, ast.expr], Iterator[Edit]]:
+    """Return the rule that yields these texts, each with all that its fields may stand for, the last one slowest."""
+    fields = {text: [f for f in FIELDS if f"{{{f}}}" in text] for text in texts}
+    ordered = {text: sorted(found, key=lambda f, text=text: -text.index(f"{{{f}}}")) for text, found in fields.items()}  # type: ignore[misc]
+
+    def rule(c: Context, node: ast.expr) -> Iterator[Edit]:
+        for text, cost in texts.items() if guard(c, node) else ():
+            known = [tuple(FIELDS[f](c, node)) for f in ordered[text]]
+            for values in itertools.product(*known):
+                yield Edit(node, text.format(**dict(zip(ordered[text], values, strict=True))), cost)
+
+    return rule
+
+
+for _name, _at, _guard, _texts in TEXTS:
+    kind(_name, _at)(_written(_guard, _texts))
+
+
 # what is assigned or returned, as a whole
 
 
@@ -98,25 +220,6 @@ def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         if scaled and c.source(root.right).strip("()") == factor.strip("()"):  # type: ignore[attr-defined]
             yield Edit(root, c.source(root.left), 0.4)  # type: ignore[attr-defined]
         yield from (Edit(root, f"{c.product(root)} {sign} {factor}", 0.5) for sign in "*/")
-
-
-@kind("term of the diagnosis", "value")
-def _diagnosed_term(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for term in c.hints.terms:
-        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {term}", 1.35)
-        yield Edit(root, f"{c.hints.grad_output} * {term}", 0.6)
-
-
-@kind("negate", "value")
-def _negated(c: Context, root: ast.expr) -> Iterator[Edit]:
-    yield Edit(root, f"-{c.tight(root)}", 0.9)
-
-
-@kind("name added", "value")
-def _name_added(c: Context, root: ast.expr) -> Iterator[Edit]:
-    """Yield a name of the same shape, or one dimension short of it, added or taken off."""
-    for name in c.summands(root):
-        yield from (Edit(root, f"{c.source(root)} {sign} {name}", 1.8) for sign in "+-")
 
 
 @kind("two names that are never used", "part")
@@ -131,28 +234,6 @@ def _unused_names(c: Context, node: ast.expr) -> Iterator[Edit]:
             yield Edit(node, f"({compared})" if whole else f"({c.product(node)} * ({compared}))", 2.1)
 
 
-@kind("number", "value")
-def _number(c: Context, root: ast.expr) -> Iterator[Edit]:
-    left = c.product(root)
-    for constant in c.hints.constants:
-        yield Edit(root, f"{left} * {constant!r}", 1.7)
-        yield Edit(root, f"{left} / {constant!r}", 1.7)
-    yield from (Edit(root, f"{left} * {text}", 2.0) for text in ("2", "0.5", "3", "4"))
-    yield from (Edit(root, f"{left} / {text}", 2.05) for text in ("2", "3", "4"))
-
-
-@kind("term through a mean or a sum", "value")
-def _lost_term(c: Context, root: ast.expr) -> Iterator[Edit]:
-    text, whole = c.source(root), c.tight(root)
-    for k in c.hints.lost:
-        yield Edit(root, f"{text} - {whole}.mean({k}, keepdim=True)", 0.98)
-        yield Edit(root, f"{text} - {whole}.sum({k}, keepdim=True)", 1.9)
-        for name in c.names:
-            yield Edit(root, f"{text} - {name} * {whole}.sum({k}, keepdim=True)", 1.7)
-            along = f"{name} * ({c.hints.grad_output} * {name})"
-            yield Edit(root, f"{text} - {along}.sum({k}, keepdim=True)", 1.9)
-
-
 @kind("factor that is a name", "value")
 def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
@@ -163,29 +244,6 @@ def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     for name in c.tensors:
         yield Edit(root, f"{left} / {name}.unsqueeze(-1)", 2.8)
         yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
-
-
-@kind("term that is a name", "value")
-def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for name in c.operands(root):
-        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
-
-
-@kind("factor that is a size", "value")
-def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
-    left = c.product(root)
-    for name in c.tensors:
-        for size in (f"{name}.numel()", f"{name}.shape[0]", f"{name}.shape[-1]", f"{name}.shape[-1] ** 0.5"):
-            yield Edit(root, f"{left} / {size}", 2.4)
-            yield Edit(root, f"{left} * {size}", 2.6)
-
-
-@kind("factor of the diagnosis inside", "part")
-def _diagnosed_factor_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Multiply by the factor, or divide, before something is summed or multiplied as matrices."""
-    if isinstance(node, (ast.Name, ast.BinOp, ast.Subscript)):
-        for factor, (sign, cost) in itertools.product(c.hints.factors, (("*", 0.9), ("/", 0.95))):
-            yield Edit(node, f"({c.product(node)} {sign} {factor})", cost)
 
 
 @kind("factor of a summand", "part")
@@ -226,12 +284,6 @@ def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
             yield Edit(root, f"{left} * {mask}", 3.0)
 
 
-@kind("triangle", "value")
-def _triangle(c: Context, root: ast.expr) -> Iterator[Edit]:
-    if c.dim(root) > 1:
-        yield from (Edit(root, f"{c.tight(root)}.{half}()", 2.3) for half in ("tril", "triu"))
-
-
 # each expression inside
 
 
@@ -262,12 +314,6 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
     else:
         yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number)
     yield from (Edit(node, name, 1.6 if isinstance(number, int) else 1.25) for name in c.numbers_on_ctx)
-
-
-def _bounds(c: Context, node: ast.expr) -> bool:
-    """Return True for a number of which any other between the same values would do as well."""
-    value = c.of.get(id(node))
-    return value is not None and value.number is not None and id(node) in c.facts.thresholds
 
 
 @kind("subscripts of an einsum", "part")
@@ -305,18 +351,6 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
             yield from (Edit(node, form, 1.7) for form in (name, *(f"{name}.unsqueeze({k})" for k in forms)))
 
 
-@kind("index one off", "part")
-def _index_one_off(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Name) and node.id in c.facts.counters and id(node) in c.facts.indices:
-        yield from (Edit(node, f"({node.id} {sign} 1)", 1.3) for sign in "-+")
-
-
-@kind("dimension added to a name", "part")
-def _dimension_added(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Name) and node.id in c.tensors:
-        yield Edit(node, c.last(node.id), 1.3)
-
-
 @kind("number added", "part")
 def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
     """To a name, or to what a root, a logarithm or the like is taken of."""
@@ -325,14 +359,6 @@ def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
     for name in c.numbers_on_ctx if part is not node or isinstance(node, ast.Name) else ():
         yield Edit(part, f"({c.source(part)} + {name})", 1.9)
         yield Edit(part, f"({c.source(part)} - {name})", 1.95)
-
-
-@kind("size less one", "part")
-def _less_one(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if size_of(node) is not None:
-        yield Edit(node, f"({c.source(node)} - 1)", 1.1)
-    if isinstance(node, ast.Name) and node.id in c.facts.sizes:
-        yield Edit(node, f"({node.id} - 1)", 1.1)
 
 
 @kind("count of a mask", "part")
@@ -527,28 +553,6 @@ def _segment_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
                 yield Edit(node, f"{c.tight(on)}.{filled}", 1.6)
 
 
-def _is_square(c: Context, node: ast.expr) -> bool:
-    """Return True for what is known to be square matrices."""
-    value = c.of.get(id(node))
-    return value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
-
-
-@kind("half of the diagonal", "part")
-def _half_diagonal(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield a lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of."""
-    if isinstance(node, ast.Name) and _is_square(c, node):
-        yield Edit(node, f"(({node.id} + {node.id}.tril(-1)) / 2)", 1.8)
-
-
-def _valued(c: Context, node: ast.expr) -> bool:
-    """Return True if something may be done to the value of an expression."""
-    odd = isinstance(node, (ast.Tuple, ast.List, ast.Compare, ast.Constant))
-    signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
-    inert = isinstance(node, ast.Name) and node.id in MODULES
-    inert |= (value := c.of.get(id(node))) is not None and value.shape is None and value.number is None
-    return not (odd or signed or inert or c.source(node).startswith("ctx.needs"))
-
-
 @kind("sum with its transpose", "part")
 def _symmetrised(c: Context, node: ast.expr) -> Iterator[Edit]:
     """``a + a.T``, or its half, for a matrix; ``a + a.T`` for ``2 * a``."""
@@ -581,19 +585,6 @@ def _transposed(c: Context, node: ast.expr) -> Iterator[Edit]:
             yield Edit(node, f"{c.tight(node)}{way}", near + NEXT * k)
 
 
-@kind("negate inside", "part")
-def _negated_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
-        yield Edit(node, f"(-{c.tight(node)})", 2.3)
-
-
-@kind("conjugate", "part")
-def _conjugated(c: Context, node: ast.expr) -> Iterator[Edit]:
-    dtype = c.dtype(node)
-    if _valued(c, node) and c.dim(node) >= 0 and (dtype is None or dtype.is_complex):
-        yield Edit(node, f"{c.tight(node)}.conj()", 1.8)
-
-
 @kind("square", "part")
 def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
     """Yield the square of a value, sooner of what something is divided or multiplied by, or of a name taken off."""
@@ -603,38 +594,6 @@ def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node.right, f"{node.right.id} ** 2", 1.5)
     if _valued(c, node) and not _bounds(c, node):
         yield Edit(node, f"({c.tight(node)} ** 2)", 2.2)
-
-
-@kind("complement", "part")
-def _complement(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node):
-        if c.dtype(node) in (None, torch.bool):
-            yield Edit(node, f"(~{c.tight(node)})", 2.2)
-        yield Edit(node, f"(1 - {c.tight(node)})", 2.4)
-
-
-@kind("reversed", "part")
-def _flipped(c: Context, node: ast.expr) -> Iterator[Edit]:
-    for k in ("0", "1", "-1") if _valued(c, node) and c.dim(node) > 0 else ():
-        if int(k) >= c.dim(node):
-            continue
-        yield Edit(node, f"{c.tight(node)}.flip({k})", 2.0)
-        yield Edit(node, f"{c.tight(node)}.flip({k}).cumsum({k}).flip({k})", 2.45)
-
-
-@kind("summed", "part")
-def _summed(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node) and c.dim(node) >= 0:
-        whole, along = c.tight(node), [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))]
-        yield from (Edit(node, f"{whole}.sum({k})", 2.0) for k in along)
-        yield from (Edit(node, f"{whole}.sum({k}, keepdim=True)", 2.5) for k in along)
-        yield Edit(node, f"{whole}.sum()", 2.1)
-
-
-@kind("function applied", "part")
-def _function_applied(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node) and c.dim(node) >= 0:
-        yield from (Edit(node, f"{c.tight(node)}.{name}()", 2.7) for name in FUNCTIONS)
 
 
 @kind("centred", "part")
@@ -647,20 +606,6 @@ def _centred(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node, f"({text} - {whole}.mean({k}, keepdim=True))", 0.9)
         for name in c.operands(node):
             yield Edit(node, f"({text} - {name} * ({whole} * {name}).mean({k}, keepdim=True))", 1.25)
-
-
-@kind("factor inside", "part")
-def _factor_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node) and not _bounds(c, node):
-        yield from (Edit(node, f"({c.product(node)} * {constant!r})", 2.9) for constant in c.hints.constants)
-        yield from (Edit(node, f"({c.product(node)} * {name})", 2.6) for name in c.numbers_on_ctx)
-
-
-@kind("rolled back", "part")
-def _rolled(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if _valued(c, node) and c.dim(node) > 0:
-        steps = [n for n in c.hints.constants if isinstance(n, int) and abs(n) < 100]
-        yield from (Edit(node, f"{c.tight(node)}.roll({-n})", 2.4) for n in steps)
 
 
 # the backward at once
