@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.checking.diagnosis.evidence import constants_in
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import (
@@ -18,7 +19,6 @@ from nbautograd.core.checking.repair.script import (
     Edit,
     Hints,
     Script,
-    constants,
     dims,
     names,
     read,
@@ -180,7 +180,7 @@ def _edits(script: Script, function: Any) -> list[Edit]:
     arguments = script.tree.args.args
     hints = Hints(
         grad_output=arguments[1].arg if len(arguments) > 1 else "grad_output",
-        constants=tuple(constants(function.forward)), dims=tuple(dims(function.forward)),
+        constants=tuple(constants_in(function.forward)), dims=tuple(dims(function.forward)),
     )  # fmt: skip
     return edits(script, names(script), hints, {})
 

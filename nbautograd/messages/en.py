@@ -166,8 +166,6 @@ SENTENCES: dict[str, str] = {
     "causes.share_scaled.advice": "The expression is `{expression}` in line {at}: its share is {ratio} times the right one, and all that does not come through it is right. Look at that share in {value}.",
     "causes.overwritten.what": "Several elements of `{output}` come from the same element of `{input}`, but your gradient counts only one of them: {wrong} of {entries} contributions are lost.",
     "causes.overwritten.advice": "Add up what comes from each of them in {value}: where an index occurs more than once, with `index_add`, `scatter_add` or `index_put_(..., accumulate=True)`.",
-    "causes.saved_then_changed.what": "forward saves `{name}` and then changes it in place, so backward reads the new values.",
-    "causes.saved_then_changed.advice": "Save a copy of it: with the values that it had then, the gradient is right.",
     "causes.missing_entries.what": "The gradient of `{input}` is zero in {wrong} of {entries} entries where it should not be, and right elsewhere.",
     "causes.missing_entries.advice": "Is a part left out, or a mask too wide, in {value}?",
     "causes.missing_entries_part.what": "The gradient of `{input}` is zero in all of `{part}`, but should not be; it is right elsewhere.",

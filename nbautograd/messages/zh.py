@@ -166,8 +166,6 @@ SENTENCES: dict[str, str] = {
     "causes.share_scaled.advice": "这个表达式是第 {at} 行的 `{expression}`：那一份是正确值的 {ratio} 倍，不经过它的部分都是对的。请在{value}里检查那一份。",
     "causes.overwritten.what": "`{output}` 的好几个元素来自 `{input}` 的同一个元素，而你的梯度只算了其中一个：{entries} 份里丢了 {wrong} 份。",
     "causes.overwritten.advice": "请在{value}中把来自各处的都加起来：下标重复出现时，用 `index_add`、`scatter_add` 或 `index_put_(..., accumulate=True)`。",
-    "causes.saved_then_changed.what": "forward 保存了 `{name}`，之后又原地修改了它，于是 backward 读到的是新的值。",
-    "causes.saved_then_changed.advice": "请保存一份拷贝：用保存时的值，梯度就是正确的。",
     "causes.missing_entries.what": "`{input}` 的梯度有 {wrong} 个元素（共 {entries} 个）不该为零却为零，其余都对。",
     "causes.missing_entries.advice": "{value}里是不是漏了一部分，或者掩码盖得太宽？",
     "causes.missing_entries_part.what": "`{input}` 的梯度在整个 `{part}` 里都是零，而那里不该为零；其余都对。",

@@ -18,7 +18,7 @@ from nbautograd.core.checking.diagnosis import evidence
 from nbautograd.core.checking.diagnosis.evidence import Terms
 from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
 from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
-from nbautograd.core.checking.probes.determinism import changed_after_saving
+from nbautograd.core.checking.other_points import Once
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -33,8 +33,6 @@ LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at
 SCATTERED = 3  # points of both signs tried, each with elements about some of the thresholds
 SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
 LAST = ("fails_batched",)
-# what says no more than that the values are wrong
-UNEXPLAINED = {"wrong_derivative", "wrong_unclassified", "missing_factor"}
 # a backward that answers differently each time cannot be asked about its values
 UNSTEADY = {"nondeterministic_backward", "mutates_saved", "shared_state"}
 # what a backward computes after it changed what it computes from is wrong for that reason, wherever it stands
@@ -66,7 +64,7 @@ def diagnose(
     near = gradient_tolerance(outputs, problem.inputs)  # a solver's last digits depend on where its memory lies
     if not all(agree_relative(a, b, near) for a, b in zip(outputs, problem.call(), strict=True)):
         # what changes from call to call cannot be compared; the verdict says so
-        yield phrases.about(problem, "nondeterministic_forward", phrases.forward_line(problem))
+        yield phrases.about(problem, "nondeterministic_forward", phrases.method_line(problem, "forward"))
         return
     between()
     first = tuple(before_values(problem, outputs))
@@ -94,27 +92,11 @@ def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int],
     none: frozenset[int] = frozenset()
     if problem.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
-    changed, terms = changed_after_saving(problem), evidence.terms(problem, outputs)
+    terms = evidence.terms(problem, outputs)
     elsewhere, beyond = Once(_elsewhere(problem, blocks)), Once(_beyond(problem, blocks, terms))
     double = _in_double(problem, blocks)
-    for finding in causes(problem, blocks, terms, elsewhere, none, beyond):
-        yield _rounded(problem, _explained(finding, changed), double)
-
-
-class Once:
-    """Items of an iterator, created on demand and stored, to go through them more than once."""
-
-    def __init__(self, items: Iterator[Place]) -> None:
-        self._source, self._known = items, list[Place]()
-
-    def __call__(self) -> Iterator[Place]:
-        """Go through what there is, from the beginning."""
-        for k in itertools.count():
-            if len(self._known) == k:
-                self._known += itertools.islice(self._source, 1)
-            if len(self._known) == k:
-                return
-            yield self._known[k]
+    for finding in causes(problem, blocks, terms, elsewhere.__iter__, none, beyond.__iter__):
+        yield _rounded(problem, finding, double)
 
 
 def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
@@ -191,14 +173,6 @@ def _place(role: Place, call: Call | None, other_values: Callable[[], Call | Non
                 second = functools.cache(lambda: _place(role, other_values(), lambda: None))
                 return dataclasses.replace(role, blocks=run.blocks, terms=terms, other_values=second)
     return None
-
-
-def _explained(finding: Finding, changed: str) -> Finding:
-    """Explain values that are wrong without a pattern where backward reads a tensor that forward changed."""
-    if not changed or finding.code not in UNEXPLAINED:
-        return finding
-    params = {**finding.params, "name": changed}
-    return dataclasses.replace(finding, code="wrong_derivative", message_id="causes.saved_then_changed", params=params)
 
 
 def _in_double(problem: Problem, blocks: Blocks) -> Place | None:

@@ -9,7 +9,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,29 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.torch_private.ctx import apply_replaced
 
 Slot = tuple[int, int]  # (input, dimension)
+Item = TypeVar("Item")
+
+
+class Once(Generic[Item]):
+    """Items made as they are asked for, each once, to be gone through more than once.
+
+    Args:
+        made: where they come from.
+    """
+
+    def __init__(self, made: Iterator[Item]) -> None:
+        self._made, self._known = made, list[Item]()
+
+    def __iter__(self) -> Iterator[Item]:
+        for k in itertools.count():
+            if not self.at_least(k + 1):
+                return
+            yield self._known[k]
+
+    def at_least(self, count: int) -> bool:
+        """Return True if there are so many."""
+        self._known += itertools.islice(self._made, max(0, count - len(self._known)))
+        return len(self._known) >= count
 
 
 def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
@@ -42,7 +65,7 @@ def points(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     for k in range(2):
         yield nearby_inputs(problem, seed + k)
     generator = torch.Generator().manual_seed(seed + 2)
-    yield in_order(problem, tuple(_signed(item, generator) for item in problem.inputs))
+    yield in_order(problem, problem.changed_inputs(functools.partial(_signed, generator=generator)))
 
 
 def in_double(inputs: Iterable[Any]) -> tuple[Any, ...]:
@@ -64,11 +87,10 @@ def in_domain(problem: Problem, seed: int, scale: float = 1.0) -> tuple[Any, ...
         seed: of the values.
         scale: how much larger those of both signs are than the inputs given.
     """
-    generator = torch.Generator().manual_seed(seed)
-    near = nearby_inputs(problem, seed)
-    given = zip(problem.inputs, near, strict=True)
-    made = (_signed(item, generator, scale) if _both_signs(item) else other for item, other in given)
-    return in_order(problem, tuple(made))
+    both = [i for i in problem.differentiable if _both_signs(problem.inputs[i])]
+    signed = functools.partial(_signed, generator=torch.Generator().manual_seed(seed), scale=scale)
+    made = enumerate(zip(problem.changed_inputs(signed, both), nearby_inputs(problem, seed), strict=True))
+    return in_order(problem, tuple(one if i in both else near for i, (one, near) in made))
 
 
 def in_order(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -100,15 +122,16 @@ def spread(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator
     """
     generator = torch.Generator().manual_seed(seed)
 
-    def filled(item: Any) -> Any:
-        if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex():
+    def filled(item: Tensor) -> Tensor:
+        if item.is_complex():
             return item
-        size = 0.2 * float(item.detach().abs().mean())
-        noise = (torch.rand(item.shape, generator=generator, dtype=torch.float64) - 0.5) * size
-        return torch.where(item.detach() == 0, noise.to(item), item.detach()).requires_grad_()
+        noise = (torch.rand(item.shape, generator=generator, dtype=torch.float64) - 0.5) * (
+            0.2 * float(item.abs().mean())
+        )
+        return torch.where(item == 0, noise.to(item), item)
 
-    yield tuple(map(filled, nearby_inputs(problem, seed)))
-    yield tuple(_scattered(item, thresholds, generator) for item in problem.fresh())
+    yield problem.changed_inputs(filled, inputs=nearby_inputs(problem, seed))
+    yield problem.changed_inputs(lambda x: _scattered(x, thresholds, generator))
 
 
 def beyond(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator[tuple[Any, ...]]:
@@ -116,42 +139,37 @@ def beyond(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator
     generator = torch.Generator().manual_seed(seed)
     given = [problem.inputs[i] for i in problem.differentiable]
     if any(x.numel() and not (x.is_complex() or _both_signs(x)) for x in given):
-        yield tuple(_scattered(item, thresholds, generator, both=True) for item in problem.fresh())
+        yield problem.changed_inputs(lambda x: _scattered(x, thresholds, generator, both=True))
 
 
-def _scattered(item: Any, thresholds: Iterable[float], generator: torch.Generator, both: bool = False) -> Any:
-    if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex() or not item.numel():
+def _scattered(item: Tensor, thresholds: Iterable[float], generator: torch.Generator, both: bool = False) -> Tensor:
+    if item.is_complex() or not item.numel():
         return item
     both = both or _both_signs(item)
-    known = {abs(float(c)) for c in thresholds if c} | {float(item.detach().abs().median())}
+    known = {abs(float(c)) for c in thresholds if c} | {float(item.abs().median())}
     # in turn, so that few elements, too, lie on both sides of each threshold
     sides = [c * side for c in sorted(known) for side in (0.4, 1.0)]
     turns = [s * sign for s in sides for sign in ((1, -1) if both else (1,))]
     order = torch.randperm(item.numel(), generator=generator) % len(turns)
     start = torch.tensor(turns, dtype=torch.float64)[order].reshape(item.shape)
     values = start * (1.05 + 0.4 * torch.rand(item.shape, generator=generator, dtype=torch.float64))
-    return (values * (1 if both else item.detach().sign())).to(item).requires_grad_()
+    return (values * (1 if both else item.sign())).to(item)
 
 
-def _both_signs(item: Any) -> bool:
-    real = isinstance(item, Tensor) and not item.is_complex() and item.numel() > 0
-    return real and bool((item < 0).any()) and bool((item > 0).any())
+def _both_signs(item: Tensor) -> bool:
+    return not item.is_complex() and bool((item < 0).any()) and bool((item > 0).any())
 
 
-def _signed(item: Any, generator: torch.Generator, scale: float = 1.0) -> Any:
-    if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex():
+def _signed(item: Tensor, generator: torch.Generator, scale: float = 1.0) -> Tensor:
+    if item.is_complex():
         return item
-    size = float(item.detach().abs().mean() + 0.1) * scale
-    values = torch.randn(item.shape, generator=generator, dtype=torch.float64) * size
-    return values.to(item.dtype).requires_grad_()
+    size = float(item.abs().mean() + 0.1) * scale
+    return (torch.randn(item.shape, generator=generator, dtype=torch.float64) * size).to(item.dtype)
 
 
-def _thinned(item: Any) -> Any:
+def _thinned(item: Tensor) -> Tensor:
     """Return an input with a zero in each third place, at which a division by it would show."""
-    if not isinstance(item, Tensor) or not item.requires_grad:
-        return item
-    there = torch.arange(item.numel(), device=item.device).reshape(item.shape) % 3 > 0
-    return (item.detach() * there).requires_grad_()
+    return item * (torch.arange(item.numel(), device=item.device).reshape(item.shape) % 3 > 0)
 
 
 def unseen(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
@@ -162,10 +180,10 @@ def unseen(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     grown = [g for g in (resized(problem, group, 4, seed) for group in alike(problem)) if works(problem, g)]
     places = [problem.inputs, *(nearby_inputs(problem, seed + k) for k in (5, 6)), *grown]
     yield from places[1:]
-    yield tuple(map(_thinned, nearby_inputs(problem, seed + 7)))
+    yield problem.changed_inputs(_thinned, inputs=nearby_inputs(problem, seed + 7))
     for k, (given, scale) in enumerate(itertools.product([problem.inputs, *grown], (0.4, 1.0, 2.5))):
-        generator = torch.Generator().manual_seed(seed + 30 + k)
-        yield in_order(problem, tuple(_signed(item, generator, scale) for item in given))
+        signed = functools.partial(_signed, generator=torch.Generator().manual_seed(seed + 30 + k), scale=scale)
+        yield in_order(problem, problem.changed_inputs(signed, inputs=given))
 
 
 def together(problem: Problem, seed: int, most: int | None = None) -> Iterator[tuple[Any, ...]]:
@@ -318,14 +336,12 @@ def _compared(cls: type | None) -> tuple[tuple[str, ...], frozenset[str]]:
 
 def _in_its_domain(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return these inputs; their absolute values where only those give something finite."""
-    if _finite(problem, inputs):
-        return inputs
     own = problem.differentiable
     positive = (
         x.detach().abs().requires_grad_() if i in own and not x.is_complex() else x for i, x in enumerate(inputs)
     )
     other = tuple(positive)
-    return other if _finite(problem, other) else inputs
+    return other if not _finite(problem, inputs) and _finite(problem, other) else inputs
 
 
 def _finite(problem: Problem, inputs: tuple[Any, ...]) -> bool:
@@ -334,36 +350,27 @@ def _finite(problem: Problem, inputs: tuple[Any, ...]) -> bool:
     return False
 
 
-def other_data(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+def other_data(problem: Problem, seed: int, near: bool = False) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     """Yield the name of a tensor that needs no gradient, the problem, and inputs where it is another that is as fair.
 
     Labels, indices and masks are drawn anew from their own values, each once where each was there once. The rows of
     any other tensor change places, and the columns of a square one alike, which leaves a rotation, a symmetric matrix,
     a distribution or a one-hot code what it is; a single number becomes half as much again. A claim that does not hold
     there is one about these values.
+
+    Args:
+        problem: whose inputs they are.
+        seed: of the values.
+        near: True for numbers near those given alone. They may be no fair argument any more: what holds there too is
+            about any values, and what does not says nothing of right or wrong.
     """
-    generator = torch.Generator().manual_seed(seed + 23)
+    generator = torch.Generator().manual_seed(seed + (24 if near else 23))
     for i, item in enumerate(problem.inputs):
-        if isinstance(item, Tensor) and i not in problem.differentiable and item.numel():
-            inputs = list(nearby_inputs(problem, seed + i))
-            inputs[i] = _other_data(item, generator)
-            if not torch.equal(inputs[i], item) and works(problem, tuple(inputs)):
-                yield problem.input_names[i], problem, tuple(inputs)
-
-
-def nearby_data(problem: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
-    """Yield the name of a tensor of numbers that needs no gradient, the problem, and inputs where they are others.
-
-    They may be no fair argument any more: what holds there too is about any values, and what does not says nothing of
-    right or wrong.
-    """
-    generator = torch.Generator().manual_seed(seed + 24)
-    for i, item in enumerate(problem.inputs):
-        numbers = isinstance(item, Tensor) and (item.is_floating_point() or item.is_complex())
+        numbers = isinstance(item, Tensor) and (item.is_floating_point() or item.is_complex() or not near)
         if numbers and i not in problem.differentiable and item.numel():
             inputs = list(nearby_inputs(problem, seed + i))
-            inputs[i] = _near(item, generator)
-            if works(problem, tuple(inputs)):
+            inputs[i] = (_near if near else _other_data)(item, generator)
+            if not torch.equal(inputs[i], item) and works(problem, tuple(inputs)):
                 yield problem.input_names[i], problem, tuple(inputs)
 
 
@@ -413,13 +420,11 @@ def reads_one_triangle(problem: Problem, position: int) -> bool:
     generator = torch.Generator().manual_seed(problem.seed + 3)
     noise = 1e-3 * x.abs().mean() * torch.rand(x.shape, generator=generator, dtype=torch.float64).to(x)
 
-    def after(change: Tensor | None) -> list[Tensor]:
-        given = list(problem.fresh())
-        given[position] = (x if change is None else x + change).requires_grad_()
-        return [y.detach() for y in problem.call(tuple(given))]
+    def after(change: Tensor) -> list[Tensor]:
+        return [y.detach() for y in problem.call(problem.changed_inputs(lambda x: x + change, (position,)))]
 
     try:
-        here, lower, upper = after(None), after(noise.tril(-1)), after(noise.triu(1))
+        here, lower, upper = map(after, (torch.zeros_like(noise), noise.tril(-1), noise.triu(1)))
     except Exception:
         return False
     same = [all(map(torch.equal, here, other)) for other in (lower, upper)]

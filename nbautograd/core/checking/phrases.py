@@ -42,24 +42,14 @@ def shapes(known: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"`{name}` {list(shape)}" for name, shape in known.items())
 
 
-def backward_line(problem: Problem) -> int | None:
-    """Return the line of ``def backward``."""
-    return None if problem.source is None else problem.source.line("backward")
-
-
-def forward_line(problem: Problem) -> int | None:
-    """Return the line of ``def forward``."""
-    return None if problem.source is None else problem.source.lines.get("forward")
-
-
-def jvp_line(problem: Problem) -> int | None:
-    """Return the line of ``def jvp``."""
-    return None if problem.source is None else problem.source.lines.get("jvp")
+def method_line(problem: Problem, method: str = "backward") -> int | None:
+    """Return the line of a method's ``def``."""
+    return None if problem.source is None else problem.source.line(method)
 
 
 def seen(problem: Problem, line: int | None = None) -> Seen:
     """Return the place of a break of the contract: the line of backward if none is given."""
-    return Seen(line or backward_line(problem))
+    return Seen(line or method_line(problem))
 
 
 def about(problem: Problem, code: str, line: int | None = None, sentence: str = "", **params: Any) -> Finding:

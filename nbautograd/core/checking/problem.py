@@ -187,11 +187,18 @@ class Problem:
         return tuple(prepared_inputs.copy(item) for item in self.inputs)
 
     def changed_inputs(
-        self, change: Callable[[Tensor], Tensor], positions: Sequence[int] | None = None
+        self,
+        change: Callable[[Tensor], Tensor],
+        positions: Sequence[int] | None = None,
+        inputs: Sequence[Any] | None = None,
     ) -> tuple[Any, ...]:
-        """Return copies of the inputs, those at these positions, by default all to differentiate, changed."""
+        """Return copies of these inputs (the problem's by default), those at some positions changed.
+
+        By default they are all to differentiate.
+        """
         which = self.differentiable if positions is None else positions
-        return tuple(change(x.detach()).requires_grad_() if k in which else x for k, x in enumerate(self.fresh()))
+        given = self.fresh() if inputs is None else map(prepared_inputs.copy, inputs)
+        return tuple(change(x.detach()).requires_grad_() if k in which else x for k, x in enumerate(given))
 
     def call(self, inputs: tuple[Any, ...] | None = None, seed: int | None = None) -> Outputs:
         """Call the function with the random generators seeded; on fresh copies of the inputs when none are given.

@@ -109,7 +109,7 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
                 and statement.apart > 1e-4
             ):
                 params = {"input": block.input_name, "apart": f"{100 * min(statement.apart, 1.0):.2g} %"}
-                line = phrases.jvp_line(run.problem)
+                line = phrases.method_line(run.problem, "jvp")
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 

@@ -237,8 +237,8 @@ def stopped_report(problem: Problem) -> GradcheckReport:
 
 
 def _unsupported(problem: Problem, error: Exception) -> Finding:
-    message = phrases.short(" ".join(str(error).split()), 120)
-    line = phrases.backward_line(problem)
+    message = phrases.short(str(error), 120)
+    line = phrases.method_line(problem)
     return Finding(
         "double_backward_unsupported", "lint", "causes.double_backward_unsupported", {"said": message}, None, line
     )
@@ -251,7 +251,7 @@ def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun) -> Iterator
     block = max(wrong, key=lambda b: b.largest_error)
     position = problem.differentiable[block.output]
     params: dict[str, Any] = {"input": problem.input_names[position], "by": block.input_name}
-    line = phrases.backward_line(problem)
+    line = phrases.method_line(problem)
     for message, more, place in _reasons(problem, outputs):
         yield Finding("double_backward_wrong", "bug", message, {**params, **more}, None, place or line)
         return
@@ -273,7 +273,7 @@ def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str
                 names = {"name": name, "grad": _grad_name(problem, nr, 2)}
                 yield "causes.double_backward_output_ignored", names, None
         elif not tensor.requires_grad and not _is_input(tensor, outputs) and _moves(tensor, moved.get(name)):
-            yield "causes.double_backward_guilty", {"name": name}, phrases.forward_line(problem)
+            yield "causes.double_backward_guilty", {"name": name}, phrases.method_line(problem, "forward")
     for what, line in _cuts(problem):
         yield "causes.double_backward_cut", {"what": what}, line
 

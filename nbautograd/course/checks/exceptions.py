@@ -33,7 +33,7 @@ def in_backward(
 
 def plainly(code: str, error: Exception, **params: Any) -> Failure:
     """Return the failure ``code`` with what was raised, and the line of the student's cell from hint level 2 on."""
-    said = phrases.short(" ".join(str(error).split()), 160)
+    said = phrases.short(str(error), 160)
     line = _line(error)
     more = () if line is None else (Phrase("findings.look_at_line", line=line),)
     known = {"error": type(error).__name__, "said": said, **params}

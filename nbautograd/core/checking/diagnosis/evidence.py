@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -224,10 +225,14 @@ def constants(problem: Problem) -> tuple[float, ...]:
     """Return numbers in the code of forward and backward."""
     if problem.cls is None:
         return ()
-    methods = (inspect.unwrap(getattr(problem.cls, name)) for name in ("forward", "backward"))
-    codes = (getattr(method, "__code__", None) for method in methods)
-    found = (c for code in codes if code is not None for c in code.co_consts)
-    return tuple(dict.fromkeys(c for c in found if isinstance(c, (int, float)) and not isinstance(c, bool)))
+    return tuple(dict.fromkeys(c for m in ("forward", "backward") for c in constants_in(getattr(problem.cls, m))))
+
+
+def constants_in(function: Any) -> list[float]:
+    """Return finite numbers in a function's code, such as a threshold that its mask needs."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    found = [c for c in code.co_consts if isinstance(c, (int, float)) and not isinstance(c, bool)] if code else []
+    return [c for c in dict.fromkeys(found) if math.isfinite(c)]
 
 
 def _counts(named: Sequence[Named]) -> Iterator[Named]:

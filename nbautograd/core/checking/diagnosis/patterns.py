@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from nbautograd.core.checking.block import Array, Block
-from nbautograd.core.checking.diagnosis.evidence import Evidence
+from nbautograd.core.checking.diagnosis.evidence import Evidence, is_mask
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.numerics.constants import RECOGNISED, REORDERED, SIGNIFICANT, SLIGHT, SMALL
 
@@ -126,16 +126,12 @@ def sizes(e: Evidence) -> Iterator[Measure]:
     for tensor in e.tensors:
         if tensor.role == "input" and tensor.position != block.input:
             yield from _sizes(tensor.name, tensor.values.shape)
-        if tensor.role in ("input", "saved") and tensor.position != block.input and _is_mask(tensor.values):
+        if tensor.role in ("input", "saved") and tensor.position != block.input and is_mask(tensor.values):
             count, size = float(tensor.values.sum()), tensor.values.size
             yield Measure(f"{tensor.name}.sum()", count, tensor.name, lambda t: float(t.sum()), True)
             share = Measure("", count / size, tensor.name, lambda t: float(t.sum()) / t.numel(), True)
             yield share.derived(f"{tensor.name}.sum() / {tensor.name}.numel()", float)
             yield share.derived(f"{tensor.name}.numel() / {tensor.name}.sum()", _inverse)
-
-
-def _is_mask(values: Array) -> bool:
-    return bool(values.size and np.isin(values, (0, 1)).all())
 
 
 def _sizes(name: str, shape: Sequence[int]) -> Iterator[Measure]:

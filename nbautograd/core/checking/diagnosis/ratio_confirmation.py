@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -113,7 +114,8 @@ def _shapes(e: Evidence) -> list[tuple[int, ...]]:
 def _argument(problem: Problem, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:
     """Return the name of an argument without grad with which the ratio changes, and the ratios at other arguments."""
     name, found, seed = "", list[RatioAt](), problem.seed + 66
-    sources = (other_points.other_arguments, other_points.other_data, other_points.nearby_data)
+    near = functools.partial(other_points.other_data, near=True)
+    sources = (other_points.other_arguments, other_points.other_data, near)
     others = itertools.chain.from_iterable(source(problem, seed) for source in sources)
     for changed, other, inputs in others:
         ratios = [r for r in ratios_at(other, where, [inputs]) if abs(r[0] - 1) > STEADY]  # right says nothing

@@ -269,7 +269,7 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | N
     }
     end = backward_lines.return_statement(problem) if line is None else None
     line = line or (end.line if end is not None else None)
-    line = line or phrases.backward_line(problem)
+    line = line or phrases.method_line(problem)
     return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
 
 

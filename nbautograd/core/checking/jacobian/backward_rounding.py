@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from nbautograd.core.checking.jacobian.assembly import Assembly
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.jacobian.structure import pull_back
-from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
 
@@ -65,9 +65,9 @@ def nudged(problem: Problem, ulps: float, inputs: Sequence[Any] | None = None) -
     Each element up or down by chance: a matrix that is scaled as a whole stays as well or ill conditioned as it is.
     """
     generator = torch.Generator().manual_seed(round(abs(ulps)))
-    given: list[Any] = list(problem.fresh()) if inputs is None else [copy(item) for item in inputs]
-    for k in problem.differentiable:
-        x = given[k].detach()
+
+    def moved(x: Tensor) -> Tensor:
         sign = (2 * torch.randint(2, x.shape, generator=generator) - 1).to(x.device, x.dtype)
-        given[k] = (x * (1 + sign * (ulps * torch.finfo(x.dtype).eps))).requires_grad_()
-    return tuple(given)
+        return x * (1 + sign * (ulps * torch.finfo(x.dtype).eps))
+
+    return problem.changed_inputs(moved, inputs=inputs)

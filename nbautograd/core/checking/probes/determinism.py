@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from nbautograd.core.checking import backward_lines, phrases
@@ -23,12 +22,10 @@ from nbautograd.core.checking.backward_call import (
 from nbautograd.core.checking.backward_lines import line_of_change, state_line
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.directional import directional_derivative
-from nbautograd.core.checking.jacobian.forward_values import StubContext
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.return_values import backward_record
-from nbautograd.core.checking.problem import Outputs, Problem, separate_context
-from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
@@ -48,7 +45,7 @@ def state(problem: Problem) -> Iterator[Finding]:
         yield from _between(problem, v)
         yield from _buffer(problem, v)
     for name in _changed_inputs(problem) if problem.mutates_inputs else ():
-        yield rules.input_changed(seen(problem, phrases.forward_line(problem)), name)
+        yield rules.input_changed(seen(problem, phrases.method_line(problem, "forward")), name)
 
 
 def _changes(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
@@ -267,68 +264,3 @@ def _wrong(problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None, m
     truths = [directional_derivative(problem, inputs, k, v, seed) for k in range(len(gradients))]
     pairs = enumerate(zip(truths, gradients, strict=True))
     return {k for k, (truth, g) in pairs if (must if truth is None else not truth.agrees(g))}
-
-
-class _Watching(StubContext):
-    """Remembers the values that tensors had when they were saved."""
-
-    __slots__ = ("copies",)
-
-    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
-        super().__init__(needs_input_grad)
-        self.copies: tuple[Any, ...] = ()
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep the tensors, and copies of them."""
-        super().save_for_backward(*tensors)
-        self.copies = tuple(t.detach().clone() if isinstance(t, Tensor) else t for t in tensors)
-
-
-def changed_after_saving(problem: Problem) -> str:
-    """Return the name of a tensor that forward saves and then changes in place, which is what makes backward wrong.
-
-    Backward is run with the values as they were saved, at points other than the inputs. Where its gradients are not
-    right with them, or nothing was changed, the answer is "".
-    """
-    if problem.cls is None or not problem.direct or separate_context(problem.cls):
-        return ""
-    try:
-        changed = _changed_since_saved(_forward_watched(problem, problem.fresh()))
-        if not changed or not all(_right_as_saved(problem, problem.seed + seed) for seed in TWICE):
-            return ""
-    except Exception:  # a forward or a backward that needs the real ctx
-        return ""
-    names = problem.source.saved if problem.source is not None else None
-    return names[changed[0]] if names is not None and changed[0] < len(names) else f"saved_tensors[{changed[0]}]"
-
-
-def _forward_watched(problem: Problem, inputs: Sequence[Any]) -> _Watching:
-    given = [x.detach().clone() if isinstance(x, Tensor) else x for x in inputs]
-    ctx = _Watching(tuple(i in problem.differentiable for i in range(len(given))))
-    seed_all(problem.seed)
-    with torch.no_grad():
-        problem.cls.forward(ctx, *given)  # type: ignore[union-attr]
-    return ctx
-
-
-def _changed_since_saved(ctx: _Watching) -> list[int]:
-    pairs = zip(ctx.saved_tensors, ctx.copies, strict=True)
-    return [k for k, (t, was) in enumerate(pairs) if isinstance(t, Tensor) and not agree_bitwise(t, was)]
-
-
-def _right_as_saved(problem: Problem, seed: int) -> bool:
-    """Return True if backward is right at nearby inputs with the values that tensors had when they were saved."""
-    inputs = nearby_inputs(problem, seed)
-    outputs = problem.call(inputs)
-    v = cotangents(problem, outputs, seed)
-    ctx = _forward_watched(problem, inputs)
-    ctx.to_save = ctx.copies
-    with torch.no_grad():
-        given = [torch.zeros_like(y) if g is None else g for y, g in zip(outputs, v, strict=True)]
-        returned = problem.cls.backward(ctx, *given)  # type: ignore[union-attr]
-    gradients = returned if isinstance(returned, tuple) else (returned,)
-    for k, position in enumerate(problem.differentiable):
-        truth = directional_derivative(problem, inputs, k, v, seed)
-        if truth is None or not truth.agrees(gradients[position]):
-            return False
-    return True

@@ -258,4 +258,4 @@ def _line(error: BaseException, problem: Problem) -> int | None:
     lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == problem.source.file]
     methods = _codes(problem.cls, ("backward", "vjp", "forward", "setup_context"))
     inside = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code in methods]
-    return inside[-1] if inside else phrases.backward_line(problem) or (lines[-1] if lines else None)
+    return inside[-1] if inside else phrases.method_line(problem) or (lines[-1] if lines else None)

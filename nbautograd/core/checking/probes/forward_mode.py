@@ -38,7 +38,7 @@ def batched(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         given = tuple(x.detach() if isinstance(x, Tensor) else x for x in problem.fresh())
         together = torch.func.vmap(lambda *us: _functional(problem, given, us))(*tangents)
     except Exception as error:
-        yield _finding(problem, "jvp_batched", "lint", said=phrases.short(" ".join(str(error).split()), 120))
+        yield _finding(problem, "jvp_batched", "lint", said=phrases.short(str(error), 120))
         return
     rel = gradient_tolerance(outputs, problem.inputs)
     for k, one in enumerate(single):
@@ -73,8 +73,7 @@ def over_reverse(problem: Problem, derived: Problem) -> Iterator[Finding]:
     try:
         tangents = _dense(_pushed(derived, directions), outputs)
     except Exception as error:
-        said = phrases.short(" ".join(str(error).split()), 120)
-        yield _finding(problem, "forward_over_reverse", "lint", said=said)
+        yield _finding(problem, "forward_over_reverse", "lint", said=phrases.short(str(error), 120))
         return
     generator = torch.Generator().manual_seed(derived.seed + 55)
     weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
@@ -115,4 +114,4 @@ def _dense(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> list
 
 
 def _finding(problem: Problem, code: str, kind: Any, **params: Any) -> Finding:
-    return Finding(code, kind, f"checking.{code}", params, None, phrases.jvp_line(problem))
+    return Finding(code, kind, f"checking.{code}", params, None, phrases.method_line(problem, "jvp"))

@@ -42,7 +42,7 @@ def linearity(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         code = _code(at_zero[k], here, other[k], both[k], rel)
         if code is not None and not _rounded(problem, v, k, here):
             found = phrases.returned(problem, position)
-            line = (found.line if found is not None else None) or phrases.backward_line(problem)
+            line = (found.line if found is not None else None) or phrases.method_line(problem)
             params = {"input": problem.input_names[position], "value": phrases.value(problem, position)}
             message = f"causes.{code}" if code != "nonlinear_in_grad_output" else f"causes.{_manner(here, rel)}"
             where = (problem.differentiable_outputs(outputs) or (0,))[0], position
@@ -63,7 +63,7 @@ def rounded_inside(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         here = pull(problem, outputs, v)
     if not problem.casts.backward >= HALF > max(spacing, problem.casts.forward):
         return
-    line = backward_lines.rounding_line(problem) or phrases.backward_line(problem)
+    line = backward_lines.rounding_line(problem) or phrases.method_line(problem)
     large, small = (pull(problem, outputs, _scaled(v, c)) for c in (SCALED, 1 / SCALED))
     lost = list[int]()
     for position, g, more, less in zip(problem.differentiable, here, large, small, strict=True):

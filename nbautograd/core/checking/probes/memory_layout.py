@@ -30,10 +30,6 @@ def layout(problem: Problem) -> Iterator[Finding]:
     yield from _batched(problem)
 
 
-def _short(error: Exception) -> str:
-    return phrases.short(" ".join(str(error).split()), 120)
-
-
 def _grad_outputs(problem: Problem) -> Iterator[Finding]:
     outputs = problem.call()
     for change in (expanded, strided):
@@ -43,9 +39,9 @@ def _grad_outputs(problem: Problem) -> Iterator[Finding]:
         try:
             found = pull(problem, outputs, odd)
         except Exception as error:
-            yield rules.fails_for_strided_gradient(phrases.seen(problem), _short(error))
+            yield rules.fails_for_strided_gradient(phrases.seen(problem), phrases.short(str(error), 120))
             return
-        for k in _apart(problem, outputs, plain, (found, right)):
+        for k in _apart(problem, outputs, plain, found, right):
             truth = directional_derivative(problem, outputs.inputs, k, plain, problem.seed + 24)
             # the same cotangent, so where differences tell nothing the contiguous one is the measure
             if truth is None or (truth.agrees(right[k]) and not truth.agrees(found[k])):
@@ -54,29 +50,28 @@ def _grad_outputs(problem: Problem) -> Iterator[Finding]:
 
 
 def _apart(
-    problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], two: tuple[Gradients, Gradients]
-) -> Iterator[int]:
-    """Yield the numbers of the inputs whose two gradients differ by more than rounding does."""
-    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
-    differing = [k for k, (a, b) in enumerate(zip(*two, strict=True)) if not agree_relative(a, b, rel, low)]
-    if not differing:
-        return
-    roundings = _roundings(problem, outputs, v)
-    yield from (k for k in differing if _largest_gap(two[0][k], two[1][k]) > ROUNDINGS * roundings[k])
+    problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], found: Gradients, right: Gradients
+) -> list[int]:
+    """Return the numbers of the inputs whose two gradients differ by more than rounding does."""
+    rel = gradient_tolerance(outputs, problem.inputs)
+    if all(agree_relative(a, b, rel) for a, b in zip(found, right, strict=True)):
+        return []
+    # inputs that are one number make outputs such as a variance vanish: round-off is that of ordinary ones
+    low = rounding_level(problem.call(), problem.inputs)
+    beyond = _beyond_rounding(problem, outputs, lambda call: pull(problem, call, v), (found, right))
+    return [k for k in beyond if not agree_relative(found[k], right[k], rel, low)]
 
 
-def _roundings(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> list[float]:
-    """Return by how much each gradient changes where inputs are a few last bits away, as by another order of sums."""
-    here = pull(problem, outputs, v)
-    moved = [pull(problem, problem.call(nudged(problem, ulps, outputs.inputs)), v) for ulps in ULPS]
-    return [max(_largest_gap(answer[k], gradient) for answer in moved) for k, gradient in enumerate(here)]
+def _beyond_rounding(
+    problem: Problem, outputs: Outputs, look: Callable[[Outputs], Gradients], two: tuple[Gradients, Gradients]
+) -> list[int]:
+    """Return where two answers differ by more than one does where inputs are a few last bits away.
 
-
-def _more_than_rounding(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], found: Gradients) -> bool:
-    """Return True if a gradient in another layout is off by more than rounding; an ill-conditioned solve has much."""
-    here, roundings = pull(problem, outputs, v), _roundings(problem, outputs, v)
-    gaps = [_largest_gap(a, b) for a, b in zip(found, here, strict=True)]
-    return any(gap > ROUNDINGS * rounding for gap, rounding in zip(gaps, roundings, strict=True))
+    Another order of sums changes as much; an ill-conditioned solve much.
+    """
+    here, moved = look(outputs), [look(problem.call(nudged(problem, ulps, outputs.inputs))) for ulps in ULPS]
+    roundings = [max(_largest_gap(near[k], one) for near in moved) for k, one in enumerate(here)]
+    return [k for k, r in enumerate(roundings) if _largest_gap(two[0][k], two[1][k]) > ROUNDINGS * r]
 
 
 def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
@@ -102,51 +97,31 @@ def _inputs(problem: Problem) -> Iterator[Finding]:
             moved = problem.call(odd)
             found = pull(problem, moved, v)
         except Exception as error:
-            yield phrases.about(problem, "fails_noncontiguous_input", said=_short(error))
+            yield phrases.about(problem, "fails_noncontiguous_input", said=phrases.short(str(error), 120))
             return
-        if _other_values(outputs, moved, problem.inputs):
-            wrong = not _draws(problem) and not _rounded_alike(problem, outputs, moved)
-        elif _agree(problem, outputs, found, right):
-            continue
-        else:
-            wrong = False
-        if wrong or (
-            _more_than_rounding(problem, outputs, v, found) and _contradicts(problem, moved, found, v, change)
-        ):
+        wrong = _other_values(problem, outputs, moved) and not _draws(problem)
+        if wrong or (_apart(problem, outputs, v, found, right) and _contradicts(problem, moved, found, v, change)):
             yield phrases.about(problem, "wrong_noncontiguous_input", said="")
             return
 
 
-def _other_values(outputs: Outputs, moved: Outputs, inputs: Sequence[Any]) -> bool:
-    """Return True if forward gives other values for the same numbers in another layout."""
-    rel = gradient_tolerance(outputs, inputs)
-    pairs = [(a, b) for a, b in zip(outputs, moved, strict=True) if a.is_floating_point() or a.is_complex()]
-    return not all(agree_relative(a.detach(), b.detach(), rel) for a, b in pairs)
-
-
-def _agree(problem: Problem, outputs: Outputs, found: Gradients, right: Gradients) -> bool:
+def _other_values(problem: Problem, outputs: Outputs, moved: Outputs) -> bool:
+    """Return True if forward gives other values for the same numbers in another layout, by more than rounding."""
     rel = gradient_tolerance(outputs, problem.inputs)
-    if all(agree_relative(a, b, rel) for a, b in zip(found, right, strict=True)):
-        return True
-    # inputs that are one number make outputs such as a variance vanish: round-off is that of ordinary ones
-    low = rounding_level(problem.call(), problem.inputs)
-    return all(agree_relative(a, b, rel, low) for a, b in zip(found, right, strict=True))
+    pairs = [(a, b) for a, b in zip(outputs, moved, strict=True) if a.is_floating_point() or a.is_complex()]
+    if all(agree_relative(a.detach(), b.detach(), rel) for a, b in pairs):
+        return False
+
+    def values(call: Outputs) -> Gradients:
+        return tuple(y.detach() for y in call)
+
+    return bool(_beyond_rounding(problem, outputs, values, (values(outputs), values(moved))))
 
 
 def _draws(problem: Problem) -> bool:
     """Return True if forward draws random numbers, which may be drawn in the order of memory."""
     one, other = problem.call(), problem.call(seed=problem.seed + 25)
     return not all(agree_bitwise(a, b) for a, b in zip(one, other, strict=True))
-
-
-def _rounded_alike(problem: Problem, outputs: Outputs, moved: Outputs) -> bool:
-    """Return True if outputs differ by no more than they do where the inputs are a few last bits away."""
-    others = [problem.call(nudged(problem, ulps, outputs.inputs)) for ulps in ULPS]
-    return all(
-        _largest_gap(y.detach(), moved[k].detach())
-        <= ROUNDINGS * max(_largest_gap(y.detach(), other[k].detach()) for other in others)
-        for k, y in enumerate(outputs)
-    )
 
 
 def _contradicts(
@@ -190,18 +165,14 @@ def _batched(problem: Problem) -> Iterator[Finding]:
         both = pull(problem, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
     except Exception as error:
         sentence = "causes.fails_batched" if "t()" in str(error) else "causes.fails_batched_raises"
-        yield _wrong_batch(problem, sentence, said=_short(error), **params)
+        yield phrases.about(problem, "fails_batched", sentence=sentence, said=phrases.short(str(error), 120), **params)
         return
     cotangent = v, [None if c is None else -2 * c for c in v]
     each = [pull(problem, half, c)[0] for half, c in zip(halves, cotangent, strict=True)]
     rel, low = gradient_tolerance(batched, problem.inputs), rounding_level(batched, problem.inputs)
     if both is None or any(g is None for g in each) or agree_relative(both, torch.stack(each), rel, low):  # type: ignore[arg-type]
         return
-    yield _wrong_batch(problem, "causes.fails_batched_wrong", said="", **params)
-
-
-def _wrong_batch(problem: Problem, sentence: str, **params: Any) -> Finding:
-    return phrases.about(problem, "fails_batched", sentence=sentence, **params)
+    yield phrases.about(problem, "fails_batched", sentence="causes.fails_batched_wrong", said="", **params)
 
 
 def _side_by_side(problem: Problem, halves: Sequence[Outputs], batched: Outputs) -> bool:

@@ -112,7 +112,9 @@ def differentiable_outputs(
         if y.is_floating_point() and not y.requires_grad and problem.direct:
             yield from _wrongly_marked(problem, outputs, k)
         elif mine and others and all(_empty(b) for b in mine) and not all(_empty(b) for b in others):
-            yield about(problem, "unused_output_grad", phrases.forward_line(problem), output=problem.output_names[k])
+            yield about(
+                problem, "unused_output_grad", phrases.method_line(problem, "forward"), output=problem.output_names[k]
+            )
 
 
 def _empty(block: Block) -> bool:
@@ -133,7 +135,7 @@ def _wrongly_marked(problem: Problem, outputs: Outputs, k: int) -> Iterator[Find
         slopes = [directional_derivative(problem, problem.fresh(), which, weights, problem.seed + s) for s in (36, 37)]
         if all(s is not None and abs(s.slope) > CLEAR * s.error + ABOUT_ZERO for s in slopes):
             names = {"output": problem.output_names[k], "input": problem.input_names[position]}
-            line = marking_line(problem) or phrases.forward_line(problem)
+            line = marking_line(problem) or phrases.method_line(problem, "forward")
             proved = _answers(problem, outputs, k)
             sentence = "causes.nondiff_marked_wrongly" if proved else "causes.nondiff_marked_silently"
             found = about(problem, "nondiff_marked_wrongly", line, sentence, **names)

@@ -25,7 +25,7 @@ from nbautograd.core.checking.backward_lines import last_line
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.exceptions import explain, undefined_grad
-from nbautograd.core.checking.problem import Outputs, Problem, pullback
+from nbautograd.core.checking.problem import Outputs, Problem, graph_nodes, pullback
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
 from nbautograd.core.findings import Finding
@@ -46,7 +46,7 @@ def backward_never_called(problem: Problem, outputs: Outputs) -> Iterator[Findin
         return
     raw = problem.fn(*problem.fresh())
     if isinstance(raw, (list, dict)) and not any(t.requires_grad for t in outputs):
-        yield rules.outputs_in_container(seen(problem, phrases.forward_line(problem)), type(raw).__name__)
+        yield rules.outputs_in_container(seen(problem, phrases.method_line(problem, "forward")), type(raw).__name__)
     elif any(t.requires_grad for t in outputs):
         yield about(problem, "backward_never_called", None, name=named[0].__name__)
 
@@ -83,7 +83,7 @@ def outputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         filled = [pull(problem, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
         for o, share, right in zip(takes, shares, filled, strict=True):
             if not all(agree_relative(a, b, OF_SUMS * rel, low) for a, b in zip(share, right, strict=True)):
-                yield undefined_grad(last_line(problem, o) or phrases.backward_line(problem))
+                yield undefined_grad(last_line(problem, o) or phrases.method_line(problem))
                 return
 
 
@@ -124,17 +124,15 @@ def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         try:
             found = pullback(problem.call(given), [given[i] for i in wanted], v)
         except Exception as error:
-            said = phrases.short(" ".join(str(error).split()), 120)
-            yield _wrong_alone(problem, "causes.needs_input_grad_raises", input=name, said=said)
+            sentence = "causes.needs_input_grad_raises"
+            yield about(
+                problem, "needs_input_grad_wrong", sentence=sentence, input=name, said=phrases.short(str(error), 120)
+            )
             return
         for position, gradient in zip(wanted, found, strict=True):
             if not agree_relative(gradient, together[position], rel, low):
-                yield _wrong_alone(problem, input=problem.input_names[position])
+                yield about(problem, "needs_input_grad_wrong", input=problem.input_names[position])
                 return
-
-
-def _wrong_alone(problem: Problem, sentence: str = "", **params: Any) -> Finding:
-    return about(problem, "needs_input_grad_wrong", sentence=sentence, **params)
 
 
 def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -166,7 +164,7 @@ def hidden_inputs(problem: Problem) -> Iterator[Finding]:
         if id(leaf) in lasting and id(leaf) not in known and not _served(problem, leaf):
             name = _global_name(problem, leaf)
             sentence = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
-            line = phrases.forward_line(problem)
+            line = phrases.method_line(problem, "forward")
             yield rules.hidden_input(Seen(line), sentence, name=name, shape=sizes_text(leaf.shape))
             return
 
@@ -175,7 +173,7 @@ def inputs_outside(problem: Problem) -> Iterator[Finding]:
     """Yield the inputs that the function also reads outside its arguments, where the check does not move them."""
     for position in problem.read_outside:
         name = problem.input_names[position]
-        yield about(problem, "input_read_outside", phrases.forward_line(problem), input=name)
+        yield about(problem, "input_read_outside", phrases.method_line(problem, "forward"), input=name)
 
 
 def _served(problem: Problem, leaf: Tensor) -> bool:
@@ -192,18 +190,8 @@ def _served(problem: Problem, leaf: Tensor) -> bool:
 def graph_leaves(outputs: Iterable[Tensor]) -> list[Tensor]:
     """Return the leaves that require grad of the graph of these tensors."""
     outputs = list(outputs)
-    stack: list[Any] = [t.grad_fn for t in outputs]
-    seen: set[Any] = set()
-    found = [t for t in outputs if t.is_leaf and t.requires_grad]
-    while stack:
-        node = stack.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        stack.extend(following for following, _ in node.next_functions)
-    return found
+    own = [t for t in outputs if t.is_leaf and t.requires_grad]
+    return own + [node.variable for node in graph_nodes(outputs) if hasattr(node, "variable")]
 
 
 def _global_name(problem: Problem, leaf: Tensor) -> str:

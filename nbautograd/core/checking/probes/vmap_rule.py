@@ -35,7 +35,7 @@ def vmap_rule(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """
     if not own_vmap_rule(problem):
         return
-    line = None if problem.source is None else problem.source.lines.get("vmap")
+    line = phrases.method_line(problem, "vmap")
     points = [nearby_inputs(problem, problem.seed + seed) for seed in SEEDS]
     for dims in _in_dims(problem):
         items = [_chosen(problem, dims, point) for point in points]
@@ -44,7 +44,7 @@ def vmap_rule(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
             try:
                 found = _batched(problem, dims, items)
             except Exception as error:
-                said = phrases.short(" ".join(str(error).split()), 120)
+                said = phrases.short(str(error), 120)
                 yield phrases.about(problem, "vmap_raises", line, said=said, in_dims=str(dims))
                 return
         rel = gradient_tolerance(outputs, problem.inputs)

@@ -8,7 +8,6 @@ import difflib
 import inspect
 import itertools
 import linecache
-import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -481,10 +480,3 @@ def dims(function: Any) -> list[str]:
 
 def _is_dim(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 8
-
-
-def constants(function: Any) -> list[float]:
-    """Return numbers in a function's code, such as a threshold that its mask needs."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    found = [c for c in code.co_consts if isinstance(c, (int, float)) and not isinstance(c, bool)] if code else []
-    return [c for c in dict.fromkeys(found) if math.isfinite(c)]

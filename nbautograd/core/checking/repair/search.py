@@ -20,6 +20,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
+from nbautograd.core.checking.diagnosis.evidence import constants_in
 from nbautograd.core.checking.outside_state import Place, numbers_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
@@ -29,7 +30,6 @@ from nbautograd.core.checking.repair.script import (
     Hints,
     Script,
     conditions,
-    constants,
     dims,
     helpers,
     names,
@@ -469,7 +469,7 @@ class Repair:
             (*_named(findings, "factor", "name"), *sizes),
             _named(findings, "term", "right"),
             given[output] if output < len(given) else "grad_output",
-            tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),
+            tuple(c for c in constants_in(forward) if c not in (0, 1)) if forward is not None else (),
             own,
             tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
             tuple(dict.fromkeys(handed[f.where[1]] for f in findings if f.where is not None and f.where[1] in handed)),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,7 +20,7 @@ from nbautograd.core.checking.backward_call import (
 )
 from nbautograd.core.checking.directional import DirectionalDerivative, borne_out, directional_derivative
 from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
-from nbautograd.core.checking.other_points import expanded, strided
+from nbautograd.core.checking.other_points import Once, expanded, strided
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.repair.bounds import Meter, Usage, reachable
@@ -267,23 +266,4 @@ def stage(
     return Stage(problem, outputs, node, v, seed, tidy, sized, ranked, far, foreign, symmetric)
 
 
-class Stages:
-    """Stages made as they are asked for, each once.
-
-    Args:
-        made: where they come from.
-    """
-
-    def __init__(self, made: Iterator[Stage]) -> None:
-        self._stages, self._known = made, list[Stage]()
-
-    def __iter__(self) -> Iterator[Stage]:
-        for k in itertools.count():
-            if k == len(self._known) and not self.at_least(k + 1):
-                return
-            yield self._known[k]
-
-    def at_least(self, count: int) -> bool:
-        """Return True if there are so many."""
-        self._known += itertools.islice(self._stages, max(0, count - len(self._known)))
-        return len(self._known) >= count
+Stages = Once[Stage]
