@@ -27,11 +27,11 @@ class Once(Generic[Item]):
     """Items made as they are asked for, each once, to be gone through more than once.
 
     Args:
-        made: where they come from.
+        source: where they come from.
     """
 
-    def __init__(self, made: Iterator[Item]) -> None:
-        self._made, self._known = made, list[Item]()
+    def __init__(self, source: Iterator[Item]) -> None:
+        self._source, self._known = source, list[Item]()
 
     def __iter__(self) -> Iterator[Item]:
         for k in itertools.count():
@@ -41,7 +41,7 @@ class Once(Generic[Item]):
 
     def at_least(self, count: int) -> bool:
         """Return True if there are so many."""
-        self._known += itertools.islice(self._made, max(0, count - len(self._known)))
+        self._known += itertools.islice(self._source, max(0, count - len(self._known)))
         return len(self._known) >= count
 
 
