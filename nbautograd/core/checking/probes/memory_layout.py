@@ -165,14 +165,18 @@ def _batched(problem: Problem) -> Iterator[Finding]:
         both = pull(problem, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
     except Exception as error:
         sentence = "causes.fails_batched" if "t()" in str(error) else "causes.fails_batched_raises"
-        yield phrases.about(problem, "fails_batched", sentence=sentence, said=phrases.short(str(error), 120), **params)
+        yield _wrong_batch(problem, sentence, said=phrases.short(str(error), 120), **params)
         return
     cotangent = v, [None if c is None else -2 * c for c in v]
     each = [pull(problem, half, c)[0] for half, c in zip(halves, cotangent, strict=True)]
     rel, low = gradient_tolerance(batched, problem.inputs), rounding_level(batched, problem.inputs)
     if both is None or any(g is None for g in each) or agree_relative(both, torch.stack(each), rel, low):  # type: ignore[arg-type]
         return
-    yield phrases.about(problem, "fails_batched", sentence="causes.fails_batched_wrong", said="", **params)
+    yield _wrong_batch(problem, "causes.fails_batched_wrong", said="", **params)
+
+
+def _wrong_batch(problem: Problem, sentence: str, **params: Any) -> Finding:
+    return phrases.about(problem, "fails_batched", sentence=sentence, **params)
 
 
 def _side_by_side(problem: Problem, halves: Sequence[Outputs], batched: Outputs) -> bool:

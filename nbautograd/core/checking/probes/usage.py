@@ -124,15 +124,18 @@ def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         try:
             found = pullback(problem.call(given), [given[i] for i in wanted], v)
         except Exception as error:
-            sentence = "causes.needs_input_grad_raises"
-            yield about(
-                problem, "needs_input_grad_wrong", sentence=sentence, input=name, said=phrases.short(str(error), 120)
+            yield _wrong_alone(
+                problem, "causes.needs_input_grad_raises", input=name, said=phrases.short(str(error), 120)
             )
             return
         for position, gradient in zip(wanted, found, strict=True):
             if not agree_relative(gradient, together[position], rel, low):
-                yield about(problem, "needs_input_grad_wrong", input=problem.input_names[position])
+                yield _wrong_alone(problem, input=problem.input_names[position])
                 return
+
+
+def _wrong_alone(problem: Problem, sentence: str = "", **params: Any) -> Finding:
+    return about(problem, "needs_input_grad_wrong", sentence=sentence, **params)
 
 
 def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
