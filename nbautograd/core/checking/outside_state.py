@@ -7,10 +7,11 @@ backward into the latter; a check runs both many times, each time from the same 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def _of_function(function: FunctionType) -> Iterator[Place]:
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # an empty cell
             yield _cell(cell)
-    for name in _names(function):
+    for name in _names(function.__code__):
         if name in function.__globals__:
             yield _global(function.__globals__, name)
 
@@ -105,9 +106,10 @@ def _global(known: dict[str, Any], name: str) -> Place:
     return Place(_copied(known[name]), lambda: known[name], lambda new: known.__setitem__(name, new))
 
 
-def _names(function: FunctionType) -> list[str]:
+@functools.lru_cache(1024)
+def _names(code: CodeType) -> tuple[str, ...]:
     """Return the names that a function reads or writes outside itself, or as attributes, in alphabetical order."""
-    return sorted({name for code in codes_in(function.__code__) for name in code.co_names})
+    return tuple(sorted({name for one in codes_in(code) for name in one.co_names}))
 
 
 def _copied(value: Any, depth: int = DEPTH) -> Any:
@@ -149,7 +151,7 @@ def numbers_outside(cls: type, function: FunctionType) -> dict[str, Place]:
         known.add(one)
         cells = zip(one.__code__.co_freevars, one.__closure__ or (), strict=True)
         found |= {name: _cell(cell) for name, cell in cells if name in closure(one)}
-        for name in _names(one):
+        for name in _names(one.__code__):
             if name in one.__globals__:
                 found[name] = _global(one.__globals__, name)
             elif name in vars(cls):
@@ -160,10 +162,12 @@ def numbers_outside(cls: type, function: FunctionType) -> dict[str, Place]:
 
 def names_outside(fn: Any, cls: type | None) -> Iterator[tuple[str, Any]]:
     """Yield the names, with their values, that a callable and a class's methods read outside their arguments."""
-    entries = [fn, *(vars(base).get(m) for base in (cls.__mro__ if cls is not None else ()) for m in METHODS)]
+    torchs_own = torch.autograd.Function.__module__  # its methods only raise, or warn
+    bases = [base for base in (cls.__mro__ if cls is not None else ()) if base.__module__ != torchs_own]
+    entries = [fn, *(vars(base)[method] for base in bases for method in METHODS if method in vars(base))]
     for function in filter(lambda one: isinstance(one, FunctionType), map(unwrap, entries)):
         yield from closure(function).items()
-        for name in _names(function):
+        for name in _names(function.__code__):
             if name in function.__globals__:
                 yield name, function.__globals__[name]
 
@@ -286,8 +290,10 @@ def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[
     }
     values += (pair for submodule in submodules for pair in names_outside(submodule.forward, None))
     classes = {value for _, value in values if isinstance(value, type) and issubclass(value, torch.autograd.Function)}
-    for one in classes | ({cls} if cls is not None else set()):
-        values += (*vars(one).items(), *names_outside(None, one))
+    for one in classes:
+        values += (*vars(one).items(), *(names_outside(None, one) if one is not cls else ()))
+    if cls is not None and cls not in classes:
+        values += vars(cls).items()
     for name, value in values:
         yield from _inside(name, value)
 

@@ -25,20 +25,18 @@ def quiet(*, recorded: bool = False) -> Iterator[None]:
     of Functions are recorded all the same.
     """
     threads = torch.get_num_threads()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(_restored_random_state())
-        stack.enter_context(_muted("stdout"))
-        stack.enter_context(_muted("stderr"))
-        stack.enter_context(warnings.catch_warnings())
+    recorder = contextlib.nullcontext() if recorded else paused()
+    with _restored_random_state(), _muted("stdout"), _muted("stderr"), warnings.catch_warnings(), recorder:
         warnings.simplefilter("ignore")
-        if not recorded:
-            stack.enter_context(paused())
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
-        if threads != 1:
+        with torch.inference_mode(False), torch.enable_grad():
+            if threads == 1:
+                yield
+                return
             torch.set_num_threads(1)
-            stack.callback(torch.set_num_threads, threads)
-        yield
+            try:
+                yield
+            finally:
+                torch.set_num_threads(threads)
 
 
 class _MutedStream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ except ImportError:  # then nothing is seen, and the dtypes of inputs and output
     TorchDispatchMode = contextlib.nullcontext  # type: ignore[assignment,misc]
 
 
+@functools.cache
 def spacing(dtype: torch.dtype | None) -> float:
     """Return the spacing at 1 of a floating dtype's numbers; 0 for None."""
     return 0.0 if dtype is None else float(torch.finfo(dtype).eps)
