@@ -102,9 +102,9 @@ def product(a, b):
 #
 # A **vector–Jacobian product**, VJP for short. The result has the shape of the input. `backward` is this product, nothing else.
 #
-# **Predict.** Below, `g` says that the loss grows with $y_{00}$, twice as fast with $y_{02}$, and against $y_{11}$. Both lines compute the same: one with the whole Jacobian, one the way PyTorch does it. What shape do they have?
+# **Predict.** Below, `g` says that the loss grows with $y_{00}$, twice as fast with $y_{02}$, and against $y_{11}$. The last line computes the same twice: with the whole Jacobian, and the way PyTorch does it. What shape do both have?
 
-# %% [markdown] lang="zh" pair="too-large" of="c3f77350"
+# %% [markdown] lang="zh" pair="too-large" of="594699d5"
 # 对 $A$ 来说，一共 6 × 4 = 24 项（点一下可以切换到 $B$ 的那一块），其中一半恒为 0：$Y$ 的第 $i$ 行只依赖 $A$ 的第 $i$ 行。（这里另有两项为 0，只是因为 $b_{00}$ 恰好是 0。）
 #
 # 再看一个真实的层：输入 512 维，输出 512 维，批大小 64。它对输入的雅可比矩阵有 32768 × 32768 项，用 float64 存要 8.6 GB，而这只是一层。所以没有人会真把它造出来。
@@ -802,7 +802,7 @@ class LostTranspose(Function):
         return grad_output.mm(weight.t()), input.mm(grad_output)
 
 # %% [markdown] lang="en" pair="batched"
-# It ran, and it is wrong; the report shows where and, under *Summary*, even the change that mends it. With an `a` of 3×2 Python would have complained at once. **So test with sizes that are all different**: 3, 4, 5.
+# It ran, and it is wrong; the report shows where and, under *Summary*, even the change that mends it. With an `a` of 3×2 PyTorch would have complained at once. **So test with sizes that are all different**: 3, 4, 5.
 #
 # ## 6. The layer as PyTorch stores it
 #
@@ -812,8 +812,8 @@ class LostTranspose(Function):
 #
 # Write it, without bias. `input` is (… × in), `weight` is (out × in). Derive the gradient of `weight` by indices again, then ask: over which dimensions must it be summed, if `input` has four? **Predict**: which line of your 2-d solution will not survive?
 
-# %% [markdown] lang="zh" pair="batched" of="45b61147"
-# 代码照常运行，结果却是错的；报告指出了错在哪里；“概要”一页里，连怎么改也试好了。如果 `a` 是 3×2，Python 当场就会报错。**所以，测试时让各个尺寸互不相同**：3、4、5。
+# %% [markdown] lang="zh" pair="batched" of="1d6e07d3"
+# 代码照常运行，结果却是错的；报告指出了错在哪里；“概要”一页里，连怎么改也试好了。如果 `a` 是 3×2，PyTorch 当场就会报错。**所以，测试时让各个尺寸互不相同**：3、4、5。
 #
 # ## 6. PyTorch 自己的存法
 #
@@ -1936,14 +1936,14 @@ for last in (LinearFunction, Another):
 #
 # Two slips that are none, since the engine mends them:
 #
-# - a gradient whose shape is larger than the input's but broadcasts to it is summed down: an unsummed bias gradient trains correctly (nbautograd mentions it as a hint, not as a mistake);
+# - a gradient of a larger shape, one that the input broadcasts to, is summed down: an unsummed bias gradient trains correctly (nbautograd mentions it as a risk, not as a mistake);
 # - further `None`s at the end of what `backward` returns are ignored.
 #
 # And one that nobody mends: a gradient of the right shape with wrong numbers. For that there are checks, and **notebook 03** takes them apart.
 #
 # **What to keep.** `backward` gets $g$ in the shape of the output and returns $g\,J$ in the shape of the input. Derive by indices, check by shapes, test with sizes that differ and a random upstream gradient.
 
-# %% [markdown] lang="zh" pair="forgives" of="3046b165"
+# %% [markdown] lang="zh" pair="forgives" of="8824bc8a"
 # ## 10. autograd 会原谅什么
 #
 # 有两种疏忽其实不算错，引擎会替你补上：

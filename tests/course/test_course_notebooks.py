@@ -38,6 +38,7 @@ CLAIMS = {
         ("class Forgetful", r"\+=  loss 10\.\d+ -> 0\.000\s+=  loss 10\.\d+ -> [1-9]"),
     ),
     "02_vector_jacobian_products": (
+        ("(g.flatten() @ J)", r"(\[\[ 4\., 13\.\],\s+\[-1\., -4\.\]\][\s\S]*){2}"),
         ("PrintingLinear.apply(A, B)", r"grad_weight= tensor\(\[\[2., 2., 2.\],\s+\[4., 4., 4.\]\]"),
         ("PrintingLinear.apply(A, B)", r"grad_bias= None"),
         ("class Another", r"g Wᵀ: loss 0\.93\d -> 0\.0\d+\s+g B, random: loss 0\.93\d -> 0\.0"),

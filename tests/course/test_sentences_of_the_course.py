@@ -8,9 +8,49 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from nbautograd import gradcheck
+
 
 def numbers(*shape):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+
+
+class LostTranspose(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+
+    @staticmethod
+    def backward(ctx, g):
+        input, weight = ctx.saved_tensors
+        return g.mm(weight.t()), input.mm(g)
+
+
+def test_02_a_lost_transpose_fails_at_once_where_the_input_is_not_square():
+    LostTranspose.apply(numbers(2, 2), numbers(2, 3)).sum().backward()
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        LostTranspose.apply(numbers(3, 2), numbers(2, 3)).sum().backward()
+
+
+class Forgiven(Function):
+    """A sum with a bias whose gradient is not summed, and two values too many."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        return x + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g, None, None
+
+
+def test_02_the_engine_sums_what_the_input_broadcasts_to_and_ignores_none_at_the_end():
+    x, bias, g = numbers(3, 4), numbers(4), numbers(3, 4).detach()
+    assert torch.equal(torch.autograd.grad(Forgiven.apply(x, bias), bias, g)[0], g.sum(0))
+    report = gradcheck(Forgiven, (x, bias))
+    assert report.verdict == "right"
+    assert [(found.code, found.kind) for found in report.findings] == [("grad_shape_reduced", "lint")]
 
 
 def test_03_a_check_calls_forward_twice_for_each_number_that_goes_in():
