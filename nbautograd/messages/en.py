@@ -323,7 +323,7 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_later.what": "The gradient of `{input}` is right at these inputs but wrong at others that were tried after them, yet right at the others when they come first: backward computes with what an earlier call left behind (a class attribute, a list, a cache).",
     "causes.wrong_later.advice": "Keep what belongs to one call on ctx.",
     "causes.wrong_elsewhere.what": "The gradient of `{input}` is right at these inputs but wrong at others of the same signs and about the same size: backward holds only for special values.",
-    "causes.wrong_elsewhere.advice": "Check at such inputs, `{input} * 1.1` for example, to see which entries are wrong.",
+    "causes.wrong_elsewhere.advice": "Check at such inputs, random ones for example, to see which entries are wrong.",
     "causes.backward_counts.what": "backward changes `{attribute}` and computes with it: a second backward gives a different result.",
     "causes.backward_counts.advice": "Leave ctx as forward left it.",
     "causes.mutates_input.what": "forward changes `{input}` in place without `ctx.mark_dirty`.",

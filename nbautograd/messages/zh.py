@@ -323,7 +323,7 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_later.what": "`{input}` 的梯度在这组输入上是对的，之后换一组输入就错了，而先用那组输入调用时又是对的：backward 用到了之前某次调用留下的东西（类属性、列表、缓存）。",
     "causes.wrong_later.advice": "属于某一次调用的东西应当放在 ctx 上。",
     "causes.wrong_elsewhere.what": "`{input}` 的梯度在这组输入上是对的，在符号相同、大小相近的其他输入上却是错的：backward 只对特殊的取值成立。",
-    "causes.wrong_elsewhere.advice": "换一组这样的输入（例如 `{input} * 1.1`）再检查一次，就能看到哪些元素是错的。",
+    "causes.wrong_elsewhere.advice": "换一组这样的输入（例如随机的）再检查一次，就能看到哪些元素是错的。",
     "causes.backward_counts.what": "backward 修改了 `{attribute}`，又用它来计算：第二次反向传播会得到不同的结果。",
     "causes.backward_counts.advice": "请让 ctx 保持 forward 留下的样子。",
     "causes.mutates_input.what": "forward 原地修改了 `{input}`，却没有调用 `ctx.mark_dirty`。",

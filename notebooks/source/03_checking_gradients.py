@@ -78,7 +78,7 @@ import matplotlib.pyplot as plt
 #
 # $$\Bigl|\; \frac{f_i(\dots, x_j + \varepsilon, \dots) - f_i(\dots, x_j - \varepsilon, \dots)}{2\,\varepsilon} \;-\; (J_f)_{ij} \;\Bigr| \;\le\; \alpha \qquad \text{对所有 } i, j$$
 #
-# 梯度检查说到底就是这个式子，右边的 $J_f$ 由 backward 给出，左边的差商叫**数值梯度**。它为*每个输入元素*做两次 forward，所以只适合在小输入上做测试，绝不能用来训练。
+# 梯度检查说到底就是这个式子：减号后面的 $J_f$ 由 backward 给出，前面的差商叫**数值梯度**。它为*每个输入元素*做两次 forward，所以只适合在小输入上做测试，绝不能用来训练。
 #
 # 下面是两份线性层：一份正确，一份少了一个转置。
 
@@ -1274,7 +1274,7 @@ class Sly(Function):
         (x,) = ctx.saved_tensors
         return grad_output * 3 * x**2 + 1
 
-# %% tags=["wrong"] exercise="slips_through" expects="raises"
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
 class Sly(Function):
     @staticmethod
     def forward(ctx, x):
@@ -1361,17 +1361,17 @@ class Sly(Function):
 # - Central difference, float64, a step near the cube root of the precision, a tolerance relative to the size of the numbers.
 # - A random `grad_output`, of both signs; random inputs, of both signs, sizes that differ; more than one point.
 # - A gradient check asks about *values* only, and PyTorch's sends unit vectors back, never a negative number: even `grad_output.abs()` slips through. Ask as well: does backward change what it is given? Is the dtype kept? Is the second derivative right, if anybody will want it?
-# - In a test, `nbautograd.gradcheck(fn, inputs).raise_if_wrong()`, or the pytest fixture `assert_gradients`, asks all of it at once.
+# - In a test, `nbautograd.gradcheck(fn, inputs, order=2).raise_if_wrong()`, or the pytest fixture `assert_gradients` with `order=2`, fails for the first of these and for the last. A lost dtype stands in the report alone.
 #
 # And at a kink, such as `relu` at 0, the difference itself is wrong. That is **notebook 06**. First comes **notebook 04**: what `ctx` promises.
 
-# %% [markdown] lang="zh" pair="end" of="1d052477"
+# %% [markdown] lang="zh" pair="end" of="dc2dc2bd"
 # ## 5. 记住这些
 #
 # - 中心差分，float64，步长取精度的立方根左右，容差要相对于数的大小来定。
 # - `grad_output` 要随机、有正有负；输入要随机、有正有负，各个尺寸互不相同；不止查一个点。
 # - 梯度检查只问*数值*；而且 PyTorch 的检查送回去的都是单位向量，从不含负数，连 `grad_output.abs()` 都能混过去。还要多问几句：backward 改动了收到的东西吗？dtype 保持了吗？如果有人要用，二阶导数对吗？
-# - 写测试时，`nbautograd.gradcheck(fn, inputs).raise_if_wrong()` 或 pytest 的 `assert_gradients` 会把这些一并问完。
+# - 写测试时，用 `nbautograd.gradcheck(fn, inputs, order=2).raise_if_wrong()`，或 pytest 的 `assert_gradients`（加上 `order=2`）：第一问和最后一问不过关，测试就失败；dtype 丢了，则只写在报告里。
 #
 # 而在折点上，比如 `relu` 在 0 处，差分本身就不对了。那是**第 06 课**的内容。先来看**第 04 课**：`ctx` 都承诺了什么。
 

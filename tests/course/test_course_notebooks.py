@@ -48,6 +48,11 @@ CLAIMS = {
         ("(LinearFunction, Another)", r"LinearFunction right\s+Another wrong"),
     ),
     "03_checking_gradients": (
+        ("for function in (Linear, NoTranspose)", r"\[True, False\]"),
+        ("torch.autograd.gradcheck(Linear.apply, (data, weights)", r"True"),
+        ("for mutant in (A, B, C, D)", r"\[True, True, True, True\]"),
+        ("%gradcheck C.apply(x)", r"second ones are silently wrong|二阶"),
+        ("nbautograd.gradcheck(D.apply", r"\['right', 'wrong'\]"),
         ("torch.autograd.gradcheck(NoTranspose.apply, (same, w))", r"torch: True"),
         (
             "%gradcheck NoTranspose.apply(same, w)",

@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from nbautograd import gradcheck
+from nbautograd.errors import GradcheckError
 
 
 def numbers(*shape):
@@ -88,6 +89,52 @@ def test_03_fast_mode_can_miss_a_single_wrong_entry():
     x = numbers(500)
     assert not torch.autograd.gradcheck(OneWrong.apply, (x,), atol=1e-4, raise_exception=False)
     assert torch.autograd.gradcheck(OneWrong.apply, (x,), atol=1e-4, fast_mode=True, raise_exception=False)
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+
+class WritesIntoGradOutput(Cube):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g.mul_(3 * x * x)
+
+
+class LosesDigits(Cube):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (3 * x * x * g).float()
+
+
+class Detached(Cube):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x.detach() ** 2 * g
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "fails"),
+    [
+        (WritesIntoGradOutput, "mutates_grad_output", True),
+        (LosesDigits, "grad_dtype_cast", False),
+        (Detached, "not_twice_differentiable", True),
+    ],
+)
+def test_03_two_of_the_faults_fail_a_test_and_a_lost_dtype_is_in_the_report(fault, code, fails):
+    report = gradcheck(fault, (numbers(3),), order=2)
+    assert [found.code for found in report.findings] == [code]
+    if fails:
+        with pytest.raises(GradcheckError):
+            report.raise_if_wrong()
+    else:
+        assert report.raise_if_wrong() is report
 
 
 def test_05_at_a_tie_max_gives_all_to_one_and_amax_shares():

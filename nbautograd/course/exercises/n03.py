@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.autograd.gradcheck import GradcheckError
 
 from nbautograd.core.checking.budget import COUNTS
 from nbautograd.core.checking.gradcheck import gradcheck
@@ -49,8 +50,10 @@ REJECTS = {
     "zh": "10 个正确的 backward 有 {count} 个被判为错，其中有“{case}”。想想差分本身有多大误差。",
 }
 MISSES = {
-    "en": "{count} of 10 wrong backwards get through, {case} among them.",
-    "zh": "10 个错误的 backward 有 {count} 个蒙混过关，其中有“{case}”。",
+    "en": "{count} of 10 wrong backwards get through, {case} among them. Print both numbers for each of its entries:"
+    " which pair differs, and what lets it pass?",
+    "zh": "10 个错误的 backward 有 {count} 个蒙混过关，其中有“{case}”。把它每个元素的两个数都打印出来：哪一对不同？"
+    "又是怎么放过去的？",
 }
 SECOND = {
     "en": "A mistake in the gradient of the second input gets through ({case}). Are all inputs compared?",
@@ -80,7 +83,7 @@ def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
             yield Failure("raises", RAISES, {"case": case.name, "error": type(error).__name__, "said": short})
             return
         if ready_made:
-            yield Failure("ready_made", READY_MADE, {"module": ready_made[0]})
+            yield Failure("ready_made_check", READY_MADE, {"module": ready_made[0]})
             return
         if not isinstance(found, bool):
             yield Failure("not_bool", NOT_BOOL, {"got": type(found).__name__})
@@ -157,9 +160,9 @@ ONE_NUMBER = {
     "zh": "它确实藏得住错误，不过任何一个单独的数都藏得住。找一个更大的矩阵。",
 }
 NEARLY = {
-    "en": "$A\\,G$ and $A^\\top G$ are still different, by {apart:.1g} of their size: too little for one check, and"
-    " enough for a finer one. For which matrices are they the same?",
-    "zh": "$A\\,G$ 与 $A^\\top G$ 仍然不同，相差约为自身大小的 {apart:.1g}：粗一点的检查看不出，细一点的就能看出。"
+    "en": "`A @ G` and `A.t() @ G` are still different, by {apart:.1g} of their size: a coarse check overlooks it, a"
+    " finer one does not. For which matrices are they the same?",
+    "zh": "`A @ G` 与 `A.t() @ G` 仍然不同，相差约为自身大小的 {apart:.1g}：粗一点的检查看不出，细一点的就能看出。"
     "什么样的矩阵，两者完全相同？",
 }
 FOUND_OUT = {
@@ -206,13 +209,12 @@ EXPONENT = {
     "zh": "{key}：{got} 看起来是指数。请写步长本身，例如 1e-3。",
 }
 TOO_SMALL = {
-    "en": "{key}: at {got:g} the difference is mostly rounding. Which side of the valley are you on?",
-    "zh": "{key}：步长取 {got:g} 时，差分里大半是舍入误差。你在谷底的哪一侧？",
+    "en": "{key}: at {got:g} most of the error is rounding. Which side of the valley are you on?",
+    "zh": "{key}：步长取 {got:g} 时，误差大半来自舍入。你在谷底的哪一侧？",
 }
 TOO_LARGE = {
-    "en": "{key}: at {got:g} the curve of the function itself still shows in the difference. Go further"
-    " down the valley.",
-    "zh": "{key}：步长取 {got:g} 时，函数本身的弯曲还留在差分里。继续往谷底走。",
+    "en": "{key}: at {got:g} most of the error is from the curve of the function. Go further down the valley.",
+    "zh": "{key}：步长取 {got:g} 时，误差大半来自函数本身的弯曲。继续往谷底走。",
 }
 
 
@@ -243,12 +245,14 @@ NOT_SAID = {
     "zh": "{name}：检查应当返回 True 或 False，实际得到的是 {got}。",
 }
 CHECK_RAISES = {
-    "en": "{name}: for {formula} it raises {error}: {said}",
-    "zh": "{name}：对 {formula}，它抛出了 {error}：{said}",
+    "en": "{name}: for {formula} it raises {error}: {said} What it gets is a Function, a class that is called through"
+    " its `apply`, and a tensor.",
+    "zh": "{name}：对 {formula}，它抛出了 {error}：{said} 它收到的是一个 Function（要通过 `apply` 调用的类）和一个张量。",
 }
 OBJECTS = {
-    "en": "{name}: it says False of a right backward, that of {formula}. At which size does it call two numbers equal?",
-    "zh": "{name}：{formula} 的 backward 是对的，它却说 False。两个数相差多少以内，它才算相等？",
+    "en": "{name}: it says False of a right backward, that of {formula}. Does it know the cube alone, or call numbers"
+    " different that differ in their last digits?",
+    "zh": "{name}：{formula} 的 backward 是对的，它却说 False。它是不是只认得立方，或者末几位不同就判为不等？",
 }
 FAULTS: dict[str, tuple[Callable[[Tensor, Tensor, Tensor], Tensor], Texts]] = {  # of grad_output, derivative, x
     "A": (
@@ -346,17 +350,17 @@ FROM_ABOVE = {
     "zh": "`Sly` 只是上面四个类之一换了个名字。请自己把这个类写出来，想法可以取自上面，也可以用更好的。",
 }
 SLY_RAISES = {
-    "en": "It raises {error}: {said}. A fault that crashes slips through nothing.",
-    "zh": "它抛出了 {error}：{said}。会崩溃的毛病，哪儿也混不过去。",
+    "en": "It raises {error}. A fault that crashes slips through nothing.",
+    "zh": "它抛出了 {error}。会崩溃的毛病，哪儿也混不过去。",
 }
 SEEN = {
-    "en": "torch.autograd.gradcheck returns False: your gradient has wrong values. It looks at nothing else. What else"
-    " can be wrong?",
-    "zh": "torch.autograd.gradcheck 返回 False：梯度的数值错了。它也只看数值。除了数值，还有什么可以是错的？",
+    "en": "torch.autograd.gradcheck objects: {said}. It looks at values alone. What else can be wrong?",
+    "zh": "torch.autograd.gradcheck 没有通过：{said}。它只看数值。除了数值，还有什么可以是错的？",
 }
 HARMLESS = {
-    "en": "torch's gradcheck is content, and no other check here found anything wrong at x = {x}.",
-    "zh": "torch 的 gradcheck 通过了，这里的其他检查在 x = {x} 处也没有发现毛病。",
+    "en": "torch's gradcheck is content, and no other check here found anything wrong at x = {x}. Who would be hurt by"
+    " this backward?",
+    "zh": "torch 的 gradcheck 通过了，这里的其他检查在 x = {x} 处也没有发现毛病。谁会吃这个 backward 的亏？",
 }
 
 
@@ -375,14 +379,14 @@ def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
             if not torch.allclose(answer.apply(x), before**3) or not torch.equal(x, before):
                 yield Failure("forward_changed", FORWARD_CHANGED)
                 return
-            torch.autograd.grad(answer.apply(x), x, there.normal(*x.shape))
-            passes = torch.autograd.gradcheck(answer.apply, (x,), raise_exception=False)
+            torch.autograd.grad(answer.apply(x), x, there.normal(*x.shape), allow_unused=True)
+            torch.autograd.gradcheck(answer.apply, (x,))
         except Exception as error:
-            said = str(error).split("\n")[0][:160]
-            yield Failure("raises", SLY_RAISES, {"error": type(error).__name__, "said": said})
-            return
-        if not passes:
-            yield Failure("gradcheck_sees", SEEN)
+            said = str(error).split("\n")[0][:160].rstrip(":,. ")
+            if isinstance(error, GradcheckError):
+                yield Failure("gradcheck_sees", SEEN, {"said": said})
+            else:
+                yield Failure("raises", SLY_RAISES, {"error": f"{type(error).__name__}: {said}".rstrip(": ")})
             return
     report = gradcheck(answer, (x,), order=2, budget=COUNTS)
     if not report.wrong and not any(f.code == "grad_dtype_cast" for f in report.findings):
