@@ -247,7 +247,7 @@ NOT_SAID = {
 CHECK_RAISES = {
     "en": "{name}: for {formula} it raises {error}: {said} What it gets is a Function, a class that is called through"
     " its `apply`, and a tensor.",
-    "zh": "{name}：对 {formula}，它抛出了 {error}：{said} 它收到的是一个 Function（要通过 `apply` 调用的类）和一个张量。",
+    "zh": "{name}：对 {formula}，它抛出了 {error}：{said} 它收到的是 Function（要通过 `apply` 调用的类）和张量。",
 }
 OBJECTS = {
     "en": "{name}: it says False of a right backward, that of {formula}. Does it know the cube alone, or call numbers"
