@@ -372,13 +372,13 @@ def returned(function: FunctionNode) -> tuple[Returned, ...]:
 def _trace(function: FunctionNode, item: ast.expr, end: ast.Return) -> Returned:
     if not isinstance(item, ast.Name):
         return Returned(None, item.lineno, ast.unparse(item))
-    expressions = [e for e in _assignments(function, item.id) if e.lineno <= end.lineno]
+    expressions = [e for e in assignments(function, item.id) if e.lineno <= end.lineno]
     values = [e for e in expressions if not (isinstance(e, ast.Constant) and e.value is None)]
     last = (values or expressions)[-1:]
     return Returned(item.id, last[0].lineno, ast.unparse(last[0])) if last else Returned(item.id, None, None)
 
 
-def _assignments(function: FunctionNode, name: str) -> list[ast.expr]:
+def assignments(function: FunctionNode, name: str) -> list[ast.expr]:
     """Return every expression that is assigned to a name, in source order."""
     found: list[ast.expr] = []
     for node in own_nodes(function):

@@ -217,7 +217,9 @@ def _note(which: str, **params: Any) -> Finding:
 
 def _explained(cause: ErrorCause, program: Program, run: str = "no") -> Explanation:
     raised = program.caller if program.error is not None else None
-    facts = cause.findings if run == "no" else (*cause.findings, _note(f"ran_{run}"))
+    alone = cause.did is None and not cause.suspects and cause.code in UNSEEN[:3]  # a node says where a NaN comes from
+    unseen = (_note("unseen"),) if alone else ()
+    facts = cause.findings if run == "no" else (*cause.findings, *unseen, _note(f"ran_{run}"))
     here = program.caller
     if cause.did is not None and cause.did.cell not in (None, here.cell if here is not None else None):
         facts = (facts[0], _note("in_cell", line=cause.did.line, cell=cause.did.cell), *facts[1:])

@@ -39,7 +39,7 @@ SEEN = {
         "second": ("a second time.*retain_graph=True",),
         "second-explain": (
             r"state = state\.detach\(\)",
-            r"(the\s+same\s+line\s+computed|同一行算出的结果)",
+            r"(the\s+same\s+line\s+had\s+computed|同一行在之前)",
         ),
         "second-mended": ("steps: 3",),
         "retain": ("modified by an inplace operation",),

@@ -664,8 +664,8 @@ t = torch.tensor([-1.0, 1.0])
 t.log_()  # did
 loss = (t * torch.ones(2, requires_grad=True)).sum()
 loss.backward()
-=== given to an in-place operation | not_finite | t
-t = torch.tensor([float("nan"), 1.0])
+=== given to an in-place operation | not_finite | -
+t = torch.tensor([float("nan"), 1.0])  # did
 t.add_(1)
 loss = (t * torch.ones(2, requires_grad=True)).sum()
 loss.backward()
@@ -708,8 +708,8 @@ scores = q.masked_fill(torch.ones(3, dtype=torch.bool), float("-inf"))
 att = scores.softmax(0)  # did
 loss = att.sum()
 loss.backward()
-=== data with a NaN | not_finite | data
-data = torch.tensor([1.0, float("nan")])
+=== data with a NaN | not_finite | -
+data = torch.tensor([1.0, float("nan")])  # did
 w = torch.ones(2, requires_grad=True)
 loss = (data * w).sum()
 loss.backward()

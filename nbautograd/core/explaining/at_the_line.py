@@ -28,8 +28,11 @@ MEANT: dict[str, Callable[[torch.Tensor], bool]] = {
     "not_scalar": lambda t: t.numel() != 1,
 }
 
-# kinds whose line hands over a module as a whole; elsewhere what a module computes is meant, not its parameters
-HANDED = ("optimize_non_leaf", "inference", "deepcopy")
+# kind -> the variable of torch's function that holds the tensor
+HANDED_BY = {"optimize_non_leaf": "param", "deepcopy": "self"}
+
+# kind -> the attributes of the tensor which torch refuses
+OWNED = dict.fromkeys(("integer", "not_a_leaf"), ("requires_grad", "requires_grad_")) | {"numpy": ("numpy",)}
 
 
 def at_the_line(program: Program, kind: str) -> ErrorCause | None:
@@ -39,19 +42,19 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
         return None
     found: list[tuple[str, torch.Tensor | None]]
     if kind == "not_scalar":
-        found = [(program.name_of(root) or differentiated(program), root) for root in program.roots]
+        roots = [root for root in program.roots if MEANT[kind](root)]
+        only = differentiated(program) if len(program.roots) == 1 else ""
+        found = [(only or _name(program, root), root) for root in roots]
+    elif kind in HANDED_BY:
+        handed = program.torch_object(torch.Tensor, HANDED_BY[kind])
+        found = [(_name(program, handed), handed)]
     else:
-        found = [(name, tensor) for name, tensor in mentioned(program, kind in HANDED) if MEANT[kind](tensor)]
+        found = [(name, t) for name, t in mentioned(program, kind == "inference") if MEANT[kind](t)]
         if kind in ("leaf", "view"):
             found = _written_into(program, found)
-    if kind == "numpy" and (owner := _owner(program, "numpy")):
-        found = [(owner, program.tensors.get(owner))]
-    if len(found) > 1 and kind not in (
-        "optimize_non_leaf",
-        "deepcopy",
-        "not_scalar",
-    ):  # which of them torch means is not shown
-        found = []
+        elif kind in OWNED:
+            found = _owned(program, kind, found)
+        found = found if len(found) == 1 else []  # which of them torch means is not shown
     name, tensor = found[0] if found else ("", None)
     made = line_that_made(program, name, tensor)
     shape = "" if tensor is None else sizes_text(tensor.shape)
@@ -62,15 +65,43 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
     return ErrorCause(kind, (what, said(f"{kind}.rule", None, **shown)), name, made, did)
 
 
+def _name(program: Program, tensor: torch.Tensor | None) -> str:
+    """Return the name of a tensor itself, not of another one that shows the same memory."""
+    name = program.name_of(tensor)
+    return name if program.tensors.get(name) is tensor else ""
+
+
 def _written_into(
     program: Program, found: list[tuple[str, torch.Tensor | None]]
 ) -> list[tuple[str, torch.Tensor | None]]:
-    """Return those into which the statement that raised writes, as it reads; else the only one, where there is one."""
+    """Return the first into which the statement that raised writes, as it reads."""
+    here = _statement(program)
+    into = (one for one in found if here is not None and one[1] is not None and writes(here, {one[0]}, program, one[1]))
+    return [*into][:1]
+
+
+def _owned(
+    program: Program, kind: str, found: list[tuple[str, torch.Tensor | None]]
+) -> list[tuple[str, torch.Tensor | None]]:
+    """Return what the attribute that raised is taken of, of all that the statement mentions."""
+    here = _statement(program)
+    parts = [n.value for n in ast.walk(here) if isinstance(n, ast.Attribute) and n.attr in OWNED[kind]] if here else []
+    names = [ast.unparse(part) for part in parts]
+    if not names:
+        data = program.torch_object(torch.Tensor, "data")  # of a parameter that is made
+        return [one for one in found if kind == "numpy" or one[1] is data]
+    inside = {ast.unparse(n) for part in parts for n in ast.walk(part) if isinstance(n, (ast.Name, ast.Attribute))}
+    if len(names) == 1 and names[0] not in program.tensors and all(name in inside for name, _ in found):
+        return [(names[0], None)] if kind == "numpy" else []
+    return [one for one in found if one[0] in names] or [one for one in found if kind == "numpy"]
+
+
+def _statement(program: Program) -> ast.stmt | None:
+    """Return the innermost statement that raised."""
     for source in program.code[:1]:
-        here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0)]
-        into = [one for one in found for s in here[-1:] if one[1] is not None and writes(s, {one[0]}, program, one[1])]
-        return into[:1] or (found if len(found) == 1 else [])
-    return []
+        here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or s.lineno)]
+        return here[-1] if here else None
+    return None
 
 
 def mentioned(program: Program, handed: bool) -> list[tuple[str, torch.Tensor]]:
@@ -80,28 +111,17 @@ def mentioned(program: Program, handed: bool) -> list[tuple[str, torch.Tensor]]:
         program: the evidence.
         handed: add the tensors of the modules and containers that it mentions.
     """
-    for source in program.code[:1]:
-        here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0)]
-        names = [ast.unparse(p) for s in here[-1:] for p in ast.walk(s) if isinstance(p, (ast.Name, ast.Attribute))]
-        found = [(name, program.tensors[name]) for name in dict.fromkeys(names) if name in program.tensors]
-        inside = [
-            (path, tensor)
-            for name in dict.fromkeys(names)
-            for path, tensor in program.tensors.items()
-            if handed and path.startswith((f"{name}.", f"{name}["))
-        ]
-        return [*found, *inside]
-    return []
-
-
-def _owner(program: Program, method: str) -> str:
-    """Return what a method is called on in the statement that raised, as it is written, where it is called once."""
-    for source in program.code[:1]:
-        here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0)]
-        calls = [part.func for s in here[-1:] for part in ast.walk(s) if isinstance(part, ast.Call)]
-        owners = [f.value for f in calls if isinstance(f, ast.Attribute) and f.attr == method]
-        return ast.unparse(owners[0]) if len(owners) == 1 else ""
-    return ""
+    here = _statement(program)
+    parts = [] if here is None else [p for p in ast.walk(here) if isinstance(p, (ast.Name, ast.Attribute))]
+    names = dict.fromkeys(map(ast.unparse, parts))
+    found = [(name, program.tensors[name]) for name in names if name in program.tensors]
+    inside = [
+        (path, tensor)
+        for name in names
+        for path, tensor in program.tensors.items()
+        if handed and path.startswith((f"{name}.", f"{name}["))
+    ]
+    return [*found, *inside]
 
 
 def _view_of_leaf(tensor: torch.Tensor) -> bool:

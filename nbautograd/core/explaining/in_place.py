@@ -37,12 +37,12 @@ def in_place(program: Program) -> ErrorCause | None:
     if not broken:
         return None
     node, slot, tensor, saved, now = broken[0]
-    write = _first_write(program, tensor, saved)
+    write = _first_write(program, node, tensor, saved)
     statement = None if program.watch is not None else _only_statement(program, tensor, saved, now)
     did = write.spot.place() if write is not None and write.spot is not None else None
     if did is None and statement is not None:
         did = statement[0].place(statement[1].lineno)
-    name = program.name_of(tensor, sharing=False)
+    name = program.name_of(tensor)
     written = write.window if write is not None else _written_window(program, statement)
     if write is not None:
         name = name if name and written == window(tensor) else write.name
@@ -50,17 +50,20 @@ def in_place(program: Program) -> ErrorCause | None:
         name = _written_name(statement)
     saved_at = made_at(node) or program.line_of_node(node)
     own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
-    same = written is None or written == window(tensor)
-    made = saved_at if own and same else line_that_made(program, name, program.tensors.get(name))
+    named = program.tensors.get(name)
+    made = line_that_made(program, name, named)
+    if named is None and write is not None:
+        made = None if write.made is None else write.made.place()
     root = tensor if tensor._base is None else tensor._base
-    step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
+    leaf = root.is_leaf and root.requires_grad
+    step = did is not None and ".step(" in did.text and leaf
     facts = _facts(node, own, tensor, name, saved_at, did, write, now - saved)
     facts += _view_of(program, name, write) + ([] if did is None else _others(program, broken, did))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits = () if did is None or step else tuple(out_of_place(did, name))
     kind = "in_place_step" if step else "in_place"
-    facts.append(said("in_place.rule"))
-    return ErrorCause(kind, tuple(facts), name, made, did, params, edits, None if own and same else saved_at)
+    facts.append(said("in_place.rule_leaf" if leaf else "in_place.rule"))
+    return ErrorCause(kind, tuple(facts), name, made, did, params, edits, None if made == saved_at else saved_at)
 
 
 def view_written(program: Program) -> ErrorCause:
@@ -128,7 +131,7 @@ def _view_of(program: Program, name: str, write: Write | None) -> list[Finding]:
     else:
         tensor = program.tensors.get(name)
         base = None if tensor is None else tensor._base
-        place = None if base is None else program.line_of_tensor(program.name_of(base, sharing=False))
+        place = None if base is None else program.line_of_tensor(program.name_of(base))
     if not name or place is None:
         return []
     return [said("in_place.view_of", place, name=name, line=place.line, text=place.text)]
@@ -136,7 +139,7 @@ def _view_of(program: Program, name: str, write: Write | None) -> list[Finding]:
 
 def _others(program: Program, broken: list[_Broken], did: Place) -> list[Finding]:
     """Return the other lines that changed what the graph had saved; torch's error speaks of one tensor alone."""
-    writes = [_first_write(program, tensor, saved) for _, _, tensor, saved, _ in broken]
+    writes = [_first_write(program, node, tensor, saved) for node, _, tensor, saved, _ in broken]
     places = [write.spot.place() for write in writes if write is not None and write.spot is not None]
     found = {(place.file, place.line): place for place in places if (place.file, place.line) != (did.file, did.line)}
     return [
@@ -179,10 +182,12 @@ def _facts(
     return [first, said(which, saved_at, **shown, line=saved_at.line if saved_at else 0)]
 
 
-def _first_write(program: Program, tensor: torch.Tensor, saved: int) -> Write | None:
-    """Return the first write after the version that was saved, as a watched run saw it."""
-    writes = [] if program.watch is None else [w for w in program.watch.writes if w.storage == storage_address(tensor)]
-    return next((w for w in reversed(writes) if w.before <= saved < w.after), None)
+def _first_write(program: Program, node: Any, tensor: torch.Tensor, saved: int) -> Write | None:
+    """Return the first write after the version that a node saved, as a watched run saw it."""
+    made = sequence_number(node) or 0  # earlier writes there were into other tensors
+    writes = () if program.watch is None else program.watch.writes
+    behind = [w for w in writes if w.storage == storage_address(tensor) and w.number >= made]
+    return next((w for w in reversed(behind) if w.before <= saved < w.after), None)
 
 
 def _candidates(program: Program, tensor: torch.Tensor) -> list[tuple[Source, ast.stmt, str]]:

@@ -12,7 +12,7 @@ import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.edits import let_through, switched_inside
-from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, shares
+from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, same_elements
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, line_that_made, made_at
 from nbautograd.core.findings import Finding
@@ -66,7 +66,8 @@ def unused(program: Program) -> ErrorCause | None:
     if not tensor.requires_grad:
         what = said("no_grad.not_required", None, name=name, root=root)
         return ErrorCause("no_grad_not_required", (what, said("no_grad.rule_begins")), name)
-    watched = next((cut for cut in _cuts(program) if cut.was(tensor)), None)
+    cuts = [cut for cut in _cuts(program) if cut.was(tensor)]
+    watched = min(cuts, key=lambda cut: cut.reason == "detach", default=None)  # which is on purpose for the most part
     if watched is not None:
         cause = _watched(watched, root)
         facts = (*cause.findings, *_held_instead(program, tensor, name))
@@ -75,7 +76,7 @@ def unused(program: Program) -> ErrorCause | None:
         return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
     made = line_that_made(program, name, tensor)
     copy = next(
-        (n for n, t in program.tensors.items() if t is not tensor and shares(t, tensor) and t.requires_grad), ""
+        (n for n, t in program.tensors.items() if t is not tensor and same_elements(t, tensor) and t.requires_grad), ""
     )
     rule = said("no_grad.rule")
     if not copy and (anew := _made_anew(program, tensor)) is not None:
@@ -113,7 +114,10 @@ def _used_instead(program: Program, tensor: torch.Tensor) -> Place | None:
     """Return the line that uses another leaf with a tensor's memory, as a watched run saw it."""
     for node in program.nodes():
         leaves = [leaf for n, _ in node.next_functions if n is not None and (leaf := leaf_tensor(n)) is not None]
-        if any(leaf is not tensor and shares(leaf, tensor) for leaf in leaves) and (used := made_at(node)) is not None:
+        if (
+            any(leaf is not tensor and same_elements(leaf, tensor) for leaf in leaves)
+            and (used := made_at(node)) is not None
+        ):
             return used
     return None
 
@@ -152,28 +156,31 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     nodes = program.nodes()
     if tensor.is_leaf:
         program.inputs = (tensor,)
-        return (_removed(watch, tensor, name) or unused(program)) if tensor.grad is None else None
+        if tensor.grad is not None:
+            return None
+        removed, after = _removed(watch, tensor, name)
+        cause = unused(program) if removed is None or after < len(watch.passes) else None
+        return removed if removed is not None and (cause is None or cause.did is None) else cause
     inside = node_of(tensor) in nodes and not any(node_of(r) is node_of(tensor) for r in program.roots)
     # a part of a leaf, taken again behind the backward
     inside = inside or (tensor._base is not None and any(leaf_tensor(node) is tensor._base for node in nodes))
     if not inside or tensor.retains_grad:
         return None
-    made = made_at(node_of(tensor))
-    if made is not None and "(" in (name or "("):
-        what = said("grad_none.unnamed", made, line=made.line, text=made.text)
-    else:
-        what = said("grad_none.named", made, name=name)
+    made = line_that_made(program, name, tensor)
+    which = "grad_none.known" if made is None else "grad_none.unnamed" if "(" in (name or "(") else "grad_none.named"
+    at = {} if made is None else {"line": made.line, "text": made.text}
+    what = said(which, made, name=name, **at)
     return ErrorCause("grad_none_not_a_leaf", (what,), name, made)
 
 
-def _removed(watch: Any, tensor: torch.Tensor, name: str) -> ErrorCause | None:
-    """Return which line set a gradient to None after the last backward, where one did."""
+def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | None, int]:
+    """Return which line set a gradient to None, where one did, and how many backwards had run."""
     spot, after = watch.removed.get(tensor, (None, 0))
-    if spot is None or after != len(watch.passes):
-        return None
+    if spot is None:
+        return None, 0
     did = spot.place()
     what = said("grad_none.removed", did, line=did.line, text=did.text, name=name or "?")
-    return ErrorCause("grad_none_removed", (what,), name, None, did)
+    return ErrorCause("grad_none_removed", (what,), name, None, did), after
 
 
 def _last_root(watch: Any) -> dict[str, torch.Tensor]:
@@ -208,7 +215,7 @@ def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str] | None
     leaves = [(name, t) for name, t in program.tensors.items() if id(t) in live and t is not tensor]
     computed = [(name, t) for name, t in program.tensors.items() if (node := node_of(t)) and _leads_to(node, tensor)]
     for name, leaf in leaves:
-        middle = next((other for other, t in computed if t.grad_fn is not None and shares(leaf, t)), None)
+        middle = next((other for other, t in computed if node_of(t) is not None and same_elements(leaf, t)), None)
         if middle is not None:
             return middle, name
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -67,7 +67,7 @@ TRAPS: dict[str, tuple[Trap, ...]] = {
     "Log2": (Trap("log_of_zero", "self", _zero), Trap("log_negative", "self", lambda t: t < 0)),
     "Log10": (Trap("log_of_zero", "self", _zero), Trap("log_negative", "self", lambda t: t < 0)),
     "Log1P": (Trap("log1p_at_minus_one", "self", lambda t: t == -1),),
-    "Xlogy": (Trap("log_of_zero", "other", _zero),),
+    "Xlogy": (Trap("xlogy_at_zero", "other", _zero),),
     "Exp": (Trap("exp_overflow", "result", _infinite),),
     "Exp2": (Trap("exp_overflow", "result", _infinite),),
     "Expm1": (Trap("exp_overflow", "result", _infinite),),
@@ -76,7 +76,6 @@ TRAPS: dict[str, tuple[Trap, ...]] = {
     "Reciprocal": (Trap("division_by_zero", "result", _infinite),),
     "Div": (Trap("division_by_zero", "other", _zero), Trap("division_by_infinity", "other", _infinite)),
     "Pow": (Trap("pow_at_zero", "self", _zero), Trap("pow_of_negative", "self", lambda t: t < 0)),
-    "PowScalar": (Trap("pow_at_zero", "exponent", _zero),),
     "Acos": (Trap("acos_at_one", "self", _ends),),
     "Asin": (Trap("asin_at_one", "self", _ends),),
     "Acosh": (Trap("acosh_at_one", "self", lambda t: t <= 1),),
@@ -234,10 +233,10 @@ def _holds(node: Any, one: Trap) -> bool:
         if one.rule == "atan2_at_zero":
             return bool(((node._saved_self == 0) & (node._saved_other == 0)).any())
         if one.rule.startswith("pow") and one.slot == "self":
-            exponent = torch.as_tensor(node._saved_exponent).detach()
+            exponent = torch.as_tensor(node._saved_exponent)
             if one.rule == "pow_at_zero":
                 return bool((exponent < 1).any())
-            return exponent.requires_grad or bool((exponent != exponent.round()).any()) or exponent.dim() > 0
+            return exponent.requires_grad or bool((exponent != exponent.round()).any())
     except Exception:  # another torch, which saves it otherwise
         return False
     return True
@@ -310,13 +309,22 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
     what = "NaN" if bool(root.detach().isnan().any()) else "Inf"
     if bad is None:
         return _from_saved(program, name, what)
-    if bad.came_in and bad.after_backward:
-        return _of_backward(program, program.watch.backward, "carried")
     did = bad.spot.place() if bad.spot is not None else None
+    if bad.came_in and bad.after_backward:
+        cause = _of_backward(program, program.watch.backward, "carried")
+        later = {"line": did.line, "text": did.text, "what": bad.came_in} if did is not None else {}
+        facts = [said("not_finite.then", did, **later)] if later else []
+        return replace(cause, findings=(cause.findings[0], *facts, *cause.findings[1:]))
     rule = forward_rule(bad)
-    outside = bad.came_in and not rule
+    outside = bool(bad.came_in) and not rule
     source = bad.source or ("" if outside else name)
-    shown = {"root": name, "what": bad.what, "op": plain_name(bad.op), "count": bad.bad, "size": bad.size}
+    shown = {
+        "root": name,
+        "what": bad.came_in if outside else bad.what,
+        "op": plain_name(bad.op),
+        "count": bad.bad,
+        "size": bad.size,
+    }
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
     came_in = "not_finite.came_in" if source else "not_finite.came_in_unnamed"
     facts = [said(came_in if outside else "not_finite.forward", did, **shown)]

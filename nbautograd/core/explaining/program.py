@@ -106,10 +106,10 @@ class Program:
         self.roots = tuple(tensor for _, tensor in tensors_in(asked))
         self.inputs = tuple(tensor for _, tensor in tensors_in(variables.get("inputs")))
 
-    def torch_object(self, kind: type) -> Any:
-        """Return the object of one of torch's classes whose method was running, None where there was none."""
-        frames = [entry.tb_frame for entry in entries(self.error)] if self.error is not None else []
-        return next((f.f_locals["self"] for f in frames if isinstance(f.f_locals.get("self"), kind)), None)
+    def torch_object(self, kind: type, variable: str = "self") -> Any:
+        """Return the object that the innermost of torch's functions with such a variable ran with; None if none did."""
+        found = [entry.tb_frame.f_locals.get(variable) for entry in entries(self.error)] if self.error else []
+        return next((value for value in reversed(found) if isinstance(value, kind)), None)
 
     @property
     def caller(self) -> Place | None:
@@ -140,21 +140,16 @@ class Program:
                 named.setdefault(place, tensor)
         return named
 
-    def name_of(self, tensor: torch.Tensor | None, sharing: bool = True) -> str:
+    def name_of(self, tensor: torch.Tensor | None) -> str:
         """Return the user's name of a tensor, or of another that shows the same memory in the same shape.
 
         Two leaves that ask for a gradient are two for autograd, whatever memory they have.
-
-        Args:
-            tensor: the tensor.
-            sharing: where there is neither, the name of any that shares memory with it will do.
         """
         if tensor is None:
             return ""
         same = [name for name, other in self.tensors.items() if other is tensor]
         others = {} if same else {name: t for name, t in self.tensors.items() if not (_asks(t) and _asks(tensor))}
-        same = same or [name for name, other in others.items() if _alike(other, tensor)]
-        same = same or [name for name, other in others.items() if sharing and shares(other, tensor)]
+        same = same or [name for name, other in others.items() if same_elements(other, tensor)]
         # a parameter by its place in a module rather than by a loop's variable
         owned = [name for name in same if "." in name] if isinstance(tensor, nn.Parameter) else []
         return min(owned or same, key=lambda name: (name.count("."), len(name)), default="")
@@ -197,9 +192,12 @@ class Program:
             source = definition(code) if isinstance(code, CodeType) else None
             if code is None or source is None or not source.args.args:
                 continue
-            own = f"{source.args.args[0].arg}.{attribute}"
-            for statement in ast.walk(source):
-                if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and _stores(statement, own):
+            own = re.escape(f"{source.args.args[0].arg}.{attribute}")
+            file = tree_of("".join(linecache.getlines(code.co_filename, unwrap(function).__globals__)))
+            if any(_stores(statement, rf"(?!self\.\w+(\[|$))\w[\w.]*\.{attribute}") for statement in _statements(file)):
+                return None  # other code may have
+            for statement in _statements(source):
+                if _stores(statement, own):
                     place = place_of(code, statement.lineno, unwrap(function).__globals__)
                     places[(place.file, place.line)] = place
         beside = [p for p in places.values() if made is not None and p.function == made.function]
@@ -326,7 +324,8 @@ class Source:
         last = max(setting, default=0)
         # what ``+=`` assigns is the same tensor, or a new one where it was a number
         plain = last not in self.uncertain and last <= self.line and not isinstance(setting.get(last), ast.AugAssign)
-        return last if setting and (plain or len(setting) == 1) else None
+        given = self.code.co_varnames[: self.code.co_argcount + self.code.co_kwonlyargcount]
+        return last if setting and (plain or (len(setting) == 1 and name not in given)) else None
 
     def line_of_node(self, node: Any) -> Place | None:
         """Return the line that made a node: it is behind what the line assigned, and behind nothing that it used."""
@@ -432,7 +431,8 @@ def _asks(tensor: torch.Tensor) -> bool:
         return False
 
 
-def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+def same_elements(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return True for tensors that show the same elements of the same memory."""
     return one.numel() == other.numel() > 0 and shares(one, other) and window(one) == window(other)
 
 
@@ -454,7 +454,8 @@ def _tensors_of(name: str, value: Any, around: tuple[int, ...] = ()) -> Iterator
             private = _MODULES_OWN if _of_user(type(module)) else {key for key in vars(module) if key.startswith("_")}
             own = {key: part for key, part in vars(module).items() if key not in private}
             for key, part in {**own, **module._parameters, **module._buffers}.items():
-                if isinstance(part, (torch.Tensor, *_CONTAINERS)):
+                inside = len(around) < MOST_OBJECTS and _of_user(type(part))
+                if inside or isinstance(part, (torch.Tensor, *_CONTAINERS)):
                     yield from _tensors_of(f"{prefix}.{key}", part, around)
     elif isinstance(value, _CONTAINERS):
         items = value.items() if isinstance(value, dict) else enumerate(value)
@@ -474,8 +475,21 @@ def _of_user(kind: type) -> bool:
     return kind.__module__ == "__main__" or is_users(getattr(module, "__file__", None) or "<frozen")
 
 
-def _stores(statement: ast.Assign | ast.AugAssign | ast.AnnAssign, path: str) -> bool:
-    """Return True for a statement that puts more than a constant or an empty container into an attribute."""
+_FILL = ("append", "appendleft", "extend", "insert", "update", "setdefault")  # methods that put something into it
+
+
+def _statements(tree: ast.AST | None) -> list[ast.stmt]:
+    return [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+
+def _stores(statement: ast.stmt, path: str) -> bool:
+    """Return True for a statement that puts more than a constant or an empty container into what a pattern names."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        fills = isinstance(function, ast.Attribute) and function.attr in _FILL
+        return fills and bool(re.match(path + r"(\[|$)", ast.unparse(function.value)))  # type: ignore[attr-defined]
+    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+        return False
     pairs: list[tuple[ast.expr, ast.expr | None]] = []
     for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
         value = statement.value
@@ -484,7 +498,7 @@ def _stores(statement: ast.Assign | ast.AugAssign | ast.AnnAssign, path: str) ->
         else:
             pairs += [(part, value) for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
     filled = [target for target, value in pairs if value is not None and any(map(_is_computed, ast.walk(value)))]
-    return any(re.match(re.escape(path) + r"(\[|$)", ast.unparse(target)) for target in filled)
+    return any(re.match(path + r"(\[|$)", ast.unparse(target)) for target in filled)
 
 
 def _is_computed(part: ast.AST) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, cell_number
 from nbautograd.core.torch_private.nodes import function_of
-from nbautograd.core.user_source import FunctionSource, read_source
+from nbautograd.core.user_source import FunctionSource, assignments, read_source, returns, tree_of
 from nbautograd.core.values import sizes_text
 
 NAME = re.compile(r"unction '?(\w+?)Backward\w*'?")
@@ -28,7 +29,10 @@ def returned(program: Program, kind: str) -> ErrorCause | None:
     index = int(found[1]) if (found := INDEX.search(words)) else 0
     if kind == "returned_type":
         index = -1
-    argument = source.inputs[index] if 0 <= index < len(source.inputs) else ""
+    *others, last = source.inputs or ("",)
+    argument = source.inputs[index] if 0 <= index < len(others) else last if index == len(others) else ""
+    if last.startswith("*") and index >= len(others):
+        argument = f"{last.lstrip('*')}[{index - len(others)}]"
     method = "forward" if kind in ("mark_dirty", "save_for_backward") else "backward"
     did = _line(program, source, index, method, kind)
     shown: dict[str, Any] = {"function": cls.__name__, "argument": argument, "inputs": ", ".join(source.inputs)}
@@ -41,12 +45,23 @@ def returned(program: Program, kind: str) -> ErrorCause | None:
         if found := pattern.search(words):
             said_so = (sizes_text(g.split(", ")) if pattern is SHAPES else g for g in found.groups())
             shown |= dict(zip(names, said_so, strict=True))
-    facts = (
-        said(f"{kind}.what" if did is not None else f"{kind}.known", did, **shown),
-        said(f"{kind}.rule", None, **shown),
-    )
     named = kind in ("returned_shape", "returned_device")
+    which = "what" if did is not None else "unplaced" if named and argument else "known"
+    facts = (said(f"{kind}.{which}", did, **shown), said(f"{kind}.rule", None, **shown))
     return ErrorCause(kind, facts, argument if named else "", None, did, shown)
+
+
+def _is_sure(source: FunctionSource, name: str | None) -> bool:
+    """Return True where backward returns at one place what one line, or the last of several outside blocks, gave."""
+    tree = tree_of(source.text)
+    methods = (
+        [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name in ("backward", "vjp")] if tree else []
+    )
+    if len(methods) != 1 or len(returns(methods[0])) != 1:
+        return False
+    given = [e.lineno for e in assignments(methods[0], name or "") if getattr(e, "value", "") is not None]
+    blocks = [n for n in ast.walk(methods[0]) if isinstance(n, (ast.If, ast.For, ast.While, ast.Try))]
+    return len(given) < 2 or not any(b.lineno <= line <= (b.end_lineno or 0) for b in blocks for line in given)
 
 
 def _function(program: Program) -> type | None:
@@ -91,7 +106,7 @@ def _line(program: Program, source: FunctionSource, index: int, method: str, kin
         begin = source.lines.get("backward", source.first_line) - source.first_line
         hits = [source.first_line + k for k, row in enumerate(rows) if k >= begin and row.strip().startswith("return")]
         line = hits[0] if len(hits) == 1 else None
-    elif 0 <= index < len(source.gradients):
+    elif 0 <= index < len(source.gradients) and _is_sure(source, source.gradients[index].name):
         line = source.gradients[index].line
     if line is None:
         return None

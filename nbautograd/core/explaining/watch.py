@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import cmath
 import contextlib
+import inspect
 import itertools
 import linecache
 import re
@@ -76,7 +77,8 @@ class Spot(NamedTuple):
 class Write(NamedTuple):
     """A tensor's memory was written into: its versions before and after, the line, the operation, the tensor's name.
 
-    ``of`` is the line that made the tensor which this one is a view of, ``number`` that of the next node.
+    ``of`` is the line that made the tensor which this one is a view of, ``number`` that of the next node, ``made`` the
+    line that made the tensor.
     """
 
     storage: int
@@ -89,6 +91,7 @@ class Write(NamedTuple):
     module: tuple[str, str] | None = None  # torch's that was told to write, as it is called and as it is written
     of: Spot | None = None
     number: int = -1
+    made: Spot | None = None
 
 
 class Pass(NamedTuple):
@@ -122,7 +125,7 @@ class Cut(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """The first result with a NaN or infinity: the line, the operation, what went in, what was there before."""
+    """The first result with a NaN or infinity: the line, the operation, what went in, what no call had put there."""
 
     what: str
     spot: Spot | None
@@ -131,7 +134,7 @@ class Bad(NamedTuple):
     source: str
     bad: int
     size: int
-    came_in: bool
+    came_in: str
     after_backward: bool
     order: int = 0
 
@@ -212,9 +215,8 @@ class Watch(TorchFunctionMode):
         self.registered: Any = OfTensors()
         self.placed: Any = OfTensors()
         self.ages: Any = OfTensors()
-        self._results: dict[int, weakref.ref[torch.Tensor]] = {}  # by storage, the last result with a graph
-        self._latest: torch.Tensor | None = None  # of these, so that one without a name lives until a module has it
         self._registrations: list[Any] = []
+        self._new: Any = None
         self._off: Spot | None = None
         self._outer_off: list[Spot | None] = []  # of where gradients are switched on inside of where they are off
         self._held: set[int] = set()  # by identity, what was not finite before it is written into
@@ -225,12 +227,24 @@ class Watch(TorchFunctionMode):
             register_module_parameter_registration_hook(self._note_parameter),
             register_module_module_registration_hook(self._note_module),
         ]
+        self._new = nn.Parameter.__dict__["__new__"]  # torch has no hook for it
+
+        def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+            parameter = self._new.__func__(cls, *args, **kwargs)
+            data = args[0] if args else kwargs.get("data")
+            if isinstance(data, torch.Tensor) and node_of(data) is not None:
+                leaves = self._leaves_behind(data)
+                self.cuts[parameter] = Cut("new_leaf", _spot(), "", _named(data), None, weakref.ref(data), leaves)
+            return parameter
+
+        nn.Parameter.__new__ = staticmethod(new)  # type: ignore[method-assign]
         return super().__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: Any) -> None:
         """Watch no longer."""
         for handle in self._registrations:
             handle.remove()
+        nn.Parameter.__new__ = self._new  # type: ignore[method-assign]
         super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def _note_parameter(self, module: nn.Module, name: str, parameter: Any) -> None:
@@ -239,12 +253,6 @@ class Watch(TorchFunctionMode):
         self.registered[parameter] = self.placed[parameter] = tuple(itertools.islice(_spots(), MOST_FRAMES))
         if parameter not in self.ages:
             self.ages[parameter] = next(CLOCK)
-        ref = self._results.get(_storage(parameter))
-        source = None if ref is None else ref()
-        if source is None or node_of(source) is None:
-            return
-        leaves = self._leaves_behind(source)
-        self.cuts[parameter] = Cut("new_leaf", _spot(), name, _named(source), None, weakref.ref(source), leaves)
 
     def _leaves_behind(self, *tensors: torch.Tensor) -> frozenset[WeakIdRef]:
         """Return the leaves that tensors were computed from, and those that a cut leaf among them was made of."""
@@ -322,7 +330,7 @@ class Watch(TorchFunctionMode):
                 if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
                     of = None if tensor._base is None else self.born.get(tensor._base)
                     shown = _named(tensor), window(tensor), _module(), of, -1 if first is None else first
-                    self.writes.append(Write(key, earlier, now, spot, name, *shown))
+                    self.writes.append(Write(key, earlier, now, spot, name, *shown, self.born.get(tensor)))
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -338,7 +346,6 @@ class Watch(TorchFunctionMode):
                 if name == "data":
                     self.apart[tensor] = True
             if (node := node_of(tensor)) is not None:
-                self._results[_storage(tensor)], self._latest = weakref.ref(tensor), tensor
                 mark_new(node, first, spot)
                 if self.cuts:
                     mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
@@ -407,7 +414,8 @@ class Watch(TorchFunctionMode):
     def _cut(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> Cut | None:
         """Return why a result has no graph, where something that it was computed from has one."""
         earlier = {id(t): self.cuts[t] for t in given if t in self.cuts}
-        inherited: Cut | None = next(iter(earlier.values()), None)
+        # rather than one on purpose, as a detach is for the most part
+        inherited: Cut | None = min(earlier.values(), key=lambda cut: cut.reason == "detach", default=None)
         # a view that was made with gradients off says that it requires grad
         views = {key for key, cut in earlier.items() if cut.reason == "no_grad"}
         sources = [t for t in given if t.requires_grad and not (id(t) in views and node_of(t) is None)]
@@ -431,12 +439,14 @@ class Watch(TorchFunctionMode):
 
     def _from_python(self, args: Any, name: str, spot: Spot | None) -> Cut | None:
         """Return the cut of the number or array that a tensor is made of: by identity, or read by the same line."""
-        values = [value for value in _flat(args) if isinstance(value, (int, float)) or hasattr(value, "__array__")]
-        known: list[Cut] = []
-        for value in values if name in FROM_PYTHON else ():
-            known += [cut for other, cut in reversed(self.left) if value is other][:1]
-        if known or name not in FROM_PYTHON or spot is None:
-            return next((cut._replace(anew=spot) for cut in known), None)
+        if name not in FROM_PYTHON or spot is None:
+            return None
+        for value in (*args, *_flat(args)):
+            if isinstance(value, (float, list)) or hasattr(value, "__array__"):  # a whole number may be from anywhere
+                for other, cut in reversed(self.left):
+                    if value is other:
+                        known: Cut = cut._replace(anew=spot)
+                        return known
         lines = ((cut, cut.spot) for _, cut in reversed(self.left))
         return next((c for c, s in lines if s is not None and (s.code, s.line) == (spot.code, spot.line)), None)
 
@@ -456,17 +466,18 @@ class Watch(TorchFunctionMode):
                 self.bad.pop(tensor, None)
             return
         count = int(tensor.detach().isfinite().logical_not_().sum())
-        what = "NaN" if bool(tensor.detach().isnan().any()) else "Inf"
+        what = _what([tensor])
         several = {id(t): self.bad[t] for t in (*given, tensor) if t in self.bad}
         earlier: Bad | None = min(several.values(), key=lambda bad: bad.order, default=None)
-        if earlier is not None and not (what == "NaN" and earlier.op in WRITES_CONSTANTS):
+        if earlier is not None and not (what == "NaN" != earlier.what and earlier.op in WRITES_CONSTANTS):
             self.bad[tensor] = earlier
             return
         held = [t for t in given if (id(t) in self._held if t is tensor else not all_finite(t))]
         source = next((_named(t) for t in held or given), "")
         kept = tuple(value.detach().clone() if isinstance(value, torch.Tensor) else value for value in _flat(args))
+        came_in = _what(held) if held and earlier is None else ""
         self.bad[tensor] = Bad(
-            what, spot, name, kept, source, count, tensor.numel(), bool(held), self._after_bad_backward(), next(CLOCK)
+            what, spot, name, kept, source, count, tensor.numel(), came_in, self._after_bad_backward(), next(CLOCK)
         )
 
     def _not_finite(self, given: list[torch.Tensor]) -> set[int]:
@@ -483,16 +494,30 @@ class Watch(TorchFunctionMode):
     ) -> Any:
         """Run a backward from some roots through the nodes behind them, and note what it was."""
         spot = _spot()
-        kept = bool(kwargs.get("retain_graph") or kwargs.get("create_graph"))
+        given = inspect.signature(func).bind_partial(*args, **kwargs).arguments
+        graph = bool(given.get("create_graph"))
+        kept = graph if given.get("retain_graph") is None else bool(given["retain_graph"])
+        inputs = tensors_of(given.get("inputs"))
         result = func(*args, **kwargs)
         ran = Pass(spot, kept, name)
         self.passes.append(ran)
-        for node in nodes:
-            mark(node).setdefault("passed" if kept else "freed", ran)
-        if name == "grad" and not kwargs.get("create_graph"):
+        passed = _leading_to(inputs, nodes) if inputs else nodes
+        for node in () if kept else passed:
+            mark(node).setdefault("freed", ran)
+        if name == "grad" and not graph:
             for gradient in tensors_of(result):
                 self.cuts[gradient] = Cut("create_graph", spot, name, next(map(_named, roots), ""))
         return result
+
+
+def _leading_to(inputs: Sequence[torch.Tensor], nodes: Sequence[Any]) -> list[Any]:
+    """Return the nodes that a backward to some inputs alone goes through; a result's own node is none of them."""
+    ends = {node for tensor in inputs if (node := node_of(tensor)) is not None}
+    found: dict[Any, None] = {node: None for node in nodes if any(leaf_tensor(node) is tensor for tensor in inputs)}
+    for node in sorted(nodes, key=lambda node: sequence_number(node) or 0):
+        if any(following in found or following in ends for following, _ in node.next_functions):
+            found[node] = None
+    return [*found]
 
 
 def other_values(value: Any) -> Any:
@@ -501,6 +526,11 @@ def other_values(value: Any) -> Any:
         return [other_values(part) for part in value]
     floating = isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
     return value * 1.01 + 0.01 if floating else value
+
+
+def _what(tensors: Sequence[torch.Tensor]) -> str:
+    """Return ``"NaN"`` where one of some tensors that are not all finite holds one, else ``"Inf"``."""
+    return "NaN" if any(bool(tensor.detach().isnan().any()) for tensor in tensors) else "Inf"
 
 
 def all_finite(tensor: torch.Tensor) -> bool:
@@ -549,7 +579,7 @@ def line_that_made(program: Program, name: str, tensor: torch.Tensor | None) -> 
     if tensor is None or program.watch is None:
         return program.line_of_tensor(name)
     spot = program.watch.born.get(tensor)  # its node may be of a later write
-    return made_at(node_of(tensor)) if spot is None else spot.place()
+    return spot.place() if spot is not None else None if version(tensor) else made_at(node_of(tensor))
 
 
 def leaves_behind(tensor: torch.Tensor) -> frozenset[WeakIdRef]:

@@ -171,3 +171,173 @@ def test_other_errors_get_no_answer(case):
 def test_there_are_enough_programs():
     assert len(cases(PROGRAMS)) + len(cases(FINITE)) >= 80
     assert len(cases(OTHERS)) >= 10
+
+
+HEAD = "import torch\nfrom torch import nn\n"
+SQUARE = """class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, *ws):
+        ctx.save_for_backward(x, *ws)
+        return x * ws[0]
+    @staticmethod
+    def backward(ctx, g):
+        x, *ws = ctx.saved_tensors
+        gw = (g * x).sum(1)
+        if len(ws) > 1:
+            return g * ws[0], gw, None
+        gw = (g * x).sum(0)
+        return g * ws[0], gw
+"""
+# a program -> what is said of it, what is not
+SAID = {
+    "a write by what detach() gives": (
+        "w = torch.ones(3, requires_grad=True)\np = w.sigmoid()\n"
+        "def less():\n    v = p.detach()\n    v -= v.mean()\n    return v\n(p * less()).sum().backward()\n",
+        ("Line 7", "what `detach()` gives"),
+        ("`.detach()` what is carried on",),
+    ),
+    "an average of weights": (
+        "net, slow = nn.Linear(2, 2), nn.Linear(2, 2)\nx = torch.ones(1, 2, requires_grad=True)\ny = slow(x)\n"
+        "with torch.no_grad():\n    slow.weight.lerp_(net.weight, 0.1)\n(net(x) - y).sum().backward()\n",
+        ("Line 7", "after the write"),
+        ("new tensor",),
+    ),
+    "gradients of one input, then of the other": (
+        "a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)\nf, g = a.exp(), b.exp()\n"
+        "loss = f.sum() + g.sum()\n"
+        "torch.autograd.grad(loss, [a])\ntorch.autograd.grad(loss, [b])\ng.mean().backward()\n",
+        ("An earlier backward, in line 7,",),
+        ("line 6",),
+    ),
+    "a graph kept by position": (
+        "loss = torch.ones(2, requires_grad=True).exp().sum()\n"
+        "loss.backward(None, True)\nloss.backward()\nloss.backward()\n",
+        ("An earlier backward, in line 5,",),
+        ("line 4,",),
+    ),
+    "a state that is stored from outside": (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.cell = nn.RNNCell(2, 2)\n"
+        "        self.h = torch.zeros(1, 2)\n"
+        "    def forward(self, x):\n        return self.cell(x, self.h)\nnet = Net()\n"
+        "for _ in range(2):\n    out = net(torch.ones(1, 2))\n    net.h = out\n    out.sum().backward()\n",
+        ("what the same line had computed before an earlier backward",),
+        ("stores",),
+    ),
+    "a small number that stands elsewhere too": (
+        "w = torch.ones(3, requires_grad=True)\nn = int(w.sum())\n(torch.full((2,), 3) * 2.0).sum().backward()\n",
+        ("no tensor that requires grad was seen to go into it",),
+        ("makes a Python number", "makes a tensor of such"),
+    ),
+    "one detach on purpose": (
+        "w = torch.ones(3, requires_grad=True)\nbase = (w * 2).detach()\nkept = (w * 3).tolist()\n"
+        "(base * torch.tensor(kept)).sum().backward()\n",
+        ("Line 5,",),
+        ("Line 4,",),
+    ),
+    "a draw within a sum": (
+        "w, s = torch.zeros(2, requires_grad=True), torch.ones(2, requires_grad=True)\n"
+        "y = w + torch.distributions.Normal(torch.zeros(2), s).sample()\ntorch.autograd.grad(y.sum(), [w, s])\n",
+        ("what that computes has no graph",),
+        ("its result",),
+    ),
+    "a parameter of what was computed": (
+        "w = nn.Parameter(torch.ones(2))\nmade = w * 2\nloss = (nn.Parameter(made) ** 2).sum()\n"
+        "torch.autograd.grad(loss, [w])\n",
+        ("Line 5,", "makes a leaf of its own of `made`"),
+        (),
+    ),
+    "a parameter that two modules share": (
+        "a, b = nn.Linear(2, 2), nn.Linear(2, 2)\nseen = a.weight.t()\nb.weight = a.weight\n"
+        "extra = nn.Parameter(torch.ones(1))\ntorch.autograd.grad(a(torch.ones(1, 2)).sum(), [extra])\n",
+        ("No way leads",),
+        ("leaf of its own",),
+    ),
+    "slices of one memory": (
+        "flat = torch.ones(4)\na, b = flat[:2].requires_grad_(), flat[2:].requires_grad_()\n"
+        "torch.autograd.grad((b**2).sum(), [a])\n",
+        ("No way leads",),
+        ("same memory",),
+    ),
+    "another leaf than the one that is written into": (
+        "w, several = torch.ones(2, requires_grad=True), [torch.ones(2, requires_grad=True)]\nseveral[0].add_(w)\n",
+        ("It changes a leaf",),
+        ("changes `w`",),
+    ),
+    "another tensor than the one without an array": (
+        "import numpy as np\na, b = torch.ones(2), torch.ones(2, requires_grad=True)\nnp.dot(a.numpy(), b)\n",
+        ("`b` requires grad",),
+        ("`a`",),
+    ),
+    "a result of what is named": (
+        "h = torch.ones(2, requires_grad=True) * 2\n(h * 2).requires_grad_(False)\n",
+        ("It changes `requires_grad`",),
+        ("`h` was computed",),
+    ),
+    "another tensor's dtype": (
+        "kind = torch.tensor([1])\ntorch.zeros(3, dtype=kind.dtype, requires_grad=True)\n",
+        ("It asks for the gradient",),
+        ("`kind` has",),
+    ),
+    "the second of several": (
+        "w = torch.ones(2, requires_grad=True)\na, b = w.sum(), w * 2\ntorch.autograd.backward([a, b])\n",
+        ("`b` has shape 2",),
+        ("`a` has",),
+    ),
+    "a column": (
+        "h = torch.ones(5, 3, requires_grad=True) * 2\nh[:, 0].backward()\n",
+        ("`h[:, 0]` has shape 5",),
+        (),
+    ),
+    "an infinity that is masked into a NaN": (
+        "x = torch.ones(2, 2, requires_grad=True)\ns = x.masked_fill(torch.eye(2).bool(), -torch.inf)\n"
+        "loss = (s @ torch.zeros(2, 1)).sum()\nloss.backward()\n",
+        ("The first NaN comes out of",),
+        ("already holds",),
+    ),
+    "a NaN in what is handed over": (
+        "x = torch.tensor([1.0, float('nan')])\nloss = nn.Linear(2, 1)(x).sum()\nloss.backward()\n",
+        ("comes out of `tensor` in line 3",),
+        ("`linear`",),
+    ),
+    "x log y at 0": (
+        "p = torch.tensor([0.0, 1.0], requires_grad=True)\ntorch.xlogy(p, p).sum().backward()\n",
+        ("second argument",),
+        ("minus infinity",),
+    ),
+    "an argument of a star, and two returns": (
+        SQUARE + "x, w = torch.ones(2, 3, requires_grad=True), torch.ones(3, requires_grad=True)\n"
+        "Scaled.apply(x, w, torch.ones(1)).sum().backward()\n",
+        ("returns for `ws[0]` a gradient of shape 2, and",),
+        ("which it has from",),
+    ),
+    "a write on another thread": (
+        "import threading\ny = torch.ones(3, requires_grad=True).exp()\n"
+        "other = threading.Thread(target=y.detach().zero_)\n"
+        "other.start()\nother.join()\ny.sum().backward()\n",
+        ("has risen by 1", "does not see other threads"),
+        ("changed `y` in place",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_sentence_is_said_only_where_it_was_seen(name):
+    text, said, not_said = SAID[name]
+    run = program(Case(name, "", "", HEAD + text))
+    words = " ".join(str(explain(lambda: run(), apart=False)).split())
+    assert [part for part in said if part not in words] == []
+    assert [part for part in not_said if part in words] == []
+
+
+def test_the_line_that_removed_a_gradient_is_named_where_later_backwards_gave_none():
+    m, h, x = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1), torch.ones(1, 2)
+
+    def main():
+        m(x).sum().backward()
+        m.zero_grad()
+        h(x).sum().backward()
+        return m.weight
+
+    found = explain(main, apart=False)
+    assert (found.code, found.did.text, found.tensor) == ("grad_none_removed", "m.zero_grad()", "m.weight")
