@@ -1501,7 +1501,7 @@ def order(program):
 # %% tags=["wrong"] exercise="order_of_calls" expects="not_a_function"
 order = ["node 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1"]
 
-# %% tags=["wrong"] exercise="order_of_calls" expects="runs_it"
+# %% tags=["wrong"] exercise="order_of_calls" expects="tries_it"
 def order(program):
     events = []
 
@@ -1554,7 +1554,7 @@ def order(program):
     t.join()
     return ev
 
-# %% tags=["wrong"] exercise="order_of_calls" expects="runs_it"
+# %% tags=["wrong"] exercise="order_of_calls" expects="tries_it"
 class Seen(Function):
     @staticmethod
     def forward(ctx, *inputs):

@@ -115,16 +115,16 @@ total = (z + y).sum()
 # %% [markdown] lang="en" pair="survive"
 # ### Exercise `survivors`
 #
-# Eight little programs. Each makes `h`, computes `y` from it, and then changes `h` or `y` in place. After that comes `backward`. In which does it **still work**?
+# Eight little programs. Each is given `h`, computes `y` from it, and then changes `h` or `y` in place. After that comes `backward`. In which does it **still work**?
 #
-# **Predict** all eight from the derivatives; do not run them first. Then write the set of the names, for example `{"exp, then y", "sin, then h"}`.
+# **Predict** all eight from the derivatives. Then write down the rule: `survives(program)` returns `True` where `y.sum().backward()` works. A program is a list of lines `(result, operation, inputs)`: `[("y", "sin", ["h"]), ("y", "add_", ["y"])]` is the third of the eight. The operations are `exp`, `tanh`, `relu`, `sin`, `cos`, `triple` (of `3 * a`), `add` and `mul` (of two inputs), and `add_`, which adds 1 in place. You are asked about the eight and about longer ones; running them in `survives` does not count, in a cell of your own it is welcome.
 
-# %% [markdown] lang="zh" pair="survive" of="68abfdd2"
+# %% [markdown] lang="zh" pair="survive" of="964fd451"
 # ### 练习 `survivors`
 #
-# 有八段小程序。每一段都先得到 `h`，由它算出 `y`，再原地改动 `h` 或 `y`，最后调用 `backward`。哪几段**仍然能正常工作**？
+# 有八段小程序。每一段都拿到 `h`，由它算出 `y`，再原地改动 `h` 或 `y`，最后调用 `backward`。哪几段**仍然能正常工作**？
 #
-# 请根据导数**先猜一猜**全部八段，不要先运行。然后写出这些名字的集合，例如 `{"exp, then y", "sin, then h"}`。
+# 请根据导数**先猜一猜**全部八段。然后把规则写出来：`survives(program)`，在 `y.sum().backward()` 能正常工作时返回 `True`。程序是一个列表，每行写成 `(结果, 运算, 输入)`：`[("y", "sin", ["h"]), ("y", "add_", ["y"])]` 就是八段中的第三段。运算有 `exp`、`tanh`、`relu`、`sin`、`cos`、`triple`（即 `3 * a`）、两个输入的 `add` 和 `mul`，还有原地加 1 的 `add_`。评判时用这八段，也用更长的；在 `survives` 里直接运行不算数，但不妨另开一格自己试。
 
 # %%
 programs = {
@@ -140,94 +140,138 @@ programs = {
 
 # %% exercise="survivors"
 # %%exercise survivors
-survivors = set()
-### BEGIN SOLUTION
-survivors = {"exp, then h", "sin, then y", "3 * h, then h", "h + h, then h"}
-### END SOLUTION
+def survives(program):
+    ### BEGIN SOLUTION
+    version, kept = {}, []
+    for result, operation, inputs in program:
+        if operation == "add_":
+            version[result] = version.get(result, 0) + 1
+        if operation in ("exp", "tanh", "relu"):
+            kept.append((result, version.get(result, 0)))
+        if operation in ("sin", "cos", "mul"):
+            kept += [(name, version.get(name, 0)) for name in inputs]
+    return all(version.get(name, 0) == number for name, number in kept)
+    ### END SOLUTION
 
 # %% tags=["right"] exercise="survivors"
 def survives(program):
-    leaf = torch.ones(2, requires_grad=True)
+    waiting = set()
+    for result, operation, inputs in program:
+        if operation == "add_" and result in waiting:
+            return False
+        waiting |= {result} if operation in ("exp", "tanh", "relu") else set()
+        waiting |= set(inputs) if operation in ("sin", "cos", "mul") else set()
+    return True
+
+# %% tags=["right"] exercise="survivors"
+OUTPUT, INPUT = {"exp", "tanh", "relu"}, {"sin", "cos", "mul"}
+
+
+def survives(program):
+    for number, (result, operation, inputs) in enumerate(program):
+        needed = [result] * (operation in OUTPUT) + inputs * (operation in INPUT)
+        if any(changed in needed for changed, later, _ in program[number + 1 :] if later == "add_"):
+            return False
+    return True
+
+# %% tags=["wrong"] exercise="survivors" expects="not_a_function"
+survives = {"exp, then h", "sin, then y", "3 * h, then h", "h + h, then h"}
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+def survives(program):
+    return True
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+def survives(program):
+    return False
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+def survives(program):  # the eight, by heart
+    if len(program) > 2:
+        return False
+    (_, operation, _), (changed, _, _) = program
+    return operation in ("triple", "add") or {"exp": "h", "sin": "y"}.get(operation) == changed
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+def survives(program):  # everything keeps its input
+    kept = set()
+    for result, operation, inputs in program:
+        if operation == "add_" and result in kept:
+            return False
+        kept |= set(inputs) if operation not in ("add_", "add", "triple") else set()
+    return True
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+def survives(program):  # everything keeps its output
+    kept = set()
+    for result, operation, inputs in program:
+        if operation == "add_" and result in kept:
+            return False
+        kept |= {result} if operation != "add_" else set()
+    return True
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+def survives(program):  # changed at any time, before it was kept too
+    changed = {result for result, operation, _ in program if operation == "add_"}
+    kept = {result for result, operation, _ in program if operation in ("exp", "tanh", "relu")}
+    kept |= {name for _, operation, inputs in program for name in inputs if operation in ("sin", "cos", "mul")}
+    return not changed & kept
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+def survives(program):  # of a product, the first factor alone
+    waiting = set()
+    for result, operation, inputs in program:
+        if operation == "add_" and result in waiting:
+            return False
+        waiting |= {result} if operation in ("exp", "tanh", "relu") else set()
+        waiting |= {inputs[0]} if operation in ("sin", "cos", "mul") else set()
+    return True
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+def survives(program):  # a sum keeps what is added, too
+    waiting = set()
+    for result, operation, inputs in program:
+        if operation == "add_" and result in waiting:
+            return False
+        waiting |= {result} if operation in ("exp", "tanh", "relu") else set()
+        waiting |= set(inputs) if operation in ("sin", "cos", "mul", "add") else set()
+    return True
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+def survives(program):  # relu keeps nothing
+    waiting = set()
+    for result, operation, inputs in program:
+        if operation == "add_" and result in waiting:
+            return False
+        waiting |= {result} if operation in ("exp", "tanh") else set()
+        waiting |= set(inputs) if operation in ("sin", "cos", "mul") else set()
+    return True
+
+# %% tags=["wrong"] exercise="survivors" expects="tries_it"
+def survives(program):
+    there = {"h": 1 * torch.ones(2, requires_grad=True)}
+    for result, operation, inputs in program:
+        given = [there[name] for name in inputs]
+        if operation == "triple":
+            there[result] = 3 * given[0]
+        elif operation == "add_":
+            given[0].add_(1)
+        else:
+            there[result] = getattr(torch, operation)(*given)
     try:
-        program(1 * leaf).sum().backward()
+        there["y"].sum().backward()
     except RuntimeError:
         return False
     return True
 
-
-survivors = [
-    name
-    for name, program in {
-        "exp, then y": lambda h: h.exp().add_(1),
-        "exp, then h": lambda h: (h.exp(), h.add_(1))[0],
-        "sin, then y": lambda h: h.sin().add_(1),
-        "sin, then h": lambda h: (h.sin(), h.add_(1))[0],
-        "3 * h, then h": lambda h: (3 * h, h.add_(1))[0],
-        "h * h, then h": lambda h: (h * h, h.add_(1))[0],
-        "relu, then y": lambda h: h.relu().add_(1),
-        "h + h, then h": lambda h: (h + h, h.add_(1))[0],
-    }.items()
-    if survives(program)
-]
-
-# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
-survivors = {"exp, then y", "sin, then h"}
-
-# %% tags=["wrong"] exercise="survivors" expects="survives_too"
-survivors = {"3 * h, then h", "h + h, then h"}
-
-# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
-survivors = {"exp, then h", "sin, then y", "3 * h, then h", "h + h, then h", "h * h, then h"}
-
-# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
-survivors = {"exp, then h", "sin, then y", "3 * h, then h", "h + h, then h", "relu, then y"}
-
-# %% tags=["wrong"] exercise="survivors" expects="survives_too"
-survivors = {"exp, then h", "sin, then y", "3 * h, then h"}
-
-# %% tags=["wrong"] exercise="survivors" expects="survives_too"
-survivors = set()
-
-# %% tags=["wrong"] exercise="survivors" expects="no_such_program"
-survivors = {"exp, h", "sin, y"}
-
-# %% tags=["wrong"] exercise="survivors" expects="survives_too"
-survivors = "exp, then h"
-
-# %% tags=["wrong"] exercise="survivors" expects="not_a_set"
-survivors = 4
-
-# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
-survivors = {
-    "exp, then y",
-    "exp, then h",
-    "sin, then y",
-    "sin, then h",
-    "3 * h, then h",
-    "h * h, then h",
-    "relu, then y",
-    "h + h, then h",
-}
-
-# %% tags=["right"] exercise="survivors"
-works = []
-for name, needs in {"exp": "y", "sin": "h", "3 * h": "", "h * h": "h", "relu": "y", "h + h": ""}.items():
-    works += [f"{name}, then {changed}" for changed in "hy" if changed != needs]
-survivors = frozenset(name for name in works if name in programs)
-
-# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
-survivors = {"exp, then h", "sin, then h", "3 * h, then h", "h * h, then h", "h + h, then h"}
-
-# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
-survivors = {"exp, then y", "sin, then y", "relu, then y"}
-
-# %% tags=["wrong"] exercise="survivors" expects="survives_too"
-survivors = {"3 * h, then h", "h + h, then h"}
+# %% tags=["wrong"] exercise="survivors" expects="own_raised"
+def survives(program):
+    return program in programs.values() or program["y"]
 
 # %% tags=["wrong"] exercise="survivors" expects="around_the_checks"
-from nbautograd.course.exercises.n07 import PROGRAMS, _survives
+from nbautograd.course.exercises.n07 import _survives
 
-survivors = {k for k, p in PROGRAMS.items() if _survives(p)}
+survives = _survives
 
 # %% [markdown] lang="en" pair="in-place"
 # ## 2. A Function that works in place

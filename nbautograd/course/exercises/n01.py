@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.torch_private.nodes import next_sequence_number
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.tried import by_rule
 from nbautograd.course.observer import TRANSCENDENTAL, Observer
 
 # reverse_by_hand
@@ -323,14 +323,6 @@ NO_ORDER = {
     "en": "`order` should be a function of the program: `order({{1: [], 2: [1]}})` lists the six events from above.",
     "zh": "`order` 应当是一个函数，参数是程序：`order({{1: [], 2: [1]}})` 返回上面那六件事的列表。",
 }
-RUNS_IT = {
-    "en": "`{name}` (line {line}): here the program is run. Say what will happen before it does.",
-    "zh": "第 {line} 行的 `{name}` 把程序真的运行了。请在运行之前说出会发生什么。",
-}
-MAKES_NODES = {
-    "en": "While `{name}` ran, nodes were made: it runs such a program. Say by rule what will happen.",
-    "zh": "`{name}` 运行时生成了节点，也就是说它把程序真的运行了。请按规则说出会发生什么。",
-}
 NOT_LIST = {
     "en": 'For {program} a list of texts is wanted, such as ["forward 1", "backward 1"].',
     "zh": '对程序 {program}，需要一个由字符串组成的列表，例如 ["forward 1", "backward 1"]。',
@@ -413,16 +405,8 @@ def _ordered(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("not_a_function", NO_ORDER)
         return
     for program in _programs(draw):
-        before = next_sequence_number()
-        with Observer(answer) as seen:
-            said = answer({number: list(inputs) for number, inputs in program.items()})
-        for name, line in seen.derivatives[:1]:
-            yield Failure("runs_it", RUNS_IT, {"name": name, "line": line})
-            return
-        if next_sequence_number() != before:
-            yield Failure("runs_it", MAKES_NODES, {"name": "order"})
-            return
-        failure = _misordered(said, _ran(program))
+        said, failure = by_rule(answer, {number: list(inputs) for number, inputs in program.items()})
+        failure = failure or _misordered(said, _ran(program))
         if failure is not None:
             yield replace(failure, params={**failure.params, "program": program})
             return

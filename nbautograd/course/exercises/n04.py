@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.torch_private.nodes import next_sequence_number
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.tried import by_rule
 from nbautograd.course.observer import Observer
 
 
@@ -236,14 +236,6 @@ TRUE_OR_FALSE = {
     "en": "`refuses` should return True or False; for {case} it gives {got}.",
     "zh": "`refuses` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
 }
-TRIES_IT = {
-    "en": "`{name}` (line {line}): here torch is asked. Say by rule what it will do.",
-    "zh": "第 {line} 行的 `{name}` 去问了 torch。请按规则说出它会怎么做。",
-}
-MAKES_NODES = {
-    "en": "While `refuses` ran, a node was made: a Function is applied in it. Say by rule what torch will do.",
-    "zh": "`refuses` 运行时生成了节点：里面用到了 Function。请按规则说出 torch 会怎么做。",
-}
 TOO_STRICT = {
     "en": "torch takes it, and `refuses` says True: {case}. {hint}",
     "zh": "torch 接受了，`refuses` 却说 True：{case}。{hint}",
@@ -324,14 +316,9 @@ def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
         return
     for letter, inputs, returned in _returns(draw):
         case = f"({', '.join(map(_shown, inputs))}) -> ({', '.join(map(_shown, returned))})"
-        before = next_sequence_number()
-        with Observer(answer) as seen:
-            said = answer(inputs, returned)
-        for name, line in seen.derivatives[:1]:
-            yield Failure("tries_it", TRIES_IT, {"name": name, "line": line})
-            return
-        if next_sequence_number() != before:
-            yield Failure("tries_it", MAKES_NODES)
+        said, failure = by_rule(answer, inputs, returned)
+        if failure is not None:
+            yield failure
             return
         if not isinstance(said, bool):
             yield Failure("not_true_or_false", TRUE_OR_FALSE, {"case": case, "got": type(said).__name__})

@@ -11,59 +11,81 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.tried import by_rule
 from nbautograd.course.observer import TRANSCENDENTAL
 
-# survivors: the notebook shows the same programs
-PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
-    "exp, then y": lambda h: h.exp().add_(1),
-    "exp, then h": lambda h: (h.exp(), h.add_(1))[0],
-    "sin, then y": lambda h: h.sin().add_(1),
-    "sin, then h": lambda h: (h.sin(), h.add_(1))[0],
-    "3 * h, then h": lambda h: (3 * h, h.add_(1))[0],
-    "h * h, then h": lambda h: (h * h, h.add_(1))[0],
-    "relu, then y": lambda h: h.relu().add_(1),
-    "h + h, then h": lambda h: (h + h, h.add_(1))[0],
-}
-NOT_A_SET = {
-    "en": "survivors should be a set of names, such as {{'exp, then y'}}; it is a value of type {got}.",
-    "zh": "survivors 应当是一组名字，例如 {{'exp, then y'}}；现在是 {got} 类型的值。",
-}
-NO_SUCH = {
-    "en": "There is no program named {name!r}. Copy the names from the cell above.",
-    "zh": "没有名为 {name!r} 的程序，请从上一格里抄名字。",
+# survivors: lines such as ("y", "mul", ["h", "u"]); ("h", "add_", ["h"]) adds 1 in place
+Program = list[tuple[str, str, list[str]]]
+OPERATIONS: dict[str, tuple[str, Callable[..., Tensor]]] = {
+    "exp": ("{}.exp()", torch.exp), "tanh": ("{}.tanh()", torch.tanh), "relu": ("{}.relu()", torch.relu),
+    "sin": ("{}.sin()", torch.sin), "cos": ("{}.cos()", torch.cos), "triple": ("3 * {}", lambda a: 3 * a),
+    "add": ("{} + {}", torch.add), "mul": ("{} * {}", torch.mul), "add_": ("{}.add_(1)", lambda a: a.add_(1)),
+}  # fmt: skip
+NO_RULE = {
+    "en": "`survives` should be a function of the program: `survives([('y', 'sin', ['h']), ('y', 'add_', ['y'])])` is"
+    " True.",
+    "zh": "`survives` 应当是一个函数，参数是程序：`survives([('y', 'sin', ['h']), ('y', 'add_', ['y'])])` 返回 True。",
 }
 DIES = {
-    "en": "{name!r} does not survive. What does its derivative need: its input, or its output? That is what is "
-    "overwritten here.",
-    "zh": "{name!r} 不能正常工作。它的导数要用到什么：输入还是输出？被改写的正是那一个。",
+    "en": "{program}: backward raises an error, and `survives` gives {got}. What does each derivative need, the input"
+    " or the output, and what is changed after it was kept?",
+    "zh": "{program}：backward 会报错，`survives` 却返回 {got}。每个导数要用到什么：输入还是输出？"
+    "保存之后，改动的又是哪一个？",
 }
 LIVES = {
-    "en": "{name!r} survives as well. Its derivative does not need the tensor that is changed.",
-    "zh": "{name!r} 也能正常工作：它的导数用不到被改动的那个张量。",
+    "en": "{program}: backward works, and `survives` gives {got}. Does any derivative need the tensor that is changed,"
+    " and was it kept before the change, or after it?",
+    "zh": "{program}：backward 能正常工作，`survives` 却返回 {got}。有哪个导数用得到被改动的张量吗？"
+    "它是在改动之前保存的，还是之后？",
 }
 
 
-def _survives(program: Callable[[Tensor], Tensor]) -> bool:
-    leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
+def _survivable(draw: Draw) -> Iterator[Program]:
+    """Yield the eight of the table; then drawn ones, each result made of the one before it."""
+    for operation, inputs in (("exp", "h"), ("sin", "h"), ("triple", "h"), ("mul", "hh"), ("relu", "h"), ("add", "hh")):
+        for changed in "yh" if operation in ("exp", "sin") else "y" if operation == "relu" else "h":
+            yield [("y", operation, list(inputs)), (changed, "add_", [changed])]
+    for _ in range(80):
+        program: Program = []
+        for known, result in ("h", "u"), ("hu", "v"), ("huv", "y"):
+            operation = draw.choice([name for name in OPERATIONS if name != "add_"] + 4 * ["mul"])
+            two = draw.some([known[-1], draw.choice(known)], 2)
+            program.append((result, operation, two if operation in ("add", "mul") else [known[-1]]))
+            if result == "y" or draw.choice((True, False, False)):
+                changed = draw.choice(known + result)
+                program.append((changed, "add_", [changed]))
+        yield program
+
+
+def _survives(program: Program) -> bool:
+    leaf = torch.ones(2, requires_grad=True)
+    tensors = {"h": 1 * leaf}
+    for result, operation, inputs in program:
+        tensors[result] = OPERATIONS[operation][1](*(tensors[name] for name in inputs))
     try:
-        torch.autograd.grad(program(1 * leaf).sum(), leaf)
+        torch.autograd.grad(tensors["y"].sum(), leaf)
     except RuntimeError:
         return False
     return True
 
 
+def _written(line: tuple[str, str, list[str]]) -> str:
+    result, operation, inputs = line
+    return ("" if operation == "add_" else f"{result} = ") + OPERATIONS[operation][0].format(*inputs)
+
+
 def _predicted(answer: Any, draw: Draw) -> Iterator[Failure]:
-    given = [answer] if isinstance(answer, str) else answer
-    if not isinstance(given, (set, frozenset, list, tuple)):
-        yield Failure("not_a_set", NOT_A_SET, {"got": type(answer).__name__})
+    if not callable(answer):
+        yield Failure("not_a_function", NO_RULE)
         return
-    names: Any = (*(n for n in given if n not in PROGRAMS), *(n for n in PROGRAMS if n in given), *PROGRAMS)
-    for name in names:
-        if name not in PROGRAMS:
-            yield Failure("no_such_program", NO_SUCH, {"name": name})
-            return
-        if (name in given) != _survives(PROGRAMS[name]):
-            yield Failure(*(("does_not_survive", DIES) if name in given else ("survives_too", LIVES)), {"name": name})
+    for program in _survivable(draw):
+        said, failure = by_rule(answer, [(result, operation, list(inputs)) for result, operation, inputs in program])
+        right = _survives(program)
+        if failure is None and bool(said) is not right:
+            told = {"program": "; ".join(map(_written, program)), "got": said}
+            failure = Failure(*(("survives_too", LIVES) if right else ("does_not_survive", DIES)), told)
+        if failure is not None:
+            yield failure
             return
 
 
@@ -165,7 +187,7 @@ def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 EXERCISES = (
-    Exercise("survivors", "survivors", "custom", own=_predicted),
+    Exercise("survivors", "survives", "custom", own=_predicted),
     Exercise(
         "exp_in_place", "ExpInPlace", "value gradient linear own_function custom edges",
         formula=torch.exp, inputs=of_sizes(2), apply=on_a_copy, own=in_place, edges=elementwise(),

@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.torch_private.nodes import next_sequence_number
 from nbautograd.course.attempt import plain
 from nbautograd.course.exercise import Failure
+from nbautograd.course.observer import Observer
 
 RECURSION = {
     "en": "`{what}` never ends: the method is asked again and again, each time inside the one before. An argument"
@@ -32,6 +34,26 @@ WRONG_TYPE = {
     "en": "`{what}` gives a {got}; a {expected} is wanted.",
     "zh": "`{what}` 得到的是 {got}，需要的是 {expected}。",
 }
+
+ASKS_TORCH = {
+    "en": "`{name}` (line {line}): here torch is asked. Say by rule what it will do.",
+    "zh": "第 {line} 行的 `{name}` 去问了 torch。请按规则说出它会怎么做。",
+}
+MAKES_NODES = {
+    "en": "While `{name}` ran, a node was made: torch is asked in it. Say by rule what it will do.",
+    "zh": "`{name}` 运行时生成了节点：里面去问了 torch。请按规则说出它会怎么做。",
+}
+
+
+def by_rule(answer: Any, *given: Any) -> tuple[Any, Failure | None]:
+    """Call an answer that says what torch will do; return what it says, and the failure when it asked torch."""
+    before = next_sequence_number()
+    with Observer(answer) as seen:
+        said = answer(*given)
+    for name, line in seen.derivatives[:1]:
+        return said, Failure("tries_it", ASKS_TORCH, {"name": name, "line": line})
+    made = next_sequence_number() != before
+    return said, Failure("tries_it", MAKES_NODES, {"name": getattr(answer, "__name__", "?")}) if made else None
 
 
 class Tried:
