@@ -27,6 +27,7 @@ AROUND = re.compile(
     r"|\binspect\.(stack|trace)\b|\bgc\.get_|\b[ft]_(back|frame)\b|\bf_(locals|globals)\b"
     r"|\b(threading|subprocess|multiprocessing|ctypes|_execution_engine|_disable_current_modes)\b"
     r"|\btorch\._C\b(?!$|\.DisableTorchFunction)"
+    r"|\b(__(closure|globals|defaults|kwdefaults)__|cell_contents|getclosurevars|__subclasses__)\b"
 )
 # after one of these fails, the next ones would only say the same again
 STOPS = {

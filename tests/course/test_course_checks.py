@@ -527,6 +527,11 @@ def test_a_gradient_that_does_not_depend_on_an_input_keeps_its_digits_where_that
             (2, "torch._C._DisableTorchDispatch"),
         ),
         ("from threading import Thread", (1, "threading.Thread")),
+        (
+            "def f(function, x):\n    return len(function.backward.__closure__) > 1",
+            (2, "function.backward.__closure__"),
+        ),
+        ("def f(critic, x):\n    bent, w = getattr(critic, '__defaults__')", (2, "__defaults__")),
         ("from nbautograd.course.mutants import kills\nnbautograd.gradcheck(f, x)", None),
         ("with torch._C.DisableTorchFunctionSubclass(): pass", None),
         ("ctx.saved = x\nself.weight = w\nLinear.HANDLED[torch.mean] = f\nx.grad = None", None),

@@ -289,6 +289,10 @@ FORMULAS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]
 }
 
 
+def _faultless(g: Tensor, slope: Tensor, x: Tensor) -> Tensor:
+    return g * slope
+
+
 def _with_backward(formula: str, gradient: Callable[[Tensor, Tensor, Tensor], Tensor]) -> type[Function]:
     compute, derivative = FORMULAS[formula]
 
@@ -313,12 +317,8 @@ def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
         return
     for name, (gradient, hint) in FAULTS.items():
         for formula in FORMULAS:
-            right = _with_backward(formula, lambda g, slope, x: g * slope)
-            pair = (
-                (right, Failure("right_refused", OBJECTS, {"name": name, "formula": formula})),
-                (_with_backward(formula, gradient), Failure(f"mutant_{name.lower()}", hint, {"formula": formula})),
-            )
-            for function, failure in draw.choice((pair, pair[::-1], (*pair[:1], *pair))):
+            for right in draw.choice(((True, False), (False, True), (True, True, False))):
+                function = _with_backward(formula, _faultless if right else gradient)
                 x = draw.uniform(0.5, 2.0, *draw.sizes(1)).requires_grad_()
                 try:
                     said = answer[name](function, x)
@@ -329,8 +329,9 @@ def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
                 if not isinstance(said, bool):
                     yield Failure("not_said", NOT_SAID, {"name": name, "got": type(said).__name__})
                     return
-                if said is not (function is right):
-                    yield failure
+                if said is not right:
+                    objects = Failure("right_refused", OBJECTS, {"name": name, "formula": formula})
+                    yield objects if right else Failure(f"mutant_{name.lower()}", hint, {"formula": formula})
                     return
 
 

@@ -164,12 +164,16 @@ def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
     for turn, (bent, slope, size) in enumerate(critics):
         n, d = Draw(draw.seed, turn).sizes(2)
         x, w = draw.away_from(size * draw.normal(n, d), 0.0, 0.3).requires_grad_(), draw.normal(d).requires_grad_()
-        penalty = answer(lambda rows, bent=bent, weight=w: bent(rows) @ weight, x)
+        penalty = answer(_critic(bent, w), x)
         right = (((slope(x) * w).norm(dim=1) - 1) ** 2).mean()
         failure = _not_the_penalty(penalty, right, (n, d)) or _not_differentiable(penalty, right, x, w)
         if failure is not None:
             yield failure
             return
+
+
+def _critic(bent: Callable[[Tensor], Tensor], w: Tensor) -> Callable[[Tensor], Tensor]:
+    return lambda rows: bent(rows) @ w
 
 
 def _not_the_penalty(penalty: Any, right: Tensor, size: tuple[int, int]) -> Failure | None:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -99,27 +100,24 @@ def _numpy_alone(answer: Any, draw: Draw) -> Iterator[Failure]:
 # numerical_backward
 
 
-class _BlackBox:
-    """y_i = sin(a x_i) + b x_i times the mean of x, in NumPy: every output depends on every input.
+_INSIDE: WeakKeyDictionary[Callable[..., Any], tuple[float, float]] = WeakKeyDictionary()  # box -> a, b
 
-    Attributes:
-        a: drawn, as b is, anew for each box: nobody knows what is in it.
-        points: where it was called.
-    """
 
-    def __init__(self, draw: Draw) -> None:
-        self.a, self.b = (float(draw.uniform(0.5, 1.5)) for _ in range(2))
-        self.points: list[Any] = []
+def _black_box(draw: Draw) -> Callable[..., Any]:
+    """Draw y_i = sin(a x_i) + b x_i times the mean of x, in NumPy: every output depends on every input."""
+    a, b = (float(draw.uniform(0.5, 1.5)) for _ in range(2))
 
-    def __call__(self, x: Any) -> Any:
+    def box(x: Any) -> Any:
         x = np.real(x)  # as a simulator takes real numbers: a complex step tells nothing
-        self.points.append(np.array(x))
-        return np.sin(self.a * x) + self.b * x * np.mean(x)
+        return np.sin(a * x) + b * x * np.mean(x)
+
+    _INSIDE[box] = a, b
+    return box
 
 
 def _opened(box: Any, x: Tensor) -> Tensor:
-    opened: Tensor = torch.sin(box.a * x) + box.b * x * x.mean()
-    return opened
+    a, b = _INSIDE[box]
+    return torch.sin(a * x) + b * x * x.mean()
 
 
 NOT_CENTRAL = {
@@ -137,11 +135,16 @@ def _central(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _unmoved(answer: Any, draw: Draw, x: Tensor) -> Iterator[Failure]:
-    box, x = _BlackBox(draw), x.requires_grad_()
-    y, here = answer.apply(box, x), x.detach().numpy()
-    box.points.clear()
+    box, points, x = _black_box(draw), list[Any](), x.requires_grad_()
+
+    def noting(at: Any) -> Any:
+        points.append(np.array(at))
+        return box(at)
+
+    y, here = answer.apply(noting, x), x.detach().numpy()
+    points.clear()
     torch.autograd.grad(y, x, draw.normal(*y.shape))
-    moves = [point - here for point in box.points if point.shape == here.shape]
+    moves = [point - here for point in points if point.shape == here.shape]
     for number in range(x.numel()):
         alone = [float(move.flat[number]) for move in moves if np.count_nonzero(move) == 1 and move.flat[number]]
         if not any(abs(step + other) < 0.01 * abs(step) for step in alone for other in alone):
@@ -292,8 +295,8 @@ EXERCISES = (
         "Numerical",
         "value gradient linear cost unchanged own_function custom edges",
         _opened,
-        lambda draw: (_BlackBox(draw), draw.normal(*draw.sizes(1))),
-        lambda draw: ((_BlackBox(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
+        lambda draw: (_black_box(draw), draw.normal(*draw.sizes(1))),
+        lambda draw: ((_black_box(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
         own=_central,
         forward_calls=_calls,
         precision=1e-6,
