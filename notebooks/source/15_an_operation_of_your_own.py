@@ -247,20 +247,20 @@ telling = torch.tensor([[0.3, 0.3, 0.3], [1.5, 0.1, -0.4]], dtype=torch.float64)
 # %% [markdown] lang="en" pair="own-task"
 # ## 3. Yours
 #
-# Now choose. Some that are worth having, and long enough: the cosine similarity of rows; squared distances between two sets of points; logsumexp with a temperature; a soft maximum, $\sum x\,e^{tx} / \sum e^{tx}$; the Huber loss with its mean; a polynomial by Horner's rule, with its coefficients as a second input; bilinear interpolation; the geometric mean; $x^{\mathsf T} A x$ for each row; a Gaussian's log density. Better still, one from your own work.
+# Now choose. Some that are worth having, and long enough: the cosine similarity of rows; squared distances between two sets of points; logsumexp with a temperature; a soft maximum, $\sum x\,e^{tx} / \sum e^{tx}$; the Huber loss between two tensors, with its mean; a polynomial by Horner's rule, with its coefficients as a second input; bilinear interpolation; the geometric mean; $x^{\mathsf T} A x$ for each row; a Gaussian's log density. Better still, one from your own work.
 #
 # ### Exercise `own_operation`
 #
-# Write `Own`. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; and twenty mutants must be possible. (`Pool` is taken.)
+# Write `Own`. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; twenty mutants must be possible, and several numbers must meet in it: in a sum of squares each stays by itself. (`Pool` is taken.)
 
-# %% [markdown] lang="zh" pair="own-task" of="0a8f7e04"
+# %% [markdown] lang="zh" pair="own-task" of="5b44fe53"
 # ## 3. 你的运算
 #
-# 现在选一个运算。下面这些值得写，长度也够：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；取平均的 Huber 损失；用秦九韶算法求多项式，系数作为第二个输入；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是选你自己工作中用得到的，那就更好。
+# 现在选一个运算。下面这些值得写，长度也够：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；两个张量之间的 Huber 损失，再取平均；用秦九韶算法求多项式，系数作为第二个输入；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是选你自己工作中用得到的，那就更好。
 #
 # ### 练习 `own_operation`
 #
-# 写出 `Own`。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写出同一个函数，求短不求快；`example(seed)`，返回由输入组成的元组，种子不同，数就不同，浮点张量一律用 float64。你的运算就按这份声明来评判，和本课程的每道练习一样；此外，它还必须能生成二十个变异体。（`Pool` 已经用过了，不算。）
+# 写出 `Own`。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写出同一个函数，求短不求快；`example(seed)`，返回由输入组成的元组，种子不同，数就不同，浮点张量一律用 float64。你的运算就按这份声明来评判，和本课程的每道练习一样；此外，它还必须能生成二十个变异体，而且要把多个数合在一起算：平方和里的数各算各的，就不行。（`Pool` 已经用过了，不算。）
 
 # %% exercise="own_operation"
 # %%exercise own_operation
@@ -722,7 +722,7 @@ class Own(Function):
         draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
         return draw[0], draw[1]
 
-# %% tags=["wrong"] exercise="own_operation" expects="linear_operation"
+# %% tags=["wrong"] exercise="own_operation" expects="separable_operation"
 class Own(Function):
     @staticmethod
     def forward(ctx, x):
@@ -985,7 +985,7 @@ class Own(Function):
         draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
         return draw[0], draw[1]
 
-# %% tags=["wrong"] exercise="own_operation" expects="elementwise_operation"
+# %% tags=["wrong"] exercise="own_operation" expects="separable_operation"
 class Own(Function):
     @staticmethod
     def forward(ctx, x):
@@ -1005,7 +1005,7 @@ class Own(Function):
     def example(seed):
         return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
 
-# %% tags=["wrong"] exercise="own_operation" expects="elementwise_operation"
+# %% tags=["wrong"] exercise="own_operation" expects="separable_operation"
 class Own(Function):
     @staticmethod
     def forward(ctx, x):
@@ -1024,6 +1024,47 @@ class Own(Function):
     @staticmethod
     def example(seed):
         return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
+
+# %% tags=["wrong"] exercise="own_operation" expects="separable_operation"
+class Own(Function):  # a sum of squares: so are its rows, its mean, and any sum of what each number gives alone
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+    @staticmethod
+    def plain(x):
+        return x.square().sum()
+
+    @staticmethod
+    def example(seed):
+        return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
+
+# %% tags=["wrong"] exercise="own_operation" expects="separable_operation"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).exp().mean(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g[:, None] * 2 * x * (x * x).exp() / x.shape[1]
+
+    @staticmethod
+    def plain(x):
+        return (x * x).exp().mean(1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        return (torch.randn(2 + seed % 3, 4, dtype=torch.float64, generator=generator),)
 
 # %% tags=["wrong"] exercise="own_operation" expects="differences"
 class Own(Function):
@@ -1066,16 +1107,16 @@ class Own(Function):
 #
 # ### Exercise `own_test`
 #
-# Write `test(function)`: it objects, with `assert`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on your operation, which it must accept whatever the random numbers are and whatever lines its backward is made of; on backwards that return None, zeros, or one gradient twice as large, which all must die; and on twenty mutants, of which eighteen must die, also when they stand in the place of `Own.backward`: that is where somebody will change it.
+# Write `test(function)`: it objects, with `assert`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on your operation, which it must accept whatever the random numbers are and whatever lines its backward is made of; on backwards that return None, zeros, or one gradient twice as large, which all must die; and on twenty mutants, drawn anew each time, of which eighteen must die, also when they stand in the place of `Own.backward`: that is where somebody will change it.
 
-# %% [markdown] lang="zh" pair="test-task" of="1bf84d5c"
+# %% [markdown] lang="zh" pair="test-task" of="4d10c519"
 # ## 4. 你的测试
 #
 # 要交付的是一对：一个运算，一个测试；日后谁改动了运算，就要运行这个测试。
 #
 # ### 练习 `own_test`
 #
-# 写出 `test(function)`：如果传进来的 Function 自称是你的运算，梯度却不对，就用 `assert` 报错。可以用 `plain`、差分、`torch.autograd.gradcheck`，或者你学到的任何信得过的办法。它会在你的运算上运行，不论随机数是多少、backward 写成什么样，都必须通过；也会在返回 None、返回 0、或者某个梯度成了两倍的 backward 上运行，这些都要杀死；还会在二十个变异体上运行，至少要杀死十八个，哪怕它们就放在 `Own.backward` 的位置上：以后有人改动，改的正是那里。
+# 写出 `test(function)`：如果传进来的 Function 自称是你的运算，梯度却不对，就用 `assert` 报错。可以用 `plain`、差分、`torch.autograd.gradcheck`，或者你学到的任何信得过的办法。它会在你的运算上运行，不论随机数是多少、backward 写成什么样，都必须通过；也会在返回 None、返回 0、或者某个梯度成了两倍的 backward 上运行，这些都要杀死；还会在每次重新抽取的二十个变异体上运行，至少要杀死十八个，哪怕它们就放在 `Own.backward` 的位置上：以后有人改动，改的正是那里。
 
 # %% exercise="own_test"
 # %%exercise own_test

@@ -15,7 +15,7 @@ from written_answers import define
 from nbautograd import messages
 from nbautograd.course.catalogue import find
 from nbautograd.course.draw import Draw
-from nbautograd.course.exercises import n01, n04, n11
+from nbautograd.course.exercises import n01, n04, n07, n11, n15
 from nbautograd.course.run import check
 
 EXP = """class Exp(Function):
@@ -151,6 +151,53 @@ def test_drawn_programs_have_dead_ends_and_results_that_are_used_twice():
         assert any(sum(k in uses for uses in program.values()) > 1 for program in programs[3:] for k in program)
 
 
+def test_drawn_programs_survive_or_not_for_every_operation():
+    for seed in range(5):
+        programs = list(n07._survivable(Draw(seed)))
+        survived = [n07._survives(program) for program in programs]
+        assert 20 <= sum(survived) <= len(programs) - 20
+        for name in n07.OPERATIONS:
+            of_it = [
+                alive for program, alive in zip(programs, survived, strict=True) if name in [n for _, n, _ in program]
+            ]
+            assert {*of_it} == {True, False}, name
+
+
+HANDED = {  # an exercise whose answer gets functions, and an answer that keeps what it gets
+    "which_check": lambda kept: dict.fromkeys("ABCD", lambda function, x: kept.append(function) or True),
+    "gradient_penalty": lambda kept: lambda critic, x: kept.append(critic) or x.sum(),
+    "my_gradcheck": lambda kept: lambda function, inputs: kept.append(function) or True,
+    "hessian_of": lambda kept: lambda f, x: kept.append(f),
+    "find_kinks": lambda kept: lambda f, x, h=0, tol=0: kept.append(f),
+    "numerical_backward": lambda kept: lambda box, x: kept.append(box) or x,
+}
+
+
+@pytest.mark.parametrize("name", HANDED)
+def test_what_an_answer_is_handed_has_nothing_on_it_that_tells_the_right_one(name):
+    """What functions are made of besides, their closures, no answer reads: that leads around the checks."""
+    kept = []
+    check(find(name), HANDED[name](kept))
+    assert kept
+    for handed in kept:
+        functions = [handed] if not isinstance(handed, type) else [handed.forward, handed.backward]
+        assert {vars(function).get("__wrapped__") or function.__defaults__ for function in functions} == {None}
+        assert not any(vars(function) for function in functions)
+
+
+class PooledAgain(n15.Pool):
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        return tuple(torch.randn(2, 3, 4, dtype=torch.float64, generator=generator))
+
+
+def test_mutants_of_another_try_are_others():
+    one, other = ({mutant.after for mutant in n15._of_own(PooledAgain, seed)} for seed in (1, 2))
+    assert len(one) > 10
+    assert len(one & other) < len(one)
+
+
 def test_the_codes_that_authors_are_told_of_exist():
     root = Path(__file__).resolve().parents[2]
     table = re.findall(
@@ -164,7 +211,9 @@ def test_the_codes_that_authors_are_told_of_exist():
     assert {code for code in told if f'"{code}"' not in known} == set()
 
 
-@pytest.mark.parametrize("name", ["order_of_calls", "same_graph", "which_check", "which_raise", "when_numerical"])
+@pytest.mark.parametrize(
+    "name", ["order_of_calls", "same_graph", "which_check", "which_raise", "survivors", "when_numerical"]
+)
 def test_what_is_said_of_a_table_of_choices_is_that_a_rule_is_wanted(name):
     answer = dict.fromkeys("ABCDEF", True)
     assert set(check(find(name), answer).codes) <= {"not_a_function", "not_checks"}

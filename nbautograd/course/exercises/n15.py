@@ -181,15 +181,10 @@ TOO_SHORT = {
     "zh": "运算是对的。可是从这个 backward 真正用得着的部分，只能生成 {count} 个变异体，而这里要 {whole} 个；"
     "删掉也不影响结果的代码不算。请用 `def` 写 backward，把每一步都写在里面，并选一个更复杂些的运算。",
 }
-LINEAR = {
-    "en": "Right, but too plain: its gradient is the same whatever the inputs are. Choose an operation that has to save"
-    " something.",
-    "zh": "运算是对的，但太简单：不论输入是什么，梯度都一样。请选一个 backward 要用到保存的张量的运算。",
-}
-ELEMENTWISE = {
-    "en": "Right, but too plain: each number of the result is made of one number of one tensor, so no sum, no axis and"
-    " no shape can go wrong in its backward. Choose an operation in which several numbers meet.",
-    "zh": "运算是对的，但太简单：结果的每个数只由一个张量里的一个数得来，backward 里就没有求和、轴或形状可以弄错。"
+SEPARABLE = {
+    "en": "Right, but too plain: no number of the gradient depends on any number of the inputs but its own. Choose an"
+    " operation in which several numbers meet.",
+    "zh": "运算是对的，但太简单：梯度的每个数最多只取决于输入里与它对应的那一个数。"
     "请选一个要把多个数合在一起算的运算。",
 }
 
@@ -201,35 +196,38 @@ def _operation(answer: Any, draw: Draw) -> Iterator[Failure]:
         return
     result = check(_declared(answer), answer, seed=draw.seed)
     failures = [failure for outcome in result.outcomes for failure in outcome.failures]
-    made = _of_own(answer) if not failures else ()
+    made = _of_own(answer, draw.seed) if not failures else ()
     if failures:
         yield failures[0]
     elif len(made) < COUNT:
         yield Failure("too_short", TOO_SHORT, {"count": len(made), "whole": COUNT})
-    elif _is_linear(answer):
-        yield Failure("linear_operation", LINEAR)
-    elif _is_elementwise(answer):
-        yield Failure("elementwise_operation", ELEMENTWISE)
+    elif _is_separable(answer):
+        yield Failure("separable_operation", SEPARABLE)
 
 
-def _is_linear(answer: Any) -> bool:
-    """Return True if the gradient is the same at two points."""
-    runs = [forward(answer.plain, ready(answer.example(seed))) for seed in (0, 1)]
-    if runs[0].outputs[0].shape != runs[1].outputs[0].shape:
-        return False
-    first, second = (vjp(run, cotangents(run.outputs, 0)) for run in runs)
-    return all(close(a, b, 1e-9) for a, b in zip(first, second, strict=True))
+def _is_separable(answer: Any) -> bool:
+    """Return True if no number of the gradient changes when all numbers of the inputs do but its own."""
+    here, there = (tuple(answer.example(seed)) for seed in (0, 1))
+    floating = [k for k, x in enumerate(here) if is_float(x)]
+    before = _gradients(answer, here)
+    for which, k in enumerate(floating):
+        for n in range(min(here[k].numel(), ENOUGH)):
+            others = {j: there[j].flatten()[torch.arange(here[j].numel()) % there[j].numel()] for j in floating}
+            others[k][n] = here[k].flatten()[n]
+            mixed = [others[j].reshape(x.shape) if j in others else x for j, x in enumerate(here)]
+            try:
+                after = _gradients(answer, mixed)
+            except Exception:  # numbers that do not go together meet in it
+                return False
+            if not close(after[which].flatten()[n], before[which].flatten()[n], 1e-9):
+                return False
+    return True
 
 
-def _is_elementwise(answer: Any) -> bool:
-    """Return True for an operation of one tensor, each number of whose result depends on one number of it alone."""
-    run = forward(answer.plain, ready(answer.example(0)))
-    leaves = [x for x in run.inputs if is_float(x)]
-    y = run.outputs[0]
-    if len(leaves) > 1 or y.numel() != leaves[0].numel():
-        return False
-    rows = (torch.autograd.grad(one, leaves, retain_graph=True)[0] for one in y.flatten()[:ENOUGH])
-    return all(int((row != 0).sum()) <= 1 for row in rows)
+def _gradients(answer: Any, inputs: Sequence[Any]) -> list[Tensor]:
+    run = forward(answer.plain, ready(inputs))
+    found = vjp(run, cotangents(run.outputs, 0))
+    return [torch.zeros_like(x) if g is None else g for g, x in zip(found, filter(is_float, run.inputs), strict=True)]
 
 
 def _declared(answer: Any) -> Exercise:
@@ -288,8 +286,8 @@ def _short(value: Any) -> str:
     return f"{value.dtype} tensor" if isinstance(value, Tensor) else type(value).__name__
 
 
-def _of_own(answer: Any) -> tuple[Mutant, ...]:
-    return mutants(answer, _examples(answer))
+def _of_own(answer: Any, seed: int) -> tuple[Mutant, ...]:
+    return mutants(answer, _examples(answer), seed=seed)
 
 
 def _examples(answer: Any) -> list[tuple[Any, ...]]:
@@ -362,12 +360,12 @@ def _test(answer: Any, draw: Draw) -> Iterator[Failure]:
                 return
     with torch.random.fork_rng(devices=[]):  # the same points for the same submission
         torch.manual_seed(draw.seed)
-        yield from _survivors(own, test)
+        yield from _survivors(own, test, draw.seed)
 
 
-def _survivors(own: Any, test: Any) -> Iterator[Failure]:
-    """Yield what gets through: of spoilt gradients, which are the same for all operations, then of the mutants."""
-    made, right = _of_own(own), own.backward
+def _survivors(own: Any, test: Any, seed: int) -> Iterator[Failure]:
+    """Yield what gets through: of spoilt gradients, which are the same for all operations, then of drawn mutants."""
+    made, right = _of_own(own, seed), own.backward
     told = {"whole": len(made), "needed": NEEDED}
     spoilt = list(_spoilt(own, right))
     through = [failure for failure, backward in spoilt if not kills(test, _behind(own, backward))]
