@@ -205,8 +205,6 @@ SENTENCES: dict[str, str] = {
     "causes.missing_factor_about.advice": "At these inputs the right gradient is yours times a constant multiple of `{about}`. Look at {value}.",
     "causes.extra_factor_about.what": "The gradient of `{input}` has one factor too many.",
     "causes.extra_factor_about.advice": "At these inputs yours is the right one times a constant multiple of `{about}`. Look at {value}.",
-    "causes.missing_term.what": "A term is missing from the gradient of `{input}`.",
-    "causes.missing_term.advice": "At these inputs, and at the others that were tried, the right gradient is yours plus grad_output times `{term}` (the product rule?). Look at {value}.",
     "causes.small_systematic.what": "The gradient of `{input}` is slightly off (relative error {relative}), by far more than the error of the comparison.",
     "causes.small_systematic.advice": "Look at {value}: a term that is small here may be missing, a constant rounded, an epsilon forgotten.",
     "causes.wrong_derivative.what": "The gradient of `{input}` has the right pattern but wrong values.",

@@ -205,8 +205,6 @@ SENTENCES: dict[str, str] = {
     "causes.missing_factor_about.advice": "在这组输入上，正确的梯度等于你的梯度乘以 `{about}` 的常数倍。请检查{value}。",
     "causes.extra_factor_about.what": "`{input}` 的梯度多了一个因子。",
     "causes.extra_factor_about.advice": "在这组输入上，你的梯度等于正确的梯度乘以 `{about}` 的常数倍。请检查{value}。",
-    "causes.missing_term.what": "`{input}` 的梯度少了一项。",
-    "causes.missing_term.advice": "在这组输入以及试过的其他输入上，正确的梯度等于你的梯度再加上 grad_output 乘以 `{term}`（乘积法则？）。请检查{value}。",
     "causes.small_systematic.what": "`{input}` 的梯度有微小偏差（相对 {relative}），但远大于比较本身的误差。",
     "causes.small_systematic.advice": "请看{value}：可能缺了一个在这里很小的项，可能有舍入过的常数，也可能漏了 epsilon。",
     "causes.wrong_derivative.what": "`{input}` 的梯度非零的位置都对，数值却不对。",

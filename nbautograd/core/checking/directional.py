@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,14 +95,7 @@ def directional_derivative(
     u = scale * _direction(x, seed, symmetric)
     u = u if lay is None else lay(u)  # a direction that the layout can follow
 
-    def value(h: float) -> float:
-        given = [copy(item) for item in inputs]
-        given[position] = (x + h * u).requires_grad_()
-        if lay is not None:
-            given = [_laid(item, lay) if k in problem.differentiable else item for k, item in enumerate(given)]
-        with torch.no_grad():
-            return inner_product(problem.evaluate(tuple(given)), cotangents)
-
+    value = _along(problem, inputs, {position: u}, cotangents, lay)
     found = slope_at_zero(value, _size(problem, inputs, cotangents), x.dtype, enough)
     if found is None:
         return None
@@ -142,13 +135,7 @@ def borne_out(
     slopes = [inner_product([u], [g]) for u, g in zip(directions, gradients, strict=True)]
     terms = [0.0 if g is None else float((u * g).abs().sum()) for u, g in zip(directions, gradients, strict=True)]
 
-    def value(h: float) -> float:
-        given = [copy(item) for item in outputs.inputs]
-        for i, x, u in zip(problem.differentiable, leaves, directions, strict=True):
-            given[i] = (x + h * u).requires_grad_()
-        with torch.no_grad():
-            return inner_product(problem.evaluate(tuple(given)), cotangents)
-
+    value = _along(problem, outputs.inputs, dict(zip(problem.differentiable, directions, strict=True)), cotangents)
     size = sum(
         float((y.detach().abs() * v.abs()).sum()) for y, v in zip(outputs, cotangents, strict=True) if v is not None
     )
@@ -190,6 +177,27 @@ def trusted(
         return True
     asked = directional_derivative(problem, outputs.inputs, which, cotangents, seed)
     return asked is not None and asked.agrees(gradients[which])
+
+
+def _along(
+    problem: Problem,
+    inputs: Sequence[Any],
+    directions: Mapping[int, Tensor],
+    cotangents: Sequence[Tensor | None],
+    lay: Callable[[Tensor], Tensor] | None = None,
+) -> Callable[[float], float]:
+    """Return <v, f> as a function of how far inputs, by position, move along their directions."""
+
+    def value(h: float) -> float:
+        given = [copy(item) for item in inputs]
+        for i, u in directions.items():
+            given[i] = (inputs[i].detach() + h * u).requires_grad_()
+        if lay is not None:
+            given = [_laid(item, lay) if k in problem.differentiable else item for k, item in enumerate(given)]
+        with torch.no_grad():
+            return inner_product(problem.evaluate(tuple(given)), cotangents)
+
+    return value
 
 
 def _direction(x: Tensor, seed: int, symmetric: bool) -> Tensor:
@@ -254,7 +262,7 @@ def derivative_inside(problem: Problem, outputs: Outputs, output: int, which: in
     """
     x = problem.inputs[problem.differentiable[which]].detach()
     for kind, project in _projections(x):
-        pairs = [_along(problem, outputs, (output, which), project, seed) for seed in range(DIRECTIONS)]
+        pairs = [_compared_along(problem, outputs, (output, which), project, seed) for seed in range(DIRECTIONS)]
         found = [pair for pair in pairs if pair is not None]
         if len(found) < DIRECTIONS:
             continue
@@ -276,7 +284,7 @@ def _projections(x: Tensor) -> Iterator[tuple[str, Project]]:
         yield "zero_sum", lambda u, dim=dim: u - u.mean(dim, keepdim=True)  # type: ignore[misc]
 
 
-def _along(
+def _compared_along(
     problem: Problem, outputs: Outputs, where: tuple[int, int], project: Project, seed: int
 ) -> tuple[DirectionalDerivative, Tensor | None] | None:
     """Return the derivative along one projected direction, and the gradient that it is compared with."""
@@ -288,12 +296,11 @@ def _along(
     x = problem.inputs[position].detach()
     u = project(random_direction(x, problem.seed + 17 * seed + 3))
 
+    along = _along(problem, problem.inputs, {position: u}, v)
+
     def value(h: float) -> float:
-        given = [copy(item, False) for item in problem.inputs]
-        given[position] = x + h * u
         try:
-            with torch.no_grad():
-                return inner_product(problem.evaluate(tuple(given)), v)
+            return along(h)
         except Exception:
             return math.nan
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.quiet import GENERATORS
 from nbautograd.core.numerics.compare import agree_bitwise
-from nbautograd.core.user_source import METHODS, closure, codes_in, named_functions, unwrap
+from nbautograd.core.user_source import METHODS, closure, codes_in, unwrap
 
 LARGEST = 100_000  # elements of tensors, and items of containers, that are copied; larger ones are data, not state
 DEPTH = 3  # containers within containers
@@ -136,28 +136,6 @@ def _item(item: Any, depth: int) -> Any:
     """Copy an item of a container; return it as it is where it is no state."""
     copied = _copied(item, depth - 1) if depth > 1 else _NO_STATE
     return item if copied is _NO_STATE else copied
-
-
-def numbers_outside(cls: type, function: FunctionType) -> dict[str, Place]:
-    """Return the numbers that a method, or a function beside it that it calls, reads outside its arguments, by name.
-
-    Args:
-        cls: whose method it is, and whose attributes count.
-        function: as written, decorators taken off.
-    """
-    left, known, found = [function], set[FunctionType](), dict[str, Place]()
-    while left:
-        one = left.pop()
-        known.add(one)
-        cells = zip(one.__code__.co_freevars, one.__closure__ or (), strict=True)
-        found |= {name: _cell(cell) for name, cell in cells if name in closure(one)}
-        for name in _names(one.__code__):
-            if name in one.__globals__:
-                found[name] = _global(one.__globals__, name)
-            elif name in vars(cls):
-                found[name] = _attribute(cls, name, vars(cls)[name])
-        left += set(named_functions(one, beside=True).values()) - known
-    return {name: place for name, place in found.items() if type(place.value) in (int, float)}
 
 
 def names_outside(fn: Any, cls: type | None) -> Iterator[tuple[str, Any]]:

@@ -12,16 +12,14 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from nbautograd.core import pytrees
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
-from nbautograd.core.checking.block import Block, Entry, GradcheckReport
+from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.budget import Meter, OutOfRunsError
-from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.probes.forward_mode import over_reverse
 from nbautograd.core.checking.probes.run_probes import quietly
@@ -30,10 +28,8 @@ from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import to_array
-from nbautograd.core.numerics.compare import agree_within, agree_within_rounding
-from nbautograd.core.numerics.constants import AGREED
+from nbautograd.core.numerics.compare import agree_within_rounding
 from nbautograd.core.torch_private import tensors as internals
-from nbautograd.core.torch_private.tensors import gradients
 from nbautograd.core.user_source import methods_of
 
 MOST = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
@@ -95,22 +91,16 @@ def _looked_at(whole: Problem, size: int, meter: Meter, counts: bool) -> tuple[G
     Returns:
         The run, None where nothing could be looked at, and whether runs were lacking to come to an end.
     """
-    small, first = size <= MOST, sys.maxsize if counts else meter.runs
+    small, settled, first = size <= MOST, False, sys.maxsize if counts else meter.runs
     found, lacking = _within(whole, meter, first * 3 // 4) if small else (None, False)
     if small and not lacking:
         return found, False
     for derived in _sampled(whole):
-        at_once = _settled(derived, meter, first)
-        if at_once is not None:
-            found = GradcheckRun(derived, None, None, None)
-            found.blocks = at_once
-            return found, False
-        if small:
-            break
         found, lacking = _within(derived, meter, max(4 * LEAST, first))
-        if lacking or found.error is not None or {b.verdict for b in found.blocks.values()} <= {"match"}:
+        settled = not lacking and found.error is None and {b.verdict for b in found.blocks.values()} <= {"match"}
+        if settled or small or lacking or found.error is not None:
             break
-    return _within(whole, meter, max(LEAST, first)) if small else (found, lacking)
+    return (found, lacking) if settled or not small else _within(whole, meter, max(LEAST, first))
 
 
 def _within(derived: Problem, meter: Meter, runs: int) -> tuple[GradcheckRun, bool]:
@@ -122,17 +112,6 @@ def _within(derived: Problem, meter: Meter, runs: int) -> tuple[GradcheckRun, bo
             return found, not found.complete and meter.exceeded
     except OutOfRunsError:
         return found, True
-
-
-def _settled(derived: Problem, meter: Meter, runs: int) -> dict[tuple[int, int], Block] | None:
-    """Return the blocks along one direction where all agree at first sight."""
-    if any(derived.inputs[i].numel() != 1 for i in derived.differentiable):
-        return None
-    try:
-        with meter.limited(runs), derived.session():
-            return agree_along_direction(derived)
-    except (Exception, OutOfRunsError):  # what backward raises is told by the run
-        return None
 
 
 def _size(problem: Problem, outputs: Outputs) -> int:
@@ -368,47 +347,3 @@ def _perturbed(x: Tensor, numbers: Tensor, places: Places) -> Tensor:
         return x + 0 * numbers.sum()
     by = numbers.repeat_interleave(index.shape[1]) * far
     return x.reshape(-1).index_add(0, index.reshape(-1), by).reshape(x.shape)
-
-
-STEP = float(np.finfo(float).eps) ** (1 / 3)
-ONE = (1,)
-
-
-def agree_along_direction(small: Problem) -> dict[tuple[int, int], Block] | None:
-    """Return all blocks where each entry agrees to seven digits by one backward and one pair of forwards; else None.
-
-    Args:
-        small: as ``restrict_to_directions`` makes it for one direction, in float64; its session must be open.
-    """
-    outputs = small.call()
-    leaves = [outputs.inputs[i] for i in small.differentiable]
-    if not all(y.requires_grad for y in outputs):
-        return None
-    by_backward = [gradients([y], leaves, [torch.ones_like(y)]) for y in outputs]
-    blocks: dict[tuple[int, int], Block] = {}
-    for i in small.differentiable:
-        high, low = (_outputs_at(small, i, h) for h in (STEP, -STEP))
-        for o, (up, down) in enumerate(zip(high, low, strict=True)):
-            a, n = _number(by_backward[o][i]), (up - down) / (2 * STEP)
-            bar = AGREED * max(abs(a), abs(n)) + 4 * np.finfo(float).eps * max(abs(up), abs(down)) / STEP
-            if not agree_within(a, n, bar):
-                return None
-            blocks[o, i] = _block(small, (o, i), (a, n, float(bar)))
-    return blocks
-
-
-def _outputs_at(small: Problem, i: int, h: float) -> list[float]:
-    with torch.no_grad():
-        return [float(y) for y in small.evaluate(tuple(x + h if k == i else x for k, x in enumerate(small.inputs)))]
-
-
-def _number(gradient: Tensor | None) -> float:
-    return 0.0 if gradient is None else float(gradient)
-
-
-def _block(small: Problem, where: tuple[int, int], numbers: tuple[float, float, float]) -> Block:
-    (o, i), (a, n, bar) = where, numbers
-    held = Matrices(Layout(ONE, ONE), np.array([[[a]]]), np.array([[[n]]]), wrong=np.zeros((1, 1, 1), dtype=bool))
-    entry = Entry((0,), (0,), a, n, bar)
-    names = small.output_names[o], small.input_names[i]
-    return Block(o, i, *names, ONE, ONE, "dense", 1, held, "match", worst=entry, largest_error=abs(a - n))

@@ -755,7 +755,7 @@ class ScaleForgotten(Function):
 @pytest.mark.parametrize(
     ("fn", "shapes", "message", "change"),
     [
-        (Divergence, [(5,)], "causes.missing_term", "(x.exp() - 1)"),
+        (Divergence, [(5,)], "causes.wrong_derivative", "(x.exp() - 1)"),
         (ScaleForgotten, [(4, 3), (3,)], "causes.missing_factor_received", "* r"),
     ],
 )

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_diagonal
+from nbautograd.core.checking.diagnosis.evidence import Evidence, Named
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import factor, number, sizes
 from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, OF_FORMS, RECOGNISED, SMALL, STEADY, UNEQUAL
@@ -70,22 +70,6 @@ def round_number(c: float, e: Evidence) -> bool:
     return any(abs(abs(c) - abs(value)) <= RECOGNISED * abs(c) for value in near)
 
 
-def missing_term(e: Evidence) -> Cause | None:
-    """Return the cause where N - A is a constant times what is at hand, elementwise, and A no multiple of N."""
-    if not e.elementwise or len(e.A) < 3 or factor(e.A, e.N, e) is not None:
-        return None
-    rest = (e.N - e.A).diagonal()
-    alive = np.ones(rest.shape, dtype=bool)
-    with np.errstate(all="ignore"):
-        for tensor in _at_hand(e):
-            if tensor.values.shape == e.in_shape:
-                for label, values in _forms(tensor):
-                    c = _proportional(rest, values.reshape(-1), alive, e)
-                    if c is not None:
-                        return Cause("wrong_derivative", "missing_term", {"term": _times(c, label)})
-    return None
-
-
 def row_factor(e: Evidence) -> Cause | None:
     """Return the cause where each row of N is its row of A times a number of its own: a count, a length."""
     alive = (~e.equal(e.A, np.zeros_like(e.A))).sum(axis=1)
@@ -118,20 +102,6 @@ def _row_names(e: Evidence, c: Array, known: Array) -> Iterator[str]:
             for label, right in ((tensor.name, flat), (f"1 / {tensor.name}", 1 / flat), *over):
                 if np.isfinite(right[known]).all() and np.allclose(c[known], right[known], rtol=RECOGNISED, atol=0):
                     yield label
-
-
-def whole(e: Evidence) -> str:
-    """Name the right derivative, where it is a constant times something at hand; empty when nothing fits."""
-    if e.out_shape != e.in_shape or off_diagonal(e.N, e) or len(e.N) < 3:
-        return ""
-    right = e.N.diagonal()
-    with np.errstate(all="ignore"):
-        for tensor in _at_hand(e):
-            for label, values in _forms(tensor) if tensor.values.shape == e.in_shape else ():
-                c = _proportional(right, values.reshape(-1), np.ones(right.shape, dtype=bool), e)
-                if c is not None:
-                    return _times(c, label)
-    return ""
 
 
 def _proportional(ratio: Array, f: Array, alive: Array, e: Evidence) -> float | None:

@@ -122,7 +122,6 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
          "missing_factor missing_factor_received extra_factor missing_factor_about extra_factor_about", "factor about",
          missing_factor="missing_factor_about", missing_factor_received="missing_factor_about",
          extra_factor="extra_factor_about"),
-    _row("wrong_derivative", factors.missing_term, "missing_term", "term"),
     _row("missing_factor", factors.row_factor, "row_factor row_factor_named", "factor", row_factor_named="row_factor"),
     _row("wrong_derivative", factors.lost_term, "lost_mean lost_sum", "dims name"),
     _row("wrong_derivative", shares.plausible, " ".join(shares.SENTENCES), "", shares.AUTOGRAD_OF_FORWARD),
@@ -263,7 +262,6 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | N
         "output": output,
         "value": Phrase("causes.value_through", value=value, output=output) if alone else value,
         "example": _example(block),
-        **({"right": factors.whole(e)} if not e.A.any() and np.isfinite(e.N).all() else {}),
         **said,
         **cause.params,
     }

@@ -99,7 +99,6 @@ FIELDS: Mapping[str, Fill] = {
     "left": lambda c, node: (c.product(node),),  # as the left side of a product
     "grad": lambda c, node: (c.hints.grad_output,),
     "factor": lambda c, node: c.hints.factors,
-    "term": lambda c, node: c.hints.terms,
     "lost": lambda c, node: c.hints.lost,
     "number": lambda c, node: map(repr, c.hints.constants),
     "shift": lambda c, node: (str(-n) for n in c.hints.constants if isinstance(n, int) and abs(n) < 100),
@@ -151,7 +150,6 @@ def _is_square(c: Context, node: ast.expr) -> bool:
 
 # kind, place, what it is for, and each text with what it costs
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
-    ("term of the diagnosis", "value", _any, {"{whole} + {grad} * {term}": 1.35, "{grad} * {term}": 0.6}),
     ("negate", "value", _any, {"-{tight}": 0.9}),
     ("name added", "value", _any, {"{whole} {sign} {summand}": 1.8}),
     ("number", "value", _any,

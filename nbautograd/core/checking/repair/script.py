@@ -48,7 +48,6 @@ class Hints:
 
     Attributes:
         factors: to multiply with, or divide by, first.
-        terms: that are missing beside what is there, without their grad_output.
         grad_output: the name of the gradient that a missing term belongs to.
         constants: numbers in the forward.
         dims: dimensions and tuples of them in the forward, as text.
@@ -57,7 +56,6 @@ class Hints:
     """
 
     factors: tuple[str, ...] = ()
-    terms: tuple[str, ...] = ()
     grad_output: str = "grad_output"
     constants: tuple[float, ...] = ()
     dims: tuple[str, ...] = ()

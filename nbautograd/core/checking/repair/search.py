@@ -21,7 +21,7 @@ from torch import Tensor
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.diagnosis.evidence import constants_in
-from nbautograd.core.checking.outside_state import Place, numbers_outside
+from nbautograd.core.checking.outside_state import names_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
 from nbautograd.core.checking.repair.grammar import edits
@@ -85,7 +85,6 @@ BOTH = " + "  # between the kinds of two edits in sequence
 ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
 FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
 MOST_FAR = 12  # points with a dimension more or less, with arguments of any sign, and with both
-MOST_NUMBERS = 4  # outside a Function that are varied
 MOST_OUTPUTS = 4  # that backward is asked about one at a time
 AWAY = 1.5  # what an edit of another value than the wrong one costs more
 BEFORE = 0.5  # the same where the wrong one may be computed from one that is wrong as well
@@ -159,11 +158,11 @@ class Repair:
             return None
         found: list[Mended] = []
         hints, near = self._hints(findings), self._near(findings)
-        hidden = hidden_values(self.script, self.problem)
-        idle_spans = self._idle(wrong)
+        idle_spans, nothing = self._idle(wrong), any(x is None for x in self.problem.inputs)
 
         def wanted(script: Script, edit: Edit) -> bool:
-            return not (touches(edit, hidden) or (script is self.script and _all_inside(edit, idle_spans)))
+            gone = nothing and "None" in edit.replacement  # for good
+            return not (gone or (script is self.script and _all_inside(edit, idle_spans)))
 
         candidates = (c for c in self._candidates(self.script, hints, near, stages) if wanted(*c))
         for script, edit, backward in _compiled(candidates):
@@ -177,7 +176,7 @@ class Repair:
             enough = not inputs or sum(m.inputs == inputs for m in found) >= ENOUGH
             refuted = enough or says_nothing(text, script.text) or _leaves_a_way(script, text, stages)
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
-            if not refuted and not self._by_a_number(script, text, inputs):
+            if not refuted and not self._by_a_number(script, text):
                 own = (edit,) if script is self.script else ()
                 whole = script if script.caller is not None else self.script
                 tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
@@ -191,45 +190,12 @@ class Repair:
         more = script.compiled(script.changed([(edit.node, f"({edit.replacement} + 1)")]))
         return self._mended_inputs(more, stages, mended, False) == mended
 
-    def _by_a_number(self, script: Script, text: str, mended: frozenset[int]) -> bool:
-        """Return True where a changed backward is right by the value alone that a number outside the Function has."""
-        for place, value in self._other_numbers(script, text):
-            try:
-                place.write(value)
-                if not self._follows(script.compiled(text), mended):
-                    return True
-            finally:
-                place.write(place.value)
-        return False
-
-    def _other_numbers(self, script: Script, text: str) -> Iterator[tuple[Place, float]]:
-        """Yield with another value each number outside that forward and backward read, or one does and the change has.
-
-        A coefficient that backward alone reads has to be what it is.
-        """
+    def _by_a_number(self, script: Script, text: str) -> bool:
+        """Return True where a change writes out a number that is read outside the Function: there it may be another."""
         cls: Any = self.problem.cls
-        forward: dict[str, Place] = {}
-        for method in (inspect.unwrap(getattr(cls, name)) for name in ("forward", "setup_context")):
-            forward |= numbers_outside(cls, method) if isinstance(method, FunctionType) else {}
-        own = numbers_outside(cls, script.function if script.caller is None else script.caller.function)
-        written = numbers_in(text) - numbers_in(script.text)
-        both = (own[name] for name in own if name in forward or own[name].value in written)
-        alone = (forward[name] for name in forward if name not in own and forward[name].value in written)
-        for place in itertools.islice(itertools.chain(both, alone), MOST_NUMBERS):
-            more = place.value + (1 if place.value >= 0 else -1)
-            yield place, more if isinstance(place.value, int) else 1.5 * place.value
-
-    def _follows(self, backward: Callable[..., Any] | None, mended: frozenset[int]) -> bool:
-        """Return False for a changed backward that is wrong for one of these inputs while a number is another."""
-        problem, seed = self.problem, self.problem.seed + 503
-        for number, inputs in enumerate(other_points.points(problem, seed)):
-            at = stage(problem, self._within(inputs), seed + 10 * number, far=True, symmetric=self._symmetric)
-            if at is None or at.original is None or at.outside(self.right) or backward is None:
-                continue
-            gradients = at.gradients(backward)
-            if not isinstance(gradients, str) and any(at.right(k, gradients[k]) is False for k in mended):
-                return False
-        return True
+        read = (*names_outside(script.function, cls), *vars(cls).items())
+        outside = {float(value) for _, value in read if type(value) in (int, float)}
+        return not outside.isdisjoint(numbers_in(text) - numbers_in(script.text))
 
     def _under_a_flag(self, script: Script, edit: Edit, stages: Stages) -> Edit | None:
         """Return an edit for one value of a flag on ctx, where it was refuted only with the other one."""
@@ -338,7 +304,7 @@ class Repair:
 
     def _inside(self, script: Script, hints: Hints, start: Stage) -> Iterator[tuple[Script, Edit]]:
         """Yield edits of the functions that backward calls, in which its names mean nothing."""
-        hints = replace(hints, factors=(), terms=())
+        hints = replace(hints, factors=())
         methods = (inspect.unwrap(getattr(self.problem.cls, name, None)) for name in ("forward", "setup_context"))  # type: ignore[arg-type]
         for called in helpers(script, [m for m in methods if isinstance(m, FunctionType)]):
             found = edits(called, names(called), hints, {}, self._known(called, start))
@@ -467,7 +433,6 @@ class Repair:
         own, handed = tuple(dims(forward)) if forward is not None else (), self.problem.arguments
         return Hints(
             (*_named(findings, "factor", "name"), *sizes),
-            _named(findings, "term", "right"),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants_in(forward) if c not in (0, 1)) if forward is not None else (),
             own,
@@ -621,37 +586,9 @@ def mended(problem: Problem, findings: tuple[Finding, ...]) -> tuple[Finding, ..
     return tuple(replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
 
 
-def hidden_values(script: Script, problem: Problem) -> tuple[Span, ...] | None:
-    """Find where backward computes what it returns for arguments that are None; None when no argument is."""
-    handed = {argument: i for i, argument in problem.arguments.items()}
-    gone = {a for a, i in handed.items() if i < len(problem.inputs) and problem.inputs[i] is None}
-    return tuple(map(span, _computed(script.tree, gone))) if gone else None
-
-
-def touches(edit: Edit, hidden: Sequence[Span] | None) -> bool:
-    """Return True if an edit changes such a value, or says None for good."""
-    if hidden is None:
-        return False
-    return "None" in edit.replacement or any(_inside(span(node), at) for node in edit.nodes for at in hidden)
-
-
 def _all_inside(edit: Edit, spans: Sequence[Span]) -> bool:
     """Return True if an edit changes nothing outside these."""
     return all(any(_inside(span(node), at) for at in spans) for node in edit.nodes)
-
-
-def _computed(tree: ast.FunctionDef, positions: set[int]) -> Iterator[ast.expr]:
-    """Yield the values returned at these positions, and what is assigned to their names."""
-    names: set[str] = set()
-    for node in user_source.own_nodes(tree):
-        items = node.value.elts if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) else []
-        for item in (items[k] for k in positions if k < len(items)):
-            yield item
-            names |= {item.id} if isinstance(item, ast.Name) else set()
-    for node in user_source.own_nodes(tree):
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in targets):
-            yield node.value
 
 
 def _inside(inner: Span, outer: Span) -> bool:
