@@ -1599,7 +1599,7 @@ SENTENCES: dict[str, str] = {
     "views.compare.differ": "{first} and {second} differ.",
     "views.compare.differ_in": "{first} and {second} differ: {what}.",
     "views.compare.column": "difference",
-    "views.compare.equal": "equal bit for bit",
+    "views.compare.equal": "equal in every element",
     "views.compare.shapes": "shapes differ",
     "views.compare.one_is_none": "only one of them is None",
     "views.compare.gradient": "gradient of {name}",

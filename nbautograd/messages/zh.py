@@ -1599,7 +1599,7 @@ SENTENCES: dict[str, str] = {
     "views.compare.differ": "{first} 与 {second} 不一致。",
     "views.compare.differ_in": "{first} 与 {second} 不一致：{what}。",
     "views.compare.column": "差别",
-    "views.compare.equal": "逐位相同",
+    "views.compare.equal": "每个元素都相等",
     "views.compare.shapes": "形状不同",
     "views.compare.one_is_none": "只有一方是 None",
     "views.compare.gradient": "{name} 的梯度",

@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 04 · The ctx contract
 #
-# Between `forward` and `backward` lies `ctx`. It carries tensors and numbers from one to the other, and it is where you tell autograd what is special about your outputs. Most errors that PyTorch raises about a Function are about this contract; so are some that it does not raise.
+# Between `forward` and `backward` lies `ctx`. It carries tensors and numbers from one to the other, and it is where you tell autograd what is special about your outputs. Many of the errors that PyTorch raises about a Function are about this contract; other breaches of it go without one.
 #
 # **After it you can**
 #
@@ -30,10 +30,10 @@
 #
 # **You need** notebooks 01 to 03. **Time**: about 85 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="776379c0"
+# %% [markdown] lang="zh" pair="intro" of="d611d8b2"
 # # 04 · ctx 的约定
 #
-# `forward` 和 `backward` 之间隔着一个 `ctx`。它把张量和数从一边带到另一边；你的输出有什么特别之处，也通过它告诉 autograd。PyTorch 对 Function 报的错，大半出在这份约定上；还有一些错，它干脆不报。
+# `forward` 和 `backward` 之间隔着一个 `ctx`。它把张量和数从一边带到另一边；你的输出有什么特别之处，也通过它告诉 autograd。PyTorch 对 Function 报的错，很多出在这份约定上；还有一些违约，它根本不报错。
 #
 # **学完之后，你能够**
 #
@@ -69,11 +69,11 @@ import nbautograd
 # | combined | `forward(ctx, *args)`: computes and saves | – |
 # | separate | `forward(*args)`: computes, sees no `ctx` | `setup_context(ctx, inputs, output)`: saves, computes nothing |
 #
-# The separate style is the one to prefer: `torch.func` (notebook 09) accepts no other. `inputs` is the tuple of arguments *as they were given to `apply`*; `output` is what `forward` returned.
+# The separate style is the one to prefer: `torch.func` (notebook 09) accepts no other. `inputs` is the tuple of arguments *that `forward` got*; `output` is what it returned.
 #
 # Here is the linear layer in this style. **Predict**: where in the report will you find what `setup_context` saved?
 
-# %% [markdown] lang="zh" pair="styles" of="3b812012"
+# %% [markdown] lang="zh" pair="styles" of="3c6ef07a"
 # ## 1. 两种写法
 #
 # 到目前为止，`forward` 拿着 `ctx` 身兼两职：既计算，又保存。较新的写法把两件事分开。
@@ -83,7 +83,7 @@ import nbautograd
 # | 合在一起 | `forward(ctx, *args)`：计算并保存 | 无 |
 # | 分开 | `forward(*args)`：只计算，见不到 `ctx` | `setup_context(ctx, inputs, output)`：只保存，不计算 |
 #
-# 推荐分开的写法：`torch.func`（第 09 课）只认这一种。`inputs` 是参数组成的元组，*调用 `apply` 时给了什么就是什么*；`output` 是 `forward` 的返回值。
+# 推荐分开的写法：`torch.func`（第 09 课）只认这一种。`inputs` 是 *`forward` 收到的*参数组成的元组；`output` 是它的返回值。
 #
 # 下面用这种写法写线性层。**先猜一猜**：`setup_context` 保存的东西会出现在报告的什么地方？
 
@@ -1735,10 +1735,10 @@ class KillHead(Function):
         return slope(lambda x: torch.cat((0 * x[:, :n], x[:, n:]), 1), x, g), None
 
 # %% [markdown] lang="en" pair="kill-see"
-# Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal bit for bit. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
+# Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal in every element. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
 
-# %% [markdown] lang="zh" pair="kill-see" of="c499d48c"
-# 把它和原生写法（乘一个掩码）放在一起。**先猜一猜**，对比表里哪几行会逐位相同？（这里的输入照 Fleuret 自己的检查：一张 10×20 的表，数值在 -1 到 1 之间，`n = 4`。）
+# %% [markdown] lang="zh" pair="kill-see" of="3a549fe0"
+# 把它和原生写法（乘一个掩码）放在一起。**先猜一猜**，对比表里哪几行的每个元素都相等？（这里的输入照 Fleuret 自己的检查：一张 10×20 的表，数值在 -1 到 1 之间，`n = 4`。）
 
 # %%
 def masked(input, n):

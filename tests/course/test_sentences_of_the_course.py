@@ -137,6 +137,68 @@ def test_03_two_of_the_faults_fail_a_test_and_a_lost_dtype_is_in_the_report(faul
         assert report.raise_if_wrong() is report
 
 
+class Scaled(Function):
+    got = 0
+
+    @staticmethod
+    def forward(x, factor=2.0):
+        return x * factor
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        Scaled.got = len(inputs)
+
+
+def test_04_defaults_are_filled_in_before_setup_context_and_keywords_are_a_matter_of_the_version():
+    Scaled.apply(numbers(2))
+    assert Scaled.got == 2
+    if torch.__version__.startswith("2.6."):
+        with pytest.raises(TypeError, match="keyword"):
+            Scaled.apply(numbers(2), factor=3.0)
+    elif torch.__version__.startswith("2.13."):
+        assert Scaled.apply(numbers(2), factor=3.0).requires_grad
+
+
+class SavesItsNumber(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x, n)
+        return x * x
+
+
+class Square(SavesItsNumber):
+    @staticmethod
+    def backward(ctx, g):
+        x, _ = ctx.saved_tensors
+        return g * 2 * x, None
+
+
+def test_04_save_for_backward_takes_tensors_and_none_and_notices_a_change():
+    with pytest.raises(TypeError, match="can only save variables"):
+        Square.apply(numbers(2), 2.0)
+    moved = 1 * numbers(2)
+    square = Square.apply(moved, None)
+    moved.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        square.sum().backward()
+
+
+class KeepsItsInput(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2 * ctx.x
+
+
+def test_04_a_check_mentions_an_input_kept_as_an_attribute():
+    report = gradcheck(KeepsItsInput, (numbers(1),))
+    assert (report.verdict, [found.code for found in report.findings]) == ("right", ["tensor_on_ctx"])
+
+
 def test_05_at_a_tie_max_gives_all_to_one_and_amax_shares():
     x = torch.tensor([3.0, 3.0, 1.0, 3.0], requires_grad=True)
     taken = torch.max(x, 0)

@@ -37,7 +37,7 @@ def comparison() -> Any:
 def test_rows_say_what_is_equal_and_what_is_not(show: Any, comparison: Any) -> None:
     page = show(comparison)
     rows = page.locator("tbody tr")
-    expect(rows.nth(0)).to_contain_text("equal bit for bit")
+    expect(rows.nth(0)).to_contain_text("equal in every element")
     expect(rows.nth(2)).to_contain_text("gradient of b")
     expect(rows.nth(2).locator("strong")).to_contain_text("largest difference")
     expect(rows.nth(2).locator("canvas")).to_have_count(3)  # Function's, reference's, difference

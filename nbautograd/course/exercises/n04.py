@@ -16,12 +16,13 @@ from nbautograd.course.observer import Observer
 
 
 def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterator[Failure]:
-    """Return True if another call, with another number, changes what the backward of the first one gives."""
+    """Yield a failure if another call, with another number, changes what the backward of the first one gives."""
     x, g = tensor.clone().requires_grad_(), torch.ones_like(tensor)
-    alone = torch.autograd.grad(answer.apply(x, first), x, g)[0]
+    [alone] = torch.autograd.grad(answer.apply(x, first), x, g, allow_unused=True)
     y = answer.apply(x, first)
     answer.apply(x, second)
-    if not torch.allclose(torch.autograd.grad(y, x, g)[0], alone):
+    [mixed] = torch.autograd.grad(y, x, g, allow_unused=True)
+    if alone is not None and (mixed is None or not torch.allclose(mixed, alone)):
         yield Failure("shared_state", "causes.shared_state.what", more=("causes.shared_state.advice",))
 
 
@@ -158,9 +159,9 @@ def _tables(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 
 LOSS = {
-    "en": "After {step} steps of the loop the loss is {got:.4f}, and it should be {expected:.4f}. Which"
-    " numbers of the input does a step change, and should it?",
-    "zh": "循环走了 {step} 步之后，损失是 {got:.4f}，应当是 {expected:.4f}。每一步改动了输入里的哪些数？该不该改？",
+    "en": "At k = {step} of the loop the loss is {got:.4f}, and it should be {expected:.4f}. Which numbers of the"
+    " input did the steps before change, and should they?",
+    "zh": "循环到 k = {step} 时，损失是 {got:.4f}，应当是 {expected:.4f}。之前几步改动了输入里的哪些数？该不该改？",
 }
 
 
@@ -181,7 +182,7 @@ def _follows(answer: Any, draw: Draw) -> Iterator[Failure]:
     start, target = draw.normal(*size), draw.normal(*size)
     expected, got = _losses(_kill_head, start, target), _losses(answer.apply, start, target)
     for step, (right, found) in enumerate(zip(expected, got, strict=True)):
-        if abs(right - found) > 1e-9:
+        if step and abs(right - found) > 1e-9:  # before the first step it is forward's mistake
             yield Failure("other_loss", LOSS, {"step": step, "got": found, "expected": right})
             return
 
@@ -237,12 +238,12 @@ TRUE_OR_FALSE = {
     "zh": "`refuses` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
 }
 TOO_STRICT = {
-    "en": "torch takes it, and `refuses` says True: {case}. {hint}",
-    "zh": "torch 接受了，`refuses` 却说 True：{case}。{hint}",
+    "en": "torch takes it, and `refuses` says True: {case} (* requires grad). {hint}",
+    "zh": "torch 接受了，`refuses` 却说 True：{case}（* 需要梯度）。{hint}",
 }
 TOO_LAX = {
-    "en": "torch raises an error, and `refuses` says False: {case}. {hint}",
-    "zh": "torch 报错了，`refuses` 却说 False：{case}。{hint}",
+    "en": "torch raises an error, and `refuses` says False: {case} (* requires grad). {hint}",
+    "zh": "torch 报错了，`refuses` 却说 False：{case}（* 需要梯度）。{hint}",
 }
 HINTS: dict[str, Texts] = {
     "a": {"en": "Can these elements be brought to those of the input by summing?",
