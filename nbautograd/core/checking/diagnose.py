@@ -30,7 +30,6 @@ from nbautograd.core.numerics.compare import agree_relative
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
 Call = tuple[Problem, tuple[Any, ...]]  # a problem, and inputs for it
 LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
-SCATTERED = 3  # points of both signs tried, each with elements about some of the thresholds
 SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
 LAST = ("fails_batched",)
 # a backward that answers differently each time cannot be asked about its values
@@ -93,9 +92,8 @@ def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int],
     if problem.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
     terms = evidence.terms(problem, outputs)
-    elsewhere, beyond = Once(_elsewhere(problem, blocks)), Once(_beyond(problem, blocks, terms))
-    double = _in_double(problem, blocks)
-    for finding in causes(problem, blocks, terms, elsewhere.__iter__, none, beyond.__iter__):
+    elsewhere, double = Once(_elsewhere(problem, blocks)), _in_double(problem, blocks)
+    for finding in causes(problem, blocks, terms, elsewhere.__iter__, none):
         yield _rounded(problem, finding, double)
 
 
@@ -126,16 +124,6 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
         for number, call in enumerate(variations(0)):
             role = Place({}, Terms(), variations is single_sizes, variations is arguments, variations is spread)
             place = _place(role, call, functools.partial(_nth, variations, number))
-            if place is not None:
-                yield place
-
-
-def _beyond(problem: Problem, blocks: Blocks, terms: Terms) -> Iterator[Place]:
-    """Yield checks at both signs where the inputs given have one: a Function may not be made for them."""
-    small, thresholds = _small(problem, blocks), (*terms.constants, *terms.scalars.values())
-    for k in range(SCATTERED):
-        for inputs in other_points.beyond(small, thresholds, problem.seed + 75 + k):
-            place = _place(Place({}, Terms(), spread=True), (small, inputs), lambda: None)
             if place is not None:
                 yield place
 

@@ -134,18 +134,10 @@ def spread(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator
     yield problem.changed_inputs(lambda x: _scattered(x, thresholds, generator))
 
 
-def beyond(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield inputs on both sides of thresholds, of both signs where all elements given have one sign; else nothing."""
-    generator = torch.Generator().manual_seed(seed)
-    given = [problem.inputs[i] for i in problem.differentiable]
-    if any(x.numel() and not (x.is_complex() or _both_signs(x)) for x in given):
-        yield problem.changed_inputs(lambda x: _scattered(x, thresholds, generator, both=True))
-
-
-def _scattered(item: Tensor, thresholds: Iterable[float], generator: torch.Generator, both: bool = False) -> Tensor:
+def _scattered(item: Tensor, thresholds: Iterable[float], generator: torch.Generator) -> Tensor:
     if item.is_complex() or not item.numel():
         return item
-    both = both or _both_signs(item)
+    both = _both_signs(item)
     known = {abs(float(c)) for c in thresholds if c} | {float(item.abs().median())}
     # in turn, so that few elements, too, lie on both sides of each threshold
     sides = [c * side for c in sorted(known) for side in (0.4, 1.0)]

@@ -7,12 +7,11 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypedDict
 
 import numpy as np
 
 from nbautograd.core.checking import budget
-from nbautograd.core.checking.block import Block, BlockVerdict
+from nbautograd.core.checking.block import Block, BlockVerdict, JacobianBlock
 from nbautograd.core.checking.block_verdict import Judged, Tolerance, judge, statements
 from nbautograd.core.checking.directional import DerivativeInside, derivative_inside
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
@@ -32,14 +31,6 @@ from nbautograd.core.torch_private.tensors import refuses_grad
 REENTRANT = "torch.utils.checkpoint is incompatible with"  # what torch raises for use_reentrant=True
 LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
 CURVES = 8  # blocks that agree and get the V of their worst entry
-_About = tuple[int, int, str, str, tuple[int, ...], tuple[int, ...], str, int]
-
-
-class _Pairs(TypedDict):
-    """Flags of a block's tensors that are complex."""
-
-    output_complex: bool
-    input_complex: bool
 
 
 class GradcheckRun:
@@ -150,7 +141,7 @@ class GradcheckRun:
             where = (self.assembly.wanted[i], self.problem.differentiable[j])
             if where not in self.blocks:
                 about = self._described((i, j), where, matrices)
-                self.blocks[where] = Block(*about, matrices, "undecided", "interrupted", **self._pairs(where))
+                self.blocks[where] = Block(**vars(about), verdict="undecided", reason="interrupted")
 
     def _call_forward(self) -> bool:
         """Call the function at the inputs; return False where torch refuses what it does, or memory would not do."""
@@ -182,28 +173,27 @@ class GradcheckRun:
     def _block(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Block:
         assert self.assembly is not None
         if not self.judge:
-            return Block(*self._described(ij, where, raw.matrices), raw.matrices, **self._pairs(where))
+            return Block(**vars(self._described(ij, where, raw.matrices)))
         judged = self._judged(ij, where, raw)
         asked = (self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij)) if not self.by_forward else ()
         witnesses = statements(raw, judged, *asked) if asked else ()
         return Block(
-            *self._described(ij, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
-            judged.wrong, judged.worst, judged.largest_error, witnesses, judged.steps, judged.errors,
-            judged.not_refined, **self._pairs(where),
+            **vars(self._described(ij, where, judged.matrices)), verdict=judged.verdict, reason=judged.reason,
+            wrong=judged.wrong, worst=judged.worst, largest_error=judged.largest_error, witnesses=witnesses,
+            steps=judged.steps, errors=judged.errors, not_refined=judged.not_refined,
         )  # fmt: skip
 
-    def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> _About:
-        """Return a block's positions, names, shapes, structure and number of entries."""
+    def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> JacobianBlock:
+        """Return a block without a verdict."""
         assert self.assembly is not None
+        assert self.outputs is not None
         shapes = self.assembly.forward.shapes[ij[0]], self.assembly.forward.points[ij[1]].shape
         names = self.problem.output_names[where[0]], self.problem.input_names[where[1]]
-        return *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1]))
-
-    def _pairs(self, where: tuple[int, int]) -> _Pairs:
-        """Return the flags of the two tensors that are complex."""
-        assert self.outputs is not None
-        tensors = self.outputs[where[0]], self.outputs.inputs[where[1]]
-        return {"output_complex": tensors[0].is_complex(), "input_complex": tensors[1].is_complex()}
+        y, x = self.outputs[where[0]], self.outputs.inputs[where[1]]
+        return JacobianBlock(
+            *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1])), matrices,
+            output_complex=y.is_complex(), input_complex=x.is_complex(),
+        )  # fmt: skip
 
     def _judged(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Judged:
         assert self.outputs is not None

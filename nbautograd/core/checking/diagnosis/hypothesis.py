@@ -54,13 +54,11 @@ class Case:
         problem: what was checked.
         evidence: the block's.
         fresh: gives the evidence at fresh inputs and sizes, made as it is asked for.
-        beyond: gives it at inputs of signs besides those of the inputs given, where causes are only told apart.
     """
 
     problem: Problem
     evidence: Evidence
     fresh: Callable[[], Iterable[Fresh]] = tuple
-    beyond: Callable[[], Iterable[Fresh]] = tuple
 
 
 Predicate = Callable[[Evidence], "Cause | None"]
@@ -162,18 +160,7 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause 
             cause = _borne_out(hypothesis, candidate, case, twice)
             if cause is not None and cause not in known:
                 known.append(cause)
-    whole = [one for one in known if one.message == found.message]
-    return next(iter(_distinguished(hypothesis, whole, case) or known), None)
-
-
-def _distinguished(hypothesis: Hypothesis, causes: list[Cause], case: Case) -> list[Cause]:
-    """Return those of several causes that hold at signs besides those given as well; all where none does."""
-    for place in case.beyond() if len(causes) > 1 else ():
-        there = hypothesis.predicate(place.evidence)
-        causes = [one for one in causes if hypothesis.same(one, there)] or causes
-        if len(causes) == 1:
-            break
-    return causes
+    return next((one for one in known if one.message == found.message), next(iter(known), None))
 
 
 def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) -> Cause | None:

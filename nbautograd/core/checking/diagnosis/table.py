@@ -137,7 +137,6 @@ def causes(
     terms: Terms,
     elsewhere: Elsewhere = tuple,
     none: frozenset[int] = frozenset(),
-    beyond: Elsewhere = tuple,
 ) -> Iterator[Finding]:
     """Yield one finding per block that backward and the other witnesses disagree on, the same cause once per input.
 
@@ -147,7 +146,6 @@ def causes(
         terms: what a factor, a term or a threshold may be made of.
         elsewhere: gives checks at fresh inputs, where a named cause has to hold as well.
         none: positions of inputs for which backward returned None.
-        beyond: gives checks at inputs of signs besides those given, where causes are only told apart.
     """
     told: set[tuple[Any, ...]] = set()
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
@@ -157,9 +155,7 @@ def causes(
     for (o, i), block in sorted(blocks.items(), key=lambda item: item[0][0] in through):
         if block.verdict == "mismatch":
             e = gather(block, terms, _single(problem), blocks, i in none)
-            fresh, far = (functools.partial(_fresh, problem, places, (o, i)) for places in (elsewhere, beyond))
-            case = Case(problem, e, fresh, far)
-            found[o, i] = e, first_confirmed(case)
+            found[o, i] = e, first_confirmed(Case(problem, e, functools.partial(_fresh, problem, elsewhere, (o, i))))
     for (o, i), (e, cause) in found.items():
         key = (i, *_key(cause))
         if key not in told:
