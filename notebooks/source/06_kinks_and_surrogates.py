@@ -807,12 +807,12 @@ class HonestRound(Function):
         return torch.zeros_like(grad_output)
 
 # %% [markdown] lang="en" pair="ste"
-# Right, and useless: nothing in front of it will ever move. So people lie on purpose. In the forward pass they round; in the backward pass they pretend that it was the identity, and hand `grad_output` straight through. This is the **straight-through estimator** of Bengio, Léonard and Courville (2013), and quantised networks are trained with it.
+# Right, and useless: nothing in front of it will ever move. So people lie on purpose. In the forward pass they round; in the backward pass they pretend that it was the identity, and hand `grad_output` straight through. This is the **straight-through estimator**, which Bengio, Léonard and Courville (2013) took from a lecture of Hinton's; quantised networks are trained with it.
 #
 # **Predict**: with `return grad_output` in the cell above, is the verdict *right*, *wrong* or *cannot tell*? Edit it and try.
 
-# %% [markdown] lang="zh" pair="ste" of="ecee8cb8"
-# 结论是“正确”，却毫无用处：它前面的参数永远不会动。于是人们有意“说谎”：前向时照常取整，反向时假装它是恒等函数，把上游梯度 `grad_output` 原样传下去。这就是 Bengio、Léonard 与 Courville（2013）提出的**直通估计**，量化网络正是这样训练的。
+# %% [markdown] lang="zh" pair="ste" of="a58edcf8"
+# 结论是“正确”，却毫无用处：它前面的参数永远不会动。于是人们有意“说谎”：前向时照常取整，反向时假装它是恒等函数，把上游梯度 `grad_output` 原样传下去。这就是**直通估计**，见 Bengio、Léonard 与 Courville（2013），主意来自 Hinton 的一次讲课；量化网络正是这样训练的。
 #
 # **先猜一猜**：把上面那格的返回值改成 `return grad_output`，结论会是“正确”“错误”还是“无法判断”？改了试试。
 
@@ -1326,12 +1326,12 @@ class Spike(Function):
         return g * ctx.k * s * (1 - s), None
 
 # %% [markdown] lang="en" pair="spike-after"
-# Look at the loss on its way, beside that of the same net with the derivative that a step really has; and at the graph of one training step: your Function is one node between the loss and the weights. What travels through that node is your surrogate.
+# Look at the loss on its way, beside that of the same net with the derivative that a step really has; and at the graph behind two outputs of one neuron: your Function is the node between them and the weights. What travels back through that node is your surrogate.
 #
 # **Predict** the shape of both curves: smooth like that of an ordinary net, a staircase, or neither?
 
-# %% [markdown] lang="zh" pair="spike-after" of="949d8501"
-# 看看损失的变化过程，旁边是同一个网络用阶跃真正的导数训练的结果；再看一步训练的计算图：你的 Function 是损失与权重之间的一个节点，流过这个节点的就是你的替代梯度。
+# %% [markdown] lang="zh" pair="spike-after" of="dfc537fa"
+# 看看损失的变化过程，旁边是同一个网络用阶跃真正的导数训练的结果；再看一个神经元的两个输出背后的计算图：输出与权重之间的那个节点就是你的 Function，往回流过它的就是你的替代梯度。
 #
 # **先猜一猜**两条曲线的形状：像普通网络那样平滑，像台阶，还是都不像？
 

@@ -78,6 +78,7 @@ CLAIMS = {
         ("def four(x)", r"0  0\.0 ≠ 0\.5\s+1 +0\.0\s+2  1\.0 ≠ 0\.5\s+3 +0\.5"),
         ("%gradcheck torch.relu(origin)", r"∠"),
         ("class HonestRound", r"✓[^\n]*0/9"),
+        ("%autograd_graph fired", r"SpikeBackward \(fired\)[\s\S]*\nw "),
         ("the true derivative", r"your surrogate: loss 0\.\d+ -> 0\.00\s+the true derivative: loss (0\.\d+) -> \1"),
     ),
     "07_in_place_and_saved_tensors": (

@@ -219,6 +219,43 @@ def test_05_an_assignment_by_index_keeps_one_of_three():
     assert torch.zeros(2).index_put_((index,), g, accumulate=True).tolist() == [0, 7]
 
 
+def test_06_torch_calls_relu_wrong_at_zero_and_abs_right():
+    origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    assert not torch.autograd.gradcheck(torch.relu, (origin,), raise_exception=False)
+    assert torch.autograd.gradcheck(torch.abs, (origin,), raise_exception=False)
+    assert (origin / origin.abs()).isnan()
+
+
+class StraightThrough(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_06_nobody_can_tell_of_a_straight_through_gradient():
+    report = gradcheck(StraightThrough, (torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True),))
+    assert report.verdict == "cannot tell"
+    assert "flat" in str(report)
+
+
+def test_06_the_surrogate_is_the_slope_of_the_fast_sigmoid():
+    v, k = numbers(5), 3.0
+    (slope,) = torch.autograd.grad((v / (1 + k * v.abs())).sum(), v)
+    assert torch.allclose(slope, 1 / (1 + k * v.abs()) ** 2)
+
+
+def test_06_the_slopes_of_a_smooth_function_differ_by_the_step_times_the_second_derivative():
+    x, h = torch.ones(1, dtype=torch.float64), 1e-6
+    at, before, behind = ((5 * y).exp() for y in (x, x - h, x + h))
+    apart = (behind - at) / h - (at - before) / h
+    assert torch.allclose(apart, h * 25 * at, rtol=1e-3)
+    assert apart < 0.05
+
+
 class Dirty(Function):
     @staticmethod
     def forward(ctx, x):

@@ -149,8 +149,10 @@ def _learns(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure(
             "does_not_learn",
             {
-                "en": "The net of two neurons ends with a loss of {loss:.3f}; it should fall below 0.05.",
-                "zh": "两个神经元的网络训练完后损失为 {loss:.3f}，应当降到 0.05 以下。",
+                "en": "The net of two neurons ends with a loss of {loss:.3f}; it should fall below 0.05. All that it"
+                " learns from is what your Function gives: 0 or 1 forward, the slope backward. Are both right?",
+                "zh": "两个神经元的网络训练完后损失为 {loss:.3f}，应当降到 0.05 以下。它只能从你的 Function 学："
+                "前向的 0 和 1，反向的斜率。两样都对吗？",
             },
             {"loss": loss},
         )
@@ -159,8 +161,9 @@ def _learns(answer: Any, draw: Draw) -> Iterator[Failure]:
 # find_kinks
 
 MISSES = {
-    "en": "{f} has a kink at x = {x:g}, where the slope goes from {left:g} to {right:g}; you do not report it.",
-    "zh": "{f} 在 x = {x:g} 处有折点，斜率从 {left:g} 变为 {right:g}，你没有报告它。",
+    "en": "{f} has a kink at x = {x:g}, where the slope goes from {left:g} to {right:g}; you do not report it. How far"
+    " apart are your two slopes there?",
+    "zh": "{f} 在 x = {x:g} 处有折点，斜率从 {left:g} 变为 {right:g}，你没有报告它。你算出的两个斜率在那里相差多少？",
 }
 SEES = {
     "en": "{f} is smooth at x = {x:g}, and you report a kink there. Compare what your two slopes are at this point.",
@@ -283,8 +286,12 @@ SIGN = {
 def _sign_lost(answer: Any, draw: Draw) -> Iterator[Failure]:
     u, v = (x.requires_grad_() for x in _pair(draw))
     fn = answer.apply if hasattr(answer, "apply") else answer
-    found = torch.autograd.grad(fn(u, v).sum(), (u, v), allow_unused=True)
-    right = torch.autograd.grad((u * v).abs().sum(), (u, v))
+    ones = torch.ones_like(u)
+    try:
+        found = torch.autograd.grad(fn(u, v), (u, v), ones, allow_unused=True)
+    except RuntimeError:  # the check of the gradient tells it
+        return
+    right = torch.autograd.grad((u * v).abs(), (u, v), ones)
     pairs = [(a, b) for a, b in zip(found, right, strict=True) if a is not None and a.shape == b.shape]
     if len(pairs) == 2 and all(torch.allclose(a.abs(), b.abs()) for a, b in pairs):
         other = sum(((a.detach() * b) < 0).int() for a, b in pairs)
