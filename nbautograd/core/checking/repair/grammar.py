@@ -300,17 +300,21 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
         others.insert(0, 3.141592653589793)
     if id(node) in c.facts.thresholds:
         others = [-number]  # any other that lies between the same values would agree as well
-    for k, other in enumerate(o for o in dict.fromkeys(others) if o not in (0, 1)):
+    negated = id(node) in c.facts.negated  # of which the sign is taken off as a whole
+    for k, other in enumerate(o for o in dict.fromkeys(others) if o not in (0, 1) and (o > 0 or not negated)):
         whole = float(other).is_integer() and isinstance(number, int)
         text = repr(int(other) if whole else other)
-        if isinstance(number, float) and other in (2 * number, 3 * number) and len(text) > len(repr(number)):
+        own = len(repr(number)) > 4  # a constant that is known by its digits
+        if other in (2 * number, 3 * number) and (own or (not whole and len(text) > len(repr(number)))):
             text = f"({round(other / number)} * {number!r})"  # as a power rule gives it
+        elif other == number / 2 and own:
+            text = f"({number!r} / 2)"
         yield Edit(node, text, 1.1 + NEXT * k)
     if isinstance(number, int):
-        others = [other for other in (0, 1) if other != number and (other or id(node) not in c.facts.negated)]
+        others = [other for other in (0, 1) if other != number and (other or not negated)]
         yield from (Edit(node, repr(other), 1.6) for other in others)
     else:
-        yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number)
+        yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number and (o > 0 or not negated))
     yield from (Edit(node, name, 1.6 if isinstance(number, int) else 1.25) for name in c.numbers_on_ctx)
 
 
@@ -411,8 +415,8 @@ def _unary_removed(c: Context, node: ast.expr) -> Iterator[Edit]:
     turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert))
     if turned and id(node.operand) in c.facts.negated:  # type: ignore[attr-defined]
         yield Edit(node, "0", 1.6)
-    if turned and not isinstance(node.operand, ast.Constant):  # type: ignore[attr-defined]
-        yield Edit(node, c.tight(node.operand), 0.8)  # type: ignore[attr-defined]
+    if turned:
+        yield Edit(node, c.tight(node.operand), 1.1 if isinstance(node.operand, ast.Constant) else 0.8)  # type: ignore[attr-defined]
 
 
 @kind("comparison", "part")

@@ -29,6 +29,7 @@ from nbautograd.core.checking.repair.script import (
     Edit,
     Hints,
     Script,
+    amplified,
     conditions,
     dims,
     helpers,
@@ -176,6 +177,7 @@ class Repair:
             enough = not inputs or sum(m.inputs == inputs for m in found) >= ENOUGH
             refuted = enough or says_nothing(text, script.text) or _leaves_a_way(script, text, stages)
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
+            refuted = refuted or self._unseen(script, text, stages, inputs)
             if not refuted and not self._by_a_number(script, text):
                 own = (edit,) if script is self.script else ()
                 whole = script if script.caller is not None else self.script
@@ -189,6 +191,17 @@ class Repair:
             return False
         more = script.compiled(script.changed([(edit.node, f"({edit.replacement} + 1)")]))
         return self._mended_inputs(more, stages, mended, False) == mended
+
+    def _unseen(self, script: Script, text: str, stages: Stages, mended: frozenset[int]) -> bool:
+        """Return True where a tensor in a statement that was changed may as well be another: it is too small to see.
+
+        What is done with it there may be wrong still, as the second term of a series is where the first is all that
+        can be told.
+        """
+        changed, more = script.with_text(text), list[Callable[..., Any] | None]()
+        if changed is not None:
+            more = [changed.compiled(changed.changed(c)) for c in amplified(changed.tree, script.tree)]
+        return any(self._mended_inputs(backward, stages, mended, False) == mended for backward in more)
 
     def _by_a_number(self, script: Script, text: str) -> bool:
         """Return True where a change writes out a number that is read outside the Function: there it may be another."""
