@@ -28,7 +28,7 @@ from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.numerics.compare import agree_relative
 
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
-Call = tuple[Problem, tuple[Any, ...]]  # a problem, and inputs for it
+Call = tuple[str, Problem, tuple[Any, ...]]  # the argument that is another, a problem, and inputs for it
 LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
 SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
 LAST = ("fails_batched",)
@@ -102,30 +102,39 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
     problem, seed = _small(problem, blocks), problem.seed + 71
 
     def sizes(k: int) -> Iterator[Call]:
-        return ((problem, inputs) for inputs in other_points.together(problem, seed + k, SIZES))
+        return (("", problem, inputs) for inputs in other_points.together(problem, seed + k, SIZES))
 
     def single_sizes(k: int) -> Iterator[Call]:
         chosen = itertools.islice(other_points.groups(problem, seed), SIZES)
-        return ((problem, other_points.resized(problem, group, change, seed + k)) for group, change in chosen)
+        return (("", problem, other_points.resized(problem, group, change, seed + k)) for group, change in chosen)
 
     def values(k: int) -> Iterator[Call]:
         near = other_points.nearby_inputs(problem, seed + 5 * k + 1)
-        return iter(((problem, near), (problem, other_points.in_domain(problem, seed + 5 * k + 2))))
+        return iter((("", problem, near), ("", problem, other_points.in_domain(problem, seed + 5 * k + 2))))
 
     def arguments(k: int) -> Iterator[Call]:
-        others = other_points.other_arguments, other_points.other_data
-        return ((other, inputs) for variations in others for _, other, inputs in variations(problem, seed + 5 * k + 3))
+        others = other_points.other_arguments(problem, seed + 5 * k + 3)
+        named = ((_labelled(name, other, inputs), other, inputs) for name, other, inputs in others)
+        data = (("", other, inputs) for _, other, inputs in other_points.other_data(problem, seed + 5 * k + 3))
+        return itertools.chain(named, data)
 
     def spread(k: int) -> Iterator[Call]:
         thresholds = evidence.constants(problem)
-        return ((problem, inputs) for inputs in other_points.spread(problem, thresholds, seed + 5 * k + 4))
+        return (("", problem, inputs) for inputs in other_points.spread(problem, thresholds, seed + 5 * k + 4))
 
     for variations in (values, arguments, sizes, single_sizes, spread):
         for number, call in enumerate(variations(0)):
-            role = Place({}, Terms(), variations is single_sizes, variations is arguments, variations is spread)
+            kinds = (variations is single_sizes, variations is arguments, variations is spread)
+            role = Place({}, Terms(), *kinds, label=call[0])
             place = _place(role, call, functools.partial(_nth, variations, number))
             if place is not None:
                 yield place
+
+
+def _labelled(name: str, problem: Problem, inputs: tuple[Any, ...]) -> str:
+    """Return an argument with its value as code has it."""
+    value = dict(zip(problem.input_names, inputs, strict=False)).get(name, getattr(problem.fn, "value", None))
+    return f"{name}={value!r}"
 
 
 def _small(problem: Problem, blocks: Blocks) -> Problem:
@@ -144,13 +153,14 @@ def _place(role: Place, call: Call | None, other_values: Callable[[], Call | Non
 
     Args:
         role: what is another there.
-        call: the problem and the inputs.
+        call: the argument that is another, the problem and the inputs.
         other_values: gives the same with other values.
     """
     if call is None:
         return None
     with contextlib.suppress(Exception):
-        other = Problem(call[0].fn, call[1], call[0].seed)
+        _, problem, inputs = call
+        other = Problem(problem.fn, inputs, problem.seed)
         run = GradcheckRun(other, None, None, None, by_forward=True)
         with other.session():
             run.find_blocks()
@@ -169,8 +179,8 @@ def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
     wider = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(problem.inputs, given, strict=True))
     small = sum(b.entries for b in blocks.values()) <= CONFIRMED
     others = functools.partial(other_points.nearby_inputs, problem, problem.seed + 73)
-    other_values = lambda: (problem, other_points.in_double(others()))  # noqa: E731
-    return _place(Place({}, Terms()), (problem, given), other_values) if wider and small else None
+    other_values = lambda: ("", problem, other_points.in_double(others()))  # noqa: E731
+    return _place(Place({}, Terms()), ("", problem, given), other_values) if wider and small else None
 
 
 def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Finding:

@@ -260,7 +260,7 @@ class _Changed:
 
     def __init__(self, problem: Problem, position: int, value: Any) -> None:
         assert problem.cls is not None
-        self._fn, self._cls, self._position, self._value = problem.fn, problem.cls, position, value
+        self._fn, self._cls, self._position, self.value = problem.fn, problem.cls, position, value
         with contextlib.suppress(TypeError, ValueError):  # so that the inputs keep their names
             self.__signature__ = inspect.signature(getattr(problem.fn, "forward", problem.fn))
 
@@ -268,7 +268,7 @@ class _Changed:
         """Call it."""
 
         def changed(*args: Any) -> Any:
-            return apply(*args[: self._position], self._value, *args[self._position + 1 :])
+            return apply(*args[: self._position], self.value, *args[self._position + 1 :])
 
         with apply_replaced(self._cls, changed) as apply:
             return self._fn(*inputs)

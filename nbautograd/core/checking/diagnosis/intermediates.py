@@ -13,7 +13,9 @@ import ast
 import builtins
 import contextlib
 import copy
+import functools
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -54,27 +56,32 @@ PLACES = 3  # at which a value has to mend the gradient: where it was found, and
 SOLVED = 64  # elements of a condition up to which it is solved where to turn it over
 ELEMENTS = 20_000  # of the inputs up to which values are tried
 SPARE = 2  # elements of gradients at each place beyond those of a variable that is solved for
-ASKED = 3  # variables that are solved for
+ARRIVING = 3  # cotangents for which the same numbers have to mend the gradients
+RUNS = 2000  # of backward with numbers solved for
+NEWTON, NEAR = 4, 1e-4  # steps of Newton's method, and the differences they are found by
 ROUNDINGS = 1000  # of a variable, relative to its largest element, beyond which it is another number
 REPEATED = (ast.For, ast.While, ast.Try)
+SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 HELD, SEEN = "_held", "_seen"  # what the calls around variables and expressions are named
 
+Arrival = tuple[Sequence[Tensor | None], Sequence[Tensor | None]]  # for the outputs, and the gradients that are right
 Key = tuple[str, int]  # "gradient", "value" or "derivative" (of the output), and the number of an expression of forward
 
 
-def wrong_variable(problem: Problem, position: int) -> WrongVariable | None:
+def wrong_variable(problem: Problem, position: int, solved: bool = True) -> WrongVariable | None:
     """Find the first variable of backward that goes wrong on the way to an input's gradient; None where none is known.
 
     Args:
         problem: what was checked; a session of it must be open.
         position: of the input whose gradient is wrong.
+        solved: True to look for one of which other numbers mend the gradient, where nothing that forward has does.
     """
     size = sum(x.numel() for x in problem.inputs if isinstance(x, Tensor))
     if problem.cls is None or not problem.direct or size > ELEMENTS:
         return None
     try:
         bench = _Bench(problem, position)
-        return bench.search() if bench.sites else None
+        return bench.search(solved) if bench.sites else None
     except Exception:
         return None  # where backward or forward cannot be run so, nothing is claimed
 
@@ -145,10 +152,11 @@ class _Bench:
                 self._hold_conditions(statement)
             if isinstance(statement, ast.Return) and statement.value is not None:
                 statement.value = self._hold_returned(statement.value)
-            for name in ("body", "orelse") if isinstance(statement, (ast.If, ast.With)) else ():
+            own = isinstance(statement, (ast.If, ast.With))
+            for name in ("body", "orelse") if own or isinstance(statement, REPEATED) else ():
                 inner = getattr(statement, name, None)
                 if inner:
-                    setattr(statement, name, list(self._held_after(inner, known)))
+                    setattr(statement, name, list(self._held_after(inner, known if own else set(known))))
             yield statement
             for site in sites:
                 call = f"{site.name} = {HELD}({len(self.sites)}, {site.name})"
@@ -171,15 +179,19 @@ class _Bench:
             written_into = all(not isinstance(t, (ast.Name, ast.Tuple, ast.List)) for t, _ in mine)
             changed = inside or isinstance(statement, ast.AugAssign) or written_into or any(map(in_place, methods))
             alone = plain and len(mine) == 1 and not changed
+            writers = (
+                [n for n in ast.walk(statement) if isinstance(n, SIMPLE) and name in _names_in(n)] if inside else []
+            )
+            own = writers[0] if len(writers) == 1 else None
             yield Site(
                 name,
-                statement.lineno if inside else max(v.lineno for _, v in mine),
-                ast.unparse(statement).split("\n")[0] if inside else ast.unparse(value if alone else statement),
+                own.lineno if own else statement.lineno if inside else max(v.lineno for _, v in mine),
+                ast.unparse(own or statement).split("\n")[0] if inside else ast.unparse(value if alone else statement),
                 _from_ctx(value),
                 frozenset().union(*reads) | ({name} if changed else set()),
                 not changed and all(map(backward_lines.is_maker, getattr(value, "elts", [value]))),
                 alone,
-                loop=inside,
+                loop=statement.lineno if inside else 0,
             )
 
     def _hold_conditions(self, statement: ast.stmt) -> None:
@@ -219,9 +231,10 @@ class _Bench:
         self.held[number] = None if number in self.held else value  # likewise
         if self.replaced is None or self.replaced[0] != number:
             return value
-        return self.replaced[1].clone() if isinstance(self.replaced[1], Tensor) else self.replaced[1]
+        other = self.replaced[1]
+        return other.clone() if isinstance(other, Tensor) else other(value) if callable(other) else other
 
-    def search(self) -> WrongVariable | None:
+    def search(self, solved: bool) -> WrongVariable | None:
         """Find the variable, and what belongs in its place, at the first place; bear it out at the others."""
         if self.forward is None or self.backward is None:
             return None
@@ -230,8 +243,10 @@ class _Bench:
             return None
         others = other_points.other_arguments(self.problem, self.problem.seed + 90)
         places += self._places((inputs for _, _, inputs in others), ARGUMENTS)
+        self.runs, self.agreed = RUNS, set[int]()
         first, self.left, right, own = places[0], MOST, set(self.arguments), self.own or 0
         earlier: WrongVariable | None = None
+        last = len(self.sites)
         for number, value, kind in first.values:
             site = self.sites[number]
             if site.allocated:
@@ -245,23 +260,29 @@ class _Bench:
                 found = None if found is not None and self._masked(places, number, found) else found
                 found = found or (None if site.from_ctx else self._condition(places, number, value))
                 found = found or (self._number(places, number) if kind == "number" else None)
+            before = set(right)  # what the statement reads by the name that it writes is what it was before
             if number >= own:
                 right.discard(site.name)
                 agrees = found is None and (named or not site.from_ctx or kind == "number")
                 agrees = agrees and self._agrees(places, number, same)
                 right |= {site.name} if agrees else set()
+                self.agreed |= {number} if agrees else set()
             if found is not None and number >= own:
                 piecewise = any(s.name == site.name and not s.assigned for s in self.sites)
                 found = (
                     replace(found, piecewise=piecewise)
                     if site.from_ctx
-                    else self._traced(places, replace(found, piecewise=piecewise), right)
+                    else self._traced(places, replace(found, piecewise=piecewise), before)
                 )
             called_so = found is not None and found.expression == _without_prefix(site.name)
             if found is not None and (not same or site.from_ctx or not site.assigned or called_so):
-                return self._solved(places, number, found, right) or found
-            earlier = earlier or found  # right as something: what makes another thing of it later may be wrong as well
-        return earlier
+                earlier, last = found, number
+                break
+            if earlier is None and found is not None:
+                # right as something: what makes another thing of it later may be wrong as well
+                earlier, last = found, number
+        known = not solved or (earlier is not None and (earlier.condition or earlier.alone or earlier.site.from_ctx))
+        return earlier if known else self._mending(places, last, earlier) or earlier
 
     def _traced(self, places: Sequence[_Place], found: WrongVariable, right: set[str]) -> WrongVariable:
         """Say which names of its statement are as forward has them, and of which that is not known.
@@ -270,8 +291,8 @@ class _Bench:
         whether the numbers in its head are those that it should run by.
         """
         used = found.site.reads - self._modules() - {HELD}
-        loop = found.site.line if found.site.loop else None
-        right = right - {site.name for site in self.sites if site.loop and site.line == loop}
+        loop = found.site.loop
+        right = right - {site.name for site in self.sites if loop and site.loop == loop}
         seen = used & right - set(self.arguments)
         on_ctx = (
             {} if loop else {name.removeprefix("ctx."): name for name in re.findall(r"\bctx\.\w+", found.site.text)}
@@ -322,9 +343,9 @@ class _Bench:
             whole = key == ("gradient", -1 - self.position)
             if (whole or first.is_whole(tensor)) and not first.returned(number, tensor):
                 continue  # what follows would mend more than it can: it projects, or masks
-            # a mask may be the same near the inputs and another one further off
-            further = self._further if _is_mask(tensor) else ()
-            if first.mended(number, tensor) and all(p.borne_out(number, key) for p in (*others, *further)):
+            # what is the same near the inputs may be another further off, as a mask is
+            elsewhere = itertools.chain(others, self._further) if first.mended(number, tensor) else None
+            if elsewhere is not None and all(p.borne_out(number, key) for p in elsewhere):
                 expression, line = self._expression(key)
                 site = self.sites[number]
                 if site.from_ctx and first.is_saved(tensor):  # what is taken is another of those that are saved
@@ -341,55 +362,75 @@ class _Bench:
                 return WrongVariable(self.sites[number], key[0], *self._expression(key), False, scaled=True)
         return None
 
-    def _solved(
-        self, places: Sequence[_Place], before: int, later: WrongVariable, right: set[str]
-    ) -> WrongVariable | None:
-        """Find the variable before a wrong one, and not known to be right, other values of which mend the gradient."""
-        if later.condition:
-            return None
-        numbers = {site.name: k for k, site in enumerate(self.sites[:before]) if not (site.from_ctx or site.condition)}
-        asked = [numbers[name] for name in later.unknown or () if name in numbers]
-        needs = {k: self._needed(places, k) for k in asked[:ASKED]}
-        solved = [k for k, values in needs.items() if values is not None]
-        if len(solved) != 1:
-            return None
-        site, first = self.sites[solved[0]], places[0]
-        value, needed = first.held(solved[0]), needs[solved[0]]
-        example: Phrase | str = ""
-        if (
-            value is not None
-            and needed is not None
-            and solved[0] in first.only
-            and any(k == solved[0] and kind == "value" for k, _, kind in first.values)
-        ):
-            at = int((needed - value).abs().argmax())
-            index = ", ".join(map(str, np.unravel_index(at, tuple(value.shape))))
-            numbers_there = (f"{float(t.reshape(-1)[at]):.6g}" for t in (value, needed))
-            was, should_be = numbers_there
-            element = f"{site.name}[{index}]" if index else site.name
-            example = Phrase("causes.needed_value", element=element, value=was, right=should_be)
-        found = self._traced(places, WrongVariable(site, "solved", "", None, False, flipped=example), right)
-        return replace(found, unknown=tuple(n for n in found.unknown or () if n != site.name))
+    def _mending(self, places: Sequence[_Place], last: int, found: WrongVariable | None) -> WrongVariable | None:
+        """Find the variable of which the fewest other numbers mend all gradients, whatever arrives for the outputs.
 
-    def _needed(self, places: Sequence[_Place], number: int) -> Tensor | None:
-        """Return the other value of a variable that is the same at several places, and that mends each of them.
+        What is wrong there needs as many numbers as it has elements; what is computed from it by a sum or a product of
+        matrices cannot be mended so, or needs more. Of several that need as many it is the last, and so one that is
+        returned is none.
 
-        Other values of what varies with the inputs can stand for whatever is missing after it, so that they prove
-        nothing of it; likewise where what does not vary would have to.
+        Args:
+            places: where they have to.
+            last: number of the variable behind those that are looked at.
+            found: what that is, where it is known.
         """
-        values = [p.held(number) for p in places]
-        known = [value for value in values if value is not None]
-        if len(known) < len(places):
-            return None
-        pairs = [
-            (a, b)
-            for a, b in itertools.permutations(range(len(places)), 2)
-            if known[a].shape == known[b].shape and _equal(known[a], known[b], places[b].rel)
+        first, *others = places
+        there = next((p for p in others if p.shapes == first.shapes), None)
+        whole = found is None or found.whole
+        sizes = {k: v.numel() for k, v, _ in first.values if isinstance(v, Tensor) and v.dtype is not torch.bool}
+        asked = [
+            k for k in sizes if (self.own or 0) <= k < last + whole and sizes[k] <= SOLVED and self._may_be_wrong(k)
         ]
-        needed = [value for p in places if pairs and (value := p.solved(number)) is not None]
-        if len(needed) < len(places) or not all(places[b].mended(number, needed[a]) for a, b in pairs):
+        best, cost = -1, math.inf if whole else 2 * sizes.get(last, SOLVED)
+        shared, free = (
+            [(f, k) for k in sorted(asked, key=lambda k: (sizes[k], k if f else -k))] for f in (False, True)
+        )
+        for freely, number in (*shared, *free):
+            if there is None or (freely and (best >= 0 or not whole)):
+                break
+            needed = self._needed(first, there, number, freely) if sizes[number] < cost else math.inf
+            best, cost = (number, needed) if needed < cost else (best, cost)
+        if best < 0 and there is not None and found is not None and len(found.unknown or ()) == 1 and whole:
+            # all that may be wrong of what is returned
+            named = [k for k in asked if k < last and self.sites[k].name in (found.unknown or ())][-1:]
+            best = next((k for k in named if all(p.fits(k) for p in (first, there))), -1)
+        if best < 0:
+            return self._entering(first, last) if whole else None
+        if first.is_returned(best):
             return None
-        return needed[0]
+        site = self.sites[best]
+        return WrongVariable(
+            site, "solved", "", None, False, flipped=_needed_value(site, first.held(best), first.only.get(best))
+        )
+
+    def _may_be_wrong(self, number: int) -> bool:
+        site = self.sites[number]
+        return not (site.allocated or site.from_ctx or site.condition or number in self.agreed)
+
+    def _needed(self, here: _Place, there: _Place, number: int, freely: bool) -> float:
+        """Return how many other numbers mend a variable at two places, infinitely many where none do.
+
+        A variable that is the same at both has to be mended by the same; one that is mended freely by others for
+        whatever arrives.
+        """
+        value, other = here.held(number), there.held(number)
+        same = here.fixed(number) and value is not None and other is not None and torch.equal(value, other)
+        if freely:
+            mended = not same and all(p.fits(number, SPARE) for p in (here, there))
+            return math.inf if not mended or value is None else value.numel()
+        one = here.mending(number, here.arriving, 0 if same else SPARE)
+        if one is None:
+            return math.inf
+        if same:
+            return len(one) if there.mends(number, one, there.arriving) else math.inf
+        two = there.mending(number, there.arriving)
+        return math.inf if two is None else len(one) + len(two)
+
+    def _entering(self, first: _Place, last: int) -> WrongVariable | None:
+        """Return the only variable that enters several gradients, all that is wrong and nothing that is right."""
+        asked = [k for k in range(self.own or 0, last) if self._may_be_wrong(k)] if first.several else []
+        found = {self.sites[k].name: k for k in asked if first.alone_wrong(k)}
+        return None if len(found) != 1 else WrongVariable(self.sites[found.popitem()[1]], "entering", "", None, False)
 
     def _number(self, places: Sequence[_Place], number: int) -> WrongVariable | None:
         """Try sizes of what forward has in the place of a plain number."""
@@ -472,12 +513,14 @@ class _Place:
     Attributes:
         wrong: True where autograd of the forward is right, and backward gives something else.
         rel: relative difference up to which two gradients are the same.
-        only: the variables of which no other values than those found mend it.
+        only: the changes of variables beside which no others mend the gradients.
+        shapes: of the inputs that are tensors.
     """
 
     def __init__(self, bench: _Bench, inputs: tuple[Any, ...]) -> None:
         self.bench, problem = bench, bench.problem
-        self.outputs, self.wrong, self.only = problem.call(inputs), False, set[int]()
+        self.outputs, self.wrong, self.only = problem.call(inputs), False, dict[int, Tensor]()
+        self.shapes = [x.shape for x in self.outputs.inputs if isinstance(x, Tensor)]
         self.node = own_node(problem, self.outputs)
         self.v = cotangents(problem, self.outputs, problem.seed + 95)
         bench.seen = {}
@@ -603,37 +646,84 @@ class _Place:
         return (int((other != value).sum()), value.numel(), taken) if mends else None
 
     def held(self, number: int) -> Tensor | None:
-        """Return the value of a variable, where it is a real tensor of few elements."""
-        self.run(None)
-        value = self.bench.held.get(number)
-        if not isinstance(value, Tensor) or not value.is_floating_point() or not 0 < value.numel() <= SOLVED:
+        """Return the value of a variable, where it is a tensor of few numbers."""
+        value = self.seen(number)
+        if not isinstance(value, Tensor) or not value.dtype.is_floating_point | value.dtype.is_complex:
             return None
-        return value.detach()
+        return value.detach() if 0 < value.numel() <= SOLVED else None
 
-    def solved(self, number: int) -> Tensor | None:
-        """Return other values of a variable that mend gradients of more elements than it has; None without any."""
-        value = self.held(number)
-        if value is None:
+    def fixed(self, number: int) -> bool:
+        """Return True for a variable that does not vary with what arrives."""
+        return any(k == number and kind == "value" for k, _, kind in self.values)
+
+    @cached_property
+    def arriving(self) -> list[Arrival]:
+        """Cotangents for the outputs, each with the right gradients: as many as tell more, and one beyond."""
+        problem, (leaves, outputs) = self.bench.problem, self.forward
+        most = min(ARRIVING, sum(y.numel() for y in outputs))
+        vs = [self.v, *(cotangents(problem, self.outputs, problem.seed + k) for k in range(98, 98 + most))]
+        own = [leaves[i] for i in problem.differentiable]
+        return [(v, pullback(outputs, own, v)) for v in vs]
+
+    def mends(self, number: int, change: Tensor, arriving: Sequence[Arrival]) -> bool:
+        """Return True if with a variable changed so all gradients are right for all of this."""
+        replaced = number, functools.partial(self._changed, number, change)
+        got = ((self.run(replaced, v), right) for v, right in arriving)
+        return all(
+            agree_relative(a, b, self.rel) for gradients, right in got for a, b in zip(gradients, right, strict=True)
+        )
+
+    def _changed(self, number: int, change: Tensor, value: Tensor) -> Tensor:
+        """Return a variable with a number added to each element, or, where it varies with what arrives, times one."""
+        by = change.reshape(value.shape).to(value.real.dtype)
+        return value + by if self.fixed(number) else value * (1 + by)
+
+    def mending(self, number: int, arriving: Sequence[Arrival], spare: int = SPARE) -> Tensor | None:
+        """Return the change of a variable that mends all gradients of more elements than it has; None without any.
+
+        Args:
+            number: of the variable.
+            arriving: for which the same change has to.
+            spare: how many more elements there have to be.
+        """
+        value, every = self.held(number), range(len(self.gradients))
+        if value is None or (value.is_complex() and self.fixed(number)):
             return None
-        wrong = [k for k in range(len(self.gradients)) if not self._right(self.gradients, k)]
-        base, size = self._flat(self.gradients, wrong), float(value.abs().max()) or 1.0
-        columns = []
+        size = (float(value.abs().max()) or 1.0) if self.fixed(number) else 1.0
+        solved = arriving[: max(1, len(arriving) - 1)]
+        rights = torch.cat([self._flat(right, every) for _, right in solved])
+
+        def got(change: Tensor) -> Tensor:
+            self.bench.runs -= len(solved)
+            replaced = number, functools.partial(self._changed, number, change)
+            return torch.cat([self._flat(self.run(replaced, v), every) for v, _ in solved])
+
+        change: Tensor = torch.zeros(value.numel(), dtype=torch.float64)
         try:
-            for k in range(value.numel()):
-                moved = value.clone().reshape(-1)
-                moved[k] += size
-                columns.append((self._flat(self.run((number, moved.reshape(value.shape))), wrong) - base) / size)
+            base = got(change)
+            wrong = (base - rights).abs() > self.rel * rights.abs().max()
+            if bool((got(change + 0.3 * size) == base)[wrong].any()):
+                return None  # something that is wrong does not depend on it
+            for _ in range(NEWTON):
+                if self.bench.runs < len(change) * len(solved):
+                    return None
+                unit = NEAR * size * torch.eye(len(change), dtype=torch.float64)
+                matrix = torch.stack([(got(change + e) - base) / (NEAR * size) for e in unit], 1)
+                alive = (matrix != 0).any(0)
+                if int((matrix != 0).any(1).sum()) - int(alive.sum()) < spare or not bool(matrix.isfinite().all()):
+                    return None  # some numbers always fit
+                before, rest = base, (rights - base)[:, None]
+                change = change + torch.linalg.lstsq(matrix, rest, driver="gelsd").solution[:, 0]
+                base = got(change)
+                if not float((rights - base).norm()) < float((rights - before).norm()) / 2:
+                    return None
+                if self.mends(number, change, arriving):
+                    if self.fixed(number) and int(torch.linalg.matrix_rank(matrix)) == int(alive.sum()):
+                        self.only[number] = change
+                    return change
         except Exception:
             return None
-        matrix = torch.stack(columns, 1)
-        alive = matrix != 0
-        if int(alive.any(1).sum()) - int(alive.any(0).sum()) < SPARE or not bool(matrix.isfinite().all()):
-            return None  # some values always fit
-        self.only |= {number} if int(torch.linalg.matrix_rank(matrix)) == int(alive.any(0).sum()) else set()
-        step = torch.linalg.lstsq(matrix, (self._flat(self.right, wrong) - base)[:, None], driver="gelsd").solution
-        needed = value + step[:, 0].reshape(value.shape).to(value.dtype)
-        free = any(k == number and kind == "value" for k, _, kind in self.values)  # of what arrives
-        return needed if self.mended(number, needed) and (not free or self.holds(number, needed)) else None
+        return None
 
     def holds(self, number: int, value: Any) -> bool:
         """Return True if the gradient is right with this value whatever arrives for the outputs."""
@@ -679,6 +769,38 @@ class _Place:
             if k != which
         )
 
+    def fits(self, number: int, spare: int = 0) -> bool:
+        """Return True for a variable of which some values mend the gradients, perhaps others for whatever arrives."""
+        return all(self.mending(number, [arrival], spare) is not None for arrival in self.arriving[:2])
+
+    @property
+    def several(self) -> bool:
+        """Return True where the gradients of several inputs are wrong."""
+        return sum(not self._right(self.gradients, k) for k in range(len(self.gradients))) > 1
+
+    def alone_wrong(self, number: int) -> bool:
+        """Return True for a variable with whose values all that is wrong changes, and nothing that is right."""
+
+        def other(value: Any) -> Any:
+            if not isinstance(value, Tensor) or not value.dtype.is_floating_point | value.dtype.is_complex:
+                return value
+            noise = torch.rand(value.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+            return 0.7 * value + (noise * (float(value.abs().mean()) + 1)).to(value.dtype)
+
+        try:
+            got = self.run((number, other))
+        except Exception:
+            return False
+        for k, (now, was) in enumerate(zip(got, self.gradients, strict=True)):
+            if self._right(self.gradients, k) != agree_relative(now, was, 0.0):
+                return False
+        return True
+
+    def is_returned(self, number: int) -> bool:
+        """Return True if whatever value a variable has is the gradient that comes out."""
+        value = self.seen(number)
+        return isinstance(value, Tensor) and self.returned(number, value)
+
     def returned(self, number: int, tensor: Tensor) -> bool:
         """Return True if whatever value a variable has is the gradient that comes out."""
         noise = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -713,6 +835,17 @@ class _Place:
 
     def _right(self, gradients: Sequence[Any], which: int) -> bool:
         return agree_relative(gradients[which], self.right[which], self.rel)
+
+
+def _needed_value(site: Site, value: Tensor | None, change: Tensor | None) -> Phrase | str:
+    """Say which element of a variable is furthest from what it has to be."""
+    if value is None or change is None:
+        return ""
+    at = int(change.abs().argmax())
+    index = ", ".join(map(str, np.unravel_index(at, tuple(value.shape))))
+    was = float(value.reshape(-1)[at])
+    element = f"{site.name}[{index}]" if index else site.name
+    return Phrase("causes.needed_value", element=element, value=f"{was:.6g}", right=f"{was + float(change[at]):.6g}")
 
 
 def _without_prefix(name: str) -> str:
@@ -767,6 +900,11 @@ def _labels(tree: ast.FunctionDef, nodes: Sequence[ast.expr]) -> dict[int, tuple
         return max((at for name, at in written if name == node.id and at < node.lineno), default=node.lineno)
 
     return {k: (named.get(id(n)) or rules.short(ast.unparse(n)), line(n)) for k, n in enumerate(nodes)}
+
+
+def _names_in(statement: ast.stmt) -> set[str]:
+    """Return the variables that a statement writes."""
+    return {name for target, _ in assigned(ast.walk(statement)) for name in names_written(target)}
 
 
 def _from_ctx(value: ast.expr) -> str:

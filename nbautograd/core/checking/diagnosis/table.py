@@ -37,6 +37,8 @@ from nbautograd.core.user_source import Returned
 Blocks = Mapping[tuple[int, int], Block]
 # sentences that say where, and not why
 UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
+# sentences that say how, and not why
+VAGUE = ("small_systematic", "row_factor")
 # sentences of a term that is missing, and not of where it comes from
 TERMS = ("missing_coupling", "missing_coupling_dims", "lost_mean", "lost_sum")
 # sentences that say which entries are wrong, in place of which the condition or mask that does it is named
@@ -55,8 +57,9 @@ class Place:
         blocks: with their verdicts.
         terms: what a factor, a term or a threshold may be made of there.
         resized: True when single sizes are others there.
-        argument: True when an argument that is no tensor is another there.
+        argument: True when an argument that is no tensor, or data that needs no gradient, is another there.
         spread: True when the values lie on both sides of the constants in the code.
+        label: of the argument that is another, with its value there: ``"reduction='mean'"``.
         other_values: makes the check at other values in the same sizes; None where forward takes none.
     """
 
@@ -65,6 +68,7 @@ class Place:
     resized: bool = False
     argument: bool = False
     spread: bool = False
+    label: str = ""
     other_values: Callable[[], Place | None] = lambda: None
 
 
@@ -162,10 +166,22 @@ def causes(
             told.add(key)
             others = {k: block for k, block in blocks.items() if k[1] == i and k[0] != o}
             alone = any(_key(found[k][1]) != _key(cause) if k in found else _alive(b) for k, b in others.items())
-            via = variable(i) if cause.code not in NOT_COMPUTED else None
+            via = variable(i, cause.message in (*UNEXPLAINED, *VAGUE)) if cause.code not in NOT_COMPUTED else None
             if cause.code == "none_gradient":  # only under a condition
-                via = known if (known := variable(i)) is not None and known.condition else None
-            yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE)
+                via = known if (known := variable(i, False)) is not None and known.condition else None
+            right = _right_with(elsewhere, (o, i))
+            yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE, right)
+
+
+def _right_with(elsewhere: Elsewhere, where: tuple[int, int]) -> str:
+    """Return an argument with the value at which the gradient is right; empty where it is at none that was tried."""
+    for k, place in enumerate(elsewhere()):
+        block = place.blocks.get(where)
+        if k > 1 and not place.label:
+            break  # values come first, then arguments
+        if place.label and block is not None and block.verdict == "match" and _alive(block):
+            return place.label
+    return ""
 
 
 def _key(cause: Cause) -> tuple[str, ...]:
@@ -218,8 +234,19 @@ def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> 
     )
 
 
-def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | None, alone: bool) -> Finding:
-    """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
+def _finding(
+    problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | None, alone: bool, right: str
+) -> Finding:
+    """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it.
+
+    Args:
+        problem: what was checked.
+        e: the evidence.
+        cause: that was found.
+        via: the variable that goes wrong.
+        alone: True where the cause holds for what comes through the block's output.
+        right: an argument with a value at which the gradient is right; empty where none is known.
+    """
     block, position = e.block, e.block.input
     found, plain = _written(problem, e, cause), cause.message in UNEXPLAINED
     line = found.line if found is not None else None
@@ -236,7 +263,7 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | N
             place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
             value = Phrase(place, input=name, line=line, expression=phrases.short(statement))
         which = via.condition or via.kind == "value"  # in whose place another mends the entries
-        vague = plain or message in ("small_systematic", "row_factor") or (which and message in ENTRIES)
+        vague = plain or message in VAGUE or (which and message in ENTRIES)
         if vague and not via.whole:
             message, said = via.message, via.params(via.written(problem)[0])
             if cause.params.get("part"):
@@ -248,6 +275,7 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | N
             and not via.site.loop
         ):
             message, said = via.message, via.params(via.site.line)
+    value = Phrase("causes.value_but_with", value=value, argument=right) if right else value
     if plain and message == cause.message:
         known = None
         if via is not None and line is not None and via.site.text:

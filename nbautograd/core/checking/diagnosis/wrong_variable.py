@@ -19,14 +19,14 @@ class Site:
 
     Attributes:
         name: of the variable.
-        line: of the statement, in the cell or file.
-        text: of the value that is assigned to the variable, else of the statement; of a loop its head.
+        line: of the statement, in the cell or file; of a loop its head, where several statements in it write it.
+        text: of the value that is assigned to the variable, else of the statement.
         from_ctx: the attribute of ctx where it is only taken from there, else empty.
         reads: the names that the statement computes it from.
         allocated: True where it is only allocated, to be filled.
         assigned: True where the statement is an assignment to this variable alone.
         condition: True for a comparison, or what an ``if`` tests, in place of a variable.
-        loop: True where a loop wrote it, whose head is the line.
+        loop: line of the head of the loop that wrote it; 0 where none did.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Site:
     allocated: bool
     assigned: bool
     condition: bool = False
-    loop: bool = False
+    loop: int = 0
 
     @property
     def statement(self) -> str:
@@ -53,7 +53,7 @@ class WrongVariable:
         site: the variable, and the statement that made it.
         kind: ``"gradient"``, ``"value"`` or ``"derivative"`` of what belongs in its place; ``"taken"`` for a value that
             is saved, while another is taken from ctx; ``"condition"`` for one that is turned over,
-            ``"solved"`` where other values mend the gradient.
+            ``"solved"`` where other values mend the gradient, ``"entering"`` for what alone enters all that is wrong.
         expression: of forward, whose gradient or value that is.
         expression_line: the expression's line; None for an argument.
         whole: True when it is the gradient of the input itself.
