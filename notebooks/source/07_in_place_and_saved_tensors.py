@@ -62,14 +62,14 @@ import nbautograd
 # %% [markdown] lang="en" pair="versions"
 # ## 1. A counter on every tensor
 #
-# Each tensor has a version, `t._version`. Every operation in place adds one. When a tensor is saved for backward its version is noted; when it is taken out again, the two are compared.
+# Each tensor has a version, `t._version`. Every operation in place adds one, unless it writes through `t.data`. When a tensor is saved for backward its version is noted; when it is taken out again, the two are compared.
 #
 # **Predict**: the exponential is its own derivative, and the sine's is the cosine. Which of the two nodes below keeps its *input*, and which its *output*? In the picture, click a node to see what it saved.
 
-# %% [markdown] lang="zh" pair="versions" of="5219831c"
+# %% [markdown] lang="zh" pair="versions" of="9073dc85"
 # ## 1. 每个张量都有一个计数器
 #
-# 每个张量都带着版本号 `t._version`，每做一次原地操作就加一。张量保存下来时会记下版本号，取出来时再对一对。
+# 每个张量都带着版本号 `t._version`，每做一次原地操作就加一，只有绕道 `t.data` 的写入不算。张量保存下来时会记下版本号，取出来时再对一对。
 #
 # **先猜一猜**：指数函数的导数是它自己，正弦的导数是余弦。下图里这两个节点，哪个保存的是**输入**，哪个保存的是**输出**？在图中点一下节点，就能看到它保存了什么。
 
@@ -79,12 +79,12 @@ chain = (2 * x).sin().exp()
 # %autograd_graph chain
 
 # %% [markdown] lang="en" pair="keeps"
-# `SinBackward0` keeps `self`, its input. `ExpBackward0` keeps `result`, its output. The multiplication by 2 keeps the 2. Nobody keeps more than the derivative needs.
+# `SinBackward0` keeps `self`, its input. `ExpBackward0` keeps `result`, its output. The multiplication by 2 keeps the 2. None of the three keeps more than its derivative needs.
 #
 # So here is a small program, and its error. **Predict** which line is to blame before you read the message.
 
-# %% [markdown] lang="zh" pair="keeps" of="4c08f8ea"
-# `SinBackward0` 保存的是 `self`，也就是输入；`ExpBackward0` 保存的是 `result`，也就是输出；乘以 2 的节点只保存了 2。谁都不会保存导数用不到的东西。
+# %% [markdown] lang="zh" pair="keeps" of="44ca256a"
+# `SinBackward0` 保存的是 `self`，也就是输入；`ExpBackward0` 保存的是 `result`，也就是输出；乘以 2 的节点只保存了 2。这三个节点都没有保存导数用不到的东西。
 #
 # 下面是一小段程序和它的报错。读报错之前，**先猜一猜**是哪一行惹的祸。
 
@@ -96,12 +96,12 @@ total = (z + y).sum()
 total.backward()
 
 # %% [markdown] lang="en" pair="error"
-# Read it from the middle: *output 0 of …* names the node that made the tensor, *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
+# Read it from the middle: *output 0 of Add…* says what the tensor is the output of by now, the very addition in place; *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
 #
-# Two ways to mend it, and the first is a matter of moving one line: do the change *before* somebody saves the tensor (if that is what you mean), or make a new tensor: `y = y + 1`. The sums below are built that way.
+# Two ways to mend it, and the first is a matter of moving one line: do the change *before* somebody saves the tensor (if that is what you mean), or make a new tensor: `y = y + 1`. The cell below does that.
 
-# %% [markdown] lang="zh" pair="error" of="464e9d0a"
-# 从中间读起：*output 0 of …* 说的是张量由哪个节点产生，*is at version 1; expected version 0* 说的是它在保存之后又被改了一次。这里 `y**2` 保存了 `y`，因为导数是 $2y$；而 `y += 1` 把它改写了。
+# %% [markdown] lang="zh" pair="error" of="40e3c540"
+# 从中间读起：*output 0 of Add…* 说的是张量现在是谁的输出，正是那次原地加法；*is at version 1; expected version 0* 说的是它在保存之后又被改了一次。这里 `y**2` 保存了 `y`，因为导数是 $2y$；而 `y += 1` 把它改写了。
 #
 # 改法有两种。一种只要挪一行：在张量被保存**之前**就改好它（如果你本意如此）；另一种是生成新的张量：`y = y + 1`。下面就是后一种写法。
 
@@ -307,18 +307,18 @@ y = UnmarkedExp.apply(h)
 # %autograd_graph h, y
 
 # %% [markdown] lang="en" pair="leaf"
-# `y` comes from `UnmarkedExpBackward`, and `h`, which holds the same numbers, still comes from `MulBackward0`. Whoever goes on with `h` gets the gradient 1, silently. No gradient check of `y` can notice: `y` is right.
+# `y` comes from `UnmarkedExpBackward`, and `h`, which holds the same numbers, still comes from `MulBackward0`. Whoever goes on with `h` gets the gradient 1, silently. PyTorch's gradient check of `y` does not notice: `y` is right. (`%gradcheck UnmarkedExp.apply(1 * x)` looks at the input too, and objects.)
 #
-# One more rule. A **leaf** that requires grad must not be changed in place at all: it is a parameter, and its old value would be lost. So in-place Functions are called on something computed, such as `1 * x` or `x.clone()`.
+# One more rule. A **leaf** that requires grad must not be changed in place while autograd records: it would become the output of a node, and be a leaf no longer. (Optimizers write under `no_grad`.) So in-place Functions are called on something computed, such as `1 * x` or `x.clone()`.
 #
 # ### Exercise `exp_in_place`
 #
 # The exponential in place, declared as it should be. Its `backward` multiplies, and does not call `exp` again. **Predict**: what is right to save, the old `x` or the new one?
 
-# %% [markdown] lang="zh" pair="leaf" of="a5bdae92"
-# `y` 出自 `UnmarkedExpBackward`，而装着同样数值的 `h` 仍然出自 `MulBackward0`。谁接着用 `h`，得到的梯度就是 1，而且不声不响。对 `y` 做梯度检查是发现不了的：`y` 本身没有错。
+# %% [markdown] lang="zh" pair="leaf" of="e8f81468"
+# `y` 出自 `UnmarkedExpBackward`，而装着同样数值的 `h` 仍然出自 `MulBackward0`。谁接着用 `h`，得到的梯度就是 1，而且不声不响。PyTorch 对 `y` 做梯度检查也发现不了：`y` 本身没有错。（`%gradcheck UnmarkedExp.apply(1 * x)` 连输入也看，会判它错。）
 #
-# 还有一条规矩：需要梯度的**叶子张量**根本不允许原地修改，因为它是参数，旧值一改就没了。所以原地操作的 Function 要作用在算出来的张量上，例如 `1 * x` 或 `x.clone()`。
+# 还有一条规矩：只要自动求导在记录，需要梯度的**叶子张量**就不许原地修改：一改它就成了某个节点的输出，不再是叶子。（优化器是在 `no_grad` 下改参数的。）所以原地操作的 Function 要作用在算出来的张量上，例如 `1 * x` 或 `x.clone()`。
 #
 # ### 练习 `exp_in_place`
 #
@@ -961,7 +961,7 @@ class ScaleBy(Function):
 # %% [markdown] lang="zh" pair="leak" of="be52e89c"
 # ## 4. 不肯放手的 Function
 #
-# 输出认得自己的节点（`grad_fn`），而这个节点**就是** `ctx`。如果 `ctx` 又把输出当属性存着，两者就互相抓住不放。最后一个变量消失了，内存却还在，要等 Python 的垃圾回收；在 GPU 上，往往等不到那一刻显存就满了。
+# 输出认得自己的节点（`grad_fn`），而这个节点**就是** `ctx`。如果 `ctx` 又把输出当属性存着，两者就互相抓住不放。最后一个变量消失了，内存却还在，要等 Python 的垃圾回收；在 GPU 上，显存可能等不到那一刻就满了。
 #
 # `save_for_backward` 认得输出，不会打成死结。
 #
@@ -1679,15 +1679,15 @@ class Head(Function):
 # %% [markdown] lang="en" pair="end"
 # ## What you take along
 #
-# - The version counter sees what happens to *saved* tensors between forward and backward. It does not see a missing `mark_dirty`, nor what you do to `grad_output`.
+# - The version counter sees what happens to *saved* tensors between forward and backward. It does not see what goes through `.data`, nor a missing `mark_dirty`, nor what you do to `grad_output`.
 # - In place means: change it, mark it, return it, and never on a leaf.
 # - Inputs and outputs go through `save_for_backward`. An output as an attribute of `ctx` is a knot.
 # - Return what is yours. A view of the input is not.
 
-# %% [markdown] lang="zh" pair="end" of="55ba13fa"
+# %% [markdown] lang="zh" pair="end" of="48b44a88"
 # ## 带走这几点
 #
-# - 版本计数器看得见**保存的**张量在前向与反向之间发生了什么；看不见漏掉的 `mark_dirty`，也看不见你对 `grad_output` 做了什么。
+# - 版本计数器看得见**保存的**张量在前向与反向之间发生了什么；看不见绕道 `.data` 的写入和漏掉的 `mark_dirty`，也看不见你对 `grad_output` 做了什么。
 # - 原地操作要做到：改它、标记它、返回它，而且绝不用在叶子张量上。
 # - 输入和输出都走 `save_for_backward`。把输出当作 `ctx` 的属性，就是打了个死结。
 # - 只返回属于自己的东西。输入的视图不属于你。

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -271,6 +274,87 @@ def test_07_a_leaf_that_requires_grad_cannot_be_changed_in_place():
     with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
         Dirty.apply(numbers(2))
     assert Dirty.apply(1 * numbers(2)).requires_grad
+    parameter = numbers(2)
+    with torch.no_grad():
+        assert parameter.add_(1).is_leaf
+
+
+def test_07_a_write_through_data_is_not_counted():
+    x = numbers(2)
+    y = 3 * x
+    z = y**2
+    y.data.add_(1)
+    assert y._version == 0
+    assert torch.allclose(torch.autograd.grad(z.sum(), x)[0], 6 * (3 * x + 1))  # 18 x is right
+
+
+def test_07_sine_keeps_its_input_and_exp_its_output():
+    sine = (2 * numbers(2)).sin()
+    chain = sine.exp()
+    assert torch.equal(chain.grad_fn._saved_result, chain)
+    assert torch.allclose(sine.grad_fn._saved_self.sin(), sine)
+
+
+class Unmarked(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+def test_07_without_mark_dirty_what_was_given_has_the_gradient_1_and_torch_is_content():
+    x = numbers(2)
+    h = 1 * x
+    assert torch.equal(h, Unmarked.apply(h))
+    assert torch.autograd.grad(h.sum(), x)[0].tolist() == [1, 1]
+    assert torch.autograd.gradcheck(lambda x: Unmarked.apply(1 * x), (x,))
+    report = gradcheck(Unmarked, (1 * x,))
+    assert report.verdict == "wrong"
+    assert "mutates_input" in [found.code for found in report.findings]
+
+
+class Greedy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        g *= 3
+        return g
+
+
+def test_07_torch_is_content_with_a_changed_grad_output():
+    assert torch.autograd.gradcheck(Greedy.apply, (numbers(1),))
+    assert [found.code for found in gradcheck(Greedy, (numbers(1),)).findings] == ["mutates_grad_output"]
+
+
+class Knotted(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.tanh()
+        Knotted.context = weakref.ref(ctx)
+        return ctx.y
+
+
+def test_07_the_node_is_ctx_and_an_output_on_it_waits_for_the_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        y = Knotted.apply(numbers(2))
+        assert y.grad_fn is Knotted.context()
+        del y
+        assert Knotted.context() is not None
+    finally:
+        gc.enable()
+    gc.collect()
+    assert Knotted.context() is None
 
 
 class Once(Function):

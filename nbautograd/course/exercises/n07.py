@@ -92,8 +92,9 @@ def _predicted(answer: Any, draw: Draw) -> Iterator[Failure]:
 # exp_in_place
 
 NOT_IN_PLACE = {
-    "en": "The result is right, but the tensor given still holds the old numbers: nothing happened in place.",
-    "zh": "结果是对的，但传入的张量里还是原来的数：并没有原地写入。",
+    "en": "The result is right, but the tensor given still holds the old numbers: nothing happened in place. Which"
+    " operation writes into the tensor that it is called on?",
+    "zh": "结果是对的，但传入的张量里还是原来的数：并没有原地写入。哪种运算会把结果写进调用它的那个张量？",
 }
 OTHER_OBJECT = {
     "en": "The tensor that was given was changed, but what came back is another one. Return the very tensor that you "
@@ -167,8 +168,9 @@ VIEW = {
     "zh": "调用者一旦原地修改输出就会报错：输出是输入的视图。你的输出用的是谁的内存？",
 }
 SHARED = {
-    "en": "When a caller changes the output in place, the input changes as well: the two share their memory.",
-    "zh": "调用者原地修改输出时，输入也跟着变了：两者共用一块内存。",
+    "en": "When a caller changes the output in place, the input changes as well: the two share their memory. Which"
+    " operation makes memory of its own?",
+    "zh": "调用者原地修改输出时，输入也跟着变了：两者共用一块内存。哪种运算会另开一块内存？",
 }
 
 
