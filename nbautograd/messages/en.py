@@ -899,7 +899,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.saved_result": "`{op}` had saved its own result, of shape {shape}, in that memory for its backward.",
     "explain.in_place.saved_result_at": "`{op}`, in line {line}, had saved its own result, of shape {shape}, in that memory for its backward.",
     "explain.in_place.rule": "Torch's rule: what a graph saved is not to be written into before the last backward through it, under no name of that memory, such as a view or what `detach()` gives. Write into a new tensor, or into a `.clone()` made after it was saved; or compute again what used the old values.",
-    "explain.in_place.rule_leaf": "Torch's rule: what a graph saved is not to be written into before the last backward through it. Compute again, after the write, what used the old values; or `.detach()` what is carried on from before the write, where no gradient is to go back to there.",
+    "explain.in_place.rule_step": "Torch's rule: what a graph saved is not to be written into before the last backward through it. Compute again, after the step, what used the old values; or `.detach()` what is carried on from before the step, where no gradient is to go back to there.",
     "explain.in_place.changed_somewhere": "The memory of `{name}` was written into after it had been saved for backward; torch's count of writes has risen by {versions} since.",
     "explain.in_place.module": "Line {line}, `{text}`, ran `{module}`, `{kind}`, which changed its input in place; with `inplace=False` it makes a new tensor.",
     "explain.in_place.changed_unnamed": "Line {line}, `{text}`, changed a tensor in place.",

@@ -899,7 +899,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.saved_result": "`{op}` 此前为自己的 backward 保存了这块内存里自己的结果，形状为 {shape}。",
     "explain.in_place.saved_result_at": "第 {line} 行的 `{op}` 此前为自己的 backward 保存了这块内存里自己的结果，形状为 {shape}。",
     "explain.in_place.rule": "torch 的规则：计算图保存的内容，在经过它的最后一次 backward 之前不能被写入，用那块内存的别的名字（例如视图，或 `detach()` 得到的张量）也不行。写进新的张量，或者写进保存之后才做的 `.clone()`；或者重新计算用到旧值的结果。",
-    "explain.in_place.rule_leaf": "torch 的规则：计算图保存的内容，在经过它的最后一次 backward 之前不能被写入。在写入之后重新计算用到旧值的结果；如果梯度不必回到写入之前，就对从那时带过来的结果调用 `.detach()`。",
+    "explain.in_place.rule_step": "torch 的规则：计算图保存的内容，在经过它的最后一次 backward 之前不能被写入。在 step 之后重新计算用到旧值的结果；如果梯度不必回到 step 之前，就对从那时带过来的结果调用 `.detach()`。",
     "explain.in_place.changed_somewhere": "`{name}` 的内存在为 backward 保存之后被写入；torch 的写入计数此后增加了 {versions}。",
     "explain.in_place.module": "第 {line} 行 `{text}` 运行了 `{module}`（`{kind}`），它原地修改了自己的输入；用 `inplace=False` 时它会新建张量。",
     "explain.in_place.changed_unnamed": "第 {line} 行 `{text}` 原地修改了一个张量。",

@@ -55,14 +55,13 @@ def in_place(program: Program) -> ErrorCause | None:
     if named is None and write is not None:
         made = None if write.made is None else write.made.place()
     root = tensor if tensor._base is None else tensor._base
-    leaf = root.is_leaf and root.requires_grad
-    step = did is not None and ".step(" in did.text and leaf
+    step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
     facts = _facts(node, own, tensor, name, saved_at, did, write, now - saved)
     facts += _view_of(program, name, write) + ([] if did is None else _others(program, broken, did))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits = () if did is None or step else tuple(out_of_place(did, name))
     kind = "in_place_step" if step else "in_place"
-    facts.append(said("in_place.rule_leaf" if leaf else "in_place.rule"))
+    facts.append(said("in_place.rule_step" if step else "in_place.rule"))
     return ErrorCause(kind, tuple(facts), name, made, did, params, edits, None if made == saved_at else saved_at)
 
 

@@ -180,7 +180,7 @@ def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | 
         return None, 0
     did = spot.place()
     what = said("grad_none.removed", did, line=did.line, text=did.text, name=name or "?")
-    return ErrorCause("grad_none_removed", (what,), name, None, did), after
+    return ErrorCause("grad_none_removed", (what,), name, None, did if after == len(watch.passes) else None), after
 
 
 def _last_root(watch: Any) -> dict[str, torch.Tensor]:

@@ -196,10 +196,17 @@ SAID = {
         ("Line 7", "what `detach()` gives"),
         ("`.detach()` what is carried on",),
     ),
-    "an average of weights": (
-        "net, slow = nn.Linear(2, 2), nn.Linear(2, 2)\nx = torch.ones(1, 2, requires_grad=True)\ny = slow(x)\n"
-        "with torch.no_grad():\n    slow.weight.lerp_(net.weight, 0.1)\n(net(x) - y).sum().backward()\n",
-        ("Line 7", "after the write"),
+    "a weight that each forward scales": (
+        "w = nn.Parameter(torch.ones(2))\nx = torch.ones(2, requires_grad=True)\ndef forward():\n"
+        "    with torch.no_grad():\n        w.div_(w.norm())\n    return (w * x).sum()\n"
+        "(forward() * forward()).backward()\n",
+        ("Line 7", "a new tensor"),
+        ("after the step",),
+    ),
+    "a step between": (
+        "net = nn.Linear(2, 2)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "y = net(torch.ones(1, 2, requires_grad=True)).sum()\ny.backward(retain_graph=True)\nopt.step()\ny.backward()\n",
+        ("Line 7", "after the step"),
         ("new tensor",),
     ),
     "gradients of one input, then of the other": (
@@ -340,4 +347,5 @@ def test_the_line_that_removed_a_gradient_is_named_where_later_backwards_gave_no
         return m.weight
 
     found = explain(main, apart=False)
-    assert (found.code, found.did.text, found.tensor) == ("grad_none_removed", "m.zero_grad()", "m.weight")
+    assert (found.code, found.did, found.tensor) == ("grad_none_removed", None, "m.weight")
+    assert "`m.zero_grad()`, set `m.weight.grad` to None" in str(found)
