@@ -205,7 +205,8 @@ SAID = {
     ),
     "a step between": (
         "net = nn.Linear(2, 2)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
-        "y = net(torch.ones(1, 2, requires_grad=True)).sum()\ny.backward(retain_graph=True)\nopt.step()\ny.backward()\n",
+        "y = net(torch.ones(1, 2, requires_grad=True)).sum()\n"
+        "y.backward(retain_graph=True)\nopt.step()\ny.backward()\n",
         ("Line 7", "after the step"),
         ("new tensor",),
     ),
