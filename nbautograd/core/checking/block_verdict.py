@@ -145,9 +145,10 @@ def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
         seed: of the sample that is refined where many entries differ.
     """
     matrices = raw.matrices
-    if raw.agreed and tolerance.atol is None and tolerance.rtol is None:
-        return _match(matrices)
     scale = scales(matrices)
+    if raw.agreed and tolerance.atol is None and tolerance.rtol is None:
+        none = np.zeros(matrices.analytical.shape, dtype=bool)
+        return dataclasses.replace(_State(matrices, scale, none, tolerance).judged(), resolution=0.0)
     doubtful = ~agree_by_scale(matrices.analytical, matrices.numerical, scale, tolerance)
     if raw.exact:
         apart = np.abs(matrices.stored("difference"))
@@ -230,24 +231,6 @@ def _hidden_by_rounding(raw: FirstPass, matrices: Matrices, doubtful: Array) -> 
         blur = BITS * raw.forward.eps * value / step
         found[at] = (blur <= tiny) & agree_within(matrices.analytical[at], matrices.numerical[at], blur)
     return found
-
-
-def _match(matrices: Matrices) -> Judged:
-    """Return the judgement of two Jacobians that are known to agree."""
-    none, nowhere = np.empty(0), np.empty((0, 3), dtype=int)
-    size = matrices.analytical.shape
-    matrices = dataclasses.replace(matrices, wrong=np.zeros(size, dtype=bool))
-    difference = np.abs(matrices.analytical - matrices.numerical)
-    if not difference.size:
-        return Judged(matrices, "match", "", 0, None, 0.0, none, none, nowhere)
-    block, row, col = map(int, np.unravel_index(int(difference.argmax()), size))
-    where = block, row, col
-    values = float(matrices.analytical[where]), float(matrices.numerical[where])
-    bar = AGREED * max(
-        abs(values[0]), abs(values[1]), SMALL_IN_ROW * float(np.abs(matrices.analytical[block, row]).max())
-    )
-    worst = Entry(*matrices.place(where), *values, bar)
-    return Judged(matrices, "match", "", 0, worst, float(difference[where]), none, none, nowhere)
 
 
 def _spread(values: Array) -> float:
