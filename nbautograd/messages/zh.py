@@ -243,7 +243,7 @@ SENTENCES: dict[str, str] = {
     "causes.exception_shapes_elementwise.advice": "从最后一维数起，对应的维度必须相等或为 1，而这里是 {first} 对 {second}。forward 里求和掉的维度要重新展开：试试 `unsqueeze` 或 `keepdim=True`。",
     "causes.exception_shapes_met.what": "backward 里的形状对不上：{shapes}（`{code}`；{error}: {said}）。",
     "causes.exception_number_of_gradients.what": "backward 要为 forward 的每个参数返回一个值：应有 {expected} 个，实际 {got} 个。",
-    "causes.exception_number_of_gradients.advice": "不需要梯度的参数（开关、数字、形状）返回 None。",
+    "causes.exception_number_of_gradients.advice": "每个参数对应一个值，次序相同；不需要梯度的参数（开关、数字、形状）返回 None。",
     "causes.exception_gradient_for_no_tensor.what": "backward 为 forward 的第 {n} 个参数（`{input}`）返回了梯度，但它不是张量。",
     "causes.exception_gradient_for_no_tensor.advice": "那个位置请返回 None。",
     "causes.exception_shape.what": "`{input}` 的梯度形状是 {got}，而 `{input}` 的形状是 {expected}。",

@@ -94,6 +94,29 @@ def test_03_fast_mode_can_miss_a_single_wrong_entry():
     assert torch.autograd.gradcheck(OneWrong.apply, (x,), atol=1e-4, fast_mode=True, raise_exception=False)
 
 
+def test_03_the_floor_of_a_central_difference_is_lower_and_further_right_and_in_float32_near_1e_5():
+    steps = [10.0 ** (k / 4) for k in range(-60, 0)]
+    for dtype, floor in ((torch.float64, 1e-11), (torch.float32, 1e-5)):
+        x = torch.linspace(0.5, 2, 100, dtype=dtype)
+        lows = []
+        for behind in (0, 1):
+            errors = [
+                (((x + h).sin() - (x - behind * h).sin()) / ((1 + behind) * h) - x.cos()).abs().max().item()
+                for h in steps
+            ]
+            lows.append((min(errors), steps[errors.index(min(errors))]))
+        (forward, at), (central, later) = lows
+        assert central < forward
+        assert later > at
+        assert floor / 3 < central < floor * 3
+
+
+def test_03_a_float32_function_that_bends_too_much_cannot_be_told():
+    x = torch.tensor([0.6, 1.1, 1.7], requires_grad=True)
+    assert gradcheck(torch.sin, (x,)).verdict == "right"
+    assert gradcheck(lambda x: (50 * x).sin(), (x,)).verdict == "cannot tell"
+
+
 class Cube(Function):
     @staticmethod
     def forward(ctx, x):
@@ -160,6 +183,23 @@ def test_04_defaults_are_filled_in_before_setup_context_and_keywords_are_a_matte
             Scaled.apply(numbers(2), factor=3.0)
     elif torch.__version__.startswith("2.13."):
         assert Scaled.apply(numbers(2), factor=3.0).requires_grad
+
+
+class Twice(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, g_double, g_triple):
+        assert torch.equal(g_triple, torch.zeros(3, dtype=torch.float64))
+        return g_double * 2
+
+
+def test_04_an_output_that_nobody_uses_sends_back_zeros():
+    x = numbers(3)
+    Twice.apply(x)[0].sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
 
 
 class SavesItsNumber(Function):
