@@ -327,6 +327,27 @@ def test_a_variable_of_which_other_values_mend_more_elements_than_it_has() -> No
     assert line == "mean = (g * there).sum(1, keepdim=True) / there.shape[1]"
 
 
+class Divergence(Function):
+    """Backward leaves out that the mean is taken off as well."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        log_p, log_q = a.log_softmax(-1), b.log_softmax(-1)
+        ctx.save_for_backward(log_p, log_q)
+        return (log_p.exp() * (log_p - log_q)).sum(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        log_p, log_q = ctx.saved_tensors
+        slope = log_p.exp() * (log_p - log_q)
+        return g[..., None] * slope, g[..., None] * (log_q.exp() - log_p.exp())
+
+
+def test_of_a_product_with_what_arrives_the_other_factor_is_named() -> None:
+    _, line = first(Divergence, draw(3, 4), draw(3, 4, seed=1))
+    assert line == "slope = log_p.exp() * (log_p - log_q)"
+
+
 class Weights(Function):
     """Only the sum of the weights of backward matters, which is wrong."""
 

@@ -390,14 +390,14 @@ class _Bench:
                 break
             needed = self._needed(first, there, number, freely) if sizes[number] < cost else math.inf
             best, cost = (number, needed) if needed < cost else (best, cost)
-        if best < 0 and there is not None and found is not None and len(found.unknown or ()) == 1 and whole:
+        if best >= 0 and first.is_returned(best) and not _is_product(self.sites[best].text):
+            return None
+        if (best < 0 or first.is_returned(best)) and there is not None and found is not None and whole:
             # all that may be wrong of what is returned
-            named = [k for k in asked if k < last and self.sites[k].name in (found.unknown or ())][-1:]
+            named = [k for k in asked if k < last and found.unknown == (self.sites[k].name,)][-1:]
             best = next((k for k in named if all(p.fits(k) for p in (first, there))), -1)
         if best < 0:
             return self._entering(first, last) if whole else None
-        if first.is_returned(best):
-            return None
         site = self.sites[best]
         return WrongVariable(
             site, "solved", "", None, False, flipped=_needed_value(site, first.held(best), first.only.get(best))
@@ -835,6 +835,13 @@ class _Place:
 
     def _right(self, gradients: Sequence[Any], which: int) -> bool:
         return agree_relative(gradients[which], self.right[which], self.rel)
+
+
+def _is_product(text: str) -> bool:
+    """Return True for names that are multiplied, perhaps along new dimensions, and nothing else."""
+    around = (ast.Module, ast.Expr, ast.BinOp, ast.Mult, ast.Name, ast.Load)
+    kinds = (*around, ast.Subscript, ast.Tuple, ast.Slice, ast.Constant)
+    return all(isinstance(node, kinds) for node in ast.walk(ast.parse(text)))
 
 
 def _needed_value(site: Site, value: Tensor | None, change: Tensor | None) -> Phrase | str:
