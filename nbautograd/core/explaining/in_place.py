@@ -126,7 +126,8 @@ def _broken(program: Program) -> list[_Broken]:
 def _view_of(program: Program, name: str, write: Write | None) -> list[Finding]:
     """Return which line made what the written tensor is a view of, where it has a name of its own."""
     if write is not None:
-        name, place = write.name, None if write.of is None else write.of.place()
+        # what the same line made has no name by which anybody would read it
+        name, place = write.name, None if write.of is None or write.of == write.made else write.of.place()
     else:
         tensor = program.tensors.get(name)
         base = None if tensor is None else tensor._base
