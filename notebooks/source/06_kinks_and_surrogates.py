@@ -62,16 +62,16 @@ import nbautograd
 # %% [markdown] lang="en" pair="abs-uv"
 # ## 1. The absolute value of a product
 #
-# François Fleuret's course on deep learning (EE-559) leaves this one to its students: a Function of two tensors of the same shape that gives, element by element,
+# François Fleuret's course on deep learning (EE-559) has this example: a function of two tensors of the same shape that gives, element by element,
 #
 # $$y_i = |u_i\, v_i| .$$
 #
 # **Predict.** Away from $u_i v_i = 0$, what is $\partial y_i / \partial u_i$? Two candidates: $|v_i|$, and $\operatorname{sign}(u_i v_i)\, v_i$. Try both with $u = -2,\ v = 1$ before you write a line.
 
-# %% [markdown] lang="zh" pair="abs-uv" of="cb2fd9f9"
+# %% [markdown] lang="zh" pair="abs-uv" of="34c05cb0"
 # ## 1. 乘积的绝对值
 #
-# François Fleuret 的深度学习课（EE-559）把这道题留给了学生：输入两个形状相同的张量，逐元素计算
+# François Fleuret 的深度学习课（EE-559）里有这样一个例子：输入两个形状相同的张量，逐元素计算
 #
 # $$y_i = |u_i\, v_i| .$$
 #
