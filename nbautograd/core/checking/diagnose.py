@@ -15,7 +15,7 @@ from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import evidence
-from nbautograd.core.checking.diagnosis.evidence import Terms
+from nbautograd.core.checking.diagnosis.hypothesis import Other
 from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
 from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
 from nbautograd.core.checking.other_points import Once
@@ -122,11 +122,12 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
         thresholds = evidence.constants(problem)
         return (("", problem, inputs) for inputs in other_points.spread(problem, thresholds, seed + 5 * k + 4))
 
-    for variations in (values, arguments, sizes, single_sizes, spread):
+    kinds: tuple[tuple[Other, Callable[[int], Iterator[Call]]], ...] = (
+        ("nothing", values), ("argument", arguments), ("nothing", sizes), ("size", single_sizes), ("spread", spread),
+    )  # fmt: skip
+    for other, variations in kinds:
         for number, call in enumerate(variations(0)):
-            kinds = (variations is single_sizes, variations is arguments, variations is spread)
-            role = Place({}, Terms(), *kinds, label=call[0])
-            place = _place(role, call, functools.partial(_nth, variations, number))
+            place = _place(call, functools.partial(_nth, variations, number), other)
             if place is not None:
                 yield place
 
@@ -148,18 +149,18 @@ def _nth(variations: Callable[[int], Iterator[Call]], number: int) -> Call | Non
     return next(itertools.islice(variations(1), number, None), None)
 
 
-def _place(role: Place, call: Call | None, other_values: Callable[[], Call | None]) -> Place | None:
+def _place(call: Call | None, other_values: Callable[[], Call | None], what: Other = "nothing") -> Place | None:
     """Check this call; None outside the domain of forward, where nothing is borne out or refuted.
 
     Args:
-        role: what is another there.
         call: the argument that is another, the problem and the inputs.
         other_values: gives the same with other values.
+        what: is another there besides the values.
     """
     if call is None:
         return None
     with contextlib.suppress(Exception):
-        _, problem, inputs = call
+        label, problem, inputs = call
         other = Problem(problem.fn, inputs, problem.seed)
         run = GradcheckRun(other, None, None, None, by_forward=True)
         with other.session():
@@ -168,8 +169,8 @@ def _place(role: Place, call: Call | None, other_values: Callable[[], Call | Non
                 raise KeyboardInterrupt  # half a check bears nothing out
             if run.outputs is not None:
                 terms = evidence.terms(other, run.outputs)
-                second = functools.cache(lambda: _place(role, other_values(), lambda: None))
-                return dataclasses.replace(role, blocks=run.blocks, terms=terms, other_values=second)
+                second = functools.cache(lambda: _place(other_values(), lambda: None, what))
+                return Place(run.blocks, terms, what, label, second)
     return None
 
 
@@ -180,7 +181,7 @@ def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
     small = sum(b.entries for b in blocks.values()) <= CONFIRMED
     others = functools.partial(other_points.nearby_inputs, problem, problem.seed + 73)
     other_values = lambda: ("", problem, other_points.in_double(others()))  # noqa: E731
-    return _place(Place({}, Terms()), ("", problem, given), other_values) if wider and small else None
+    return _place(("", problem, given), other_values) if wider and small else None
 
 
 def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Finding:

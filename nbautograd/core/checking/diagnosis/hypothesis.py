@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.problem import Problem
@@ -27,22 +27,23 @@ class Cause:
     alternatives: tuple[Cause, ...] = ()
 
 
+# what is another at a place besides the values: nothing, single sizes (one that others equal here may differ there), an
+# argument or data that need no gradient, or how far values go, which lie on both sides of the constants in the code
+Other = Literal["nothing", "size", "argument", "spread"]
+
+
 @dataclass(frozen=True)
 class Fresh:
     """The evidence for the same block at inputs at which the hypothesis was not found.
 
     Attributes:
         evidence: of a block that is wrong there too.
-        resized: True when a size that others equal here differs from them there.
-        argument: True when an argument that is no tensor is another there.
-        spread: True when the values lie on both sides of the constants in the code.
+        other: what is another there besides the values.
         other_values: gives the same at other values in these sizes; None where nothing is wrong there.
     """
 
     evidence: Evidence
-    resized: bool = False
-    argument: bool = False
-    spread: bool = False
+    other: Other = "nothing"
     other_values: Callable[[], Fresh | None] = lambda: None
 
 
@@ -144,7 +145,7 @@ def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: Case) -> C
     if "part" not in found.params:
         return found
     for place in case.fresh():
-        if place.spread or place.evidence.tensor_shape != case.evidence.tensor_shape:
+        if place.other == "spread" or place.evidence.tensor_shape != case.evidence.tensor_shape:
             break
         if _another_part(found, hypothesis.predicate(place.evidence), case, place):
             return Cause(found.code, found.message.removesuffix("_part"))
@@ -168,15 +169,15 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
     asked, named, lesser = 0, True, hypothesis.less.values()
     told_apart = not _of_values(found)
     for place in case.fresh():
-        if place.spread and "where" not in found.params:
+        if place.other == "spread" and "where" not in found.params:
             continue  # far from the inputs, only conditions are told apart
         other = hypothesis.predicate(place.evidence)
         about = found.params.get("about")
-        if other is None and place.resized:
+        if other is None and place.other == "size":
             continue  # two sizes that the hypothesis needs to be equal are not
-        if place.argument and "where" in found.params and (other is None or other.message in lesser):
+        if place.other == "argument" and "where" in found.params and (other is None or other.message in lesser):
             continue  # with another bound or shift there may be too few entries to tell where
-        if not place.argument and _another_part(found, other, case, place):
+        if place.other != "argument" and _another_part(found, other, case, place):
             return None  # which part it is depends on the values
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
@@ -187,7 +188,7 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
             named = False
             if found.message not in hypothesis.less or other is None or other.code != found.code:
                 return None
-            if about is not None and not (place.argument and other.params.get("about") == about):
+            if about is not None and not (place.other == "argument" and other.params.get("about") == about):
                 return None  # with another argument the constant may be another, the rest may not
         asked += 1
         told_apart |= _elsewhere(case.evidence, place.evidence)
@@ -198,7 +199,7 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
 
 def _another_part(found: Cause, other: Cause | None, case: Case, place: Fresh) -> bool:
     """Return True where another part of a tensor is wrong in the same sizes."""
-    moved = place.resized or place.evidence.tensor_shape != case.evidence.tensor_shape
+    moved = place.other == "size" or place.evidence.tensor_shape != case.evidence.tensor_shape
     named = found.params.get("part")
     return bool(named) and not moved and other is not None and other.params.get("part") != named
 

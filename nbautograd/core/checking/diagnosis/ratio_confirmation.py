@@ -70,7 +70,7 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     where, c = (e.block.output, e.block.input), patterns.factor(e.A, e.N, e) or 1.0
     numbers = {key: found.params[key] for key in ("ratio", "inverse")}
     fresh = list(case.fresh())
-    fresh = [place for place in fresh if not place.spread]
+    fresh = [place for place in fresh if place.other != "spread"]
     here = [patterns.factor(place.evidence.A, place.evidence.N, place.evidence) for place in fresh]
     near = ratios_at(problem, where, (nearby_inputs(problem, problem.seed + k) for k in (64, 65)))
     if not here or None in here or not near:
@@ -100,7 +100,7 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     moved = [
         _shapes(place.evidence) != _shapes(e)
         for place, r in zip(fresh, here, strict=True)
-        if r is not None and not place.argument and abs(r - c) > STEADY * abs(c)
+        if r is not None and place.other != "argument" and abs(r - c) > STEADY * abs(c)
     ]
     by_size = bool(moved) and all(moved) and not moving
     message = "constant_factor_sizes" if by_size else "constant_factor_varies" if changing else "constant_factor"

@@ -26,6 +26,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Confirmation,
     Fresh,
     Hypothesis,
+    Other,
 )
 from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
 from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
@@ -56,18 +57,14 @@ class Place:
     Attributes:
         blocks: with their verdicts.
         terms: what a factor, a term or a threshold may be made of there.
-        resized: True when single sizes are others there.
-        argument: True when an argument that is no tensor, or data that needs no gradient, is another there.
-        spread: True when the values lie on both sides of the constants in the code.
+        other: what is another there besides the values.
         label: of the argument that is another, with its value there: ``"reduction='mean'"``.
         other_values: makes the check at other values in the same sizes; None where forward takes none.
     """
 
     blocks: Blocks
     terms: Terms
-    resized: bool = False
-    argument: bool = False
-    spread: bool = False
+    other: Other = "nothing"
     label: str = ""
     other_values: Callable[[], Place | None] = lambda: None
 
@@ -228,10 +225,8 @@ def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> 
     clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
     if not clear:
         return None
-    e = dataclasses.replace(e, fewest=1) if place.spread else e
-    return Fresh(
-        e, place.resized, place.argument, place.spread, lambda: _fresh_at(problem, place.other_values(), where)
-    )
+    e = dataclasses.replace(e, fewest=1) if place.other == "spread" else e
+    return Fresh(e, place.other, lambda: _fresh_at(problem, place.other_values(), where))
 
 
 def _finding(
