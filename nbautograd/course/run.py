@@ -186,7 +186,7 @@ def _noted(exercise: Exercise, failure: Failure) -> Failure:
     note, advice = exercise.notes.get(failure.code), f"course.advice.{failure.code}"
     if note is not None:
         failure = dataclasses.replace(failure, sentence=note, level=1)
-    if len(failure.more) < MAX_HINT_LEVEL - 1 and advice in messages.catalogue("en") and not _advised(failure):
+    elif len(failure.more) < MAX_HINT_LEVEL - 1 and advice in messages.catalogue("en") and not _advised(failure):
         failure = dataclasses.replace(failure, more=(*failure.more, advice))
     return failure
 

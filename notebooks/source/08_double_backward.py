@@ -516,7 +516,7 @@ class MyCube(Function):
     def backward(ctx, g, h):
         return g * 3 * ctx.saved_tensors[0] ** 2
 
-# %% tags=["wrong"] exercise="my_cube" expects="own_raised"
+# %% tags=["wrong"] exercise="my_cube" expects="grad_dx_ignored"
 class MyCube(Function):
     @staticmethod
     def forward(ctx, x):
@@ -1173,14 +1173,14 @@ class HonestCube(Function):
 # %% [markdown] lang="en" pair="once-after"
 # Right, with no word about second derivatives: none are promised, so none are checked.
 #
-# Two things to know. The error comes when the engine *enters* the node; `torch.autograd.grad(..., allow_unused=True)` may never enter it, and then answers `None`, which looks like "does not depend on it". And there is a node to enter only where `grad_output` itself needs a gradient. Behind a plain `.sum()` it does not: then the gradient comes back **without a graph and without an error**.
+# Two things to know. The error comes when the engine *enters* the node. `torch.autograd.grad` enters only what leads to the inputs it is asked about, and this node leads nowhere: with `allow_unused=True` it answers `None`, which looks like "does not depend on it". And there is a node to enter only where `grad_output` itself needs a gradient. Behind a plain `.sum()` it does not: then the gradient comes back **without a graph and without an error**.
 #
 # **Predict** for the loss $\sum_i g_i + \sum_i x_i^2$, where $g = \nabla \sum_i x_i^3$: what should its gradient be, and what comes out? And what if the cubes are squared before they are summed?
 
-# %% [markdown] lang="zh" pair="once-after" of="0d96c32b"
+# %% [markdown] lang="zh" pair="once-after" of="1fa8a1c5"
 # 结论是“正确”，对二阶导数只字不提：既然没有承诺，也就不去检查。
 #
-# 有两点要知道。引擎**走进**这个节点时才会报错；`torch.autograd.grad(..., allow_unused=True)` 可能根本不走进去，直接返回 `None`，看上去就像“与它无关”。而且，只有 `grad_output` 自己需要梯度时，才有这样一个节点可走。后面只接了一个 `.sum()` 时，它不需要：这时得到的梯度**没有计算图，也不报错**。
+# 有两点要知道。引擎**走进**这个节点时才会报错。`torch.autograd.grad` 只走进能通到所问输入的节点，而这个节点哪儿也不通：加上 `allow_unused=True`，它就返回 `None`，看上去就像“与它无关”。而且，只有 `grad_output` 自己需要梯度时，才有这样一个节点可走。后面只接了一个 `.sum()` 时，它不需要：这时得到的梯度**没有计算图，也不报错**。
 #
 # **先猜一猜**：损失是 $\sum_i g_i + \sum_i x_i^2$，其中 $g = \nabla \sum_i x_i^3$。它的梯度应当是多少？实际会得到什么？如果先平方再求和，又会怎样？
 
@@ -1194,6 +1194,7 @@ print("right: ", cubes_then_squares(lambda x: x**3))
 print("silent:", cubes_then_squares(HonestCube.apply))
 
 (g,) = torch.autograd.grad((HonestCube.apply(x) ** 2).sum(), x, create_graph=True)
+print("unused:", torch.autograd.grad(g.sum(), x, allow_unused=True))
 try:
     g.sum().backward()
 except RuntimeError as error:
@@ -1675,7 +1676,7 @@ class NumpyCos(Function):
 # %% [markdown] lang="en" pair="penalty"
 # ## 7. What it is good for: a gradient penalty
 #
-# A critic network in a Wasserstein GAN should have slope 1. So one adds to the loss
+# The critic of a Wasserstein GAN must not be steeper than 1. A usual way to see to that is to ask for slope 1 at a batch of points: one adds to the loss
 #
 # $$P = \frac1n \sum_{i=1}^{n} \bigl(\lVert \nabla_{x_i} f(x_i) \rVert_2 - 1\bigr)^2 ,$$
 #
@@ -1687,10 +1688,10 @@ class NumpyCos(Function):
 #
 # `f` takes a batch, shape `(n, d)`, and gives `n` numbers, one for each row. Return $P$, ready to be differentiated.
 
-# %% [markdown] lang="zh" pair="penalty" of="2fae66ed"
+# %% [markdown] lang="zh" pair="penalty" of="649a2b44"
 # ## 7. 它有什么用：梯度惩罚
 #
-# Wasserstein GAN 里的判别网络，斜率应当接近 1。于是在损失里加上
+# Wasserstein GAN 里的判别网络，斜率不能超过 1。常见的办法是要求它在一批点上斜率为 1：在损失里加上
 #
 # $$P = \frac1n \sum_{i=1}^{n} \bigl(\lVert \nabla_{x_i} f(x_i) \rVert_2 - 1\bigr)^2 ,$$
 #

@@ -95,6 +95,7 @@ CLAIMS = {
     "08_double_backward": (
         ("cubes_then_squares(HonestCube.apply)", r"right:  tensor\(\[ 2.4000, -9.6000, 14.4000\]"),
         ("cubes_then_squares(HonestCube.apply)", r"silent: tensor\(\[ 0.6000, -2.4000,  3.6000\]"),
+        ("cubes_then_squares(HonestCube.apply)", r"unused: \(None,\)"),
         ("cubes_then_squares(HonestCube.apply)", r"loud:   trying to differentiate twice"),
         (
             "class ForgetfulTanh",
@@ -111,6 +112,15 @@ CLAIMS = {
     ),
     "10_modules_and_old_code": (
         ("OldTranspose(0, 2)", r"Legacy autograd function with non-static forward method is deprecated\ntoday: True"),
+        (
+            "class Home(nn.Module)",
+            r"\['parameter', 'buffer'\]\n[^\n]*'plain': torch\.float32, 'buffer': torch\.float64",
+        ),
+        ("y = linear(x, w)", r"2 nodes[\s\S]*\nw "),
+        (
+            "class AddConstant",
+            r"@staticmethod[\s\S]*def forward\(ctx, tensor, constant\)[\s\S]*return grad_output, None",
+        ),
         ("class Homeless", r"4 parameters, loss \S+ -> 0\.00"),
         ("class Homeless", r"3 parameters, loss \S+ -> 0\.[2-9].*\s+.*moved by up to 0\s"),
         ("notes_of_2017()(4, 3)", r"cannot assign parameters before Module.__init__\(\) call"),

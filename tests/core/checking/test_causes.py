@@ -132,7 +132,7 @@ SENTENCES = {
     "ProductSwapped": "The gradients of `a` and `b` are swapped.",
     "OneForgotten": "Your backward returns None for `b`, but `output` does depend on it.",
     "HiddenScale": "forward reads `SCALE`, which requires grad but is not an argument",
-    "ForwardsVariable": "uses `result`, which is not defined there: variables of forward are not visible in backward.",
+    "ForwardsVariable": "uses `result`, which is not defined there: is it misspelt, or a variable of forward?",
     "NeverApplied": "Call `NeverApplied.apply(...)` instead of `NeverApplied.forward(...)`",
     "IntermediateOnCtx": "backward uses `ctx.slope`, which was computed inside forward and carries no graph",
 }
