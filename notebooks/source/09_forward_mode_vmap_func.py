@@ -122,7 +122,7 @@ class SlippedSquare(Function):
 #
 # ### 练习 `forward_cube`
 #
-# 07 里的三次方函数，这次加上前向模式。**先猜一猜**：`jvp` 和 `backward` 返回的东西有什么相同、有什么不同？
+# 08 里的三次方函数，这次加上前向模式。**先猜一猜**：`jvp` 和 `backward` 返回的东西有什么相同、有什么不同？
 
 # %% exercise="forward_cube"
 # %%exercise forward_cube
@@ -580,12 +580,12 @@ class ForwardCube(Function):
 # %% [markdown] lang="en" pair="port"
 # ## 2. The old way to write `forward`
 #
-# This is how most tutorials still write it, with `ctx` as the first argument of `forward`. It works with `loss.backward()`. **Predict** what `torch.func.grad` says.
+# This is how many tutorials still write it, with `ctx` as the first argument of `forward`. It works with `loss.backward()`. **Predict** what `torch.func.grad` says.
 
-# %% [markdown] lang="zh" pair="port" of="6ecae19c"
+# %% [markdown] lang="zh" pair="port" of="adb97cc6"
 # ## 2. 老式的 `forward`
 #
-# 大多数教程仍然这样写：`ctx` 是 `forward` 的第一个参数。用 `loss.backward()` 没有问题。**先猜一猜** `torch.func.grad` 会怎么说。
+# 很多教程仍然这样写：`ctx` 是 `forward` 的第一个参数。用 `loss.backward()` 没有问题。**先猜一猜** `torch.func.grad` 会怎么说。
 
 # %% tags=["shown"]
 class CombinedLinear(Function):
@@ -1781,7 +1781,7 @@ class MatVec(Function):
 # %% [markdown] lang="en" pair="per-sample"
 # ## 4. A gradient for each sample
 #
-# `loss.backward()` gives one gradient, summed over the batch. Differential privacy, influence functions and the search for mislabelled samples want one gradient **per sample**. The loop over samples is slow. `vmap` of `grad` says the same in one line: write the loss *of one sample*, take its gradient, map it over the batch.
+# `loss.backward()` gives one gradient for the whole batch. Differential privacy, influence functions and the search for mislabelled samples want one gradient **per sample**. The loop over samples is slow. `vmap` of `grad` says the same in one line: write the loss *of one sample*, take its gradient, map it over the batch.
 #
 # **Predict** for the model `prediction = weight @ x + bias`, `weight` of shape (3,), and 5 samples: the shapes of the per-sample gradients of `weight` and `bias`.
 #
@@ -1789,10 +1789,10 @@ class MatVec(Function):
 #
 # Squared error, $(w^\top x_i + b - y_i)^2$. Return both gradients, of `weight` and of `bias`, one per sample. All samples share the parameters.
 
-# %% [markdown] lang="zh" pair="per-sample" of="97a0b0d0"
+# %% [markdown] lang="zh" pair="per-sample" of="24b62f4e"
 # ## 4. 每个样本各自的梯度
 #
-# `loss.backward()` 只给一个梯度，是整个批次加起来的。差分隐私、影响函数、寻找标错的样本，都需要**每个样本各自的**梯度。逐个样本循环太慢，`vmap` 加 `grad` 一行就能说清：写出**一个样本**的损失，求它的梯度，再映射到整个批次。
+# `loss.backward()` 只给一个梯度，整个批次合在一起。差分隐私、影响函数、寻找标错的样本，都需要**每个样本各自的**梯度。逐个样本循环太慢，`vmap` 加 `grad` 一行就能说清：写出**一个样本**的损失，求它的梯度，再映射到整个批次。
 #
 # **先猜一猜**：模型是 `prediction = weight @ x + bias`，`weight` 形状为 (3,)，共 5 个样本。`weight` 和 `bias` 的逐样本梯度各是什么形状？
 #
@@ -2147,7 +2147,7 @@ def hessian_of(f, x):
         ]
     )
 
-# %% tags=["wrong"] exercise="hessian_of" expects="only_diagonal"
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
 class T(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

@@ -59,14 +59,16 @@ NUMBER = {
     "zh": "需要两个梯度：weight 的和 bias 的，放在元组里；实际得到的是 {got} 类型的值。",
 }
 SUMMED = {
-    "en": "With {n} samples the gradient of {who} has the shape {got}: it is one for the whole batch. One for each "
-    "sample is wanted.",
-    "zh": "有 {n} 个样本，而 {who} 的梯度形状是 {got}：这是整个批次合在一起的。需要的是每个样本一个。",
+    "en": "For a batch of {n} the gradient of {who} has the shape {got}, without a dimension for the samples. One for "
+    "each sample is wanted. Is yours the sum over the batch, or a dimension of size 1 squeezed away?",
+    "zh": "批次里有 {n} 个样本，而 {who} 的梯度形状是 {got}，没有样本那一维。需要的是每个样本一个。"
+    "是把整个批次加在一起了，还是把大小为 1 的那一维去掉了？",
 }
 PARAMETER = {
-    "en": "Where the gradient of {who}, of shape {expected}, is wanted, one of shape {got} came. To which arguments "
-    "is grad asked?",
-    "zh": "这里应当是 {who} 的梯度，形状为 {expected}，实际得到的形状是 {got}。grad 是对哪几个参数求的？",
+    "en": "Where the gradient of {who}, of shape {expected}, is wanted, one of shape {got} came. By which "
+    "arguments do you differentiate, and does the batch come first in the result?",
+    "zh": "这里应当是 {who} 的梯度，形状为 {expected}，实际得到的形状是 {got}。你是对哪几个参数求导的？"
+    "结果里批次是第一维吗？",
 }
 FACTOR = {
     "en": "The gradient of {who} is {ratio:.4g} times the right one, for every sample. Compare your loss with the "
@@ -216,7 +218,7 @@ def _hessian(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
-    if torch.equal(found, found.diag().diag()):
+    if found.any() and torch.equal(found, found.diag().diag()):
         return Failure("only_diagonal", DIAGONAL, {"f": name})
     i, j = divmod(int((found - expected).abs().argmax()), len(expected))
     params = {"f": name, "i": i, "j": j, "expected": expected[i, j].item(), "got": found[i, j].item()}
