@@ -26,11 +26,11 @@
 # - put a Function of your own into a module that saves, loads and converts, and train it with an optimizer of torch's;
 # - read a Function from 2017 and write it for today;
 # - find the slips in an old module, some of which never were right;
-# - look at an error and name the API that died.
+# - say what took the place of an API that died.
 #
 # **You need** notebooks 01 and 02. **Time**: about 60 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="9ab4c267"
+# %% [markdown] lang="zh" pair="intro" of="632c70ad"
 # # 10 · 模块与旧代码
 #
 # Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。两件事归根到底都是：弄清什么东西归谁管。
@@ -41,7 +41,7 @@
 # - 把自己的 Function 放进模块，能保存、能加载、能转换，并用 torch 的优化器训练它；
 # - 读懂 2017 年的 Function，并改写成今天的样子；
 # - 找出旧模块里的毛病，其中有的从来就没对过；
-# - 看到报错，就能说出是哪个 API 不在了。
+# - 说出不在了的 API 如今由什么代替。
 #
 # **预备知识**：01、02。**用时**：约 60 分钟。
 
@@ -72,11 +72,11 @@ import nbautograd
 # | **functional** | nothing; a plain function with defaults around `apply` | `torch.nn.functional.linear` |
 # | **module** | parameters and buffers; calls the functional | `torch.nn.Linear` |
 #
-# PyTorch 2.13 lets `apply` take keyword arguments, 2.6 does not; names, defaults and a docstring that hold in every version belong into the functional form. Anything without parameters needs no module.
+# PyTorch 2.13 lets `apply` take keyword arguments, 2.6 does not; names, defaults and a docstring that hold in every version belong in the functional form. Anything without parameters needs no module.
 #
 # Here are the first two. **Predict.** The graph of `linear(x, w)` below: how many leaves, and what are they called?
 
-# %% [markdown] lang="zh" pair="three" of="f38fe7c0"
+# %% [markdown] lang="zh" pair="three" of="6f8dfa42"
 # ## 1. 同一件事的三种写法
 #
 # | 写法 | 保存什么 | 例子 |
@@ -118,14 +118,14 @@ y = linear(x, w)
 # %% [markdown] lang="en" pair="register"
 # One leaf: `x` needs no gradient, and a bias was not given. `linear(x, w, bias=b)` works too, and in every version of PyTorch.
 #
-# Now the home for `w`. A module **registers** what is assigned to an attribute, if it is an `nn.Parameter`. What is registered appears in `parameters()`, in `state_dict()`, and follows `.double()` and `.to(device)`. What is not, stays behind, silently.
+# Now the home for `w`. A module **registers** what is assigned to an attribute, if it is an `nn.Parameter`. What is registered appears in `parameters()` and in `state_dict()`, and follows `.double()` and `.to(device)`; so does a **buffer**, a tensor that needs no gradient, but for `parameters()`. What is not registered stays behind, silently.
 #
 # **Predict.** Which of these three does `state_dict()` know?
 
-# %% [markdown] lang="zh" pair="register" of="7b185dc0"
+# %% [markdown] lang="zh" pair="register" of="9ed207bd"
 # 只有一个叶子：`x` 不需要梯度，偏置没有给。`linear(x, w, bias=b)` 也行，而且在 PyTorch 的各个版本里都行。
 #
-# 现在给 `w` 安个家。模块会**登记**赋给属性的东西，条件是它是 `nn.Parameter`。登记过的，会出现在 `parameters()` 和 `state_dict()` 里，也会跟着 `.double()`、`.to(device)` 走；没登记的就悄悄留在原地。
+# 现在给 `w` 安个家。模块会**登记**赋给属性的东西，条件是它是 `nn.Parameter`。登记过的，会出现在 `parameters()` 和 `state_dict()` 里，也会跟着 `.double()`、`.to(device)` 走；不需要梯度的张量可以登记为**缓冲区**，除了不在 `parameters()` 里，其余都一样。没登记的就悄悄留在原地。
 #
 # **先猜一猜。** 下面三个当中，`state_dict()` 认识哪几个？
 
@@ -143,14 +143,14 @@ print(list(home.state_dict()))
 print({name: getattr(home, name).dtype for name in ("parameter", "plain", "buffer")})
 
 # %% [markdown] lang="en" pair="module-task"
-# The plain tensor is in neither list and stayed float32. Training would go on without it.
+# `state_dict()` does not know the plain tensor, and it stayed float32. An optimizer would not know it either, and training would go on without it.
 #
 # ### Exercise `linear_module`
 #
 # Write the module on top of `linear` from above. It takes `input_features, output_features, bias=True`; names its parameters `weight` (out × in) and `bias`; without bias, `bias` is `None`; begins with small random numbers; and tells its sizes when printed: `input_features=4, output_features=3, bias=False`.
 
-# %% [markdown] lang="zh" pair="module-task" of="7da78e2b"
-# 普通张量两边都不在，而且还是 float32。训练会撇下它照样进行。
+# %% [markdown] lang="zh" pair="module-task" of="d6a8cf09"
+# `state_dict()` 不认识普通张量，它还是 float32。优化器同样不认识它，训练会撇下它照样进行。
 #
 # ### 练习 `linear_module`
 #
@@ -811,14 +811,14 @@ plt.show()
 # %% [markdown] lang="en" pair="legacy"
 # ## 2. A Function from 2017
 #
-# Before PyTorch 0.4 a Function was an object: it was made, perhaps with arguments, and then called. `self` did what `ctx` does today. Here is one of that kind, with the comment that it used to work. Ask nbautograd about it.
+# Before PyTorch 0.2 a Function was an object: it was made, perhaps with arguments, and then called. `self` did what `ctx` does today. Here is one of that kind. Ask nbautograd about it.
 #
 # **Predict.** What must change in `forward`, in `backward`, and in the line that calls it?
 
-# %% [markdown] lang="zh" pair="legacy" of="6a8ab5e5"
+# %% [markdown] lang="zh" pair="legacy" of="a6e95dcb"
 # ## 2. 一个 2017 年的 Function
 #
-# 在 PyTorch 0.4 之前，Function 是对象：先创建（也许带参数），再调用。今天 `ctx` 做的事，那时由 `self` 来做。下面就是这样一个，当年是能用的。让 nbautograd 看看它。
+# 在 PyTorch 0.2 之前，Function 是对象：先创建（也许带参数），再调用。今天 `ctx` 做的事，那时由 `self` 来做。下面就是这样一个。让 nbautograd 看看它。
 #
 # **先猜一猜。** `forward`、`backward`，还有调用它的那一行，各要改什么？
 
@@ -889,7 +889,7 @@ print("today:", torch.autograd.gradcheck(Transpose.apply, (cube, 0, 2)))
 # %% [markdown] lang="en" pair="migrate-task" tags=["shown"]
 # ### Exercise `migrate_linear`
 #
-# The linear layer of the old notes, as it stood there apart from its name:
+# The linear layer of the old notes, as it stood there apart from its name and its comments:
 #
 # ```python
 # class LinearFunction(Function):
@@ -910,10 +910,10 @@ print("today:", torch.autograd.gradcheck(Transpose.apply, (cube, 0, 2)))
 #
 # Write it for today. It has one slip that only shows for a layer with a single output: you met it in notebook 02.
 
-# %% [markdown] lang="zh" pair="migrate-task" tags=["shown"] of="3ad99658"
+# %% [markdown] lang="zh" pair="migrate-task" tags=["shown"] of="0bc41b7a"
 # ### 练习 `migrate_linear`
 #
-# 旧笔记里的线性层，除了名字，原样如此：
+# 旧笔记里的线性层，除了改名、去掉注释，原样如此：
 #
 # ```python
 # class LinearFunction(Function):
@@ -1353,14 +1353,14 @@ class LinearFunction(Function):
 # %% [markdown] lang="en" pair="old-module" tags=["shown"]
 # ## 3. A module that never worked
 #
-# The same notes end with a module, as it stands in the next cell (the function around it only keeps your own `Linear` from being replaced). It holds four slips, and none of them is a matter of age: in 2017 it did not work either.
+# The same notes have a module, too. It stands in the next cell without its comments (the function around it only keeps your own `Linear` from being replaced). It holds four slips, and none of them is a matter of age: in 2017 it did not work either.
 #
 # **Predict.** Before you run it, mark the four. (The Function that it wants to call was named `Linear` as well; here it is `WeightedSum`.)
 
-# %% [markdown] lang="zh" pair="old-module" tags=["shown"] of="434ce703"
+# %% [markdown] lang="zh" pair="old-module" tags=["shown"] of="1f1e8596"
 # ## 3. 从来没对过的模块
 #
-# 那份笔记的最后是一个模块，下一格里照原样写着（外面套一个函数，只是为了不覆盖你自己的 `Linear`）。里面有四处毛病，没有一处与年代有关：在 2017 年它也不能用。
+# 那份笔记里还有一个模块，下一格里照原样写着，只去掉了注释（外面套一个函数，只是为了不覆盖你自己的 `Linear`）。里面有四处毛病，没有一处与年代有关：在 2017 年它也不能用。
 #
 # **先猜一猜。** 先别运行，把四处都标出来。（它想调用的 Function 当年也叫 `Linear`，在这里是 `WeightedSum`。）
 

@@ -104,6 +104,21 @@ def _registers(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
 
 
+def _runs(make: _Maker, draw: Draw) -> Iterator[Failure]:
+    """Call a layer with a bias, so that what is said of one without is about the bias."""
+    try:
+        make()(draw.normal(2, make.ins).float())
+    except Exception as error:
+        yield says(
+            "forward_raised",
+            "{call} raises {kind}: {error}. Run that line in a cell of its own to see where.",
+            "{call} 抛出 {kind}：{error}。把这一行单独放进一格运行，看看出在哪里。",
+            call=f"{make.answer.__name__}({make.ins}, {make.outs})(torch.randn(2, {make.ins}))",
+            kind=type(error).__name__,
+            error=str(error).splitlines()[0].rstrip("."),
+        )
+
+
 def _may_do_without_bias(make: _Maker, draw: Draw) -> Iterator[Failure]:
     try:
         without = make(bias=False)
@@ -196,14 +211,17 @@ def _goes_through(make: _Maker, draw: Draw) -> Iterator[Failure]:
 def _converts(make: _Maker, draw: Draw) -> Iterator[Failure]:
     made = copy.deepcopy(make()).double()
     try:
-        fine = made(draw.normal(2, make.ins)).dtype == torch.float64
-    except Exception:
-        fine = False
-    if not fine:
+        got = str(made(draw.normal(2, make.ins)).dtype)
+    except Exception as error:
+        got = f"{type(error).__name__}: {error}"
+    if got != "torch.float64":
         yield says(
             "not_converted",
-            "After .double() the layer does not take float64: something that it holds was left behind.",
-            "调用 .double() 之后，这一层仍不接受 float64：它持有的某个东西没有跟着转换。",
+            "After .double() a float64 input should give float64, and gives {got}. Was something that the layer holds"
+            " left behind, or does forward convert something itself?",
+            "调用 .double() 之后，输入 float64 应当得到 float64，实际得到的是 {got}。"
+            "是这一层持有的某个东西没有跟着转换，还是 forward 自己转换了什么？",
+            got=got,
         )
 
 
@@ -247,5 +265,5 @@ def _speaks(make: _Maker, draw: Draw) -> Iterator[Failure]:
 
 
 CHECKS = (
-    _is_module, _registers, _may_do_without_bias, _computes, _converts, _goes_through, _starts_well, _speaks,
+    _is_module, _registers, _runs, _may_do_without_bias, _computes, _converts, _goes_through, _starts_well, _speaks,
 )  # fmt: skip
