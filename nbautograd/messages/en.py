@@ -835,6 +835,11 @@ SENTENCES: dict[str, str] = {
     "course.advice.no_function_class": "Begin with `class Name(torch.autograd.Function):`.",
     "course.advice.native_autograd": "Write the derivative as a formula in the saved tensors, times grad_output.",
     "course.advice.native_node": "Do the whole computation inside forward, and outside of it nothing but the call of `apply`.",
+    "course.advice.kwargs_lost": "What came by name has to be handed on as well.",
+    "course.advice.result_not_wrapped": "`func` gives a plain tensor: wrap it before you return it.",
+    "course.advice.tuple_not_wrapped": "Some functions give several tensors, in a tuple or a list: wrap each of them.",
+    "course.advice.counts_wrong": "Every call of the method counts once, under `str(func)`.",
+    "course.advice.names_wrong": "A name is `str(func)`, such as `aten.add.Tensor`.",
     "course.advice.ready_made": "Write it with simpler operations.",
     "course.checking": "Checking `{name}`",
 
@@ -1337,9 +1342,9 @@ SENTENCES: dict[str, str] = {
     "recording.missing.dtype": "{dtype} has no statistics here",
     "recording.missing.capture": "a CUDA graph is being captured",
     # old torch
-    "recording.legacy.what": "{function} is written for PyTorch before 0.4: its methods are instance methods that use self, which PyTorch no longer runs.",
+    "recording.legacy.what": "{function} is written in the style of PyTorch before 0.2: its methods are instance methods that use self, which PyTorch no longer runs.",
     "recording.legacy.advice": "Below is the same Function with static methods, where ctx takes the place of self. Call {after} instead of {before}.",
-    "recording.legacy_by_hand.what": "{function} is written for PyTorch before 0.4: its methods are instance methods that use self, which PyTorch no longer runs.",
+    "recording.legacy_by_hand.what": "{function} is written in the style of PyTorch before 0.2: its methods are instance methods that use self, which PyTorch no longer runs.",
     "recording.legacy_by_hand.advice": "Put @staticmethod above forward and backward, write ctx for self, and call {after} instead of {before}.",
     # read from the source
     "recording.missing_staticmethod.what": "`{function}.{method}` (line {line}) lacks `@staticmethod`: it works through apply, but only there.",

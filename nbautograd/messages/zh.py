@@ -835,6 +835,11 @@ SENTENCES: dict[str, str] = {
     "course.advice.no_function_class": "以 `class Name(torch.autograd.Function):` 开头。",
     "course.advice.native_autograd": "把导数写成用保存的张量表示的式子，再乘以 grad_output。",
     "course.advice.native_node": "把整个计算放进 forward，在它之外只调用 `apply`。",
+    "course.advice.kwargs_lost": "按名字传来的参数，也要一并传下去。",
+    "course.advice.result_not_wrapped": "`func` 给出的是普通张量：返回之前要包好。",
+    "course.advice.tuple_not_wrapped": "有的函数返回好几个张量，放在元组或列表里：每一个都要包好。",
+    "course.advice.counts_wrong": "方法每被调用一次，就以 `str(func)` 为键记一次。",
+    "course.advice.names_wrong": "名字是 `str(func)`，例如 `aten.add.Tensor`。",
     "course.advice.ready_made": "请用更基本的运算写出来。",
     "course.checking": "正在检查 `{name}`",
 
@@ -1337,9 +1342,9 @@ SENTENCES: dict[str, str] = {
     "recording.missing.dtype": "{dtype} 没有可用的统计",
     "recording.missing.capture": "正在捕获 CUDA 图",
     # old torch
-    "recording.legacy.what": "{function} 是 PyTorch 0.4 之前的写法：方法是使用 self 的实例方法，如今 PyTorch 已不再运行它。",
+    "recording.legacy.what": "{function} 是 PyTorch 0.2 之前的写法：方法是使用 self 的实例方法，如今 PyTorch 已不再运行它。",
     "recording.legacy.advice": "下面是同一个 Function 的静态方法写法，ctx 代替了 self。请用 {after} 代替 {before}。",
-    "recording.legacy_by_hand.what": "{function} 是 PyTorch 0.4 之前的写法：方法是使用 self 的实例方法，如今 PyTorch 已不再运行它。",
+    "recording.legacy_by_hand.what": "{function} 是 PyTorch 0.2 之前的写法：方法是使用 self 的实例方法，如今 PyTorch 已不再运行它。",
     "recording.legacy_by_hand.advice": "请在 forward 和 backward 上方加上 @staticmethod，把 self 写成 ctx，并用 {after} 代替 {before}。",
     # read from the source
     "recording.missing_staticmethod.what": "`{function}.{method}`（第 {line} 行）缺少 `@staticmethod`：它只有经由 apply 才能运行。",

@@ -62,16 +62,16 @@ import nbautograd
 #
 # `__torch_function__` is asked at the front door: `torch.add`, `x.sum()`, as you wrote them. Autograd does its work behind that door, and below autograd there is a second question, `__torch_dispatch__`: here the functions are the primitive ones, `aten.add.Tensor`, and **backward's own operations come by as well**.
 #
-# A wrapper uses it: an object that says *I am a 2×2 float tensor*, holds another tensor, and answers each operation by computing with what it holds. That is how quantised, sharded and masked tensors are built.
+# A wrapper uses it: an object that says *I am a 2×2 float tensor*, holds another tensor, and answers each operation by computing with what it holds. torch's sharded and masked tensors, `DTensor` and `MaskedTensor`, are built like that.
 #
 # **Predict.** `y = x * x; y.sum().backward()`: which primitive operations will be seen?
 
-# %% [markdown] lang="zh" pair="dispatch" of="f1c52a48"
+# %% [markdown] lang="zh" pair="dispatch" of="1f554109"
 # ## 1. 再往下一层
 #
 # `__torch_function__` 守在大门口：看到的是你写下的 `torch.add`、`x.sum()`。进门之后才轮到自动求导；自动求导的下面还有第二次询问，`__torch_dispatch__`：这里的函数都是最基本的运算，例如 `aten.add.Tensor`，而且**反向传播自己做的运算也会经过这里**。
 #
-# 包装器就靠它：一个对象声称“我是 2×2 的浮点张量”，里面装着另一个张量，每来一个运算，就用里面那个去算。量化张量、分片张量、带掩码的张量都是这样做出来的。
+# 包装器就靠它：一个对象声称“我是 2×2 的浮点张量”，里面装着另一个张量，每来一个运算，就用里面那个去算。torch 的分片张量 `DTensor`、带掩码的张量 `MaskedTensor` 都是这样做出来的。
 #
 # **先猜一猜。** `y = x * x; y.sum().backward()` 会经过哪些基本运算？
 
@@ -87,14 +87,14 @@ with Peek():
     (x * x).sum().backward()
 
 # %% [markdown] lang="en" pair="dispatch-task"
-# Two operations forward; then backward begins with a one (`ones_like`), spreads it (`expand`), multiplies with what was saved, and adds the two branches of `x * x`. You derived this order in notebook 01; here it is, one primitive at a time.
+# Two operations forward; then backward begins with a one (`ones_like`), spreads it (`expand`), multiplies with what was saved, and adds the two branches of `x * x`; the `detach` at the end puts the sum into `x.grad`. You derived this order in notebook 01; here it is, one primitive at a time.
 #
 # ### Exercise `counting_wrapper`
 #
 # `Counting` wraps a tensor. Write `__torch_dispatch__`: unwrap what came, wherever it stands, compute, wrap every tensor that comes out (some functions give several), and count each operation under `str(func)` in `Counting.counts`. `__new__` is given: it makes an object that *looks* like the inner tensor and has no data of its own.
 
-# %% [markdown] lang="zh" pair="dispatch-task" of="163ba10a"
-# 前向两个运算；接着反向传播从一个 1 开始（`ones_like`），把它铺开（`expand`），再乘上保存的张量，最后把 `x * x` 的两个分支加起来。这个次序你在 01 里推导过，现在它一个运算一个运算地摆在眼前。
+# %% [markdown] lang="zh" pair="dispatch-task" of="1ea2bae8"
+# 前向两个运算；接着反向传播从一个 1 开始（`ones_like`），把它铺开（`expand`），再乘上保存的张量，然后把 `x * x` 的两个分支加起来；末尾的 `detach` 把这个和放进 `x.grad`。这个次序你在 01 里推导过，现在它一个运算一个运算地摆在眼前。
 #
 # ### 练习 `counting_wrapper`
 #
@@ -713,7 +713,7 @@ class Counting(torch.Tensor):
 # %% [markdown] lang="en" pair="modes"
 # ## 2. Everything at once
 #
-# A type is asked only about calls with an object of its own. A **mode** is asked about everything, for the time of a `with` block: `TorchFunctionMode` at the front door, `TorchDispatchMode` one floor below. `Peek` above was one. Memory profilers, FLOP counters and the tool that you are using now for this notebook are built on such hooks.
+# A type is asked only about calls with an object of its own. A **mode** is asked about everything, for the time of a `with` block: `TorchFunctionMode` at the front door, `TorchDispatchMode` one floor below. `Peek` above was one. torch's FLOP counter stands on a mode, and so do the checks of your Functions in this course.
 #
 # While a mode's method runs, the mode itself is switched off; so calling `func` there asks nobody twice.
 #
@@ -721,10 +721,10 @@ class Counting(torch.Tensor):
 #
 # Write the mode `OpLog`. After `with OpLog() as log:` the list `log.names` holds the name, `str(func)`, of every primitive operation in order, those of backward among them. One log inside another: both see what the inner block does.
 
-# %% [markdown] lang="zh" pair="modes" of="afa68bac"
+# %% [markdown] lang="zh" pair="modes" of="ca119f22"
 # ## 2. 一网打尽
 #
-# 类型只在参数里有自己的对象时才会被询问。**模式**则在 `with` 块里对一切运算都被询问：`TorchFunctionMode` 守大门，`TorchDispatchMode` 守下面一层。上面的 `Peek` 就是一个。显存分析器、FLOP 计数器，以及你这一课正在用的工具，都建立在这样的钩子上。
+# 类型只在参数里有自己的对象时才会被询问。**模式**则在 `with` 块里对一切运算都被询问：`TorchFunctionMode` 守大门，`TorchDispatchMode` 守下面一层。上面的 `Peek` 就是一个。torch 的 FLOP 计数器里就有一个模式；本课程检查你写的 Function 时，也用到模式。
 #
 # 模式的方法运行时，这个模式本身是关着的，所以在里面调用 `func` 不会被重复询问。
 #

@@ -110,6 +110,10 @@ def _counting_wrapper(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # op_log
 
+NO_SELF = {
+    "en": "After `with {name}() as x:` the name `x` stands for None: `__enter__` should return the mode itself.",
+    "zh": "在 `with {name}() as x:` 之后，`x` 是 None：`__enter__` 应当返回模式自己。",
+}
 NEVER_ENDS = {
     "en": "An operation after the end of the `with` block was seen too. Leave entering and leaving to the mode.",
     "zh": "`with` 块结束之后的运算也被看到了。进入和退出请交给模式自己处理。",
@@ -170,8 +174,7 @@ def _one_log(answer: Any, text: str, forward: Callable[[], Tensor]) -> Iterator[
         tried = Tried(what, lambda: forward().backward())
     yield from tried.refused("op_raised")
     if log is None:
-        shown = {"what": "log, after `with OpLog() as log:`,", "got": "NoneType", "expected": "OpLog"}
-        yield Failure("with_gives_nothing", WRONG_TYPE, shown)
+        yield Failure("with_gives_nothing", NO_SELF, {"name": "OpLog"})
         return
     names = list(log.names)
     if tried.error is None and (names != expected or not all(isinstance(name, str) for name in names)):
@@ -239,13 +242,18 @@ def _op_log(answer: Any, draw: Draw) -> Iterator[Failure]:
 # nan_watch
 
 BLAMED = {
-    "en": "`{what}`: `watch.first` is {got}, and nothing is to be blamed. What was infinite was so before the"
-    " operation began; where did that stand among the arguments?",
-    "zh": "`{what}`：`watch.first` 是 {got}，可这里没有谁该受责怪。那个无穷大在运算开始之前就有了：它在参数的哪里？",
+    "en": "`{what}`: `watch.first` is {got}, and nothing is to be blamed. What was not finite was so before"
+    " the operation began; where did that stand among the arguments?",
+    "zh": "`{what}`：`watch.first` 是 {got}，可这里没有谁该受责怪。不是有限的那个数"
+    "在运算开始之前就有了：它在参数的哪里？",
+}
+ALL_FINITE = {
+    "en": "`{what}`: `watch.first` is {got}, and every number on the way is finite. What do you ask of a result?",
+    "zh": "`{what}`：`watch.first` 是 {got}，可一路上每个数都是有限的。你是怎样判断一个结果的？",
 }
 MISSED = {
-    "en": "`{what}`: `watch.first` is {got}; {expected} made it.",
-    "zh": "`{what}`：`watch.first` 是 {got}，造成它的是 {expected}。",
+    "en": "`{what}`: `watch.first` is {got}; {expected} gave the first NaN or infinity.",
+    "zh": "`{what}`：`watch.first` 是 {got}，而第一个 NaN 或无穷大来自 {expected}。",
 }
 IN_PLACE = {
     "en": "`{what}` writes its result over what it was given. When do you look at the arguments?",
@@ -338,15 +346,15 @@ def _finds_the_first(answer: Any, draw: Draw) -> Iterator[Failure]:
             tried = Tried(what, run)
         yield from tried.refused("op_raised")
         if watch is None:
-            shown = {"what": "watch, after `with NanWatch() as watch:`,", "got": "NoneType", "expected": "NanWatch"}
-            yield Failure("with_gives_nothing", WRONG_TYPE, shown)
+            yield Failure("with_gives_nothing", NO_SELF, {"name": "NanWatch"})
             return
         if left is not None:
             yield Failure("watch_shared", SHARED, {"got": repr(left)})
             return
         if watch.first != expected:
             named = expected is not None and watch.first is not None and code != "not_the_first"
-            sentence = BLAMED if expected is None else IN_PLACE if code == "in_place_missed" and not named else MISSED
+            blamed = ALL_FINITE if code == "blames_nobody_wrongly" else BLAMED
+            sentence = blamed if expected is None else IN_PLACE if code == "in_place_missed" and not named else MISSED
             code = "names_wrong" if named else code
             yield Failure(code, sentence, {"what": what, "got": repr(watch.first), "expected": repr(expected)})
             return
