@@ -102,7 +102,7 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
     print(f"{steps:>2} steps: {size:>6} bytes, relative error {of_value:.0e} of the value, {of_gradient:.0e} of the gradient")
 
 # %% [markdown] lang="en" pair="newton-task"
-# The bytes grow with every step, and the gradient lags behind the value: when the loop is as good as there, its derivative still has a step to go.
+# The bytes grow with every step. The gradient lags behind the value: its error is several times as large, until both are gone.
 #
 # ## 2. The equation knows
 #
@@ -116,8 +116,8 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
 #
 # Write `Root`: `forward` by Newton's method, with the four operations of arithmetic on tensors (no `sqrt`, no power, nothing outside of torch), `backward` from the equation. The inputs lie between $10^{-8}$ and $10^8$. The checks allow as many bytes as one result has, and differentiate twice.
 
-# %% [markdown] lang="zh" pair="newton-task" of="a5e2c86b"
-# 每多一步，字节数就多一份；而且梯度总比数值慢：循环眼看就要到了，它的导数还差着一步。
+# %% [markdown] lang="zh" pair="newton-task" of="2c208fb1"
+# 每多一步，字节数就多一份。梯度总比数值慢：它的误差一直是数值的好几倍，直到两者都消失。
 #
 # ## 2. 方程什么都知道
 #
@@ -1024,13 +1024,13 @@ print("implicit, 100 iterations:", kept(lambda: FixedPoint.apply(W, x)), "bytes"
 #
 # One solve $A u = g$ ($A$ is its own transpose), then read off what stands beside each of $dX$, $dt$, $d\lambda$ in $u^{\mathsf T} A\,dw$.
 #
-# **Predict.** In how many places does $X$ occur, and so how many terms has its gradient?
+# **Predict.** How often does $dX$ stand there, and so how many terms has the gradient of $X$?
 #
 # ### Exercise `ridge`
 #
 # Write `Ridge.apply(X, t, strength)`; `strength` is $\lambda$, a tensor without dimensions.
 
-# %% [markdown] lang="zh" pair="ridge-task" of="8407e8f4"
+# %% [markdown] lang="zh" pair="ridge-task" of="6f787013"
 # ## 4. 最小值
 #
 # 岭回归要找使 $\lVert Xw - t\rVert^2 + \lambda \lVert w \rVert^2$ 最小的 $w$。在最小值处梯度为零，这又是一个方程：
@@ -1043,7 +1043,7 @@ print("implicit, 100 iterations:", kept(lambda: FixedPoint.apply(W, x)), "bytes"
 #
 # 解一次 $A u = g$（$A$ 的转置就是它自己），再从 $u^{\mathsf T} A\,dw$ 里读出 $dX$、$dt$、$d\lambda$ 各自旁边的那一项。
 #
-# **先猜一猜。** $X$ 出现在几个地方？它的梯度因此有几项？
+# **先猜一猜。** 上式里 $dX$ 出现了几次？$X$ 的梯度因此有几项？
 #
 # ### 练习 `ridge`
 #

@@ -60,14 +60,14 @@ from nbautograd.course.mutants import kills, mutants
 # %% [markdown] lang="en" pair="mutants"
 # ## 1. Twenty ways to be wrong
 #
-# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies of it with one edit each, by the same grammar from which nbautograd proposes its fixes, only in the other direction: a transpose too many, a sum over the other axis, a sign, a factor, two names exchanged. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
+# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies of it with one edit each, by the same grammar from which nbautograd proposes its fixes, only in the other direction: a sum over the other axis, a sign, a factor, a name left out, two gradients exchanged. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
 #
 # **Predict**: which of them would be hardest to notice?
 
-# %% [markdown] lang="zh" pair="mutants" of="16d09bbc"
+# %% [markdown] lang="zh" pair="mutants" of="df615cc3"
 # ## 1. 二十种错法
 #
-# `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处，改法就来自 nbautograd 提出修改建议时用的那套语法，只是方向相反：多一次转置、沿另一个轴求和、变个正负号、多乘一个因子、对调两个名字。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
+# `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处，改法就来自 nbautograd 提出修改建议时用的那套语法，只是方向相反：沿另一个轴求和、变个正负号、多乘一个因子、漏掉一个名字、对调两个梯度。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
 #
 # **先猜一猜**：哪些最难察觉？
 
@@ -98,14 +98,14 @@ for number, mutant in enumerate(spoiled, 1):
     print(f"{number:>2}  {mutant.kind:<34} {mutant.after.strip()}")
 
 # %% [markdown] lang="en" pair="tests"
-# ## 2. Six tests, each better than the one before
+# ## 2. Six tests
 #
 # A test gets the Function and objects, with `assert`, or does not. `kills(test, function)` is True when it objects. Here are six, from none at all to a good one. The right gradients come from autograd of the same formula in plain torch.
 #
 # **Predict** the six numbers before you run it.
 
-# %% [markdown] lang="zh" pair="tests" of="54d056bb"
-# ## 2. 六个测试，一个比一个好
+# %% [markdown] lang="zh" pair="tests" of="273890c3"
+# ## 2. 六个测试
 #
 # 测试接收一个 Function，发现不对就用 `assert` 报错，否则什么也不做。只要它报错，`kills(test, function)` 就是 True。下面是六个测试，从形同虚设的到真正管用的。正确的梯度这样得到：用普通的 torch 运算写出同一个公式，再交给自动求导。
 #
@@ -161,14 +161,14 @@ plt.show()
 print({test.__name__: sum(row) for test, row in zip(tests, table, strict=True)})
 
 # %% [markdown] lang="en" pair="telling-task"
-# Green grows downwards. Tests that only run the code, or look at values, see nothing of a backward. Ones are the worst numbers to test with: whatever is multiplied by them, averaged over them, exchanged among them, stays the same.
+# Green grows downwards. Tests that only run the code, or look at values, see nothing of a backward. Ones are bad numbers to test with: whatever is multiplied by them, averaged over them, exchanged among them, stays the same.
 #
 # ### Exercise `telling_inputs`
 #
 # Find one point that tells: three float64 tensors `telling = (scores, values, grad_output)`, with numbers that *you write down*, of three digits at most, at which the comparison alone kills all twenty. Twenty numbers in all are allowed; how few are enough?
 
-# %% [markdown] lang="zh" pair="telling-task" of="e46bb7a9"
-# 越往下，绿色越多。只把代码跑一遍、或者只看前向数值的测试，对 backward 一无所知。最糟的是全用 1 来测：乘以 1、对一排 1 求平均、把它们互换，结果都不变。
+# %% [markdown] lang="zh" pair="telling-task" of="d856a53f"
+# 越往下，绿色越多。只把代码跑一遍、或者只看前向数值的测试，对 backward 一无所知。全用 1 来测也很糟：乘以 1、对一排 1 求平均、把它们互换，结果都不变。
 #
 # ### 练习 `telling_inputs`
 #

@@ -156,11 +156,13 @@ CLAIMS = {
     ),
     "13_implicit_differentiation": (
         ("def newton_sqrt", r"4 steps: +4000 bytes, relative error 3e-05 of the value, 4e-04 of the gradient"),
+        ("def newton_sqrt", r"5 steps:.*error 5e-10 of the value, 1e-08 of the gradient\n +6 steps:.*0e\+00.*0e\+00"),
         ("def newton_sqrt", r"16 steps: +13600 bytes"),
         ("implicit = torch.autograd.grad", r"implicit, 100 iterations: 3360 bytes"),
         ("def held_out", r"strength 0\.018 -> 11\.\d+, best on the grid 11\."),
     ),
     "15_an_operation_of_your_own": (
+        ("class Pool", r"negate[\s\S]*factor[\s\S]*values\)\.sum\(0\)[\s\S]*left out[\s\S]*gradients exchanged"),
         ("tests = [it_runs", EACH_BETTER),
         ("tests = [it_runs", r"'all_random': 20"),
         ("own_tests = shipped", r"score: 20 of 20"),

@@ -305,8 +305,8 @@ NOT_READY = {
     "zh": "`Own` 本身还没有通过上一道练习，请先做那一道。",
 }
 REFUSED = {
-    "en": "Your test objects to your own operation, in a class of another identity: {error}",
-    "zh": "你的测试把你自己的运算（放在另一个类里）判成了错的：{error}",
+    "en": "Your test objects to your own operation, handed to it as a copy, or with a wrapped backward: {error}",
+    "zh": "把你自己的运算复制一份，或者给它的 backward 套一层，再交给你的测试，就被判成了错的：{error}",
 }
 FEW = {
     "en": "{killed} of {whole} mutants are killed; {needed} are wanted. This one survives:\n{mutant}",
@@ -438,7 +438,7 @@ def _objection(test: Any, function: Any, seed: int) -> str | None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
-            return "False" if test(function) is False else None
+            return "returned False" if test(function) is False else None
         except Exception as error:
             return f"{type(error).__name__}: {error}".splitlines()[0][:160]
 
