@@ -365,7 +365,7 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
     facts += _rule(seen.rule, op if seen.hidden is None else node_name(seen.hidden))
     arrived = [] if program.watch is None or seen.what != "Inf" else program.watch.arrived()
     if any(gradient is not None and bool(gradient.isnan().any()) for gradient in arrived):
-        facts.append(said("trap.zero_times_inf"))  # so it became what the program shows
+        facts.append(said("not_finite.became"))
     if seen.masked:
         facts.append(said("not_finite.masked", None, node=op, op=first.lower()))
     masked = seen.masked and seen.hidden is None  # only there an edit inside the operation is tried

@@ -311,13 +311,13 @@ SAID = {
     "an infinity that becomes a NaN further on": (
         "x = torch.tensor([4.0, 1.0], requires_grad=True)\n"
         "((x * torch.tensor([1.0, 0.0])).pow(0.5)).sum().backward()\n",
-        ("the first Inf of the backward", "0 times infinity is NaN."),
+        ("the first Inf of the backward", "Further on in the backward there are NaNs"),
         (),
     ),
     "an infinity that stays one": (
         "x = torch.tensor([4.0, 0.0], requires_grad=True)\nx.sqrt().sum().backward()\n",
         ("the first Inf of the backward",),
-        ("0 times infinity",),
+        ("Further on",),
     ),
     "a view of what has no name": (
         "y = torch.ones(3, requires_grad=True).exp()\nrow = y.detach()[:2]\nrow += 1\ny.sum().backward()\n",
