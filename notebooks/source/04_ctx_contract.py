@@ -1734,6 +1734,39 @@ class KillHead(Function):
         n = ctx.rest
         return slope(lambda x: torch.cat((0 * x[:, :n], x[:, n:]), 1), x, g), None
 
+# %% tags=["wrong"] exercise="kill_head" expects="differences"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n, ctx.shape = n, input.shape
+        out = input.clone()
+        out[:, :n] = 0
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        N = g.numel(); grad = torch.zeros(N, dtype=g.dtype)
+        for k in range(N):
+            e = torch.zeros(ctx.shape, dtype=g.dtype); e.view(-1)[k] = 1
+            e[:, :ctx.n] = 0
+            grad[k] = (e * g).sum()
+        return grad.view(ctx.shape), None
+
+# %% tags=["wrong"] exercise="kill_head" expects="differences"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n, ctx.shape = n, input.shape
+        out = input.clone()
+        out[:, :n] = 0
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        N = g.numel(); I = torch.eye(N, dtype=g.dtype).view(N, *ctx.shape).clone()
+        I[:, :, :ctx.n] = 0
+        return (I * g).sum((1, 2)).view(ctx.shape), None
+
 # %% [markdown] lang="en" pair="kill-see"
 # Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal in every element. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
 

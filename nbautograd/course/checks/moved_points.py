@@ -70,21 +70,20 @@ def _values(attempt: Attempt, inputs: tuple[object, ...], here: Sequence[Tensor]
 
 
 def _computed_from(address: int, ran: Sequence[Operation]) -> Iterator[Tensor]:
-    """Yield what operations made of the memory at an address, or of what was made of it."""
+    """Yield what operations made of the memory at an address, or of what was made of it, in place too."""
     reached = {address}
     for operation in ran:
         if reached & operation.read:
-            for where, tensor in operation.made:
-                reached.add(where)
-                yield tensor
+            reached.update(where for where, _ in operation.made)
+            yield from (tensor for where, tensor in (*operation.arguments, *operation.made) if where in reached)
 
 
 def _samples(tensor: Tensor, shape: torch.Size) -> list[Tensor]:
-    """Return the tensor in this shape if it has as many numbers, the first ones if it is a batch of such."""
+    """Return the tensor in this shape if it has as many numbers, its parts if it is a batch of such."""
     if tensor.numel() == shape.numel():
         return [tensor.reshape(shape)]
     batch = len(shape) > 0 and tensor.dim() > len(shape) and tensor.shape[-len(shape) :] == shape
-    return list(tensor.reshape(-1, *shape)[:ENOUGH]) if batch and tensor.numel() else []
+    return list(tensor.reshape(-1, *shape)[:TRIED]) if batch and tensor.numel() else []
 
 
 def _among(value: Tensor, tensors: Sequence[Tensor]) -> bool:
