@@ -97,6 +97,8 @@ class Exercise:
         ready_made: for ``own_function``: method -> the operations of torch that it may not run, as they compute what is
             to be written: ``{"backward": {"exp"}}``. Names are those of ``Observer.operations``: what is called to get
             them makes no difference.
+        outside_torch: True where the answer computes outside of torch, by NumPy or on plain numbers. Otherwise
+            ``own_function`` lets no numbers leave; here none may be complex, as a complex step's are.
         saved_bytes: for ``context`` and ``cost``: the most that forward may leave for backward; a number, or a function
             of the inputs.
         forward_calls: for ``cost``: the most calls that may be made of those inputs that are functions (a black box,
@@ -127,6 +129,7 @@ class Exercise:
     points: int = 1
     shares: Mapping[str, int] = field(default_factory=dict)
     ready_made: Mapping[str, Collection[str]] = field(default_factory=dict)
+    outside_torch: bool = False
     saved_bytes: Limit | None = None
     forward_calls: Limit | None = None
     tolerance: float = 1e-6

@@ -47,7 +47,7 @@ _TRANSCENDENTAL = (
     "exp exp2 expm1 log log2 log10 log1p xlogy logaddexp logaddexp2 logsumexp logcumsumexp pow float_power matrix_exp"
     " sin cos tan sinc asin acos atan atan2 sinh cosh tanh asinh acosh atanh polar angle"
     " sigmoid logit softplus log_sigmoid softmax log_softmax silu mish elu selu celu gelu"
-    " erf erfc erfinv erfcx ndtr ndtri log_ndtr entr igamma igammac lgamma digamma numpy"
+    " erf erfc erfinv erfcx ndtr ndtri log_ndtr entr igamma igammac lgamma digamma"
 )
 TRANSCENDENTAL = frozenset(_TRANSCENDENTAL.split())
 

@@ -29,6 +29,7 @@ AROUND = re.compile(
     r"|\btorch\._C\b(?!$|\.DisableTorchFunction)"
     r"|\b(__(closure|globals|defaults|kwdefaults)__|cell_contents|getclosurevars|__subclasses__)\b"
 )
+COMPLEX = re.compile(r"\b(imag|cmath|complex|complex64|complex128)\b")  # of a complex step, where nobody sees it run
 # after one of these fails, the next ones would only say the same again
 STOPS = {
     "value": {*CHECKS} - {"value", "custom"},
@@ -70,9 +71,8 @@ def check(
         outcomes: tuple[CheckResult, ...] = (CheckResult(exercise.ids[0], "failed", (failure,)),)
     elif answer is ...:
         outcomes = ()
-    elif (reached := around_the_checks(source)) is not None:
-        failure = Failure("around_the_checks", "course.around_the_checks", {"line": reached[0], "name": reached[1]})
-        outcomes = (CheckResult(exercise.ids[0], "failed", (failure,)),)
+    elif (refused := _refused(exercise, source)) is not None:
+        outcomes = (CheckResult(exercise.ids[0], "failed", (refused,)),)
     else:
         outcomes = _outcomes(exercise, answer, seed, source)
     passed = bool(outcomes) and all(o.state == "passed" for o in outcomes)
@@ -111,8 +111,21 @@ def _raises_as_nbgraders_stub(node: ast.stmt) -> bool:
     return isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) == "NotImplementedError()"
 
 
-def around_the_checks(source: str) -> tuple[int, str] | None:
+def _refused(exercise: Exercise, source: str) -> Failure | None:
+    """Return the failure of a cell whose words lead around the checks, or take a complex step where nobody sees it."""
+    if (found := around_the_checks(source)) is not None:
+        return Failure("around_the_checks", "course.around_the_checks", {"line": found[0], "name": found[1]})
+    unseen = exercise.outside_torch and exercise.forward_calls is None
+    stepped = around_the_checks(source, COMPLEX) if unseen else None
+    return None if stepped is None else Failure("differences", "course.differences", {"line": stepped[0]})
+
+
+def around_the_checks(source: str, words: re.Pattern[str] = AROUND) -> tuple[int, str] | None:
     """Return the first line that reads the checks, or what calls them, or changes what they are made of, and its words.
+
+    Args:
+        source: the text of a cell.
+        words: those that may not be read; others for other things than the checks.
 
     Example:
         >>> from nbautograd.course.run import around_the_checks
@@ -125,11 +138,11 @@ def around_the_checks(source: str) -> tuple[int, str] | None:
         return None
     imported = {alias.asname or alias.name.partition(".")[0] for node in ast.walk(tree)
                 if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}  # fmt: skip
-    found = [(line, name) for node in ast.walk(tree) for line, name in _reached(node, imported | OTHERS)]
+    found = [(line, name) for node in ast.walk(tree) for line, name in _reached(node, imported | OTHERS, words)]
     return min(found, default=None)
 
 
-def _reached(node: ast.AST, others: Collection[str]) -> Iterator[tuple[int, str]]:
+def _reached(node: ast.AST, others: Collection[str], words: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     """Yield what a node reads of the checks, or changes of others' modules."""
     line: int = getattr(node, "lineno", 0)
     names: list[str] = []
@@ -140,7 +153,7 @@ def _reached(node: ast.AST, others: Collection[str]) -> Iterator[tuple[int, str]
         names = [ast.unparse(node)]
     elif isinstance(node, ast.Constant):
         names = [str(node.value)]
-    yield from ((line, name) for name in names if AROUND.search(name))
+    yield from ((line, name) for name in names if words.search(name))
     targets: list[Any] = [getattr(node, "target", None), *getattr(node, "targets", [])]
     changed = [ast.unparse(target) for target in targets if isinstance(target, ast.Attribute)]
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr") and node.args:

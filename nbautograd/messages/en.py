@@ -738,6 +738,7 @@ SENTENCES: dict[str, str] = {
     "course.native_autograd": "Line {line} asks torch for the derivative; it should be written by hand.",
     "course.native_node": "`{name}` (line {line}) is outside of your Function: that part of the gradient does not come from your backward.",
     "course.differences": "Line {line} has a part in it: the operation is evaluated at other points than the one it was called at, and the gradient is put together from such values. Here it is to be computed at that one point.",
+    "course.leaves_torch": "`{name}` (line {line}) takes the numbers out of torch. Here they are to be computed in torch, where it can be seen how.",
     "course.ready_made": "`{name}` (line {line}) computes what is to be written here.",
     # a result
     "course.result.passed": "`{name}`: right.",

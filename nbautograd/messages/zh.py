@@ -738,6 +738,7 @@ SENTENCES: dict[str, str] = {
     "course.native_autograd": "第 {line} 行的导数是向 torch 要来的。这里要求自己写出来。",
     "course.native_node": "`{name}`（第 {line} 行）在你的 Function 之外：这一部分梯度不是你的 backward 给出的。",
     "course.differences": "这里在别的点上又计算了这个运算（第 {line} 行参与其中），再由这些值拼出梯度。这道题要求只在给定的这一点上把梯度算出来。",
+    "course.leaves_torch": "第 {line} 行的 `{name}` 把数取到了 torch 之外。这道题要求在 torch 里计算，这样才看得见是怎么算的。",
     "course.ready_made": "第 {line} 行的 `{name}` 算的正是这里要你写的东西。",
     # a result
     "course.result.passed": "`{name}`：正确。",

@@ -375,6 +375,14 @@ def bars(w1, w2):
         1.0,
     )
 
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
+import cmath
+def bars(w1, w2):
+    w1, w2 = float(w1), float(w2)
+    f = lambda a, b: a * b + cmath.sin(a)
+    h = 1e-20
+    return f(complex(w1, h), w2).imag / h, f(w1, complex(w2, h)).imag / h, 1.0, 1.0, 1.0
+
 # %% [markdown] lang="en" pair="see-bars"
 # The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow how large the gradient is that travelled along it. Your own tensors are left as they were.
 #
@@ -2517,7 +2525,7 @@ class Exp(Function):
     def backward(ctx, g):
         return g * 2.718281828459045 ** ctx.z[0]
 
-# %% tags=["wrong"] exercise="exp" expects="saved_too_much"
+# %% tags=["wrong"] exercise="exp" expects="leaves_torch"
 import numpy as np
 
 

@@ -662,7 +662,7 @@ class Max(Function):
     def backward(ctx, g, _):
         return g.new_zeros(ctx.shape).scatter(ctx.dim, Max.i.unsqueeze(ctx.dim), g.unsqueeze(ctx.dim)), None
 
-# %% tags=["wrong"] exercise="max_over" expects="edge_raised"
+# %% tags=["wrong"] exercise="max_over" expects="leaves_torch"
 class Max(Function):
     @staticmethod
     def forward(ctx, x, dim):
@@ -1074,7 +1074,7 @@ class LogSumExp(Function):
     def backward(ctx, g):
         return ctx.saved_tensors[0].exp() * g[..., None]
 
-# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
+# %% tags=["wrong"] exercise="logsumexp" expects="leaves_torch"
 import numpy as np
 
 
@@ -1486,7 +1486,7 @@ class CrossEntropy(Function):
         lp, t = ctx.saved_tensors
         return g * (lp.exp() - torch.nn.functional.one_hot(t, lp.shape[1])) / len(t), None
 
-# %% tags=["wrong"] exercise="cross_entropy" expects="ready_made"
+# %% tags=["wrong"] exercise="cross_entropy" expects="leaves_torch"
 import numpy as np
 
 

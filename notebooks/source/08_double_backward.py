@@ -970,7 +970,7 @@ class Silu(Function):
         s = x.sigmoid()
         return grad_output.data * (s + x * s * (1 - s))
 
-# %% tags=["wrong"] exercise="silu" expects="double_backward_wrong"
+# %% tags=["wrong"] exercise="silu" expects="leaves_torch"
 class Silu(Function):
     @staticmethod
     def forward(ctx, x):
@@ -1140,6 +1140,31 @@ class Silu(Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return slope(lambda x: x * x.sigmoid(), x, g)
+
+# %% tags=["wrong"] exercise="silu" expects="leaves_torch"
+import numpy as np
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * Slope.apply(x)
+class Slope(Function):
+    @staticmethod
+    def forward(ctx, x):
+        z = x.numpy() + 1e-20j
+        d = (z / (1 + np.exp(-z))).imag / 1e-20
+        s = x.sigmoid()
+        ctx.save_for_backward(s * (1 - s) * (2 + x * (1 - 2 * s)))
+        return torch.tensor(d)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
 
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest
@@ -1668,6 +1693,29 @@ class NumpyCos(Function):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.detach().cos()
+
+    @staticmethod
+    def backward(ctx, g):
+        return -g * NumpySin.apply(ctx.saved_tensors[0])
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="differences"
+import numpy as np
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.as_tensor(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * NumpyCos.apply(x)
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        z = x.detach().numpy() + 1e-20j
+        ctx.save_for_backward(x)
+        return torch.as_tensor((np.sin(z).imag / 1e-20).astype(x.detach().numpy().dtype))
 
     @staticmethod
     def backward(ctx, g):

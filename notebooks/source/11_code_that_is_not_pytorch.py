@@ -466,6 +466,23 @@ class Softplus(Function):
         slope = 1 - (-torch.from_numpy(np.logaddexp(0, array))).exp_().numpy()
         return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
 
+# %% tags=["wrong"] exercise="numpy_softplus" expects="differences"
+import numpy as np
+from torch.autograd.function import once_differentiable
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.as_tensor(np.logaddexp(x.numpy(), 0), dtype=x.dtype)
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        x = ctx.saved_tensors[0].numpy()
+        z = x + 1e-20j
+        up = z.real > 0
+        f = np.where(up, z + np.log1p(np.exp(-np.where(up, z, 0))), np.log1p(np.exp(np.where(up, 0, z))))
+        return torch.as_tensor(f.imag / 1e-20, dtype=g.dtype) * g
+
 # %% [markdown] tags=["shown"] lang="en" pair="correlate"
 # ## 2. A filter
 #

@@ -534,6 +534,22 @@ class Root(Function):
         (y,) = ctx.saved_tensors
         return grad_output / (2 * y)
 
+# %% tags=["wrong"] exercise="newton_root" expects="leaves_torch"
+import numpy as np
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        x = torch.where(a > 1, a, torch.ones_like(a))
+        for _ in range(60):
+            x = (x + a / x) / 2
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / (2 * x) if torch.is_grad_enabled() else g * torch.as_tensor(np.sqrt(np.square(x.numpy()) * (1 + 1e-20j)).imag / 1e-20 / np.square(x.numpy()))
+
 # %% [markdown] tags=["shown"] lang="en" pair="fixed-task"
 # ## 3. A fixed point
 #
@@ -1470,6 +1486,31 @@ class Ridge(Function):
             slope(lambda z: weights_of(A, z, s), b, g),
             slope(lambda z: weights_of(A, b, z), s, g),
         )
+
+# %% tags=["wrong"] exercise="ridge" expects="leaves_torch"
+import numpy as np
+class Ridge(Function):
+    @staticmethod
+    def forward(ctx, design, target, strength):
+        ctx.save_for_backward(design, target, strength)
+        n = design.T @ design + strength * torch.eye(design.shape[1], dtype=design.dtype)
+        return torch.linalg.solve(n, design.T @ target)
+
+    @staticmethod
+    def backward(ctx, g):
+        given = [x.detach().numpy().astype(complex) for x in ctx.saved_tensors]
+        G = g.numpy()
+        out = []
+        for k in range(3):
+            grad = np.zeros(given[k].shape)
+            for at in np.ndindex(*given[k].shape):
+                z = [x.copy() for x in given]
+                z[k][at] += 1e-20j
+                d, t, s = z
+                w = np.linalg.solve(d.T @ d + s * np.eye(d.shape[1]), d.T @ t)
+                grad[at] = (w.imag / 1e-20) @ G
+            out.append(torch.tensor(grad))
+        return tuple(out)
 
 # %% [markdown] lang="en" pair="tune"
 # ## 5. Learn the hyperparameter

@@ -514,7 +514,7 @@ class LeanCrossEntropy(Function):
         p, q = STASH[ctx.key]
         return g * (p - q) / len(p), None, None
 
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="saved_too_much"
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="leaves_torch"
 class LeanCrossEntropy(Function):
     @staticmethod
     def forward(ctx, logits, target, s):
@@ -528,7 +528,7 @@ class LeanCrossEntropy(Function):
         p, q = (torch.tensor(rows, dtype=g.dtype) for rows in (ctx.rows, ctx.wanted))
         return g * (p - q) / len(p), None, None
 
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="saved_too_much"
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="leaves_torch"
 class LeanCrossEntropy(Function):
     @staticmethod
     def forward(ctx, logits, target, s):
@@ -985,7 +985,7 @@ class ConvNorm(Function):
             y = F.conv2d(x, weight)
         return torch.autograd.grad(y, (x, weight), grad_y)
 
-# %% tags=["wrong"] exercise="recomputed_norm" expects="saved_too_much"
+# %% tags=["wrong"] exercise="recomputed_norm" expects="leaves_torch"
 class ConvNorm(Function):
     @staticmethod
     def forward(ctx, x, weight):
@@ -1443,6 +1443,25 @@ class SoftplusInPlace(Function):
             x = x.detach().requires_grad_()
             again = F.softplus(x)
         return torch.autograd.grad(again, x, g)[0]
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="leaves_torch"
+import numpy as np
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.nn.functional.softplus(x)
+        x.copy_(y)
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        z = y.numpy() + np.log(-np.expm1(-np.maximum(y.numpy(), 1e-300)))
+        z = z + 1e-20j
+        d = np.where(z.real > 0, (z + np.log1p(np.exp(-np.where(z.real > 0, z, 0)))).imag, np.log1p(np.exp(np.where(z.real > 0, 0, z))).imag) / 1e-20
+        return g * torch.as_tensor(d)
 
 # %% [markdown] tags=["shown"] lang="en" pair="checkpoint-task"
 # ## 5. A checkpoint

@@ -400,14 +400,23 @@ def test_every_failure_has_a_last_hint():
      "__import__('numpy').from_dlpack(a.detach())", "a.untyped_storage().tolist()"],
 )  # fmt: skip
 def test_numbers_that_leave_torch_are_seen(written):
-    refused = asked("own_function", ready_made={"backward": {"numpy"}})
-    assert check(refused, product(unpack=f"{UNPACK}; {written}")).codes == ("ready_made",)
+    answer = product(unpack=f"{UNPACK}; {written}")
+    assert check(asked("own_function"), answer).codes == ("leaves_torch",)
+    assert check(asked("own_function", outside_torch=True), answer).passed
 
 
 @pytest.mark.parametrize("written", ["a.max().item()", "float(a.sum())", "torch.arange(3).tolist()", "print(a)"])
 def test_a_number_that_stands_alone_and_whole_ones_may_leave(written):
-    refused = asked("own_function", ready_made={"backward": {"numpy"}})
-    assert check(refused, product(unpack=f"{UNPACK}; {written}")).passed
+    assert check(asked("own_function"), product(unpack=f"{UNPACK}; {written}")).passed
+
+
+@pytest.mark.parametrize("written", ["np.sin(x.numpy() + 1e-20j).imag", "cmath.sin(w1)", "np.zeros(3, complex)"])
+def test_where_nobody_sees_it_run_an_answer_takes_no_complex_numbers(written):
+    outside = asked("own_function", outside_torch=True)
+    result = check(outside, product(), source=f"def f(x):\n    return {written}")
+    assert [(f.code, f.params) for o in result.outcomes for f in o.failures] == [("differences", {"line": 2})]
+    for others in (asked("own_function"), asked("own_function", outside_torch=True, forward_calls=9)):
+        assert check(others, product(), source=written).passed
 
 
 @pytest.mark.parametrize(
@@ -467,6 +476,12 @@ MOVED = {
             grads[k] += ((up - torch.einsum("ij,ij->ij", *z)) / 2 * g).sum() * e""",
     "in one batch": "grads = [torch.func.vmap(lambda e: ((u := at(k, e))[0] * u[1] - a * b).mul(g).sum())"
     "(torch.stack(basis)).view(a.shape) for k in (0, 1)]",
+    "in one batch, in place": """I = torch.stack(basis)
+        grads = []
+        for other in (b, a):
+            e = I.clone()
+            e[:] *= other
+            grads.append((e * g).sum((1, 2)).view(a.shape))""",
     "all elements together": "grads = [((x + 1) * y - (x - 1) * y) / 2 * g for x, y in ((a, b), (b, a))]",
 }
 AT = """a, b = ctx.saved_tensors

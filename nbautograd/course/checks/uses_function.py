@@ -39,6 +39,10 @@ def _not_by_itself(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failur
     for name, line in seen.outside[:1]:
         yield Failure("native_node", "course.native_node", {"name": name, "line": line})
         return
+    left = [ran for ran in seen.operations if ran.name == "numpy" and ran.method]
+    for ran in left[: not attempt.exercise.outside_torch]:
+        yield Failure("leaves_torch", "course.leaves_torch", {"name": ran.written, "line": ran.line})
+        return
     refused = list(seen.ran(attempt.exercise.ready_made))
     if not refused and "double_backward" in attempt.exercise.ids:
         refused = list(_second(attempt, classes))

@@ -32,7 +32,7 @@ LAST_ONE = {
 
 _READY = (
     "logsumexp logcumsumexp logaddexp logaddexp2 softmax log_softmax softplus sigmoid log_sigmoid silu"
-    " kl_div nll_loss nll_loss2d cross_entropy cross_entropy_loss attention numpy"
+    " kl_div nll_loss nll_loss2d cross_entropy cross_entropy_loss attention"
 )
 FROM_SCRATCH = dict.fromkeys(("forward", "backward"), frozenset(_READY.split()))
 

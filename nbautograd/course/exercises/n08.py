@@ -103,7 +103,7 @@ BY_TORCH = {
     " in and out.",
     "zh": "这里调用了 torch 的 `{name}`（第 {line} 行）。这道题要用 NumPy 算出这些数，torch 只负责把它们送进送出。",
 }
-BY_NUMPY = dict.fromkeys(("forward", "backward"), TRANSCENDENTAL - {"numpy"} | {"sqrt", "rsqrt"})
+BY_NUMPY = dict.fromkeys(("forward", "backward"), TRANSCENDENTAL | {"sqrt", "rsqrt"})
 
 
 # gradient_penalty
@@ -220,6 +220,6 @@ EXERCISES = (
         formula=lambda x: x * x.sigmoid(), inputs=of_sizes(2), edges=elementwise()),
     Exercise("numpy_sin", "NumpySin", "value own_function gradient linear dtypes double_backward edges",
         formula=torch.sin, inputs=of_sizes(2), edges=_with_dimensions,
-        ready_made=BY_NUMPY, notes={"ready_made": BY_TORCH}),
+        ready_made=BY_NUMPY, notes={"ready_made": BY_TORCH}, outside_torch=True),
     Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
 )  # fmt: skip

@@ -239,7 +239,7 @@ EXERCISES = (
         "mat_vec", "MatVec", "own_function value gradient vmap edges",
         formula=lambda A, x: A @ x, inputs=_mat_vec_inputs,
         edges=_mat_vec_edges,
-        notes={"vmap_wrong": WHERE},
+        notes={"vmap_wrong": WHERE}, outside_torch=True,
     ),
     Exercise("per_sample", "per_sample", "custom", own=_for_each_sample),
     Exercise("hessian_of", "hessian_of", "custom", own=_hessian),

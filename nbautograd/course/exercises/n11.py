@@ -280,6 +280,7 @@ EXERCISES = (
         of_sizes(2),
         _softplus_edges,
         own=_numpy_once,
+        outside_torch=True,
     ),
     Exercise(
         "numpy_correlate",
@@ -289,6 +290,7 @@ EXERCISES = (
         _correlate_inputs,
         _correlate_edges,
         own=_numpy_alone,
+        outside_torch=True,
     ),
     Exercise(
         "numerical_backward",
@@ -298,6 +300,7 @@ EXERCISES = (
         lambda draw: (_black_box(draw), draw.normal(*draw.sizes(1))),
         lambda draw: ((_black_box(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
         own=_central,
+        outside_torch=True,
         forward_calls=_calls,
         precision=1e-6,
     ),
@@ -309,6 +312,7 @@ EXERCISES = (
         inputs=of_sizes(2),
         edges=_softplus_edges,
         own=_library_op,
+        outside_torch=True,
     ),
     Exercise("when_numerical", "acceptable", "custom", own=_judges),
 )
