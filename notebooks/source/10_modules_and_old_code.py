@@ -1038,7 +1038,7 @@ class LinearFunction(Function):
             grad_bias = grad_output.sum(0).squeeze(0)
         return grad_input, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="check:gradient"
+# %% tags=["wrong"] exercise="migrate_linear" expects="constant_factor"
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -1280,7 +1280,7 @@ class LinearFunction(Function):
 # %% tags=["wrong"] exercise="migrate_linear" expects="check:optional"
 LinearFunction = WeightedSum
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="check:gradient"
+# %% tags=["wrong"] exercise="migrate_linear" expects="imprecise"
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
