@@ -104,6 +104,11 @@ FIELDS: Mapping[str, Fill] = {
     "shift": lambda c, node: (str(-n) for n in c.hints.constants if isinstance(n, int) and abs(n) < 100),
     "name": lambda c, node: c.names,
     "operand": lambda c, node: c.operands(node),
+    "own": lambda c, node: [n for n in c.operands(node) if n.startswith("ctx.")],  # rather than the number written out
+    "strange": lambda c, node: [n for n in c.operands(node) if not n.startswith("ctx.")],
+    "tensor": lambda c, node: c.tensors,
+    "first": lambda c, node: [c.tight(node.left)] if isinstance(node, ast.BinOp) else (),
+    "second": lambda c, node: [c.tight(node.right)] if isinstance(node, ast.BinOp) else (),
     "summand": lambda c, node: c.summands(node),
     "on_ctx": lambda c, node: c.numbers_on_ctx,
     "size": lambda c, node: (name + size for name in c.tensors for size in SIZES),
@@ -158,6 +163,9 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
      {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,
       "{whole} - {name} * {tight}.sum({lost}, keepdim=True)": 1.7,
       "{whole} - {name} * ({grad} * {name}).sum({lost}, keepdim=True)": 1.9}),
+    ("factor that is a name", "value", _any,
+     {"{left} * {own}": 1.6, "{left} / {own}": 1.65, "{left} * {strange}": 2.1, "{left} / {strange}": 2.2,
+      "{left} / {tensor}.unsqueeze(-1)": 2.8, "{left} * {tensor}.unsqueeze(-1)": 2.8}),
     ("term that is a name", "value", _any, {"{whole} + {grad} * {operand}": 2.3}),
     ("factor that is a size", "value", _any, {"{left} / {size}": 2.4, "{left} * {size}": 2.6}),
     ("triangle", "value", lambda c, node: c.dim(node) > 1, {"{tight}.tril()": 2.3, "{tight}.triu()": 2.3}),
@@ -175,6 +183,11 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     # a lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of
     ("half of the diagonal", "part", lambda c, node: isinstance(node, ast.Name) and _is_square(c, node),
      {"(({whole} + {whole}.tril(-1)) / 2)": 1.8}),
+    ("operand left out", "part", lambda c, node: isinstance(node, ast.BinOp), {"{first}": 1.2, "{second}": 1.5}),
+    # the term that comes through a mean, or through a mean of something times itself, taken off
+    ("centred", "part", lambda c, node: isinstance(node, (ast.Name, ast.BinOp)),
+     {"({whole} - {tight}.mean({lost}, keepdim=True))": 0.9,
+      "({whole} - {operand} * ({tight} * {operand}).mean({lost}, keepdim=True))": 1.25}),
     ("negate inside", "part", _valued, {"(-{tight})": 2.3}),
     ("conjugate", "part", lambda c, node: _tensor(0)(c, node) and ((d := c.dtype(node)) is None or d.is_complex),
      {"{tight}.conj()": 1.8}),
@@ -230,18 +243,6 @@ def _unused_names(c: Context, node: ast.expr) -> Iterator[Edit]:
         for compared in (f"{a} > {b}", f"{a} <= {b}"):
             whole = isinstance(node, ast.Compare)
             yield Edit(node, f"({compared})" if whole else f"({c.product(node)} * ({compared}))", 2.1)
-
-
-@kind("factor that is a name", "value")
-def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
-    left = c.product(root)
-    for name in c.operands(root):
-        own = name.startswith("ctx.")  # a number that is on ctx rather than the same one written out
-        yield Edit(root, f"{left} * {name}", 1.6 if own else 2.1)
-        yield Edit(root, f"{left} / {name}", 1.65 if own else 2.2)
-    for name in c.tensors:
-        yield Edit(root, f"{left} / {name}.unsqueeze(-1)", 2.8)
-        yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
 
 
 @kind("factor of a summand", "part")
@@ -373,13 +374,6 @@ def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
     masks = [n for n, value in c.names.items() if value is not None and value.dtype is torch.bool]
     for mask in dict.fromkeys((c.tight(sized[0]), *masks)):
         yield Edit(node, f"{mask}.sum({along})", 0.4 if not along else 1.15)
-
-
-@kind("operand left out", "part")
-def _operand_dropped(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.BinOp):
-        yield Edit(node, c.tight(node.left), 1.2)
-        yield Edit(node, c.tight(node.right), 1.5)
 
 
 @kind("other operation", "part")
@@ -596,18 +590,6 @@ def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node.right, f"{node.right.id} ** 2", 1.5)
     if _valued(c, node) and not _bounds(c, node):
         yield Edit(node, f"({c.tight(node)} ** 2)", 2.2)
-
-
-@kind("centred", "part")
-def _centred(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield the term that comes through a mean, or through a mean of something times itself, taken off."""
-    if not isinstance(node, (ast.Name, ast.BinOp)):
-        return
-    text, whole = c.source(node), c.tight(node)
-    for k in c.hints.lost:
-        yield Edit(node, f"({text} - {whole}.mean({k}, keepdim=True))", 0.9)
-        for name in c.operands(node):
-            yield Edit(node, f"({text} - {name} * ({whole} * {name}).mean({k}, keepdim=True))", 1.25)
 
 
 # the backward at once
