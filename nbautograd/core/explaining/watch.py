@@ -17,6 +17,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
@@ -59,6 +60,7 @@ _ASKED_ONLY = {"__get__", "__repr__", "size", "dim", "is_floating_point", "is_co
 WRITES_CONSTANTS = {"masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "__setitem__", "tensor"}
 _SWITCHES = ("no_grad", "inference_mode", "set_grad_enabled")
 _DETACHES = {"data", "detach", "detach_"}
+_signature = lru_cache(inspect.signature)  # it takes as long as a small backward
 _VIEWS = {"data", "T", "mT", "H", "mH", "real", "imag"}
 
 
@@ -494,7 +496,7 @@ class Watch(TorchFunctionMode):
     ) -> Any:
         """Run a backward from some roots through the nodes behind them, and note what it was."""
         spot = _spot()
-        given = inspect.signature(func).bind_partial(*args, **kwargs).arguments
+        given = _signature(func).bind_partial(*args, **kwargs).arguments
         graph = bool(given.get("create_graph"))
         kept = graph if given.get("retain_graph") is None else bool(given["retain_graph"])
         inputs = tensors_of(given.get("inputs"))
