@@ -17,6 +17,7 @@ from torch import Tensor
 from nbautograd.core import user_source
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.torch_private.ctx import apply_replaced
 
 Slot = tuple[int, int]  # (input, dimension)
@@ -407,7 +408,7 @@ def other_dimensions(
 def reads_one_triangle(problem: Problem, position: int) -> bool:
     """Return True where an input is a symmetric matrix of which forward reads one triangle, as ``cholesky`` does."""
     x = problem.inputs[position].detach()
-    if x.dim() < 2 or x.is_complex() or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2 or not torch.equal(x, x.mT):
+    if not symmetric(x):
         return False
     generator = torch.Generator().manual_seed(problem.seed + 3)
     noise = 1e-3 * x.abs().mean() * torch.rand(x.shape, generator=generator, dtype=torch.float64).to(x)

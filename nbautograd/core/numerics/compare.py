@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.numerics.arrays import Array
-from nbautograd.core.numerics.constants import ERROR_BARS
+from nbautograd.core.numerics.constants import ERROR_BARS, SUM_ROUNDINGS
 
 
 def agree_bitwise(a: Tensor | None, b: Tensor | None) -> bool:
@@ -74,6 +74,21 @@ def largest_finite(array: Array) -> float:
     """Return the largest absolute value of what is finite; 0 where nothing is."""
     size = float(np.abs(array).max(initial=0.0))
     return size if math.isfinite(size) else float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+
+
+def symmetric(matrices: Tensor) -> bool:
+    """Return True for real square matrices, larger than 1 by 1, whose triangles agree within the rounding of a product.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.numerics.compare import symmetric
+        >>> a = torch.tensor([[1.0, 0.3], [0.3, 2.0]])
+        >>> symmetric(a), symmetric(a + torch.tensor([[0.0, 1e-7], [0.0, 0.0]])), symmetric(a.triu())
+        (True, True, False)
+    """
+    if matrices.dim() < 2 or not matrices.is_floating_point() or not 2 <= matrices.shape[-1] == matrices.shape[-2]:
+        return False
+    return agree_relative(matrices, matrices.mT, SUM_ROUNDINGS * float(torch.finfo(matrices.dtype).eps))
 
 
 def agree_in_sum(terms: Array, others: Array, rel: float, noise: float) -> bool:

@@ -191,6 +191,14 @@ def test_a_forward_that_reads_one_triangle_is_one_of_symmetric_matrices(batch: t
     assert nbautograd.gradcheck(OneSided, (symmetric(*batch),), order=1).verdict == "wrong"
 
 
+@pytest.mark.parametrize(("asymmetry", "verdict"), [(4e-16, "right"), (1e-6, "wrong")])
+def test_a_product_that_is_symmetric_but_for_round_off_is_symmetric(asymmetry: float, verdict: str) -> None:
+    x = symmetric().detach()
+    x[0, 2] += asymmetry * x.abs().max()
+    assert not torch.equal(x, x.mT)
+    assert nbautograd.gradcheck(LogDeterminant, (x.requires_grad_(),), order=1).verdict == verdict
+
+
 def test_a_gradient_that_is_right_for_symmetric_changes_alone_is_wrong_where_both_triangles_are_read() -> None:
     assert nbautograd.gradcheck(Transposed, (symmetric(), draw(3, 3).detach()), order=1).verdict == "wrong"
 

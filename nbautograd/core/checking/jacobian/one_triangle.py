@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.numerics.arrays import Array
-from nbautograd.core.numerics.compare import largest_finite
+from nbautograd.core.numerics.compare import largest_finite, symmetric
 from nbautograd.core.numerics.constants import SIGNIFICANT
 
 
@@ -28,7 +28,7 @@ def for_symmetric_changes(x: Tensor, matrices: Matrices) -> Matrices | None:
         None where the input is no symmetric matrix, where forward reads both triangles, or where backward gives
         something else than the derivative for symmetric changes.
     """
-    if matrices.rows is not None or x.dim() < 2 or x.is_complex() or x.shape[-1] != x.shape[-2] or not x.equal(x.mT):
+    if matrices.rows is not None or not symmetric(x):
         return None
     n = x.shape[-1]
     partner = np.arange(x.numel()).reshape(-1, n, n).swapaxes(1, 2).reshape(-1)
@@ -39,7 +39,7 @@ def for_symmetric_changes(x: Tensor, matrices: Matrices) -> Matrices | None:
         if places.max() >= len(columns) or not np.array_equal(columns[order[places]], partner[columns]):
             return None  # entries on the other side of the diagonal are in another block
         row, column = columns // n % n, columns % n
-        if n < 2 or not (_zero(numbers, row < column) or _zero(numbers, row > column)):
+        if not (_zero(numbers, row < column) or _zero(numbers, row > column)):
             return None
         half[block] = (numbers + numbers[:, order[places]]) / 2
     off = np.abs(matrices.analytical - half)
