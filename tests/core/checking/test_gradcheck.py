@@ -303,6 +303,12 @@ def test_an_output_outside_the_domain_cannot_be_told():
     assert (report.verdict, report.blocks[0, 0].reason) == ("cannot tell", "domain edge")
 
 
+def test_a_complex_output_with_one_infinite_part_cannot_be_told():
+    report = gradcheck(torch.log, torch.tensor([0, 1 + 1j], dtype=torch.complex128, requires_grad=True))
+    assert (report.verdict, report.blocks[0, 0].reason) == ("cannot tell", "domain edge")
+    assert not report.findings
+
+
 def test_a_domain_edge_is_judged_from_inside():
     x = torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True)
     block = gradcheck(lambda x: x * x.sqrt(), x).blocks[0, 0]

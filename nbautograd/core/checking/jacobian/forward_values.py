@@ -211,7 +211,11 @@ class Forward:
         self.tensors = [self.base[i] for i in problem.differentiable]
         self.eps = max(self.inside, *map(epsilon, self.tensors))
         self.points = [to_array(t) for t in self.tensors]
-        self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
+        self.values = (
+            self._one(0, self.points[0])
+            if self.promoted
+            else [_whole(to_array(outputs[i]), outputs[i]) for i in wanted]
+        )
         self._last: dict[int, tuple[Array, list[Array]]] = {}
         self._evaluations = 0
         self._batched: Callable[..., Any] | None = forward_without_autograd(problem)
@@ -297,7 +301,7 @@ class Forward:
         self.problem.meter.count()
         with torch.no_grad():
             found = torch.func.vmap(self._batched, in_dims=axes)(*given)
-        return [as_array(to_real(found[i])) for i in self.wanted]
+        return [_whole(as_array(to_real(found[i])), found[i]) for i in self.wanted]
 
     def _one(self, which: int, point: Array) -> list[Array]:
         position = self.problem.differentiable[which]
@@ -384,7 +388,14 @@ def _strided_like(tensor: Tensor, like: Tensor) -> Tensor:
 def _value(tensor: Tensor | None, shape: tuple[int, ...]) -> Array:
     if tensor is None or real_shape(tensor) != shape:
         return np.full(shape, np.nan)
-    return to_array(tensor)
+    return _whole(to_array(tensor), tensor)
+
+
+def _whole(found: Array, tensor: Tensor) -> Array:
+    """Return the real numbers of a tensor; of a complex one that is not finite neither part is."""
+    if not tensor.is_complex():
+        return found
+    return np.where(np.isfinite(found).all(-1, keepdims=True), found, found.sum(-1, keepdims=True))
 
 
 def _is_double(tensor: Tensor) -> bool:
