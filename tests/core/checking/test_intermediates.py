@@ -348,6 +348,40 @@ def test_of_a_product_with_what_arrives_the_other_factor_is_named() -> None:
     assert line == "slope = log_p.exp() * (log_p - log_q)"
 
 
+class SelectiveScan(Function):
+    """Backward takes the state after the step where the one before it belongs, for the decay alone."""
+
+    @staticmethod
+    def forward(ctx, x, a, b):
+        states = [torch.zeros_like(b)]
+        for row in x:
+            states.append(torch.exp(a * row.sum()) * states[-1] + row * b)
+        ctx.save_for_backward(x, a, b, torch.stack(states))
+        return torch.stack(states[1:])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, a, b, states = ctx.saved_tensors
+        gx, ga, gb = (torch.zeros_like(t) for t in (x, a, b))
+        gh = torch.zeros_like(b)
+        for t in reversed(range(len(x))):
+            gh = gh + g[t]
+            decay = torch.exp(a * x[t].sum())
+            slope = gh * decay * states[t + 1]
+            ga += slope * x[t].sum()
+            gx[t] = gh * b + (slope * a).sum()
+            gb += gh * x[t]
+            gh = gh * decay
+        return gx, ga, gb
+
+
+def test_the_variable_of_a_loop_that_alone_enters_all_that_is_wrong() -> None:
+    found, line = first(SelectiveScan, draw(4, 3), 0.5 * draw(3, seed=1).detach().requires_grad_(), draw(3, seed=2))
+    assert line == "slope = gh * decay * states[t + 1]"
+    assert "`slope` enters all that is wrong, and nothing that is right" in found.message
+    assert found.names_its_line
+
+
 class Weights(Function):
     """Only the sum of the weights of backward matters, which is wrong."""
 

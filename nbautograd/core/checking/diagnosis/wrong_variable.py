@@ -115,7 +115,7 @@ class WrongVariable:
         """Return what that sentence speaks of."""
         known = self.before(line) or ""
         begins = Phrase(
-            "causes.begins_in" if self.alone else "causes.begins_by", name=rules.short(self.site.name), at=line
+            "causes.begins_in" if self.alone else "causes.begins_by", name=rules.short(self.site.name), line=line
         )
         of_line: Phrase | str = (
             "" if self.expression_line is None else Phrase("causes.of_forward", line=self.expression_line)
