@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from nbautograd import messages
@@ -205,5 +205,6 @@ def _noted(exercise: Exercise, failure: Failure) -> Failure:
 
 
 def _advised(failure: Failure) -> bool:
-    """Return True if it brings advice of its own, as a finding of the checker does."""
-    return any(isinstance(s, Phrase) and s.message_id.endswith(".advice") for s in failure.more)
+    """Return True if it brings advice: a finding of the checker does, and a failure of an exercise within another."""
+    ids = [s.message_id if isinstance(s, Phrase) else s for s in failure.more if not isinstance(s, Mapping)]
+    return any(name.endswith(".advice") or name.startswith("course.advice.") for name in ids)

@@ -184,3 +184,14 @@ def test_a_grader_needs_no_notebook():
 def test_a_result_can_be_sent_to_another_process():
     result = check(MULTIPLY, product(**SWAPPED))
     assert pickle.loads(pickle.dumps(result)).to_dict() == result.to_dict()
+
+
+def test_a_failure_of_an_exercise_within_another_has_its_advice_once():
+    within = Exercise("square", "square", "value", torch.square, lambda draw: (draw.normal(3),))
+
+    def own(answer, draw):
+        yield from check(within, answer).outcomes[0].failures
+
+    for exercise in (within, Exercise("whole", "whole", "custom", own=own)):
+        sentences = check(exercise, lambda x: x**3).outcomes[0].sentences(3)
+        assert sentences[1:] == (messages.text("course.advice.forward_value"),)

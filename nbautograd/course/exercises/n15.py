@@ -62,8 +62,8 @@ ONES = {
     "zh": "你的 grad_output 里各个数都一样：漏用其中一个，或者弄错了行，都看不出来。",
 }
 CONSTANT = {
-    "en": "In a row of `{name}` all numbers are the same; what of the gradient vanishes then?",
-    "zh": "`{name}` 的某一行里各个数都一样；这样一来，梯度里有什么消失了？",
+    "en": "In a row of `{name}` all numbers are the same: who exchanges them, or takes their mean, is not found out.",
+    "zh": "`{name}` 的某一行里各个数都一样：把它们互换，或者求了平均，都看不出来。",
 }
 ONE_ROW = {
     "en": "With a single row nobody can be found out who mistakes rows for columns.",
