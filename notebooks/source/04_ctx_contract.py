@@ -1746,10 +1746,10 @@ class KillHead(Function):
     @staticmethod
     def backward(ctx, g):
         N = g.numel(); grad = torch.zeros(N, dtype=g.dtype)
+        basis = torch.eye(N, dtype=g.dtype)
         for k in range(N):
-            e = torch.zeros(ctx.shape, dtype=g.dtype); e.view(-1)[k] = 1
-            e[:, :ctx.n] = 0
-            grad[k] = (e * g).sum()
+            e = basis[k].view(ctx.shape)
+            grad[k] = (torch.cat((torch.zeros_like(e[:, :ctx.n]), e[:, ctx.n:]), 1) * g).sum()
         return grad.view(ctx.shape), None
 
 # %% tags=["wrong"] exercise="kill_head" expects="differences"

@@ -71,11 +71,13 @@ def _values(attempt: Attempt, inputs: tuple[object, ...], here: Sequence[Tensor]
 
 def _computed_from(address: int, ran: Sequence[Operation]) -> Iterator[Tensor]:
     """Yield what operations made of the memory at an address, or of what was made of it, in place too."""
-    reached = {address}
+    reached, written = {address}, set[int]()
     for operation in ran:
         if reached & operation.read:
-            reached.update(where for where, _ in operation.made)
-            yield from (tensor for where, tensor in (*operation.arguments, *operation.made) if where in reached)
+            yield from (tensor for where, tensor in operation.arguments if where in written)
+            yield from (tensor for _, tensor in operation.made)
+            made = {where for where, _ in operation.made}
+            reached, written = reached | made, written | made & operation.read
 
 
 def _samples(tensor: Tensor, shape: torch.Size) -> list[Tensor]:
@@ -83,6 +85,9 @@ def _samples(tensor: Tensor, shape: torch.Size) -> list[Tensor]:
     if tensor.numel() == shape.numel():
         return [tensor.reshape(shape)]
     batch = len(shape) > 0 and tensor.dim() > len(shape) and tensor.shape[-len(shape) :] == shape
+    batch = batch or (
+        len(shape) > 1 < tensor.dim() and tensor.shape[-1] == shape.numel()
+    )  # rows, not yet in this shape
     return list(tensor.reshape(-1, *shape)[:TRIED]) if batch and tensor.numel() else []
 
 
