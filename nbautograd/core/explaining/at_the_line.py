@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, said
+from nbautograd.core.explaining.cause import ErrorCause, finding
 from nbautograd.core.explaining.in_place import writes
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program
-from nbautograd.core.explaining.watch import line_that_made
+from nbautograd.core.explaining.watch import creation_line
 from nbautograd.core.values import sizes_text
 
 # kind -> which of the tensors that the line mentions torch means
@@ -56,13 +56,13 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
             found = _owned(program, kind, found)
         found = found if len(found) == 1 else []  # which of them torch means is not shown
     name, tensor = found[0] if found else ("", None)
-    made = line_that_made(program, name, tensor)
+    made = creation_line(program, name, tensor)
     shape = "" if tensor is None else sizes_text(tensor.shape)
     dtype = "" if tensor is None else str(tensor.dtype).removeprefix("torch.")
     shown = {"name": name or "?", "shape": shape, "dtype": dtype, "line": did.line, "text": did.text}
     shown["argument"] = "grad_outputs" if re.search(r"\bgrad\(", did.text) else "gradient"
-    what = said(f"{kind}.what" if name else f"{kind}.known", did, **shown)
-    return ErrorCause(kind, (what, said(f"{kind}.rule", None, **shown)), name, made, did)
+    what = finding(f"{kind}.what" if name else f"{kind}.known", did, **shown)
+    return ErrorCause(kind, (what, finding(f"{kind}.rule", None, **shown)), name, made, did)
 
 
 def _name(program: Program, tensor: torch.Tensor | None) -> str:

@@ -73,7 +73,7 @@ class ErrorCause:
     suspects: tuple[tuple[Place, int], ...] = ()
 
 
-def said(sentence: str, place: Place | None = None, **params: Any) -> Finding:
-    """Return a finding of the explanation: ``said("in_place.changed", place, name="y")``."""
+def finding(sentence: str, place: Place | None = None, **params: Any) -> Finding:
+    """Return a finding of the explanation: ``finding("in_place.changed", place, name="y")``."""
     line = None if place is None else place.line
     return Finding(f"explain_{sentence.replace('.', '_')}", "note", f"explain.{sentence}", params, line=line)

@@ -86,7 +86,7 @@ def detached(here: Place, name: str, value: Any) -> Iterator[Edit]:
     yield Edit(here.file, here.line, here.text, f"{ast.unparse(statement)}\n{name} = {_detached(name, value)}")
 
 
-def kept_detached(stored: Place, value: Any) -> Iterator[Edit]:
+def detached_where_stored(stored: Place, value: Any) -> Iterator[Edit]:
     """Yield the line that stores a variable with what it stores detached.
 
     Args:

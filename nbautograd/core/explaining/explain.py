@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.at_the_line import MEANT, at_the_line
-from nbautograd.core.explaining.cause import ErrorCause, said
+from nbautograd.core.explaining.cause import ErrorCause, finding
 from nbautograd.core.explaining.freed import freed
 from nbautograd.core.explaining.in_place import in_place, view_written
 from nbautograd.core.explaining.no_grad import no_grad, unused, unused_parameters
@@ -61,10 +61,10 @@ def _cause(kind: str, program: Program) -> ErrorCause | None:
 def _only_kind(kind: str, program: Program) -> ErrorCause:
     """Return what is known where the evidence is gone: the kind of error, and what it means."""
     if kind == "not_finite" and (node := NODE.search(str(program.error))) is not None:
-        return ErrorCause(kind, (said("not_finite.known_node", None, node=node[1]),), params={"node": node[1]})
+        return ErrorCause(kind, (finding("not_finite.known_node", None, node=node[1]),), params={"node": node[1]})
     if kind == "in_place" and not SHOWS_SAVED:
-        return ErrorCause(kind, (said("hidden", None, version=torch.__version__),))
-    return ErrorCause(kind, (said(f"{kind}.known"),))
+        return ErrorCause(kind, (finding("hidden", None, version=torch.__version__),))
+    return ErrorCause(kind, (finding(f"{kind}.known"),))
 
 
 def cause_of_tensor(tensor: torch.Tensor, program: Program, backward: BackwardWatch | None = None) -> ErrorCause | None:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.edits import detached, kept_detached
+from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.edits import detached, detached_where_stored
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
-from nbautograd.core.explaining.watch import cuts_into, freed_by, line_that_made, made_at
+from nbautograd.core.explaining.watch import creation_line, cuts_into, freed_by, node_line
 from nbautograd.core.torch_private.nodes import (
     all_gone,
     function_of,
@@ -50,38 +50,38 @@ def freed(program: Program) -> ErrorCause | None:
     written = root or differentiated(program) or (here.text if here is not None else "?")
     shown = {"root": written, "op": op, "line": did.line if did else 0}
     edits: tuple[Edit, ...] = ()
-    facts = [said("freed.by_line" if did is not None else "freed.somewhere", did, **shown)]
+    facts = [finding("freed.by_line" if did is not None else "freed.somewhere", did, **shown)]
     if did is not None and here is not None and (did.line, did.file) == (here.line, here.file):
-        facts = [said("freed.same_line", did, **shown)]
+        facts = [finding("freed.same_line", did, **shown)]
     if program.watch is None:
-        return ErrorCause("freed", (*facts, said("freed.rule")), _holding(program, gone) or root, None, did)
+        return ErrorCause("freed", (*facts, finding("freed.rule")), _holding(program, gone) or root, None, did)
     if earlier is not None and (ungraphed := _without_its_graph(program, earlier, written)):
         return ErrorCause("freed_create_graph", (*facts, *ungraphed), written, None, did)
     old = {node for node in program.nodes() if leaf_tensor(node) is None and freed_by(node) is not None}
     if any(node_of(tensor) in old for tensor in program.roots):
-        facts += [said("freed.again", None, **shown), said("freed.rule")]
+        facts += [finding("freed.again", None, **shown), finding("freed.rule")]
         edits = () if did is None or facts[0].code.endswith("same_line") else tuple(_retain(did))
-        made = made_at(node_of(program.roots[0]))
+        made = node_line(node_of(program.roots[0]))
         return ErrorCause("freed_again", tuple(facts), written, made, did, {"node": op}, edits)
     ties = _ties(program, old)
     tied = _tied(program, ties, old)
     name = tied or root
-    made = line_that_made(program, tied, program.tensors.get(tied)) if tied else None
+    made = creation_line(program, tied, program.tensors.get(tied)) if tied else None
     for tie in ties[:MOST_TIES]:
         lines = {"line": tie.user.line, "text": tie.user.text, "made": tie.maker.line, "by": tie.maker.text}
-        facts.append(said("freed.tie_same" if tie.user == tie.maker else "freed.tie", tie.user, **lines))
+        facts.append(finding("freed.tie_same" if tie.user == tie.maker else "freed.tie", tie.user, **lines))
     stored = program.stored(name, made) if "." in name else None
     if stored is not None:
-        facts.append(said("freed.stored", stored, line=stored.line, text=stored.text, name=name))
+        facts.append(finding("freed.stored", stored, line=stored.line, text=stored.text, name=name))
     # the line that made it ran again since, as in a loop that hands something on
-    again = {made_at(node) for node in program.nodes() if node not in old}
+    again = {node_line(node) for node in program.nodes() if node not in old}
     carried = facts[0].code.endswith("same_line") and any(tie.maker in again for tie in ties)
     if carried:
         kind, edits = "freed_carried", tuple(_end_of_graph(program, name, stored))
     else:
         kind = "freed_shared_grad" if earlier is not None and earlier.call == "grad" else "freed_shared"
         edits = () if did is None or facts[0].code.endswith("same_line") else tuple(_retain(did))
-    return ErrorCause(kind, (*facts, said("freed.rule")), name, made, did, {"node": op, "root": root}, edits)
+    return ErrorCause(kind, (*facts, finding("freed.rule")), name, made, did, {"node": op, "root": root}, edits)
 
 
 def _ties(program: Program, old: set[Any]) -> list[_Tie]:
@@ -89,7 +89,7 @@ def _ties(program: Program, old: set[Any]) -> list[_Tie]:
     found: dict[tuple[Place, Place], _Tie] = {}
     for node in sorted(program.nodes(), key=lambda node: sequence_number(node) or 0, reverse=True):
         for following, _ in node.next_functions if node not in old else ():
-            user, maker = made_at(node), made_at(following) if following in old else None
+            user, maker = node_line(node), node_line(following) if following in old else None
             if user is not None and maker is not None:
                 found.setdefault((user, maker), _Tie(user, maker, following))
     return [*found.values()]
@@ -105,7 +105,7 @@ def _tied(program: Program, ties: list[_Tie], old: set[Any]) -> str:
         if node is None or any(tensor is root for root in program.roots):
             continue
         last = re.sub(r".*\.", ".", name.partition("[")[0])
-        made = made_at(node)
+        made = node_line(node)
         if node in nodes or made in makers or (last in read and (node in old or made in users)):
             found.append((last not in read, node not in nodes, name.count("."), len(name), name))
     return min(found)[-1] if found else ""
@@ -138,8 +138,8 @@ def _without_its_graph(program: Program, earlier: Any, root: str) -> list[Any]:
         return []
     did = cut.spot.place()
     return [
-        said("freed.create_graph", did, root=root, line=did.line, text=did.text),
-        said("rule_create_graph"),
+        finding("freed.create_graph", did, root=root, line=did.line, text=did.text),
+        finding("rule_create_graph"),
     ]
 
 
@@ -156,7 +156,7 @@ def _end_of_graph(program: Program, name: str, stored: Place | None) -> Iterator
     if program.caller is None or value is None:
         return
     if stored is not None and "[" not in name.partition("]")[2] and isinstance(value, (torch.Tensor, tuple, list)):
-        yield from kept_detached(stored, value)
+        yield from detached_where_stored(stored, value)
     yield from detached(program.caller, path, value)
 
 

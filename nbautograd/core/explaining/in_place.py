@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from nbautograd.core import user_source
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
+from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
 from nbautograd.core.explaining.program import Program, Source, shares, targets, window
-from nbautograd.core.explaining.watch import Write, line_that_made, made_at
+from nbautograd.core.explaining.watch import Write, creation_line, node_line
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
 from nbautograd.core.torch_private.nodes import (
@@ -48,12 +48,12 @@ def in_place(program: Program) -> ErrorCause | None:
         name = name if name and written == window(tensor) else write.name
     elif statement is not None and (not name or written not in (None, window(tensor))):
         name = _written_name(statement)
-    saved_at = made_at(node) or program.line_of_node(node)
+    saved_at = node_line(node) or program.line_of_node(node)
     own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
     named = program.tensors.get(name)
-    made = line_that_made(program, name, named)
+    made = creation_line(program, name, named)
     if named is None and write is not None:
-        made = None if write.made is None else write.made.place()
+        made = None if write.created is None else write.created.place()
     root = tensor if tensor._base is None else tensor._base
     step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
     facts = _facts(node, own, tensor, name, saved_at, did, write, now - saved)
@@ -61,7 +61,7 @@ def in_place(program: Program) -> ErrorCause | None:
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits = () if did is None or step else tuple(out_of_place(did, name))
     kind = "in_place_step" if step else "in_place"
-    facts.append(said("in_place.rule_step" if step else "in_place.rule"))
+    facts.append(finding("in_place.rule_step" if step else "in_place.rule"))
     return ErrorCause(kind, tuple(facts), name, made, did, params, edits, None if made == saved_at else saved_at)
 
 
@@ -72,12 +72,12 @@ def view_written(program: Program) -> ErrorCause:
             write = _write_behind(program, node, tensor)
             if write is None or write.spot is None:
                 break
-            did, saved_at = write.spot.place(), made_at(node)
+            did, saved_at = write.spot.place(), node_line(node)
             facts = _facts(node, False, tensor, write.name, saved_at, did, write, 0)
-            facts += [*_view_of(program, write.name, write), said("in_place.rule")]
+            facts += [*_view_of(program, write.name, write), finding("in_place.rule")]
             edits = tuple(out_of_place(did, write.name))
             return ErrorCause("in_place", tuple(facts), write.name, None, did, {}, edits, saved_at)
-    return ErrorCause("in_place", (said("in_place.view_known"), said("in_place.rule")))
+    return ErrorCause("in_place", (finding("in_place.view_known"), finding("in_place.rule")))
 
 
 def _refused(node: Any, words: str) -> Iterator[torch.Tensor]:
@@ -127,14 +127,14 @@ def _view_of(program: Program, name: str, write: Write | None) -> list[Finding]:
     """Return which line made what the written tensor is a view of, where it has a name of its own."""
     if write is not None:
         # what the same line made has no name by which anybody would read it
-        name, place = write.name, None if write.of is None or write.of == write.made else write.of.place()
+        name, place = write.name, None if write.of is None or write.of == write.created else write.of.place()
     else:
         tensor = program.tensors.get(name)
         base = None if tensor is None else tensor._base
         place = None if base is None else program.line_of_tensor(program.name_of(base))
     if not name or place is None:
         return []
-    return [said("in_place.view_of", place, name=name, line=place.line, text=place.text)]
+    return [finding("in_place.view_of", place, name=name, line=place.line, text=place.text)]
 
 
 def _others(program: Program, broken: list[_Broken], did: Place) -> list[Finding]:
@@ -143,7 +143,7 @@ def _others(program: Program, broken: list[_Broken], did: Place) -> list[Finding
     places = [write.spot.place() for write in writes if write is not None and write.spot is not None]
     found = {(place.file, place.line): place for place in places if (place.file, place.line) != (did.file, did.line)}
     return [
-        said("in_place.others", place, line=place.line, text=place.text) for place in [*found.values()][:MOST_OTHERS]
+        finding("in_place.others", place, line=place.line, text=place.text) for place in [*found.values()][:MOST_OTHERS]
     ]
 
 
@@ -172,14 +172,14 @@ def _facts(
     shown: dict[str, Any] = {"name": name, "op": op, "versions": versions, "shape": sizes_text(tensor.shape)}
     unnamed = "" if name else "_unnamed"
     if did is None:
-        first = said(f"in_place.changed_somewhere{unnamed}", None, **shown)
+        first = finding(f"in_place.changed_somewhere{unnamed}", None, **shown)
     elif write is not None and write.module is not None:
         module = {"module": write.module[0], "kind": write.module[1]}
-        first = said("in_place.module", did, line=did.line, text=did.text, **module)
+        first = finding("in_place.module", did, line=did.line, text=did.text, **module)
     else:
-        first = said(f"in_place.changed{unnamed}", did, **shown, line=did.line, text=did.text)
+        first = finding(f"in_place.changed{unnamed}", did, **shown, line=did.line, text=did.text)
     which = ("in_place.saved_result" if own else "in_place.saved") + ("" if saved_at is None else "_at")
-    return [first, said(which, saved_at, **shown, line=saved_at.line if saved_at else 0)]
+    return [first, finding(which, saved_at, **shown, line=saved_at.line if saved_at else 0)]
 
 
 def _first_write(program: Program, node: Any, tensor: torch.Tensor, saved: int) -> Write | None:

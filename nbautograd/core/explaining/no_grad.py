@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.cause import ErrorCause, Place, finding
 from nbautograd.core.explaining.edits import let_through, switched_inside
 from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, same_elements
 from nbautograd.core.explaining.watch import Cut as WatchedCut
-from nbautograd.core.explaining.watch import Spot, cuts_into, left_side, line_that_made, made_at
+from nbautograd.core.explaining.watch import Spot, creation_line, cuts_into, left_side, node_line
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.source_cuts import Cut
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
@@ -46,8 +46,8 @@ def no_grad(program: Program) -> ErrorCause | None:
         named = _written(cut, program) or ("" if cut.reason == "no_grad" else leaf)
         return _caused(cut.reason, cut.text, named, name, place)
     if program.watch is None and any(tensor.requires_grad for tensor in program.tensors.values()):
-        return ErrorCause("no_grad", (said("no_grad.somewhere", None, root=name), said("no_grad.rule")), name)
-    return _nothing_asked(program, root, name)
+        return ErrorCause("no_grad", (finding("no_grad.somewhere", None, root=name), finding("no_grad.rule")), name)
+    return _no_leaf_requires_grad(program, root, name)
 
 
 def unused(program: Program) -> ErrorCause | None:
@@ -64,8 +64,8 @@ def unused(program: Program) -> ErrorCause | None:
     name = program.name_of(tensor) or f"inputs[{[t is tensor for t in program.inputs].index(True)}]"
     root = next((program.name_of(root) for root in program.roots), "") or differentiated(program) or "?"
     if not tensor.requires_grad:
-        what = said("no_grad.not_required", None, name=name, root=root)
-        return ErrorCause("no_grad_not_required", (what, said("no_grad.rule_begins")), name)
+        what = finding("no_grad.not_required", None, name=name, root=root)
+        return ErrorCause("no_grad_not_required", (what, finding("no_grad.rule_begins")), name)
     cuts = [cut for cut in _cuts(program) if cut.was(tensor)]
     watched = min(cuts, key=lambda cut: cut.reason == "detach", default=None)  # which is on purpose for the most part
     if watched is not None:
@@ -74,23 +74,23 @@ def unused(program: Program) -> ErrorCause | None:
         return replace(cause, findings=facts, tensor=name, params={"cut_off": True})
     if program.watch is None and (cut := _follow(program, tensor, name, root)) is not None:
         return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
-    made = line_that_made(program, name, tensor)
+    made = creation_line(program, name, tensor)
     copy = next(
         (n for n, t in program.tensors.items() if t is not tensor and same_elements(t, tensor) and t.requires_grad), ""
     )
-    rule = said("no_grad.rule")
-    if not copy and (anew := _made_anew(program, tensor)) is not None:
+    rule = finding("no_grad.rule")
+    if not copy and (anew := _recreated(program, tensor)) is not None:
         shown = {"name": name, "root": root, "copy": anew[1], "middle": anew[0]}
         did = program.line_of_tensor(anew[1])
-        return ErrorCause("unused_new_leaf", (said("unused.new_leaf", did, **shown), rule), name, None, did)
+        return ErrorCause("unused_new_leaf", (finding("unused.new_leaf", did, **shown), rule), name, None, did)
     used = None if copy else _used_instead(program, tensor)
     if used is not None:
-        what = said("unused.used", used, name=name, root=root, line=used.line, text=used.text)
+        what = finding("unused.used", used, name=name, root=root, line=used.line, text=used.text)
         return ErrorCause("unused_new_leaf", (what, rule), name, None, used)
-    what = said("unused.copy" if copy else "unused.what", None, name=name, root=root, copy=copy)
+    what = finding("unused.copy" if copy else "unused.what", None, name=name, root=root, copy=copy)
     before = 0 if program.watch is None else len(program.watch.passes) - (program.error is None)
     left = [] if copy else _left_since(program, tensor, before)
-    lines = [said("no_grad.left", place, line=place.line, text=place.text) for place in left[-3:]]
+    lines = [finding("no_grad.left", place, line=place.line, text=place.text) for place in left[-3:]]
     suspects = tuple((place, before) for place in left)
     return ErrorCause("unused", (what, *lines, rule), name, made, params={"root": root}, suspects=suspects)
 
@@ -107,7 +107,7 @@ def _held_instead(program: Program, tensor: torch.Tensor, name: str) -> list[Fin
     if not others or any(map(steps.holds, others)):
         return []
     shown = {"line": did.line, "text": did.text, "name": name}
-    return [said("unused.held", did, **shown), said("unused.held_rule")]
+    return [finding("unused.held", did, **shown), finding("unused.held_rule")]
 
 
 def _used_instead(program: Program, tensor: torch.Tensor) -> Place | None:
@@ -116,7 +116,7 @@ def _used_instead(program: Program, tensor: torch.Tensor) -> Place | None:
         leaves = [leaf for n, _ in node.next_functions if n is not None and (leaf := leaf_tensor(n)) is not None]
         if (
             any(leaf is not tensor and same_elements(leaf, tensor) for leaf in leaves)
-            and (used := made_at(node)) is not None
+            and (used := node_line(node)) is not None
         ):
             return used
     return None
@@ -166,10 +166,10 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     inside = inside or (tensor._base is not None and any(leaf_tensor(node) is tensor._base for node in nodes))
     if not inside or tensor.retains_grad:
         return None
-    made = line_that_made(program, name, tensor)
+    made = creation_line(program, name, tensor)
     which = "grad_none.known" if made is None else "grad_none.unnamed" if "(" in (name or "(") else "grad_none.named"
     at = {} if made is None else {"line": made.line, "text": made.text}
-    what = said(which, made, name=name, **at)
+    what = finding(which, made, name=name, **at)
     return ErrorCause("grad_none_not_a_leaf", (what,), name, made)
 
 
@@ -179,7 +179,7 @@ def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | 
     if spot is None:
         return None, 0
     did = spot.place()
-    what = said("grad_none.removed", did, line=did.line, text=did.text, name=name or "?")
+    what = finding("grad_none.removed", did, line=did.line, text=did.text, name=name or "?")
     return ErrorCause("grad_none_removed", (what,), name, None, did if after == len(watch.passes) else None), after
 
 
@@ -205,11 +205,11 @@ def unused_parameters(program: Program) -> ErrorCause | None:
         return None
     waiting = [learning[int(position)] for position in listed[1].split()]
     names = [program.name_of(parameter) or name for name, parameter in waiting]
-    facts = (said("unused_parameters.what", None, name=", ".join(names)), said("unused_parameters.rule"))
+    facts = (finding("unused_parameters.what", None, name=", ".join(names)), finding("unused_parameters.rule"))
     return ErrorCause("unused_parameters", facts, names[0])
 
 
-def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str] | None:
+def _recreated(program: Program, tensor: torch.Tensor) -> tuple[str, str] | None:
     """Return what was computed from a tensor, and the leaf of the same memory that is used in its place."""
     live = {id(leaf) for node in program.nodes() if (leaf := leaf_tensor(node)) is not None}
     leaves = [(name, t) for name, t in program.tensors.items() if id(t) in live and t is not tensor]
@@ -246,14 +246,14 @@ def _caused(
         reason, off = "inside", None
     shown = {"name": source, "root": root, "text": text, "line": did.line if did is not None else 0}
     facts = [
-        said(f"no_grad.{reason}" if source or reason not in _NAMES_IT else f"no_grad.{reason}_unnamed", did, **shown)
+        finding(f"no_grad.{reason}" if source or reason not in _NAMES_IT else f"no_grad.{reason}_unnamed", did, **shown)
     ]
     if off is not None:
         switch = off.place()
-        facts.append(said("no_grad.switched_off", switch, line=switch.line, text=switch.text))
+        facts.append(finding("no_grad.switched_off", switch, line=switch.line, text=switch.text))
     if anew is not None and (place := anew.place()) != did:
-        facts.append(said("no_grad.anew", place, line=place.line, text=place.text))
-    facts.append(said("rule_create_graph" if reason == "create_graph" else "no_grad.rule"))
+        facts.append(finding("no_grad.anew", place, line=place.line, text=place.text))
+    facts.append(finding("rule_create_graph" if reason == "create_graph" else "no_grad.rule"))
     edits = () if did is None else tuple(let_through(reason, did, None if off is None else off.place()))
     code = "unused_new_leaf" if reason == "new_leaf" else f"no_grad_{reason}"
     return ErrorCause(code, tuple(facts), source or root, None, did, {"cut_off": bool(source)}, edits)
@@ -319,21 +319,21 @@ def _place(source: Source, cut: Cut) -> Place:
     return source.place(cut.line)
 
 
-def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCause:
+def _no_leaf_requires_grad(program: Program, root: torch.Tensor, name: str) -> ErrorCause:
     if not (root.is_floating_point() or root.is_complex()):
-        facts = (said("no_grad.integer_root", None, root=name, dtype=str(root.dtype).removeprefix("torch.")),)
-        return ErrorCause("no_grad_integer", (*facts, said("no_grad.rule")), name)
+        facts = (finding("no_grad.integer_root", None, root=name, dtype=str(root.dtype).removeprefix("torch.")),)
+        return ErrorCause("no_grad_integer", (*facts, finding("no_grad.rule")), name)
     cuts = [] if program.watch is None else [cut for _, cut in program.watch.left if cut.spot is not None]
     afters = {place.line: (place, cut.after) for cut in cuts if cut.spot is not None and (place := cut.spot.place())}
     places = [(line, place) for line, (place, _) in sorted(afters.items())]
     if places:  # something with a graph was read out, so that nothing shows that no leaf of it asked for a gradient
-        outside = [said("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
-        told = (said("no_grad.nothing_requires", None, root=name), *outside, said("no_grad.rule"))
+        outside = [finding("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
+        told = (finding("no_grad.nothing_requires", None, root=name), *outside, finding("no_grad.rule"))
         return ErrorCause("no_grad", told, name, params={"root": name}, suspects=tuple(afters.values()))
     if program.watch is not None and (frozen := program.watch.frozen_in(root)):
         return _frozen(program, frozen, name)
-    what = said("no_grad.nothing_requires", None, root=name)
-    return ErrorCause("no_grad_not_required", (what, said("no_grad.rule_begins")), name)
+    what = finding("no_grad.nothing_requires", None, root=name)
+    return ErrorCause("no_grad_not_required", (what, finding("no_grad.rule_begins")), name)
 
 
 def _frozen(program: Program, frozen: list[tuple[torch.Tensor, Place | None]], root: str) -> ErrorCause:
@@ -342,7 +342,7 @@ def _frozen(program: Program, frozen: list[tuple[torch.Tensor, Place | None]], r
     named = [(program.name_of(tensor), place) for tensor, place in sorted(frozen, key=lambda one: one[1] is None)]
     names = [name for name, _ in named if name]
     did = next((place for name, place in named if name), None)
-    facts = [said("no_grad.frozen", None, name=", ".join(names[:MOST_NAMED]) or "?", root=root)]
+    facts = [finding("no_grad.frozen", None, name=", ".join(names[:MOST_NAMED]) or "?", root=root)]
     if did is not None:
-        facts.append(said("no_grad.frozen_at", did, line=did.line, text=did.text))
-    return ErrorCause("no_grad_frozen", (*facts, said("no_grad.rule_begins")), (names or [root])[0], None, did)
+        facts.append(finding("no_grad.frozen_at", did, line=did.line, text=did.text))
+    return ErrorCause("no_grad_frozen", (*facts, finding("no_grad.rule_begins")), (names or [root])[0], None, did)

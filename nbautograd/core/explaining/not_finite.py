@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
+from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind
-from nbautograd.core.explaining.watch import Bad, all_finite, made_at
+from nbautograd.core.explaining.watch import Bad, all_finite, node_line
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.nodes import (
     leaf_tensor,
@@ -182,13 +182,13 @@ class BackwardWatch:
             for bad in grad_inputs:
                 if bad is not None and not all_finite(bad):
                     if all(g is None or all_finite(g) for g in grad_outputs):
-                        self._found(node, bad, grad_outputs)
+                        self._record_first(node, bad, grad_outputs)
                     return
         except Exception:  # a gradient that cannot be looked at is not seen
             return
 
-    def _found(self, node: Any, bad: torch.Tensor, grad_outputs: Any) -> None:
-        self.node, self.live, self.place = node_name(node), node, made_at(node)
+    def _record_first(self, node: Any, bad: torch.Tensor, grad_outputs: Any) -> None:
+        self.node, self.live, self.place = node_name(node), node, node_line(node)
         self.what = "NaN" if bool(bad.isnan().any()) else "Inf"
         where = ~bad.detach().isfinite()
         self.count, self.shape = int(where.sum()), tuple(bad.shape)
@@ -280,7 +280,7 @@ def of_gradients(program: Program, tensors: list[torch.Tensor]) -> ErrorCause | 
         return None
     name = program.name_of(bad)
     shown = {"name": name or "?", "what": "NaN" if bool(bad.grad.isnan().any()) else "Inf"}
-    return ErrorCause("not_finite", (said("not_finite.in_grad", None, **shown),), name, params=shown)
+    return ErrorCause("not_finite", (finding("not_finite.in_grad", None, **shown),), name, params=shown)
 
 
 def look(program: Program) -> BackwardWatch | None:
@@ -313,7 +313,7 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
     if bad.came_in and bad.after_backward:
         cause = _of_backward(program, program.watch.backward, "carried")
         later = {"line": did.line, "text": did.text, "what": bad.came_in} if did is not None else {}
-        facts = [said("not_finite.then", did, **later)] if later else []
+        facts = [finding("not_finite.then", did, **later)] if later else []
         return replace(cause, findings=(cause.findings[0], *facts, *cause.findings[1:]))
     rule = forward_rule(bad)
     outside = bool(bad.came_in) and not rule
@@ -327,7 +327,7 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
     }
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
     came_in = "not_finite.came_in" if source else "not_finite.came_in_unnamed"
-    facts = [said(came_in if outside else "not_finite.forward", did, **shown)]
+    facts = [finding(came_in if outside else "not_finite.forward", did, **shown)]
     facts += _rule(rule, bad.op)
     return ErrorCause(
         f"not_finite_{rule}" if rule else "not_finite", tuple(facts), source, None, did, {"rule": rule, **shown}
@@ -344,7 +344,7 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     shown["text"] = did.text if did is not None else ""
     which = "saved" if did is None else "saved_at"
     unnamed = "" if name else "_unnamed"
-    facts = [said(f"not_finite.{which if rule else 'somewhere'}{unnamed}", did, **shown)]
+    facts = [finding(f"not_finite.{which if rule else 'somewhere'}{unnamed}", did, **shown)]
     facts += _rule(rule, shown["op"])
     return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", tuple(facts), name, None, did)
 
@@ -355,19 +355,19 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
     op = seen.node.rstrip("0123456789").removesuffix("Backward")
     shown = {"what": seen.what, "node": seen.node, "op": op, "count": seen.count, "root": root}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else ""}
-    facts = [said(f"not_finite.{which}_at" if did is not None else f"not_finite.{which}", did, **shown)]
+    facts = [finding(f"not_finite.{which}_at" if did is not None else f"not_finite.{which}", did, **shown)]
     first = op if seen.hidden is None else node_name(seen.hidden).rstrip("0123456789").removesuffix("Backward")
     if seen.hidden is not None:
-        did = made_at(seen.hidden) or program.line_of_node(seen.hidden) or did
+        did = node_line(seen.hidden) or program.line_of_node(seen.hidden) or did
         at = {"line": did.line, "text": did.text} if did is not None else {}
         which = "not_finite.hidden_at" if did is not None else "not_finite.hidden"
-        facts.append(said(which, did, op=first.lower(), **at))
+        facts.append(finding(which, did, op=first.lower(), **at))
     facts += _rule(seen.rule, op if seen.hidden is None else node_name(seen.hidden))
     arrived = [] if program.watch is None or seen.what != "Inf" else program.watch.arrived()
     if any(gradient is not None and bool(gradient.isnan().any()) for gradient in arrived):
-        facts.append(said("not_finite.became"))
+        facts.append(finding("not_finite.became"))
     if seen.masked:
-        facts.append(said("not_finite.masked", None, node=op, op=first.lower()))
+        facts.append(finding("not_finite.masked", None, node=op, op=first.lower()))
     masked = seen.masked and seen.hidden is None  # only there an edit inside the operation is tried
     rule = ("masked_" if masked else "") + seen.rule
     edits = tuple(safe_inside(did, op)) if did is not None and masked else ()
@@ -440,7 +440,7 @@ def _item(position: int) -> Callable[..., Any]:
 
 def _rule(rule: str, op: str) -> list[Finding]:
     op = op.rstrip("0123456789").removesuffix("Backward").lower() or "exp"
-    return [said(f"trap.{rule}", None, op=op)] if rule else []
+    return [finding(f"trap.{rule}", None, op=op)] if rule else []
 
 
 def _is_tensor(value: Any) -> bool:

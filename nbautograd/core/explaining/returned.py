@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.cause import ErrorCause, Place, finding
 from nbautograd.core.explaining.program import Program, cell_number
 from nbautograd.core.torch_private.nodes import function_of
 from nbautograd.core.user_source import FunctionSource, assignments, read_source, returns, tree_of
@@ -47,7 +47,7 @@ def returned(program: Program, kind: str) -> ErrorCause | None:
             shown |= dict(zip(names, said_so, strict=True))
     named = kind in ("returned_shape", "returned_device")
     which = "what" if did is not None else "unplaced" if named and argument else "known"
-    facts = (said(f"{kind}.{which}", did, **shown), said(f"{kind}.rule", None, **shown))
+    facts = (finding(f"{kind}.{which}", did, **shown), finding(f"{kind}.rule", None, **shown))
     return ErrorCause(kind, facts, argument if named else "", None, did, shown)
 
 

@@ -31,7 +31,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.cause import ErrorCause, Place, finding
 from nbautograd.core.explaining.program import (
     Program,
     is_users,
@@ -79,8 +79,8 @@ class Spot(NamedTuple):
 class Write(NamedTuple):
     """A tensor's memory was written into: its versions before and after, the line, the operation, the tensor's name.
 
-    ``of`` is the line that made the tensor which this one is a view of, ``number`` that of the next node, ``made`` the
-    line that made the tensor.
+    ``of`` is the line that made the tensor which this one is a view of, ``number`` that of the next node,
+    ``created`` the line that made the tensor.
     """
 
     storage: int
@@ -93,14 +93,14 @@ class Write(NamedTuple):
     module: tuple[str, str] | None = None  # torch's that was told to write, as it is called and as it is written
     of: Spot | None = None
     number: int = -1
-    made: Spot | None = None
+    created: Spot | None = None
 
 
 class Pass(NamedTuple):
     """A backward that ran: its line, True where it kept the graph, ``"backward"`` or ``"grad"``."""
 
     spot: Spot | None
-    kept: bool
+    retained: bool
     call: str
 
 
@@ -380,7 +380,7 @@ class Watch(TorchFunctionMode):
         if isinstance(source, torch.Tensor) and source.requires_grad:
             self.cuts[tensor] = Cut("data", _spot(), "data", _named(tensor), None, None, self._leaves_behind(source))
 
-    def made_by(self, parameter: torch.Tensor) -> Place | None:
+    def created_by(self, parameter: torch.Tensor) -> Place | None:
         """Return the innermost line that assigned something when a module got a parameter, such as the module."""
         return _assigning(self.registered.get(parameter, ()))
 
@@ -570,18 +570,18 @@ def mark_new(root: Any, first: int | None, spot: Spot | None) -> None:
         stack += [following for following, _ in node.next_functions if following is not None]
 
 
-def made_at(node: Any) -> Place | None:
+def node_line(node: Any) -> Place | None:
     """Return the line that made a node, where a watched run saw it."""
     spot = mark(node).get("spot") if node is not None else None
     return None if spot is None else spot.place()
 
 
-def line_that_made(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:
+def creation_line(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:
     """Return the line that made a tensor: where a watched run saw it; without one where its name is assigned once."""
     if tensor is None or program.watch is None:
         return program.line_of_tensor(name)
     spot = program.watch.born.get(tensor)  # its node may be of a later write
-    return spot.place() if spot is not None else None if version(tensor) else made_at(node_of(tensor))
+    return spot.place() if spot is not None else None if version(tensor) else node_line(node_of(tensor))
 
 
 def leaves_behind(tensor: torch.Tensor) -> frozenset[WeakIdRef]:
@@ -786,16 +786,16 @@ class StepWatch:
         name, did, parameter, optimizer = (newer or left)[0]
         names = "`, `".join([*dict.fromkeys(name for name, *_ in newer or left)][:MOST_NAMED])
         shown: dict[str, Any] = {"name": names, "line": did.line, "text": did.text}
-        made, placed, spot = watch.made_by(parameter), watch.placed_by(parameter), self._creation(optimizer)[1]
-        what = said("optimizer_left_out.what", did, **shown)
+        made, placed, spot = watch.created_by(parameter), watch.placed_by(parameter), self._creation(optimizer)[1]
+        what = finding("optimizer_left_out.what", did, **shown)
         if spot is not None:
             did = spot.place()
-            what = said("optimizer_left_out.created", did, **shown, created=did.line)
+            what = finding("optimizer_left_out.created", did, **shown, created=did.line)
         if spot is not None and newer and placed is not None:
             placing = {"placed": placed.line, "by": placed.text}
-            what = said("optimizer_left_out.before", placed, **shown, created=did.line, **placing)
+            what = finding("optimizer_left_out.before", placed, **shown, created=did.line, **placing)
             did = placed
-        return ErrorCause("optimizer_holds_others", (what, said("optimizer_left_out.rule")), name, made, did)
+        return ErrorCause("optimizer_holds_others", (what, finding("optimizer_left_out.rule")), name, made, did)
 
     def _creation(self, optimizer: torch.optim.Optimizer) -> tuple[int, Spot | None]:
         return self._created.get(optimizer, (-1, None))
