@@ -962,6 +962,8 @@ SENTENCES: dict[str, str] = {
     "explain.grad_none.unnamed": "What line {line}, `{text}`, computed with a graph is no leaf, and `.grad` is kept only for leaves, or where `retain_grad()` was called before backward.",
     "explain.grad_none.named": "`{name}` is no leaf: line {line}, `{text}`, computed it with a graph, and `.grad` is kept only for leaves, or where `retain_grad()` was called before backward.",
     "explain.grad_none.known": "`{name}` was computed from other tensors, and `.grad` is kept only for leaves, or where `retain_grad()` was called before backward.",
+    "explain.grad_none.replaced": "Line {line}, `{text}`, put another parameter in the place of `{name}`, as the module's `.{attribute}`; `{name}.grad` is None.",
+    "explain.grad_none.replaced_rule": "Torch's rule: an optimizer, or a list, keeps the tensors that it was given and does not follow the module. Create it after that line; or leave the parameter where it is and give it the values, under `torch.no_grad()`: `parameter.copy_(values)`.",
     "explain.grad_none.removed": "Line {line}, `{text}`, set `{name}.grad` to None, and no backward has given it a gradient since then.",
     # the line that raises
     "explain.leaf.what": "Line {line}, `{text}`, changes `{name}` in place: a leaf that requires grad, or a view of one.",

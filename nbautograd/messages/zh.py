@@ -962,6 +962,8 @@ SENTENCES: dict[str, str] = {
     "explain.grad_none.unnamed": "第 {line} 行 `{text}` 算出的结果带有计算图，不是叶子；而 `.grad` 只为叶子保留，或者在 backward 之前调用过 `retain_grad()` 时保留。",
     "explain.grad_none.named": "`{name}` 不是叶子：第 {line} 行 `{text}` 算出了它，它带有计算图；而 `.grad` 只为叶子保留，或者在 backward 之前调用过 `retain_grad()` 时保留。",
     "explain.grad_none.known": "`{name}` 由别的张量算出，而 `.grad` 只为叶子保留，或者在 backward 之前调用过 `retain_grad()` 时保留。",
+    "explain.grad_none.replaced": "第 {line} 行 `{text}` 用另一个参数取代了 `{name}`，成为模块的 `.{attribute}`；`{name}.grad` 是 None。",
+    "explain.grad_none.replaced_rule": "torch 的规则：优化器（或列表）保留的是当初交给它的张量，不会跟着模块变。请在那一行之后再创建它；或者保留原来的参数，在 `torch.no_grad()` 下把值写进去：`parameter.copy_(values)`。",
     "explain.grad_none.removed": "第 {line} 行 `{text}` 把 `{name}.grad` 设成了 None，此后没有 backward 再给它梯度。",
     # the line that raises
     "explain.leaf.what": "第 {line} 行 `{text}` 原地修改了 `{name}`：它是需要梯度的叶子，或者是这种叶子的视图。",

@@ -158,6 +158,8 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
         program.inputs = (tensor,)
         if tensor.grad is not None:
             return None
+        if (replaced := _replaced(watch, tensor, name)) is not None:
+            return replaced
         removed, after = _removed(watch, tensor, name)
         cause = unused(program) if removed is None or after < len(watch.passes) else None
         return removed if removed is not None and (cause is None or cause.did is None) else cause
@@ -171,6 +173,16 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     at = {} if made is None else {"line": made.line, "text": made.text}
     what = finding(which, made, name=name, **at)
     return ErrorCause("grad_none_not_a_leaf", (what,), name, made)
+
+
+def _replaced(watch: Any, tensor: torch.Tensor, name: str) -> ErrorCause | None:
+    """Name the line that put another parameter in the place of one that no module has any more."""
+    attribute, spot = watch.replaced.get(tensor, ("", None))
+    if spot is None or watch.homes.get(tensor):
+        return None
+    did = spot.place()
+    what = finding("grad_none.replaced", did, line=did.line, text=did.text, name=name or "?", attribute=attribute)
+    return ErrorCause("grad_none_replaced", (what, finding("grad_none.replaced_rule")), name, None, did)
 
 
 def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | None, int]:

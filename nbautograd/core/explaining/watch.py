@@ -196,6 +196,8 @@ class Watch(TorchFunctionMode):
         removed: tensor -> the line that set its ``.grad`` to None, how many backwards had run.
         registered: parameter of a module -> the user's lines that ran when a module got it, the innermost first.
         placed: the same for the last module that got it, or a module with it.
+        homes: parameter -> the modules, by ``id``, that have it, with its names there.
+        replaced: parameter -> its name in the module that had it last, and the line that put another in its place.
         ages: parameter of a module -> when one got it first, as ``CLOCK`` counts.
     """
 
@@ -216,6 +218,8 @@ class Watch(TorchFunctionMode):
         self.removed: Any = OfTensors()
         self.registered: Any = OfTensors()
         self.placed: Any = OfTensors()
+        self.homes: Any = OfTensors()
+        self.replaced: Any = OfTensors()
         self.ages: Any = OfTensors()
         self._registrations: list[Any] = []
         self._new: Any = None
@@ -253,6 +257,11 @@ class Watch(TorchFunctionMode):
         if not isinstance(parameter, torch.Tensor):
             return
         self.registered[parameter] = self.placed[parameter] = tuple(itertools.islice(_spots(), MOST_FRAMES))
+        before, home = module._parameters.get(name), (id(module), name)
+        if before is not None and before is not parameter:
+            self.homes[before] = self.homes.get(before, frozenset()) - {home}
+            self.replaced[before] = name, _spot()
+        self.homes[parameter] = self.homes.get(parameter, frozenset()) | {home}
         if parameter not in self.ages:
             self.ages[parameter] = next(CLOCK)
 

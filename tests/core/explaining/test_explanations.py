@@ -1729,3 +1729,25 @@ def classes_as_numbers():
 def test_a_line_that_turns_integers_into_numbers_again_is_not_said_to_give_integers():
     text = " ".join(str(explain(classes_as_numbers, apart=False)).split())
     assert "goes through integers or booleans: no gradient goes back through them" in text
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_parameter_that_another_one_replaced_has_the_line_that_did_it(tied):
+    def program():
+        net = torch.nn.Linear(2, 1)
+        other = torch.nn.Linear(2, 1)
+        other.weight = net.weight if tied else other.weight
+        held = list(net.parameters())
+        net.weight = torch.nn.Parameter(torch.ones(1, 2))
+        net(torch.ones(2)).sum().backward()
+        return held[0]
+
+    found, said = messages_of(program)
+    if tied:  # another module has it still
+        assert found.code != "grad_none_replaced"
+        return
+    assert (found.code, found.did.text) == (
+        "grad_none_replaced",
+        "net.weight = torch.nn.Parameter(torch.ones(1, 2))",
+    )
+    assert "as the module's `.weight`; `held[0].grad` is None" in said[0]
