@@ -170,7 +170,7 @@ def unseen(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
 
     Their values are small, usual and large, of both signs, and zero.
     """
-    grown = [g for g in (resized(problem, group, 4, seed) for group in alike(problem)) if works(problem, g)]
+    grown = [g for g in (_of_other_size(problem, group, (4,), seed) for group in alike(problem)) if g is not None]
     places = [problem.inputs, *(nearby_inputs(problem, seed + k) for k in (5, 6)), *grown]
     yield from places[1:]
     yield problem.changed_inputs(_thinned, inputs=nearby_inputs(problem, seed + 7))
@@ -192,10 +192,35 @@ def together(problem: Problem, seed: int, most: int | None = None) -> Iterator[t
         last = most is not None and tried >= most
         group = tuple(itertools.chain.from_iterable(left)) if last else left.pop(0)
         left = [] if last else left
-        inputs = resized(problem, group, 1, seed)
-        if works(problem, inputs):
+        inputs = _of_other_size(problem, group, (1, -1), seed)
+        if inputs is not None:
             tried += 1
             yield inputs
+
+
+def _of_other_size(
+    problem: Problem, group: tuple[Slot, ...], changes: tuple[int, ...], seed: int
+) -> tuple[Any, ...] | None:
+    """Return the inputs with some sizes changed by the first number that the forward takes; None where it takes none.
+
+    Arguments that are the size of one of these dimensions, or have so many items, are changed with them where the
+    forward does not take them as they are.
+    """
+    sizes = {problem.inputs[i].shape[d] for i, d in group}
+    beside = tuple((i, 0) for i, item in enumerate(problem.inputs) if _implied_size(item) in sizes - {None})
+    for change in changes:
+        for slots in (group, (*group, *beside)) if beside else (group,):
+            if min(sizes) + change > 0 and works(problem, inputs := resized(problem, slots, change, seed)):
+                return inputs
+    return None
+
+
+def _implied_size(item: Any) -> int | None:
+    """Return the size that an argument tells: a whole number itself, a list or tuple of numbers how many it has."""
+    if type(item) is int and item > 1:
+        return item
+    several = type(item) in (list, tuple) and len(item) > 1 and all(type(n) in (int, float) for n in item)
+    return len(item) if several else None
 
 
 def other_arguments(problem: Problem, seed: int, far: bool = False) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
@@ -203,8 +228,9 @@ def other_arguments(problem: Problem, seed: int, far: bool = False) -> Iterator[
 
     True becomes False, a whole number, or all of a tuple together, the next and the one before of its sign (not 0: what
     is multiplied by it tells nothing, and below it an index or a size is something else), any other number half as much
-    again, a string each other one that forward or backward compares something with, and each None where the code asks
-    for that: what is right for ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Where nothing finite comes
+    again (3 where it is infinite), a string each other one that forward or backward compares something with, and each
+    what the code compares its name with, a number or None: what is right for ``p=3``, ``correction=1`` or ``dim=1``
+    alone is not right. Where nothing finite comes
     out, the absolute values of the tensors are tried. Of a callable around one Function the arguments of that Function
     are changed.
 
@@ -278,17 +304,21 @@ class _Changed:
 def _others(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
     if isinstance(item, Tensor) or item is None:
         return ()
-    nothing = (None,) if name in _compared(problem.cls)[1] else ()
+    strings, constants = _compared(problem.cls)
+    nothing = (None,) if (name, None) in constants else ()
     if isinstance(item, str):
-        return (*(text for text in _compared(problem.cls)[0] if text != item), *nothing)
+        return (*(text for text in strings if text != item), *nothing)
     if isinstance(item, bool):
         return (not item, *nothing)
-    if isinstance(item, int):
-        return (*(n for n in (item + 1, item - 1) if _of_its_sign(n, item)), *nothing)
+    if isinstance(item, (int, float)):
+        beside = (item + 1, item - 1) if isinstance(item, int) else (1.5 * item if math.isfinite(item) else 3.0,)
+        named = (type(item)(n) for one, n in constants if one == name and n is not None and type(item)(n) == n)
+        others = (n for n in (*beside, *named) if n != item and _of_its_sign(n, item))
+        return (*dict.fromkeys(others), *nothing)
     if _whole_numbers(item):
         moved = ([n + by for n in item] for by in (1, -1))
         return (*(type(item)(new) for new in moved if all(map(_of_its_sign, new, item))), *nothing)
-    return (*((1.5 * item,) if isinstance(item, float) and item else ()), *nothing)
+    return nothing
 
 
 def _far(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
@@ -308,13 +338,13 @@ def _whole_numbers(item: Any) -> bool:
     return type(item) in (tuple, list) and bool(item) and all(type(n) is int for n in item)
 
 
-def _of_its_sign(new: int, given: int) -> bool:
+def _of_its_sign(new: float, given: float) -> bool:
     """Return True for a number other than 0 of the same sign."""
     return new != 0 and (new < 0) == (given < 0)
 
 
-def _compared(cls: type | None) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the strings that a class compares something with, and the names that it compares with None."""
+def _compared(cls: type | None) -> tuple[tuple[str, ...], tuple[tuple[str, float | None], ...]]:
+    """Return the strings that a class compares something with, and the names that it compares with a number or None."""
     methods = (getattr(cls, name, None) for name in ("forward", "setup_context", "backward"))
     trees = [user_source.method_at(inspect.unwrap(m).__code__) for m in methods if inspect.isfunction(m)]
     nodes = [
@@ -323,8 +353,10 @@ def _compared(cls: type | None) -> tuple[tuple[str, ...], frozenset[str]]:
     inside = [n for node in nodes for n in ast.walk(node.pattern if isinstance(node, ast.match_case) else node)]
     strings = dict.fromkeys(n.value for n in inside if isinstance(n, ast.Constant) and isinstance(n.value, str))
     tests = [(n.left, n.comparators[0]) for n in nodes if isinstance(n, ast.Compare)]
-    none = [a.id for a, b in tests if isinstance(a, ast.Name) and isinstance(b, ast.Constant) and b.value is None]
-    return tuple(strings), frozenset(none)
+    named: list[tuple[str, Any]] = [
+        (a.id, b.value) for a, b in tests if isinstance(a, ast.Name) and isinstance(b, ast.Constant)
+    ]
+    return tuple(strings), tuple(dict.fromkeys((a, b) for a, b in named if b is None or type(b) in (int, float)))
 
 
 def _in_its_domain(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -461,7 +493,7 @@ def doubled(problem: Problem, seed: int, most: int = 6) -> Iterator[tuple[Any, .
 
 
 def groups(problem: Problem, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]]:
-    """Yield the smallest sets of dimensions that can grow together, and by how much: by one, or double."""
+    """Yield the smallest sets of dimensions that can change together, and by how much: by one, double, or less one."""
     slots = [(i, d) for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
     free: list[Slot] = []
     for count in (1, 2, 3):
@@ -469,7 +501,7 @@ def groups(problem: Problem, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]
             sizes = {problem.inputs[i].shape[d] for i, d in group}
             if len(sizes) > 1 or _torn(problem, group, slots):
                 continue
-            for change in (1, *sizes - {0, 1}):
+            for change in (1, *sizes - {0, 1}, *({-1} if min(sizes) > 1 else ())):
                 if works(problem, resized(problem, group, change, seed)):
                     free.extend(group)
                     yield group, change
@@ -519,10 +551,15 @@ def works(problem: Problem, inputs: tuple[Any, ...]) -> bool:
 def resized(problem: Problem, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
     """Return the inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
     generator = torch.Generator().manual_seed(seed + 17)
-    given = []
+    given: list[Any] = []
     for i, item in enumerate(problem.inputs):
         dims = [d for k, d in group if k == i]
-        given.append(_resized(item, dims, change, generator) if isinstance(item, Tensor) else item)
+        if isinstance(item, Tensor):
+            given.append(_resized(item, dims, change, generator))
+        elif dims and type(item) is int:
+            given.append(item + change)
+        else:
+            given.append(type(item)(item[k % len(item)] for k in range(len(item) + change)) if dims else item)
     return tuple(given)
 
 

@@ -7,6 +7,8 @@ import torch
 from torch.autograd import Function
 
 from nbautograd import gradcheck
+from nbautograd.core.checking.other_points import other_arguments
+from nbautograd.core.checking.problem import Problem
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
 pytestmark = pytest.mark.slow
@@ -229,3 +231,91 @@ def test_a_factor_that_moves_with_numbers_without_a_gradient_is_not_one_of_the_s
     x = torch.randn(6, generator=torch.Generator().manual_seed(1), dtype=torch.float64).requires_grad_()
     found = gradcheck(GroupedVariance, (x, torch.tensor([3.0, 1, 2, 5, 4, 1], dtype=torch.float64))).findings[0]
     assert (found.message_id, found.params["name"]) == ("causes.constant_factor_argument", "counts")
+
+
+class Norm(Function):
+    """The p-norm, which grows by the number itself in place of its sign where p is infinite."""
+
+    @staticmethod
+    def forward(ctx, x, p):
+        y = x.abs().amax(-1) if p == float("inf") else x.abs().pow(p).sum(-1) ** (1 / p)
+        y = x.abs().sum(-1) if p == 1 else y
+        ctx.p = p
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        largest = y.unsqueeze(-1)
+        if ctx.p == 1:
+            slope = x.sign()
+        elif ctx.p == float("inf"):
+            slope = x * (x.abs() == largest)
+        else:
+            slope = x.sign() * (x.abs() / largest) ** (ctx.p - 1)
+        weighted = g.unsqueeze(-1) * slope
+        return weighted, None
+
+
+class Levels(Function):
+    """An absolute error at several levels, each a number of a list: one more size than backward divides by."""
+
+    @staticmethod
+    def forward(ctx, x, levels):
+        away = x - x.new_tensor(levels)
+        ctx.save_for_backward(away)
+        return away.abs().mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        (away,) = ctx.saved_tensors
+        slope = g * away.sign()
+        return slope / away.shape[0], None
+
+
+class Spectrum(Function):
+    """A filter on a half spectrum, whose last number stands once only where the length is even."""
+
+    @staticmethod
+    def forward(ctx, x, h):
+        ctx.save_for_backward(x, h)
+        return torch.fft.irfft(torch.fft.rfft(x) * h, n=x.shape[-1])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, h = ctx.saved_tensors
+        spectrum = torch.fft.rfft(g)
+        times = torch.full(h.shape, 2.0, dtype=x.dtype)
+        times[0] = 1.0
+        times[-1] = 1.0
+        grad_h = times / x.shape[-1] * (spectrum * torch.fft.rfft(x).conj()).sum(0)
+        return torch.fft.irfft(spectrum * h.conj(), n=x.shape[-1]), grad_h
+
+
+def wrong_report(fn, *inputs):
+    own = [x.detach().clone().requires_grad_() if isinstance(x, torch.Tensor) else x for x in inputs]
+    wrong = gradcheck(fn, tuple(own), order=1)
+    assert wrong.verdict == "wrong"
+    return wrong
+
+
+def test_a_fix_for_an_infinite_argument_leaves_finite_ones_right():
+    assert gradcheck(Norm, (doubles(3, 4), 1.0), order=1).verdict == "right"
+    tried = other_arguments(Problem(Norm, (doubles(3, 4), float("inf"))), 0)
+    assert {inputs[1] for _, _, inputs in tried} == {1.0, 3.0}
+    for fix in fixes(wrong_report(Norm, doubles(3, 4), float("inf"))):  # in its own branch alone
+        assert fix.strip().startswith("slope = x *")
+
+
+def test_a_factor_is_the_length_of_a_list_and_no_number():
+    found = wrong_report(Levels, doubles(5, 3), [0.1, 0.5, 0.9])
+    assert found.findings[0].message_id == "causes.constant_factor_sizes"
+    assert not any("3" in fix for fix in fixes(found))
+    assert gradcheck(Levels, (doubles(5, 1), [0.1]), order=1).verdict == "right"
+
+
+def test_a_fix_holds_for_lengths_that_are_one_less():
+    h = torch.complex(doubles(5).detach(), doubles(5, seed=1).detach())
+    assert gradcheck(Spectrum, (doubles(3, 8), h.requires_grad_()), order=1).verdict == "right"
+    assert not any(fix.strip() == "times[-1] = 2.0" for fix in fixes(wrong_report(Spectrum, doubles(3, 9), h)))
