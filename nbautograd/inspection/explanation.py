@@ -271,11 +271,14 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
         if _works(run, edit, cause):
             rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all
             return replace(explanation, findings=rest, fix=Fix(edit.after, True, edit.line, edit.before))
-    for place, after in cause.suspects if explanation.did is None else ():
-        if depends(run, place, after):
-            shown = _note("left_shown", line=place.line, root=cause.params["root"])
-            return replace(explanation, findings=(*explanation.findings, shown), did=place)
-    return explanation
+    suspects = cause.suspects if explanation.did is None else ()
+    shown = [place for place, after in suspects if depends(run, place, after)]
+    if not shown:
+        return explanation
+    lines = {place.line for place in shown}  # what was read at the others does not reach the loss
+    seen = (f for f in explanation.findings if f.message_id != "explain.no_grad.left" or f.line in lines)
+    notes = (_note("left_shown", line=place.line, root=cause.params["root"]) for place in shown)
+    return replace(explanation, findings=(*seen, *notes), did=shown[0])
 
 
 def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:

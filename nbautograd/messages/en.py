@@ -912,7 +912,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.changed_somewhere_unnamed": "The memory of a tensor was written into after it had been saved for backward; torch's count of writes has risen by {versions} since.",
     "explain.hidden": "torch {version} does not show what a node saved without unpacking it, so that it cannot be said which tensor it is about.",
     "explain.in_place.known": "A tensor that was saved for backward was changed in place; what is left does not show which one.",
-    "explain.in_place.view_of": "`{name}` is a view of what line {line}, `{text}`, made: a `.clone()` of `{name}` alone leaves that as it is.",
+    "explain.in_place.view_of": "`{name}` is a view of what line {line}, `{text}`, made, and shares its memory.",
     "explain.in_place.view_known": "A view that was saved for backward is of a tensor that was changed in place since; what is left does not show by which line.",
     "explain.in_place.others": "Line {line}, `{text}`, also changed in place what this graph had saved.",
     # second backward

@@ -912,7 +912,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.changed_somewhere_unnamed": "一个张量的内存在为 backward 保存之后被写入；torch 的写入计数此后增加了 {versions}。",
     "explain.hidden": "torch {version} 不解包就看不到节点保存了什么，所以说不出是哪个张量。",
     "explain.in_place.known": "一个为 backward 保存的张量被原地修改；现有信息看不出是哪一个。",
-    "explain.in_place.view_of": "`{name}` 是第 {line} 行 `{text}` 的结果的视图：只对 `{name}` 做 `.clone()` 不会改动那个结果。",
+    "explain.in_place.view_of": "`{name}` 是第 {line} 行 `{text}` 的结果的视图，与它共用内存。",
     "explain.in_place.view_known": "为 backward 保存的一个视图，它所属的张量后来被原地修改；现有信息看不出是哪一行。",
     "explain.in_place.others": "第 {line} 行 `{text}` 也原地修改了这个计算图保存过的内容。",
     # second backward

@@ -1751,3 +1751,20 @@ def test_a_parameter_that_another_one_replaced_has_the_line_that_did_it(tied):
         "net.weight = torch.nn.Parameter(torch.ones(1, 2))",
     )
     assert "as the module's `.weight`; `held[0].grad` is None" in said[0]
+
+
+def test_of_several_lines_that_take_values_out_only_those_that_reach_the_loss_are_named():
+    w = torch.ones(3, requires_grad=True)
+
+    def program():
+        shown = float((2 * w).sum().item())
+        scale = (w * w).sum().item() + 1
+        print(shown)
+        loss = torch.tensor(scale) * 2
+        loss.backward()
+
+    found, said = messages_of(program, apart=True)
+    lines = [one for one in said if "takes values of a tensor with a graph out of it" in one]
+    assert found.did.text == "scale = (w * w).sum().item() + 1"
+    assert len(lines) == 1
+    assert found.did.text in lines[0]
