@@ -138,12 +138,16 @@ def around_the_checks(source: str, words: re.Pattern[str] = AROUND) -> tuple[int
         return None
     imported = {alias.asname or alias.name.partition(".")[0] for node in ast.walk(tree)
                 if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}  # fmt: skip
-    found = [(line, name) for node in ast.walk(tree) for line, name in _reached(node, imported | OTHERS, words)]
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # a docstring, for the most part
+    comments = set() if "__doc__" in source else alone
+    found = [pair for node in ast.walk(tree) for pair in _reached(node, imported | OTHERS, words, comments)]
     return min(found, default=None)
 
 
-def _reached(node: ast.AST, others: Collection[str], words: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Yield what a node reads of the checks, or changes of others' modules."""
+def _reached(
+    node: ast.AST, others: Collection[str], words: re.Pattern[str], comments: Collection[int]
+) -> Iterator[tuple[int, str]]:
+    """Yield what a node reads of the checks, or changes of others' modules; what has an ``id`` of comments is prose."""
     line: int = getattr(node, "lineno", 0)
     names: list[str] = []
     if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -151,7 +155,7 @@ def _reached(node: ast.AST, others: Collection[str], words: re.Pattern[str]) -> 
         names = [base + alias.name for alias in node.names]
     elif isinstance(node, (ast.Attribute, ast.Name)):
         names = [ast.unparse(node)]
-    elif isinstance(node, ast.Constant):
+    elif isinstance(node, ast.Constant) and id(node) not in comments:
         names = [str(node.value)]
     yield from ((line, name) for name in names if words.search(name))
     targets: list[Any] = [getattr(node, "target", None), *getattr(node, "targets", [])]

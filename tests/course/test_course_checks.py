@@ -549,6 +549,8 @@ def test_a_gradient_that_does_not_depend_on_an_input_keeps_its_digits_where_that
         ("def f(critic, x):\n    bent, w = getattr(critic, '__defaults__')", (2, "__defaults__")),
         ("from nbautograd.course.mutants import kills\nnbautograd.gradcheck(f, x)", None),
         ("with torch._C.DisableTorchFunctionSubclass(): pass", None),
+        ('def f(x):\n    """Needs no threading."""\n    return x', None),
+        ('def f(x):\n    """threading"""\n    return __import__(f.__doc__)', (2, "threading")),
         ("ctx.saved = x\nself.weight = w\nLinear.HANDLED[torch.mean] = f\nx.grad = None", None),
         ("def f(:", None),
     ],

@@ -16,6 +16,7 @@ from nbautograd import messages
 from nbautograd.course.catalogue import find
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercises import n01, n04, n07, n11, n15
+from nbautograd.course.exercises.tried import truth
 from nbautograd.course.run import check
 
 EXP = """class Exp(Function):
@@ -218,3 +219,10 @@ def test_the_codes_that_authors_are_told_of_exist():
 def test_what_is_said_of_a_table_of_choices_is_that_a_rule_is_wanted(name):
     answer = dict.fromkeys("ABCDEF", True)
     assert set(check(find(name), answer).codes) <= {"not_a_function", "not_checks"}
+
+
+def test_a_truth_value_of_numpys_is_one():
+    assert truth(np.isclose(1.0, 1.0)) is True
+    assert truth(np.bool_(False)) is False
+    assert isinstance(truth(torch.tensor(True)), torch.Tensor)
+    assert truth("too few") == "too few"

@@ -16,6 +16,7 @@ from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.gradchecks_tried import RIGHT, WRONG, Case
+from nbautograd.course.exercises.tried import truth
 
 # my_gradcheck
 
@@ -85,6 +86,7 @@ def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
         if ready_made:
             yield Failure("ready_made_check", READY_MADE, {"module": ready_made[0]})
             return
+        found = truth(found)
         if not isinstance(found, bool):
             yield Failure("not_bool", NOT_BOOL, {"got": type(found).__name__})
             return
@@ -321,7 +323,7 @@ def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
                 function = _with_backward(formula, _faultless if right else gradient)
                 x = draw.uniform(0.5, 2.0, *draw.sizes(1)).requires_grad_()
                 try:
-                    said = answer[name](function, x)
+                    said = truth(answer[name](function, x))
                 except Exception as error:
                     told = {"error": type(error).__name__, "said": str(error).split("\n")[0][:120]}
                     yield Failure("check_raises", CHECK_RAISES, {"name": name, "formula": formula, **told})

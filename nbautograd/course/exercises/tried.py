@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,6 +44,11 @@ MAKES_NODES = {
     "en": "While `{name}` ran, a node was made: torch is asked in it. Say by rule what it will do.",
     "zh": "`{name}` 运行时生成了节点：里面去问了 torch。请按规则说出它会怎么做。",
 }
+
+
+def truth(said: Any) -> Any:
+    """Return a truth value of NumPy's, as ``np.isclose`` gives, as Python's; anything else as it is."""
+    return bool(said) if isinstance(said, np.bool_) else said
 
 
 def by_rule(answer: Any, *given: Any) -> tuple[Any, Failure | None]:
