@@ -1253,3 +1253,29 @@ class SoftCap(Function):
 def test_what_varies_with_the_inputs_is_not_blamed_because_other_values_of_it_would_mend():
     _, line = first(SoftCap, draw(4, 3, seed=1), draw(5, 3, seed=2), draw(5, 3, seed=3))
     assert line == "ds = ds * (1 - torch.tanh(capped / 2) ** 2)"
+
+
+class NegativeBinomial(Function):
+    """A likelihood whose one shape parameter has a gradient of one number, in which a term is taken one off."""
+
+    @staticmethod
+    def forward(ctx, mean, shape, counts):
+        ctx.save_for_backward(mean, shape, counts)
+        share = torch.log(shape / (shape + mean))
+        return (torch.lgamma(counts + shape) - torch.lgamma(shape) + shape * share + counts * torch.log(mean)).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        mean, shape, counts = ctx.saved_tensors
+        share = torch.log(shape / (shape + mean))
+        d_shape = torch.digamma(counts + shape) - torch.digamma(shape + 1) + share + mean / (shape + mean)
+        return g * (counts / mean - shape / (shape + mean)), (g * d_shape).sum().reshape(1), None
+
+
+def test_a_gradient_of_one_number_is_no_multiple_of_another_that_is_so_at_one_place_alone() -> None:
+    mean = (torch.rand(6, generator=torch.Generator().manual_seed(3), dtype=torch.float64) + 0.5).requires_grad_()
+    shape = torch.tensor([1.7], dtype=torch.float64, requires_grad=True)
+    counts = torch.tensor([0.0, 2, 1, 3, 1, 0], dtype=torch.float64)
+    report = nbautograd.gradcheck(NegativeBinomial, (mean, shape, counts), order=1)
+    assert report.verdict == "wrong"
+    assert "times a constant" not in " ".join(str(report).split())

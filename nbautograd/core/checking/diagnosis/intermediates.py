@@ -354,11 +354,9 @@ class _Bench:
                 return WrongVariable(site, key[0], expression, line, whole)
         for key, tensor in pool:
             derivative = key[0] == "derivative" and not self.sites[number].from_ctx
-            if (
-                derivative
-                and first.mended_scaled(number, tensor)
-                and all(p.borne_out(number, key, True) for p in others)
-            ):
+            times = first.multiple(number, tensor) if derivative else None
+            # the same multiple at each place of a size: a gradient of one number is a multiple of any other
+            if times is not None and all(p.is_multiple(number, key, times, first.shapes) for p in others):
                 return WrongVariable(self.sites[number], key[0], *self._expression(key), False, scaled=True)
         return None
 
@@ -811,27 +809,35 @@ class _Place:
             return False
         return got is not None and got.numel() == other.numel() and _equal(got.reshape(other.shape), other, self.rel)
 
-    def mended_scaled(self, number: int, tensor: Tensor) -> bool:
-        """Return True if a multiple of this value mends the gradients; False where the variable is one itself."""
+    def multiple(self, number: int, tensor: Tensor) -> float | None:
+        """Return how many times this value mends the gradients; None where the variable is a multiple itself."""
         self.run(None)
         c = _ratio(self.bench.held.get(number), tensor)
         if c and _equal(self.bench.held[number], c * tensor, self.rel):
-            return False
+            return None
         try:
             c = _ratio(self.right[self.bench.which], self.run((number, tensor))[self.bench.which])
         except Exception:
-            return False
-        # a gradient of one number is some multiple of any other; what belongs there serves whatever arrives
-        return bool(c) and self.mended(number, c * tensor) and self.holds(number, c * tensor)
+            return None
+        # what belongs there serves whatever arrives
+        return c if c and self.mended(number, c * tensor) and self.holds(number, c * tensor) else None
 
-    def borne_out(self, number: int, key: Key, scaled: bool = False) -> bool:
+    def is_multiple(self, number: int, key: Key, times: float, shapes: list[torch.Size]) -> bool:
+        """Return True if what mends the gradient at a place of some shapes does so here, and as often in its shapes."""
+        laid = self._laid(number, key)
+        here = None if laid is None else self.multiple(number, laid)
+        return here is not None and (self.shapes != shapes or math.isclose(here, times, rel_tol=self.rel))
+
+    def borne_out(self, number: int, key: Key) -> bool:
         """Return True if what mends the gradient elsewhere does so here."""
+        laid = self._laid(number, key)
+        return laid is not None and self.mended(number, laid)
+
+    def _laid(self, number: int, key: Key) -> Tensor | None:
         tensor = self.candidates.get(key)
         self.run(None)
         value = self.bench.held.get(number)
-        laid = _laid_out(tensor, value) if tensor is not None and isinstance(value, Tensor) else None
-        mended = self.mended_scaled if scaled else self.mended
-        return laid is not None and mended(number, laid)
+        return _laid_out(tensor, value) if tensor is not None and isinstance(value, Tensor) else None
 
     def _right(self, gradients: Sequence[Any], which: int) -> bool:
         return agree_relative(gradients[which], self.right[which], self.rel)
