@@ -528,6 +528,15 @@ def test_a_gradient_that_does_not_depend_on_an_input_keeps_its_digits_where_that
         assert failure.params == {"input": "a", "digits": 0}
 
 
+def test_an_operation_is_not_asked_outside_of_what_it_is_defined_for():
+    def bounded(a, b):
+        if a.detach().abs().max() > 1e6:
+            raise IndexError("index out of range")
+        return a * b
+
+    assert check(asked("value gradient", formula=bounded), product()).codes == ()
+
+
 @pytest.mark.parametrize(
     ("source", "found"),
     [

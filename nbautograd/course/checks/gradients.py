@@ -75,10 +75,14 @@ def _where_it_is_linear(attempt: Attempt) -> Iterator[Failure]:
     inputs = attempt.point()
     for k, position in enumerate(positions(inputs)):
         x = inputs[position].detach()
-        right, other, far = (
-            _right(attempt, (*inputs[:position], moved.requires_grad_(), *inputs[position + 1 :]))
-            for moved in (x.clone(), attempt.draw(1).normal(*x.shape).to(x.dtype), x * 2.0**LARGE)
-        )
+        moves = (x.clone(), attempt.draw(1).normal(*x.shape).to(x.dtype), x * 2.0**LARGE)
+        try:
+            right, other, far = (
+                _right(attempt, (*inputs[:position], moved.requires_grad_(), *inputs[position + 1 :]))
+                for moved in moves
+            )
+        except Exception:  # outside of what the operation is defined for
+            continue
         if right[k] is None or not close(right[k], other[k], EXACT) or not close(right[k], far[k], EXACT):
             continue
         given = (*inputs[:position], (x * 2.0**LARGE).requires_grad_(), *inputs[position + 1 :])
