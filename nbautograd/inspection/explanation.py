@@ -272,7 +272,11 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
             rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all
             return replace(explanation, findings=rest, fix=Fix(edit.after, True, edit.line, edit.before))
     suspects = cause.suspects if explanation.did is None else ()
-    shown = [place for place, after in suspects if depends(run, place, after)]
+    named = {f.line for f in explanation.findings if f.message_id == "explain.no_grad.left"}
+    shown: list[Place] = []
+    for place, after in suspects:  # those that are not named, until one is shown: each is three runs
+        if (place.line in named or not shown) and depends(run, place, after):
+            shown.append(place)
     if not shown:
         return explanation
     lines = {place.line for place in shown}  # what was read at the others does not reach the loss
