@@ -10,7 +10,8 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.diagnosis.intermediates import _Bench, _Place, wrong_variable
+from nbautograd.core.checking.diagnosis.intermediates import _Bench, wrong_variable
+from nbautograd.core.checking.diagnosis.replacement_point import ReplacementPoint
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 
@@ -615,7 +616,7 @@ def test_a_condition_is_not_turned_over_where_more_than_one_way_to_do_it_fits() 
     with problem.session():
         problem.call()
         bench = _Bench(problem, 0)
-        place = _Place(bench, problem.fresh())
+        place = ReplacementPoint(bench, problem.fresh())
         (number,) = (k for k, site in enumerate(bench.sites) if site.condition)
         assert place.mended(number, torch.tensor([False, True, True, True]))
         assert place.turned_over(number) is None

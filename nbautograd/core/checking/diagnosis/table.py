@@ -171,14 +171,18 @@ def causes(
 
 
 def _right_with(elsewhere: Elsewhere, where: tuple[int, int]) -> str:
-    """Return an argument with the value at which the gradient is right; empty where it is at none that was tried."""
+    """Return an argument with the value at which the gradient is right, at two inputs; empty where none is known."""
     for k, place in enumerate(elsewhere()):
-        block = place.blocks.get(where)
         if k > 1 and not place.label:
             break  # values come first, then arguments
-        if place.label and block is not None and block.verdict == "match" and _alive(block):
+        if place.label and _right_at(place, where) and _right_at(place.other_values(), where):
             return place.label
     return ""
+
+
+def _right_at(place: Place | None, where: tuple[int, int]) -> bool:
+    block = None if place is None else place.blocks.get(where)
+    return block is not None and block.verdict == "match" and _alive(block)
 
 
 def _key(cause: Cause) -> tuple[str, ...]:
