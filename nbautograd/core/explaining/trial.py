@@ -31,7 +31,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from nbautograd.core.explaining.cause import Edit, Place
 from nbautograd.core.explaining.not_finite import BackwardWatch
-from nbautograd.core.explaining.watch import Pass, StepWatch, Watch, all_finite, tensors_of
+from nbautograd.core.explaining.optimizer_steps import StepWatch
+from nbautograd.core.explaining.watch import Pass, Watch, all_finite, tensors_of
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import codes_in
 

@@ -27,11 +27,10 @@ from torch.nn.modules.module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.program import (
     Program,
     is_users,
@@ -240,7 +239,7 @@ class Watch(TorchFunctionMode):
             data = args[0] if args else kwargs.get("data")
             if isinstance(data, torch.Tensor) and node_of(data) is not None:
                 leaves = self._leaves_behind(data)
-                self.cuts[parameter] = Cut("new_leaf", _spot(), "", _named(data), None, weakref.ref(data), leaves)
+                self.cuts[parameter] = Cut("new_leaf", line_here(), "", _named(data), None, weakref.ref(data), leaves)
             return parameter
 
         nn.Parameter.__new__ = staticmethod(new)  # type: ignore[method-assign]
@@ -260,7 +259,7 @@ class Watch(TorchFunctionMode):
         before, home = module._parameters.get(name), (id(module), name)
         if before is not None and before is not parameter:
             self.homes[before] = self.homes.get(before, frozenset()) - {home}
-            self.replaced[before] = name, _spot()
+            self.replaced[before] = name, line_here()
         self.homes[parameter] = self.homes.get(parameter, frozenset()) | {home}
         if parameter not in self.ages:
             self.ages[parameter] = next(CLOCK)
@@ -286,7 +285,7 @@ class Watch(TorchFunctionMode):
         if name in ("__get__", "__set__"):
             name = getattr(getattr(func, "__self__", None), "__name__", "") + ("=" if name == "__set__" else "")
             if name == "grad=" and args[1] is None and args[0].grad is not None:
-                self.removed[args[0]] = _spot(), len(self.passes)
+                self.removed[args[0]] = line_here(), len(self.passes)
             if name not in (*_VIEWS, "requires_grad=", "data="):
                 return func(*args, **kwargs)
         if name in ("requires_grad=", "requires_grad_"):
@@ -317,7 +316,7 @@ class Watch(TorchFunctionMode):
         return result
 
     def _disturbed(self, result: Any) -> Any:
-        spot = _spot()
+        spot = line_here()
         if self.disturb is None or spot is None or self.disturb[1] != len(self.passes):
             return result
         place = self.disturb[0]
@@ -326,7 +325,7 @@ class Watch(TorchFunctionMode):
     def _note(
         self, name: str, args: Any, given: list[torch.Tensor], before: list[int], result: Any, first: int | None
     ) -> None:
-        spot = _spot()
+        spot = line_here()
         self._note_writes(given, before, spot, name, first)
         if name == "__setitem__" and (node := node_of(given[0])) is not None:  # which returns nothing
             mark_new(node, first, spot)
@@ -381,13 +380,15 @@ class Watch(TorchFunctionMode):
     def _note_switch(self, args: Any, kwargs: Any) -> None:
         wanted = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
         self.off.pop(args[0], None)
-        if not wanted and (spot := _spot()) is not None:
+        if not wanted and (spot := line_here()) is not None:
             self.off[args[0]] = spot
 
     def _note_taken_over(self, tensor: torch.Tensor, source: Any) -> None:
         """Note that a tensor gets the values of another one, whose graph stays behind."""
         if isinstance(source, torch.Tensor) and source.requires_grad:
-            self.cuts[tensor] = Cut("data", _spot(), "data", _named(tensor), None, None, self._leaves_behind(source))
+            self.cuts[tensor] = Cut(
+                "data", line_here(), "data", _named(tensor), None, None, self._leaves_behind(source)
+            )
 
     def created_by(self, parameter: torch.Tensor) -> Place | None:
         """Return the innermost line that assigned something when a module got a parameter, such as the module."""
@@ -504,7 +505,7 @@ class Watch(TorchFunctionMode):
         self, name: str, func: Callable[..., Any], args: Any, kwargs: Any, roots: Sequence[Any], nodes: Sequence[Any]
     ) -> Any:
         """Run a backward from some roots through the nodes behind them, and note what it was."""
-        spot = _spot()
+        spot = line_here()
         given = _signature(func).bind_partial(*args, **kwargs).arguments
         graph = bool(given.get("create_graph"))
         kept = graph if given.get("retain_graph") is None else bool(given["retain_graph"])
@@ -643,7 +644,8 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _spot() -> Spot | None:
+def line_here() -> Spot | None:
+    """Return the line of the user's that runs now; None outside of the user's code."""
     frame = users_frame()
     return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
 
@@ -678,7 +680,7 @@ def _switch() -> Spot | None:
     function = frame.f_locals.get("func") if frame is not None and _decorates(frame) else None
     if isinstance(function, FunctionType):
         return Spot(function.__code__, _decorator_line(function), function.__globals__)
-    return _spot()
+    return line_here()
 
 
 def _decorates(frame: FrameType) -> bool:
@@ -727,89 +729,3 @@ def _storage(tensor: torch.Tensor) -> int:
         return storage_address(tensor)
     except Exception:  # sparse and wrapped tensors have none
         return id(tensor)
-
-
-MOST_NAMED = 4  # parameters in one sentence
-
-
-class StepWatch:
-    """Sees the steps of all optimizers while it is entered.
-
-    Args:
-        leaves: identity -> leaf that some backward reached so far; read at each step.
-    """
-
-    def __init__(self, leaves: dict[int, torch.Tensor]) -> None:
-        self._leaves = leaves
-        self._held: dict[int, Spot | None] = {}  # by identity, the line that steps with it
-        self._left_out: dict[int, tuple[str, Place, torch.Tensor, torch.optim.Optimizer]] = {}
-        self._created: weakref.WeakKeyDictionary[torch.optim.Optimizer, tuple[int, Spot | None]] = (
-            weakref.WeakKeyDictionary()
-        )
-        self._handle: Any = None
-        self._init: Any = None
-
-    def __enter__(self) -> StepWatch:
-        self._handle = register_optimizer_step_pre_hook(self._note)
-        self._init = init = torch.optim.Optimizer.__init__
-
-        def created(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-            self._created.setdefault(optimizer, (next(CLOCK), _spot()))
-            init(optimizer, *args, **kwargs)
-
-        torch.optim.Optimizer.__init__ = created  # type: ignore[method-assign,assignment]  # torch has no hook for it
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._handle.remove()
-        torch.optim.Optimizer.__init__ = self._init  # type: ignore[method-assign]
-
-    def _note(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        spot = _spot()
-        self._held |= {id(parameter): spot for group in optimizer.param_groups for parameter in group["params"]}
-        others = [t for key, t in self._leaves.items() if key not in self._held and isinstance(t, nn.Parameter)]
-        frame = users_frame()
-        if frame is None or not any(t.grad is not None for t in others):
-            return
-        program = Program(scope=variables_of(frame))
-        place = place_of(frame.f_code, frame.f_lineno, frame.f_globals)
-        for parameter in others:
-            if parameter.grad is not None and (name := program.name_of(parameter)):
-                self._left_out.setdefault(id(parameter), (name, place, parameter, optimizer))
-
-    def holds(self, tensor: Any) -> bool:
-        """Return True for a tensor that an optimizer which stepped is to change."""
-        return id(tensor) in self._held
-
-    def stepped_at(self, tensor: torch.Tensor) -> Place | None:
-        """Return the line at which an optimizer stepped that holds a tensor."""
-        spot = self._held.get(id(tensor))
-        return None if spot is None else spot.place()
-
-    def cause(self, watch: Watch) -> ErrorCause | None:
-        """Return which parameters had a gradient at a step and were held by no optimizer that stepped."""
-        left = [where for key, where in self._left_out.items() if key not in self._held]
-        if not left:
-            return None
-        newer = [where for where in left if self._is_newer(where, watch)]
-        name, did, parameter, optimizer = (newer or left)[0]
-        names = "`, `".join([*dict.fromkeys(name for name, *_ in newer or left)][:MOST_NAMED])
-        shown: dict[str, Any] = {"name": names, "line": did.line, "text": did.text}
-        made, placed, spot = watch.created_by(parameter), watch.placed_by(parameter), self._creation(optimizer)[1]
-        what = finding("optimizer_left_out.what", did, **shown)
-        if spot is not None:
-            did = spot.place()
-            what = finding("optimizer_left_out.created", did, **shown, created=did.line)
-        if spot is not None and newer and placed is not None:
-            placing = {"placed": placed.line, "by": placed.text}
-            what = finding("optimizer_left_out.before", placed, **shown, created=did.line, **placing)
-            did = placed
-        return ErrorCause("optimizer_holds_others", (what, finding("optimizer_left_out.rule")), name, made, did)
-
-    def _creation(self, optimizer: torch.optim.Optimizer) -> tuple[int, Spot | None]:
-        return self._created.get(optimizer, (-1, None))
-
-    def _is_newer(self, where: tuple[str, Place, torch.Tensor, torch.optim.Optimizer], watch: Watch) -> bool:
-        """Return True for a parameter that no module had when the optimizer was created."""
-        tick = self._creation(where[3])[0]
-        return bool(0 <= tick < watch.ages.get(where[2], -1))
