@@ -104,6 +104,8 @@ class Known(dict[int, TensorSnapshot]):
 
 # a snapshot that wants its elements, the tensor to copy them from, and that tensor's version
 Wanted = list[tuple[TensorSnapshot, torch.Tensor, int | None]]
+# the same with the strides of its copy, None for a sample, and the bytes of it
+Plan = tuple[TensorSnapshot, torch.Tensor, int | None, tuple[int, ...] | None, int]
 
 _NONE = ObjectSnapshot("NoneType", "None")
 _GONE = Phrase("recording.missing.storage")
@@ -173,7 +175,7 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
         for one, _, _ in wanted:
             one.reason = missing
         return 0
-    plans: list[tuple[TensorSnapshot, torch.Tensor, int | None, tuple[int, ...] | None, int]] = []
+    plans: list[Plan] = []
     pieces: list[int] = []
     total = 0
     try:
@@ -210,6 +212,12 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
     copied = copier.copy(pieces, total) if pieces else b""
     if copied is None and len(plans) > 1:  # where one of them is not there, each is tried alone
         return sum([copy_elements([plan[:3]], whole) for plan in plans])
+    _hand_out(plans, copied)
+    return total
+
+
+def _hand_out(plans: list[Plan], copied: bytes | None) -> None:
+    """Give each snapshot its part of a copy, or the reason why it has none; what changed meanwhile gets none."""
     at = 0
     for one, tensor, version, steps, size in plans:
         moved = tensor.nbytes != one.nbytes or private.data_address(tensor) != one.address
@@ -222,7 +230,6 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
             if steps and size > memory.WHOLE and one.nbytes < size:  # of one with repeats nothing is written out
                 _close_gaps(one, tensor)
         at += size
-    return total
 
 
 def _spans(

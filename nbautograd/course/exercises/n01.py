@@ -197,12 +197,7 @@ def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
         ("wrong_step", STEP, "y = (x * c).sin()", lambda x: (x * _like(x, 3.0)).sin()),
         ("too_early", TOO_EARLY, "u = x * x; y = u.sin() * u.sin() + u", lambda x: _shared(x * x, last=True)),
         ("too_early", TOO_EARLY, "u = x * x; y = u + u.sin() * u.sin()", lambda x: _shared(x * x, last=False)),
-        (
-            "too_early",
-            TOO_EARLY,
-            "u = (x * x).sin(); y = u + u.sin().sin().sin()",
-            lambda x: _far((x * x).sin(), False),
-        ),
+        ("too_early", TOO_EARLY, "u = (x * x).sin(); y = u + u.sin().sin().sin()", lambda x: _far((x * x).sin())),
         ("too_early", TOO_EARLY, "u = (x * x).sin(); y = u.sin().sin().sin() + u", lambda x: _far((x * x).sin(), True)),
     ]
     for code, sentence, program, run in programs:
@@ -275,7 +270,7 @@ def _shared(u: Any, last: bool) -> Any:
     return far + u if last else u + far
 
 
-def _far(u: Any, last: bool) -> Any:
+def _far(u: Any, last: bool = False) -> Any:
     far = u.sin().sin().sin()
     return far + u if last else u + far
 
