@@ -87,7 +87,7 @@ def verdicts(fn, inputs):
     run = GradcheckRun(Problem(fn, inputs), None, None, None)
     with run.problem.session():
         run.find_blocks()
-    return {b.verdict for b in run.blocks.values()} | ({"error"} if run.error else set())
+    return {b.verdict for b in run.blocks.values() if b.entries} | ({"error"} if run.error else set())
 
 
 def torch_passes(fn, inputs):

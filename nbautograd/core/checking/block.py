@@ -163,7 +163,8 @@ class Block(JacobianBlock):
         verdict: ``"match"``, ``"mismatch"``, ``"subgradient"`` (at a kink, within the one-sided derivatives),
             ``"flat"`` (straight-through, surrogate) or ``"undecided"``.
         reason: for verdicts other than match and mismatch why, one of ``"kink"``, ``"jump"``, ``"staircase"``,
-            ``"float32"``, ``"noise"``, ``"backward noise"``, ``"domain edge"``, ``"interrupted"``; else empty.
+            ``"float32"``, ``"noise"``, ``"backward noise"``, ``"domain edge"``, ``"no entries"``,
+            ``"interrupted"``; else empty.
         wrong: how many entries differ by more than their error bars.
         worst: the entry that differs most, also when all agree; None for an empty block.
         largest_error: largest absolute difference of analytical and numerical.

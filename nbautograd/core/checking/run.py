@@ -201,6 +201,8 @@ class GradcheckRun:
         ends = self.outputs.inputs[where[1]], self.outputs[where[0]]
         precision = max(*map(epsilon, ends), self.problem.casts.coarsest)
         judged = self._confirmed(ij, judge(raw, Tolerance(self.atol, self.rtol, precision), self.problem.seed))
+        if not all(end.numel() for end in ends):
+            return dataclasses.replace(judged, verdict="undecided", reason="no entries")
         mismatch = judged.verdict == "mismatch"
         halves = for_symmetric_changes(ends[0].detach(), judged.matrices) if mismatch else None
         if halves is not None:

@@ -292,8 +292,12 @@ def test_in_place_functions_and_expanded_inputs_can_be_checked():
     assert gradcheck(lambda x: x.t() * 3, doubles(4, 3).t()).verdict == "right"
 
 
-def test_empty_and_scalar_tensors():
-    assert gradcheck(lambda x: x * 2, doubles(0, 3)).verdict == "right"
+def test_where_a_tensor_has_no_elements_nothing_was_compared():
+    report = gradcheck(lambda x: x * 2, doubles(0, 3))
+    assert (report.verdict, report.blocks[0, 0].reason) == ("cannot tell", "no entries")
+    assert "nothing was compared there" in str(report)
+    beside = gradcheck(lambda x, y: x.sum() + y * y, (doubles(0), doubles(2)))
+    assert (beside.verdict, beside.blocks[0, 1].verdict) == ("cannot tell", "match")
     assert gradcheck(lambda x: x * x, doubles()).verdict == "right"
 
 
