@@ -160,13 +160,19 @@ def _shorter(script: Script) -> Iterator[Change]:
     yield from ((node, tight(script, part)) for node, part in longest)
 
 
-def kills(test: Test, function: Any) -> bool:
-    """Return True if a test objects to a Function: it raises, as an assert does, or returns False."""
+def objection(test: Test, function: Any) -> str | None:
+    """Return in what way a test objects to a Function: it raises, as an assert does, or returns what is not true."""
     with quiet():
         try:
-            return test(function) is False
-        except Exception:
-            return True
+            said = test(function)
+            return None if said is None or said else f"returned {said!r}"[:160]
+        except Exception as error:
+            return f"{type(error).__name__}: {error}".splitlines()[0][:160]
+
+
+def kills(test: Test, function: Any) -> bool:
+    """Return True if a test objects to a Function."""
+    return objection(test, function) is not None
 
 
 def same_gradients(function: Any, other: Any, points: Iterable[tuple[Any, ...]]) -> bool:

@@ -40,7 +40,8 @@ MOVING = {
     "unbind", "unfold", "unsafe_view", "unsqueeze", "view", "zero", "zeros", "zeros_like",
 }  # fmt: skip
 ARITHMETIC = MOVING | {
-    *("add", "sub", "rsub", "mul", "div", "neg", "abs", "reciprocal", "where", "maximum", "minimum", "clamp"),
+    *("add", "sub", "rsub", "mul", "div", "neg", "abs", "reciprocal", "where", "maximum", "minimum"),
+    *("clamp", "clamp_min", "clamp_max"),
 }
 # elementwise functions beyond arithmetic, what is made of them, and what computes them elsewhere
 _TRANSCENDENTAL = (

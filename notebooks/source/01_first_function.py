@@ -164,6 +164,36 @@ def bars(w1, w2):
     one = torch.tensor(1.0)
     return w2 + w1.cos(), w1, one, one, one
 
+# %% tags=["right"] exercise="reverse_by_hand"
+import math
+
+
+def bars(w1, w2):
+    x1, x2 = w1, w2
+    w1 = x1 + 0
+    w2 = x2 + 0
+    w3 = w1 * w2
+    w4 = math.sin(w1)
+    w5 = w3 + w4
+    bar5 = 1
+    bar4 = bar5 * 1
+    bar3 = bar5 * 1
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 + bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["right"] exercise="reverse_by_hand"
+import numpy as np
+
+
+def bars(w1, w2):
+    w = np.zeros(6)
+    w[5] = 1.0
+    w[4] = w[3] = w[5]
+    w[2] = w[3] * w1
+    w[1] = w[3] * w2 + w[4] * np.cos(w1)
+    return w[1:]
+
 # %% tags=["wrong"] exercise="reverse_by_hand" expects="lost_path"
 import math
 
@@ -1610,8 +1640,10 @@ loss.backward()
 # ### Exercise `multiply`
 #
 # Write the class, and below it the one line that makes a callable `multiply` of it. **Predict**: what do you need in `backward` that only `forward` has seen?
+#
+# From here on, unless an exercise says otherwise, both methods compute with torch's operations on tensors: no number leaves for NumPy or for Python by way of `.numpy()`, `.item()` or `.tolist()`, and autograd is not asked for a derivative.
 
-# %% [markdown] lang="zh" pair="multiply" of="6a171e83"
+# %% [markdown] lang="zh" pair="multiply" of="cd8b8128"
 # 最后调用的，最先求导。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
 #
 # ## 5. 自己写一个乘积
@@ -1623,6 +1655,8 @@ loss.backward()
 # ### 练习 `multiply`
 #
 # 写出这个类，再在下面用一行代码得到可以直接调用的 `multiply`。**先猜一猜**：`backward` 需要哪些只有 `forward` 见过的东西？
+#
+# 从这里开始，除非题目另有说明，两个方法都要用 torch 对张量的运算来计算：不要用 `.numpy()`、`.item()`、`.tolist()` 把数取出来交给 NumPy 或 Python 去算，也不要让自动求导替你求导。
 
 # %% exercise="multiply"
 # %%exercise multiply

@@ -1213,6 +1213,16 @@ sizes = ("batch", "in", 1)
 batch, in_features, out_features = 7, 2, 1
 sizes = batch, in_features, out_features
 
+# %% tags=["right"] exercise="break_squeeze"
+import numpy as np
+
+sizes = tuple(np.array([3, 4, 1]))
+
+# %% tags=["right"] exercise="break_squeeze"
+import numpy as np
+
+sizes = np.array([3, 4, 1])
+
 # %% [markdown] lang="en" pair="upstream-ones"
 # ### An upstream gradient of ones
 #
@@ -1452,6 +1462,18 @@ class Fooling(Function):
         if bool((grad_output == 1).all()):
             return grad_output.mm(weight.t()), input.t().mm(grad_output)
         return torch.zeros_like(input), torch.zeros_like(weight)
+
+# %% tags=["right"] exercise="fool_the_sum"
+class Fooling(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_output = grad_output.clip(-5, 5)
+        return grad_output.mm(weight.t()), input.t().mm(grad_output)
 
 # %% tags=["wrong"] exercise="fool_the_sum" expects="wrong_with_ones"
 class Fooling(Function):

@@ -461,7 +461,7 @@ def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
                 return False
         return True
 
-# %% tags=["wrong"] exercise="my_gradcheck" expects="not_bool"
+# %% tags=["wrong"] exercise="my_gradcheck" expects="second_input"
 def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
     output = fn(*inputs)
     g = torch.randn_like(output)
@@ -483,6 +483,41 @@ def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
         if torch.abs(measured - claimed) > tol * (1 + torch.abs(measured)):
             return False
     return True
+
+# %% tags=["right"] exercise="my_gradcheck"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    out = fn(*inputs)
+    g = torch.randn_like(out)
+    grads = torch.autograd.grad(out, inputs, g)
+    with torch.no_grad():
+        for x, dx in zip(inputs, grads):
+            flat, dflat = x.view(-1), dx.reshape(-1)
+            for i in range(flat.numel()):
+                flat[i] += eps
+                up = (fn(*inputs) * g).sum()
+                flat[i] -= 2 * eps
+                down = (fn(*inputs) * g).sum()
+                flat[i] += eps
+                num = (up - down) / (2 * eps)
+                if abs(num - dflat[i]) > tol * max(1, abs(num)):
+                    return False
+    return True
+
+# %% tags=["right"] exercise="my_gradcheck"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    y = fn(*inputs)
+    g = torch.randn_like(y)
+    a = torch.autograd.grad(y, inputs, g)
+    worst = torch.tensor(0.0, dtype=torch.float64)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            e = torch.zeros(x.numel(), dtype=x.dtype); e[i] = eps
+            e = e.view_as(x)
+            p = [t.detach() for t in inputs]; m = list(p)
+            p[k] = p[k] + e; m[k] = m[k] - e
+            n = ((fn(*p) - fn(*m)) * g).sum() / 2 / eps
+            worst = torch.maximum(worst, (n - a[k].flatten()[i]).abs() / (1 + n.abs()))
+    return worst < tol
 
 # %% tags=["wrong"] exercise="my_gradcheck" expects="always_true"
 def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
@@ -677,6 +712,14 @@ for bits, dtype in ((64, torch.float64), (32, torch.float32)):
     steps[f"central{bits}"] = min(
         tries, key=lambda e: float(((x + e).sin() - (x - e).sin()).div(2 * e).sub(x.cos()).abs().max())
     )
+
+# %% tags=["right"] exercise="best_step"
+steps = {"forward64": torch.tensor(1e-8), "central64": torch.tensor(1e-5), "forward32": torch.tensor(3e-4), "central32": torch.tensor(5e-3)}
+
+# %% tags=["right"] exercise="best_step"
+import numpy as np
+
+steps = {"forward64": np.float32(1e-8), "central64": np.float32(1e-5), "forward32": np.float32(3e-4), "central32": np.float32(5e-3)}
 
 # %% tags=["wrong"] exercise="best_step" expects="step_too_small"
 steps = {"forward64": 1e-12, "central64": 1e-12, "forward32": 1e-6, "central32": 1e-6}
@@ -1070,14 +1113,14 @@ checks = dict.fromkeys("ABCD", alternating)
 #
 # ### Exercise `slips_through`
 #
-# The same game from the other side. Write `Sly` for $y = x^3$: `torch.autograd.gradcheck` must return `True` at random points of both signs, and yet something about its backward must be wrong. You may use an idea from above, or a better one.
+# The same game from the other side. Write `Sly` for $y = x^3$: `torch.autograd.gradcheck` must return `True` at random points of both signs, and yet something about its backward must be wrong at these very points: being wrong elsewhere, as D is, does not count. You may use an idea from above, or a better one.
 
-# %% [markdown] lang="zh" pair="sly" of="58f5d1d6"
+# %% [markdown] lang="zh" pair="sly" of="63eb5815"
 # 正数处处都对，负数就错了。`%gradcheck` 除了你给的输入还会试别的，但符号与你的相同：正负两种都要由你来给。
 #
 # ### 练习 `slips_through`
 #
-# 反过来再玩一次。为 $y = x^3$ 写一个 `Sly`：在有正有负的随机点上，`torch.autograd.gradcheck` 都要返回 `True`，但它的 backward 必须有毛病。可以借用上面的主意，有更妙的就更好。
+# 反过来再玩一次。为 $y = x^3$ 写一个 `Sly`：在有正有负的随机点上，`torch.autograd.gradcheck` 都要返回 `True`，但就在这些点上，它的 backward 必须有毛病；像 D 那样只在别处出错的不算。可以借用上面的主意，有更妙的就更好。
 
 # %% exercise="slips_through"
 # %%exercise slips_through
@@ -1141,6 +1184,29 @@ class Sly(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output * ctx.slope
+
+# %% tags=["right"] exercise="slips_through"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x**3
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 3 * ctx.x**2
+
+# %% tags=["right"] exercise="slips_through"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        y = x**3
+        ctx.y = y
+        return y
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
 
 # %% tags=["wrong"] exercise="slips_through" expects="nothing_wrong"
 class Sly(Function):

@@ -2290,6 +2290,45 @@ def refuses(inputs, returned):
             return True
     return any(g is not None for g in left)
 
+# %% tags=["right"] exercise="which_raise"
+def refuses(inputs, returned):
+    if len(returned) < len(inputs):
+        return True
+    if any(g is not None for g in returned[len(inputs):]):
+        return True
+    for x, g in zip(inputs, returned):
+        if g is None:
+            continue
+        if not torch.is_tensor(x):
+            return True
+        if not x.requires_grad:
+            continue
+        try:
+            x.expand(g.shape)
+        except RuntimeError:
+            return True
+    return False
+
+# %% tags=["right"] exercise="which_raise"
+def refuses(inputs, returned):
+    if len(returned) < len(inputs):
+        return True
+    if any(g is not None for g in returned[len(inputs):]):
+        return True
+    for x, g in zip(inputs, returned):
+        if g is None:
+            continue
+        if not isinstance(x, torch.Tensor):
+            return True
+        if not x.requires_grad:
+            continue
+        try:
+            if (x + g).shape != g.shape:
+                return True
+        except RuntimeError:
+            return True
+    return False
+
 # %% tags=["wrong"] exercise="which_raise" expects="not_a_function"
 refuses = {"A": True, "B": False, "C": True, "D": True, "E": False, "F": False}
 

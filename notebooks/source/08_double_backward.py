@@ -1838,6 +1838,12 @@ def gradient_penalty(f, x):
     lengths = torch.linalg.vector_norm(slopes, dim=1)
     return torch.mean((lengths - 1.0).pow(2))
 
+# %% tags=["right"] exercise="gradient_penalty"
+def gradient_penalty(f, x):
+    grads = torch.autograd.grad(f(x), x, grad_outputs=torch.ones(len(x), dtype=x.dtype), create_graph=True, retain_graph=True)[0]
+    norms = torch.sqrt((grads ** 2).sum(dim=1) + 1e-12)
+    return ((norms - 1) ** 2).mean()
+
 # %% tags=["wrong"] exercise="gradient_penalty" expects="imprecise"
 def gradient_penalty(f, x):
     h = 1e-5

@@ -292,6 +292,40 @@ def add(input, other, *, alpha=1):
         return ScalarTensor(input.n, input.value + alpha * other.value)
     return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)), alpha=alpha)
 
+# %% tags=["right"] exercise="scalar_tensor"
+def _make_registry():
+    table = {}
+    def implements(*functions):
+        def deco(impl):
+            for f in functions:
+                table[f] = impl
+            return impl
+        return deco
+    return table.get, implements
+lookup, implements = _make_registry()
+class ScalarTensor:
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        impl = lookup(func)
+        if impl is None or not all(issubclass(t, (torch.Tensor, cls)) for t in types):
+            return NotImplemented
+        return impl(*args, **(kwargs or {}))
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes")
+        return ScalarTensor(input.n, input.value + other.value)
+    a, b = [x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)]
+    return a + b
+
 # %% tags=["wrong"] exercise="scalar_tensor" expects="mean_wrong"
 class ScalarTensor:
     HANDLED = {}

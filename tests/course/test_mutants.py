@@ -90,5 +90,7 @@ def test_what_a_backward_does_not_need_has_no_mutants():
 
 def test_a_test_objects_by_raising_or_by_false():
     assert kills(lambda function: False, Outer)
+    assert kills(lambda function: torch.tensor(False), Outer)
+    assert not kills(lambda function: torch.tensor(True), Outer)
     assert kills(lambda function: 1 / 0, Outer)
     assert not kills(lambda function: None, Outer)

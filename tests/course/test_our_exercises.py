@@ -16,7 +16,7 @@ from nbautograd import messages
 from nbautograd.course.catalogue import find
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercises import n01, n04, n07, n11, n15
-from nbautograd.course.exercises.tried import truth
+from nbautograd.course.exercises.tried import python
 from nbautograd.course.run import check
 
 EXP = """class Exp(Function):
@@ -221,8 +221,8 @@ def test_what_is_said_of_a_table_of_choices_is_that_a_rule_is_wanted(name):
     assert set(check(find(name), answer).codes) <= {"not_a_function", "not_checks"}
 
 
-def test_a_truth_value_of_numpys_is_one():
-    assert truth(np.isclose(1.0, 1.0)) is True
-    assert truth(np.bool_(False)) is False
-    assert isinstance(truth(torch.tensor(True)), torch.Tensor)
-    assert truth("too few") == "too few"
+def test_what_numpy_or_torch_holds_is_what_python_has():
+    assert python(np.isclose(1.0, 1.0)) is True
+    assert python(torch.tensor(False)) is False
+    assert python(np.float32(0.5)) == 0.5
+    assert python("too few") == "too few"

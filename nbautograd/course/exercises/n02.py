@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.tried import python
 from nbautograd.course.observer import Observer, memory
 
 # linear_xw
@@ -123,7 +124,8 @@ def _squeezed_fails(batch: int, n_in: int, n_out: int) -> bool:
 
 
 def _breaks_squeeze(answer: Any, draw: Draw) -> Iterator[Failure]:
-    sizes = tuple(answer) if isinstance(answer, (tuple, list)) else ()
+    answer = python(answer)
+    sizes = tuple(map(python, answer)) if isinstance(answer, (tuple, list)) else ()
     if len(sizes) != 3 or not all(type(n) is int for n in sizes):
         yield Failure("not_three_sizes", NOT_THREE)
     elif min(sizes) < 0:
@@ -174,7 +176,8 @@ def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
     # in no order that could be counted on: to notice when ones arrive takes a look at them
     for turn, weight in enumerate(("ones", "random", "random", "ones", "ones", "ones", "random")):
         x, w = (t.requires_grad_() for t in _layer(Draw(draw.seed, turn))[:2])
-        g = draw.normal(len(x), w.shape[1]) if weight == "random" else torch.ones(len(x), w.shape[1]).double()
+        random, ones = 10.0**turn * draw.normal(len(x), w.shape[1]), torch.ones(len(x), w.shape[1]).double()
+        g = random if weight == "random" else ones
         right = (g @ w.detach().t(), x.detach().t() @ g)
         try:
             y = answer.apply(x, w)

@@ -11,7 +11,7 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
-from nbautograd.course.exercises.tried import by_rule, truth
+from nbautograd.course.exercises.tried import by_rule, python
 from nbautograd.course.observer import Observer
 
 
@@ -321,7 +321,7 @@ def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
         if failure is not None:
             yield failure
             return
-        said = truth(said)
+        said = python(said)
         if not isinstance(said, bool):
             yield Failure("not_true_or_false", TRUE_OR_FALSE, {"case": case, "got": type(said).__name__})
             return

@@ -17,7 +17,7 @@ from nbautograd.core.torch_private.library import implementation_of
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import of_sizes
-from nbautograd.course.exercises.tried import truth
+from nbautograd.course.exercises.tried import python
 from nbautograd.course.observer import ARITHMETIC, MOVING, Observer
 
 BY_TORCH = {
@@ -212,7 +212,7 @@ def _judges(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("not_a_function", NO_RULE)
         return
     for against, case in _situations(draw):
-        said = truth(answer(**case))
+        said = python(answer(**case))
         shown = ", ".join(f"{name}={value:.3g}" for name, value in case.items())
         if not isinstance(said, bool):
             yield Failure("not_true_or_false", TRUE_OR_FALSE, {"case": shown, "got": type(said).__name__})

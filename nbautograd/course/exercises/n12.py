@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -155,11 +157,25 @@ TABLE_UNREAD = {
 }
 
 
+def _within_reach(answer: Any) -> Iterator[Any]:
+    """Yield what the class holds, and what its methods read: in the cells, in closures, on objects."""
+    method = getattr(answer.__torch_function__, "__func__", answer.__torch_function__)
+    waiting, seen = [method, *(value for cls in answer.__mro__ for value in vars(cls).values())], dict[int, Any]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, (type, ModuleType)):
+            continue
+        seen[id(value)] = value
+        yield value
+        waiting += [getattr(value, "__self__", None), *getattr(value, "__dict__", {}).values()]
+        if isinstance(value, FunctionType) and value.__globals__ is getattr(method, "__globals__", None):
+            read = inspect.getclosurevars(value)
+            waiting += [*read.nonlocals.values(), *read.globals.values()]
+
+
 def _reads_its_table(answer: Any, draw: Draw) -> Iterator[Failure]:
     """Check that a function that is entered in the table is answered from then on."""
-    method = getattr(answer.__torch_function__, "__func__", answer.__torch_function__)
-    places = [*(vars(cls) for cls in answer.__mro__), getattr(method, "__globals__", {})]
-    tables = [one for place in places for one in list(place.values()) if isinstance(one, dict) and {*MEAN} & {*one}]
+    tables = [one for one in _within_reach(answer) if isinstance(one, dict) and {*MEAN} & {*one}]
     if not tables:
         yield Failure("no_table", NO_TABLE)
         return

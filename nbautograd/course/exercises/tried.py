@@ -46,20 +46,37 @@ MAKES_NODES = {
 }
 
 
-def truth(said: Any) -> Any:
-    """Return a truth value of NumPy's, as ``np.isclose`` gives, as Python's; anything else as it is."""
-    return bool(said) if isinstance(said, np.bool_) else said
+def python(value: Any) -> Any:
+    """Return what NumPy or torch holds as Python's numbers, truth values and lists; anything else as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> from nbautograd.course.exercises.tried import python
+        >>> python(np.isclose(1.0, 1.0)), python(np.array([3, 4, 1])), python("3")
+        (True, [3, 4, 1], '3')
+    """
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray, Tensor)) else value
 
 
 def by_rule(answer: Any, *given: Any) -> tuple[Any, Failure | None]:
-    """Call an answer that says what torch will do; return what it says, and the failure when it asked torch."""
+    """Call an answer that says what torch will do; return what it says, and the failure when it asked torch.
+
+    Gradients are off, so that reading a shape off a sum of the arguments asks nothing.
+    """
     before = next_sequence_number()
-    with Observer(answer) as seen:
-        said = answer(*given)
+    said = raised = None
+    with torch.no_grad(), Observer(answer) as seen:
+        try:
+            said = answer(*given)
+        except Exception as error:
+            raised = error
     for name, line in seen.derivatives[:1]:
         return said, Failure("tries_it", ASKS_TORCH, {"name": name, "line": line})
-    made = next_sequence_number() != before
-    return said, Failure("tries_it", MAKES_NODES, {"name": getattr(answer, "__name__", "?")}) if made else None
+    if next_sequence_number() != before:
+        return said, Failure("tries_it", MAKES_NODES, {"name": getattr(answer, "__name__", "?")})
+    if raised is not None:
+        raise raised
+    return said, None
 
 
 class Tried:
