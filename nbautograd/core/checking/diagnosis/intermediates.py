@@ -19,7 +19,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -108,7 +107,6 @@ class _Bench(InstrumentedBackward):
                 found = self._known(places, number, [item for item in pool if item[0] not in same])
                 found = None if found is not None and self._masked(places, number, found) else found
                 found = found or (None if site.from_ctx else self._condition(places, number, value))
-                found = found or (self._number(places, number) if kind == "number" else None)
             before = set(right)  # what the statement reads by the name that it writes is what it was before
             if number >= own:
                 right.discard(site.name)
@@ -203,12 +201,6 @@ class _Bench(InstrumentedBackward):
                     site = replace(site, from_ctx="", assigned=False)
                     return WrongVariable(site, "taken", expression, line, False)
                 return WrongVariable(site, key[0], expression, line, whole)
-        for key, tensor in pool:
-            derivative = key[0] == "derivative" and not self.sites[number].from_ctx
-            times = first.multiple(number, tensor) if derivative else None
-            # the same multiple at each place of a size: a gradient of one number is a multiple of any other
-            if times is not None and all(p.is_multiple(number, key, times, first.shapes) for p in others):
-                return WrongVariable(self.sites[number], key[0], *self.expression(key), False, scaled=True)
         return None
 
     def _mending(
@@ -249,10 +241,7 @@ class _Bench(InstrumentedBackward):
             best = next((k for k in named if all(p.fits(k) for p in (first, there))), -1)
         if best < 0:
             return self._entering(places, last) if whole else None
-        site = self.sites[best]
-        return WrongVariable(
-            site, "solved", "", None, False, flipped=_needed_value(site, first.held(best), first.only.get(best))
-        )
+        return WrongVariable(self.sites[best], "solved", "", None, False)
 
     def _may_be_wrong(self, number: int) -> bool:
         site = self.sites[number]
@@ -282,25 +271,6 @@ class _Bench(InstrumentedBackward):
         asked = [k for k in range(self.own or 0, last) if self._may_be_wrong(k)] if places[0].several else []
         found = {self.sites[k].name: k for k in asked if all(p.alone_wrong(k) for p in places)}
         return None if len(found) != 1 else WrongVariable(self.sites[found.popitem()[1]], "entering", "", None, False)
-
-    def _number(self, places: Sequence[ReplacementPoint], number: int) -> WrongVariable | None:
-        """Try sizes of what forward has in the place of a plain number."""
-        first, *others = places
-        tried: dict[int, bool] = {}
-        for (key, dim), size in first.sizes.items():
-            if size not in tried:
-                self.left -= 1
-                tried[size] = self.left >= 0 and first.mended(number, size)
-            alike = [
-                d for (k, d) in first.sizes if k == key and all(p.sizes[k, d] == p.sizes[key, dim] for p in places)
-            ]
-            mended = tried[size] and len(alike) == 1 and all(p.mended(number, p.sizes[key, dim]) for p in others)
-            # what only has to be large enough, as the end of a loop may, is no size of anything
-            if mended and not any(all(p.mended(number, p.sizes[key, dim] + by) for p in places) for by in (1, -1)):
-                text, line = self.expression(key)
-                size_of = "numel()" if dim is None else f"shape[{dim}]"
-                return WrongVariable(self.sites[number], "value", f"{text}.{size_of}", line, False)
-        return None
 
     def _condition(self, places: Sequence[ReplacementPoint], number: int, value: Any) -> WrongVariable | None:
         """Turn a condition over where that mends the gradient, at each place."""
@@ -350,17 +320,6 @@ def _is_product(text: str) -> bool:
     around = (ast.Module, ast.Expr, ast.BinOp, ast.Mult, ast.Name, ast.Load)
     kinds = (*around, ast.Subscript, ast.Tuple, ast.Slice, ast.Constant)
     return all(isinstance(node, kinds) for node in ast.walk(ast.parse(text)))
-
-
-def _needed_value(site: Site, value: Tensor | None, change: Tensor | None) -> Phrase | str:
-    """Say which element of a variable is furthest from what it has to be."""
-    if value is None or change is None:
-        return ""
-    at = int(change.abs().argmax())
-    index = ", ".join(map(str, np.unravel_index(at, tuple(value.shape))))
-    was = float(value.reshape(-1)[at])
-    element = f"{site.name}[{index}]" if index else site.name
-    return Phrase("causes.needed_value", element=element, value=f"{was:.6g}", right=f"{was + float(change[at]):.6g}")
 
 
 def _without_prefix(name: str) -> str:

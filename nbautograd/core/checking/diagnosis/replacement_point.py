@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -44,13 +43,12 @@ class ReplacementPoint:
     Attributes:
         wrong: True where autograd of the forward is right, and backward gives something else.
         rel: relative difference up to which two gradients are the same.
-        only: the changes of variables beside which no others mend the gradients.
         shapes: of the inputs that are tensors.
     """
 
     def __init__(self, bench: InstrumentedBackward, inputs: tuple[Any, ...]) -> None:
         self.bench, problem = bench, bench.problem
-        self.outputs, self.wrong, self.only = problem.call(inputs), False, dict[int, Tensor]()
+        self.outputs, self.wrong = problem.call(inputs), False
         self.shapes = [x.shape for x in self.outputs.inputs if isinstance(x, Tensor)]
         self.node = own_node(problem, self.outputs)
         self.v = cotangents(problem, self.outputs, problem.seed + 95)
@@ -123,16 +121,6 @@ class ReplacementPoint:
             x for label, x in zip(self.bench.problem.input_names, self.outputs.inputs, strict=False) if label == name
         )
         return isinstance(value, (int, float)) and any(type(x) is type(value) and x == value for x in (*own, *given))
-
-    @cached_property
-    def sizes(self) -> dict[tuple[Key, int | None], int]:
-        """The sizes of the inputs and variables of forward along each dimension, and their numbers of elements."""
-        held = {key: t for key, t in self.candidates.items() if key[0] == "value"}
-        named = {key: t for key, t in held.items() if self.bench.expression(key)[0].isidentifier()}
-        found: dict[tuple[Key, int | None], int] = {
-            (key, d): n for key, t in named.items() for d, n in enumerate(t.shape)
-        }
-        return found | {(key, None): t.numel() for key, t in named.items()}
 
     def pool(self, kind: str, value: Tensor) -> list[tuple[Key, Tensor]]:
         """Return what may belong in the place of a variable: of its kind and number of elements, each tensor once."""
@@ -249,8 +237,6 @@ class ReplacementPoint:
                 if not float((rights - base).norm()) < float((rights - before).norm()) / 2:
                     return None
                 if self.mends(number, change, arriving):
-                    if self.fixed(number) and int(torch.linalg.matrix_rank(matrix)) == int(alive.sum()):
-                        self.only[number] = change
                     return change
         except Exception:
             return None
@@ -342,25 +328,6 @@ class ReplacementPoint:
             return False
         return got is not None and got.numel() == other.numel() and equal(got.reshape(other.shape), other, self.rel)
 
-    def multiple(self, number: int, tensor: Tensor) -> float | None:
-        """Return how many times this value mends the gradients; None where the variable is a multiple itself."""
-        self.run(None)
-        c = _ratio(self.bench.held.get(number), tensor)
-        if c and equal(self.bench.held[number], c * tensor, self.rel):
-            return None
-        try:
-            c = _ratio(self.right[self.bench.which], self.run((number, tensor))[self.bench.which])
-        except Exception:
-            return None
-        # what belongs there serves whatever arrives
-        return c if c and self.mended(number, c * tensor) and self.holds(number, c * tensor) else None
-
-    def is_multiple(self, number: int, key: Key, times: float, shapes: list[torch.Size]) -> bool:
-        """Return True if what mends the gradient at a place of some shapes does so here, and as often in its shapes."""
-        laid = self._laid(number, key)
-        here = None if laid is None else self.multiple(number, laid)
-        return here is not None and (self.shapes != shapes or math.isclose(here, times, rel_tol=self.rel))
-
     def borne_out(self, number: int, key: Key) -> bool:
         """Return True if what mends the gradient elsewhere does so here."""
         laid = self._laid(number, key)
@@ -383,14 +350,6 @@ def _laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:
     if tensor.dim() == like.dim() > 1 and tensor.shape != like.shape:
         return tensor.mT if tensor.mT.shape == like.shape else None
     return tensor.reshape(like.shape)
-
-
-def _ratio(a: Tensor | None, b: Tensor | None) -> float:
-    """Return the multiple of one tensor that is nearest to another; 0 where there is none."""
-    if a is None or b is None or a.shape != b.shape or a.is_complex() or b.is_complex():
-        return 0.0
-    power = float((b * b).sum())
-    return float((a.detach() * b).sum()) / power if power else 0.0
 
 
 def equal(a: Tensor, b: Tensor, rel: float) -> bool:

@@ -251,8 +251,6 @@ def _finding(
     line = found.line if found is not None else None
     output, name, value = block.output_name, block.input_name, phrases.value(problem, position, found)
     message, said = cause.message, dict[str, Any]()
-    if via is not None and via.scaled and not plain:
-        via = None  # the constant may be what is wrong
     if via is not None:
         if not (via.whole and via.piecewise):  # which line wrote the wrong elements is known
             line, statement = via.written(problem)

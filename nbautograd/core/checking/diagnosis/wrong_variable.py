@@ -60,9 +60,8 @@ class WrongVariable:
         unknown: names among those that the statement computes it from of which it is not known whether they are right;
             None where nothing is known of any.
         right: those that are as forward has them.
-        flipped: where a condition is to be turned over, or another value is needed.
+        flipped: where a condition is to be turned over.
         piecewise: True when the variable is written piece by piece.
-        scaled: True where it is a derivative times a constant that belongs in its place.
     """
 
     site: Site
@@ -74,7 +73,6 @@ class WrongVariable:
     right: tuple[str, ...] = ()
     flipped: Phrase | str = ""
     piecewise: bool = False
-    scaled: bool = False
 
     def written(self, problem: Problem) -> tuple[int, str]:
         """Return the line that goes wrong and its statement: the one that saves it, for what is only taken from ctx."""
@@ -121,8 +119,6 @@ class WrongVariable:
             "" if self.expression_line is None else Phrase("causes.of_forward", line=self.expression_line)
         )
         said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": of_line, "begins": begins}
-        if self.kind == "derivative":
-            said["times"] = Phrase("causes.times_a_constant") if self.scaled else ""
         back = "" if self.alone else Phrase("causes.and_before")
         return {**said, "statement": rules.short(self.site.statement), "known": known, "back": back} | {
             "flipped": self.flipped

@@ -294,13 +294,14 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
         return
     if id(node) in c.facts.guards:
         return  # any other input that needs a gradient here would do as well
+    yield from (Edit(node, name, 1.6 if isinstance(number, int) else 1.25) for name in c.numbers_on_ctx)
+    if id(node) in c.facts.thresholds:
+        return  # any other number that lies between the same values would agree as well
     others = [-number, number + 1, number - 1, 2 * number, number / 2, 3 * number, 1 - number] + (
         [1 / number] if number else []
     )
     if isinstance(number, float) and abs(number - 3.14159265) < 0.01:
         others.insert(0, 3.141592653589793)
-    if id(node) in c.facts.thresholds:
-        others = [-number]  # any other that lies between the same values would agree as well
     negated = id(node) in c.facts.negated  # of which the sign is taken off as a whole
     for k, other in enumerate(o for o in dict.fromkeys(others) if o not in (0, 1) and (o > 0 or not negated)):
         whole = float(other).is_integer() and isinstance(number, int)
@@ -316,7 +317,6 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield from (Edit(node, repr(other), 1.6) for other in others)
     else:
         yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number and (o > 0 or not negated))
-    yield from (Edit(node, name, 1.6 if isinstance(number, int) else 1.25) for name in c.numbers_on_ctx)
 
 
 @kind("subscripts of an einsum", "part")

@@ -36,7 +36,6 @@ SIGNS = {
     ast.BitAnd: "&", ast.BitOr: "|",
 }  # fmt: skip
 
-CONDITIONAL = (ast.Compare, ast.If, ast.IfExp)
 CHOSEN = "_chosen"  # what holds the number of the edit that is tried, of those compiled together
 Place = ast.expr | ast.stmt
 Change = tuple[Place, str]  # what is exchanged, and what stands in its place
@@ -133,12 +132,6 @@ def alternatives(node: ast.AST) -> tuple[ast.expr, ...]:
         return ()
     own = () if len(node.args) == 3 else (node.func.value,)
     return (*own, *node.args[1:]) if len(node.args) in (2, 3) else ()
-
-
-def conditions(tree: ast.AST) -> list[ast.expr]:
-    """Return the comparisons of a function and what its ``if`` test, in source order."""
-    found = [n.test if isinstance(n, (ast.If, ast.IfExp)) else n for n in ast.walk(tree) if isinstance(n, CONDITIONAL)]
-    return list({id(n): n for n in found if isinstance(n, ast.expr)}.values())
 
 
 def amplified(tree: ast.AST, before: ast.AST) -> list[list[Change]]:

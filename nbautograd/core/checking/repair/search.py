@@ -30,7 +30,6 @@ from nbautograd.core.checking.repair.script import (
     Hints,
     Script,
     amplified,
-    conditions,
     dims,
     helpers,
     names,
@@ -39,7 +38,7 @@ from nbautograd.core.checking.repair.script import (
     says_nothing,
     strangeness,
 )
-from nbautograd.core.checking.repair.values import Span, Values, idle, noted_values, span, values_of_conditions
+from nbautograd.core.checking.repair.values import Span, Values, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 
@@ -175,7 +174,7 @@ class Repair:
                 inputs = self._mended_inputs(script.compiled(script.changed(edit.changes)), stages, wrong, False)
             text = script.changed(edit.changes) if inputs else ""
             enough = not inputs or sum(m.inputs == inputs for m in found) >= ENOUGH
-            refuted = enough or says_nothing(text, script.text) or _leaves_a_way(script, text, stages)
+            refuted = enough or says_nothing(text, script.text)
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
             refuted = refuted or self._unseen(script, text, stages, inputs)
             if not refuted and not self._by_a_number(script, text):
@@ -534,20 +533,6 @@ def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     own = tuple(d for d in dims if re.fullmatch(r"-?\d+|\(.+\)", d))
     return own or ("0", "-1")
-
-
-def _leaves_a_way(script: Script, text: str, stages: Stages) -> bool:
-    """Return True where an edit turns a condition that holds for some elements into one that holds for all, or none.
-
-    What is computed for the others would never come out again: where that is wrong, the condition is not mended.
-    """
-    changed = script.with_text(text)
-    texts = [[] if one is None else [*map(ast.dump, conditions(one.tree))] for one in (script, changed)]
-    if changed is None or len(texts[0]) != len(texts[1]):
-        return False
-    other = [k for k, (was, now) in enumerate(zip(*texts, strict=True)) if was != now]
-    before, after = (values_of_conditions(one, stages) if other else [] for one in (script, changed))
-    return any(len(before[k]) > len(after[k]) > 0 for k in other)
 
 
 def _tight(text: str) -> str:

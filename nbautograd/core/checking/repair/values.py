@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, recompiled
-from nbautograd.core.checking.repair.script import Script, conditions, places
+from nbautograd.core.checking.repair.script import Script, places
 from nbautograd.core.checking.repair.verification_points import Stage
 from nbautograd.core.user_source import assigned, in_place, names_read, names_written, reached
 
@@ -112,25 +112,6 @@ def noted_values(script: Script, at: Stage) -> Values:
     if made is not None:
         found.on_ctx = {f"ctx.{name}": value(item) for name, item in vars(at.node).items()}
         at.gradients(made)  # what is noted before it raises stands
-    return found
-
-
-def values_of_conditions(script: Script, stages: Iterable[Stage]) -> list[set[bool]]:
-    """Run a backward and return the values that each of its conditions has, of all elements and at all points."""
-    nodes = conditions(script.tree)
-    found = [set[bool]() for _ in nodes]
-
-    def noted(number: int, item: Any) -> Any:
-        if isinstance(item, bool):
-            found[number].add(item)
-        elif isinstance(item, Tensor) and item.dtype is torch.bool:
-            found[number].update(item.unique().tolist())
-        return item
-
-    made = recompiled(script.function, Wrapped(nodes, NOTED).visit(copy.deepcopy(script.tree)), {NOTED: noted})
-    made = made if made is None or script.caller is None else script.in_caller(made)
-    for at in stages if made is not None else ():
-        at.gradients(made)  # type: ignore[arg-type]
     return found
 
 
