@@ -85,14 +85,15 @@ class InstrumentedFunction:
         """Return every name in a method's code, attributes and those of inner functions included."""
         return self._names.get(method) or self._names.get("vjp" if method == "backward" else method, frozenset())
 
-    def may_write_unseen(self, method: str) -> bool:
-        """Return True when a method names a way to write into a tensor that its version does not tell."""
-        return bool(_WRITES_PAST_THE_VERSION & self.names(method))
+    @cached_property
+    def writes_unseen(self) -> frozenset[str]:
+        """The methods that name a way to write into a tensor that its version does not tell."""
+        written = {"backward" if method == "vjp" else method: names for method, names in self._names.items()}
+        return frozenset([method for method, names in written.items() if names & _WRITES_PAST_THE_VERSION])
 
     def may_write_in_place(self, method: str) -> bool:
         """Return True when a method names an operation that writes into its tensor, such as ``mul_``."""
-        in_place = any(name.endswith("_") and not name.endswith("__") for name in self.names(method))
-        return in_place or self.may_write_unseen(method)
+        return any(name.endswith("_") and not name.endswith("__") for name in self.names(method))
 
     @cached_property
     def keeps_state(self) -> bool:

@@ -86,7 +86,6 @@ class MethodRecorder:
         self.function, self.method, self.recorder = function, method, recorder
         self.ring = recorder.ring
         self.links = recorder.ring.links
-        self.rereads, self.keeps_state = function.may_write_unseen(method), function.keeps_state
         self.several = (tuple,) if function.operation else (tuple, list)  # kinds of what is returned that are many
 
     def begin(self, args: tuple[Any, ...], state: ThreadState) -> CallRecord | None:
@@ -99,14 +98,14 @@ class MethodRecorder:
         Returns:
             What ``end`` and ``fail`` want; None when the call is not recorded.
         """
-        level = self.function.level
-        if not level or state.paused or _tracing():
-            self.links.pop(state.armed_ctx, None)  # an older ctx had the same id
-            return None
         if _modes() and not state.without_modes:
             return _without_modes(state, self.begin, args, state)
+        function = self.whose(state)
+        if function is None or not function.level or state.paused or _tracing():
+            self.links.pop(state.armed_ctx, None)  # an older ctx had the same id
+            return None
         try:
-            function, around = self.function, state.stack[-1].index if state.stack else None
+            around = state.stack[-1].index if state.stack else None
             record = CallRecord(
                 self.ring.next_index(), function, self.method, around, state.name, self.recorder.cell,
                 function.next_number(), Known(),
@@ -161,10 +160,14 @@ class MethodRecorder:
         try:
             record.finish()
             self.ring.add(record)
-            if not record.index % EVERY or self.function.level == VALUES:
+            if not record.index % EVERY or record.function.level == VALUES:
                 self.ring.settle()
         except Exception as error:  # ours, never the user's
             self.recorder.note(error)
+
+    def whose(self, state: ThreadState) -> InstrumentedFunction | None:
+        """Return the Function whose call begins, None for one that is not recorded."""
+        return self.function
 
     def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return what a call is given besides ctx."""
@@ -172,7 +175,7 @@ class MethodRecorder:
 
     def argument_snapshots(self, arguments: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
         """Take snapshots of what the call is given."""
-        return snapshots(arguments, self.function.level, record.known)
+        return snapshots(arguments, record.function.level, record.known)
 
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
         """Hook of ``begin``: tie the call to the forward whose ctx it gets."""
@@ -186,7 +189,7 @@ class MethodRecorder:
 
     def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
         """Hook of ``end``: take down the outputs, and what is on ctx."""
-        record.outputs = snapshots(values, self.function.level, record.known)
+        record.outputs = snapshots(values, record.function.level, record.known)
 
     def strided(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """Hook of ``fail``: return the positions of the gradients that were not contiguous."""
@@ -198,7 +201,7 @@ class MethodRecorder:
         for i, before in enumerate(record.inputs):
             if before.version is not None and arguments[i]._version != before.version:
                 changed.append(i)
-        if self.rereads:
+        if record.method in record.function.writes_unseen:
             same = [i for i, before in enumerate(record.inputs) if i not in changed and is_whole_copy(before)]
             others = changed_elements([(arguments[i], record.inputs[i]) for i in same])  # type: ignore[misc]
             changed += [i for i, other in zip(same, others, strict=True) if other]
@@ -210,7 +213,7 @@ class MethodRecorder:
 
     def note_class_state(self, record: CallRecord) -> None:
         """Note the attributes of the class that are no methods, as what tells them apart."""
-        cls = self.function.cls if self.keeps_state else None
+        cls = record.function.cls if record.function.keeps_state else None
         if cls is not None:
             state = {name: value for name, value in vars(cls).items() if _is_state(name, value)}
             record.class_state = {name: (id(value), _mark(value)) for name, value in state.items()}
@@ -218,7 +221,7 @@ class MethodRecorder:
     def take_down(self, record: CallRecord, outputs: Sequence[Any], ctx: Any) -> None:
         """Take down the outputs of a method and what it left on ctx, all elements in one copy."""
         saved, put = private_ctx.to_save(ctx), private_ctx.attributes(ctx)
-        taken = snapshots((*outputs, *saved, *put.values()), self.function.level, record.known)
+        taken = snapshots((*outputs, *saved, *put.values()), record.function.level, record.known)
         split = len(outputs) + len(saved)
         record.outputs = taken[: len(outputs)]
         record.ctx = CtxRecord(
@@ -276,8 +279,8 @@ class ForwardRecorder(MethodRecorder):
         if self.function.sets_up:
             super().leave(record, args, values, state)
             state.last_forward[self.function.number] = (record.index, record.known)
-            state.pending = self.function
             if self.returned is not None:
+                state.pending = self.function
                 self.returned()
         else:
             self.take_down(record, values, args[0])
@@ -287,19 +290,19 @@ class SetupRecorder(MethodRecorder):
     """Records the calls of setup_context, which takes over what forward has taken down.
 
     Attributes:
-        begun: called when setup_context begins.
+        begun: called when setup_context begins, where classes that inherit it share what PyTorch calls: then the call
+            is that of the Function whose forward has just returned in this thread.
     """
 
     begun: Callable[[], None] | None = None
 
-    def begin(self, args: tuple[Any, ...], state: ThreadState) -> CallRecord | None:
-        """Take down what setup_context is given."""
-        if self.begun is not None:
-            self.begun()
-            pending, state.pending = state.pending, None
-            if pending is not None and pending is not self.function:  # two classes and threads met at one method
-                return None
-        return super().begin(args, state)
+    def whose(self, state: ThreadState) -> InstrumentedFunction | None:
+        """Return the Function whose setup_context begins; None for that of a class that is not recorded."""
+        if self.begun is None:
+            return self.function
+        self.begun()
+        function, state.pending = state.pending, None
+        return function
 
     def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return forward's inputs, then its outputs."""
@@ -307,12 +310,12 @@ class SetupRecorder(MethodRecorder):
 
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
         """Tie ctx to the forward before."""
-        number = self.function.number
+        number = record.function.number
         record.forward, known = state.last_forward.get(number, (None, None))
         record.setup_inputs = len(args[1])
         if record.forward is not None:  # under torch.func it runs once more, with the ctx of the outer level
             state.last_forward[number] = (record.forward, None)
-            self.links[id(private_ctx.innermost(args[0]))] = Link(self.function, record.forward)
+            self.links[id(private_ctx.innermost(args[0]))] = Link(record.function, record.forward)
         if known is not None:
             record.known = known
 
@@ -331,7 +334,8 @@ class BackwardRecorder(MethodRecorder):
 
     def __init__(self, function: InstrumentedFunction, method: str, recorder: Recorder) -> None:
         super().__init__(function, method, recorder)
-        self.writes = function.may_write_in_place("backward")
+        self.rereads = "backward" in function.writes_unseen
+        self.writes = self.rereads or function.may_write_in_place("backward")
         self.returned: list[tuple[weakref.ref[Any], int, int]] = []  # gradient, its version, its call
 
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:

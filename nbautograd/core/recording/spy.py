@@ -128,11 +128,10 @@ class SetupSpy(Spy):
             self.__class__ = kind
 
     def hand_out(self, wrapper: Callable[..., Any]) -> None:
-        """Have the staticmethod hold the wrapper: forward has just returned."""
-        if self.__class__ is _NATIVE:
-            local.state.handed_out = self.take_back
-            self.expecting.add(threading.get_ident())
-            staticmethod.__init__(self, wrapper)
+        """Have the staticmethod hold a wrapper: forward has just returned. Any will do: it asks whose call it is."""
+        local.state.handed_out = self.take_back
+        self.expecting.add(threading.get_ident())
+        staticmethod.__init__(self, wrapper)  # type: ignore[arg-type]
 
     def take_back(self) -> None:
         """Have the staticmethod hold the user's own function again: setup_context has begun."""
@@ -147,13 +146,11 @@ class SetupSpy(Spy):
         hook = self.hooks.get(id(owner))
         if hook is not None:
             function, state = hook[0], local.state
-            if state.pending is function:
-                state.pending = None
-                return hook[1]
-            if state.armed is function:
-                return hook[1]
-            wanted = not state.paused and _functorch_active() and function.level
-            if wanted and _get_frame(1).f_code.co_filename in _FILES:
+            wanted = state.pending is function or state.armed is function
+            if not wanted and not state.paused and _functorch_active() and function.level:
+                wanted = _get_frame(1).f_code.co_filename in _FILES
+            if wanted:
+                state.pending = function
                 return hook[1]
         return self.function if self.function is not None else _get(self.original, owner, instance)
 

@@ -647,6 +647,58 @@ def test_many_threads_that_switch_at_every_chance():
     assert calls.problems == ()
 
 
+@pytest.mark.parametrize("other_is_recorded", [True, False])
+def test_threads_that_share_an_inherited_setup_context_record_their_own(other_is_recorded, monkeypatch):
+    """PyTorch looks setup_context up in one thread while another is between its forward and its setup_context."""
+    from nbautograd.core.recording.spy import SetupSpy
+
+    class Base(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    Mine, Other = (type(name, (Base,), {}) for name in ("Mine", "Other"))
+    recorded = [Mine, Other] if other_is_recorded else [Mine]
+    both_between = threading.Barrier(2)
+    hand_out = SetupSpy.hand_out
+
+    def waiting(self, wrapper):
+        hand_out(self, wrapper)
+        both_between.wait()
+        if not other_is_recorded:  # which runs all of its call meanwhile
+            both_between.wait()
+
+    def other():
+        if other_is_recorded:
+            Other.apply(leaf(2)).sum().backward()
+            return
+        both_between.wait()
+        Other.apply(leaf(2)).sum().backward()
+        both_between.wait()
+
+    assert log.engine() == "spy"  # its self-test has a setup_context of its own
+    monkeypatch.setattr(SetupSpy, "hand_out", waiting)
+    thread = threading.Thread(target=other)
+    with log.recording(*recorded) as calls:
+        thread.start()
+        Mine.apply(leaf(2)).sum().backward()
+        thread.join()
+    monkeypatch.undo()
+    seen = sorted((call.function, call.method) for call in calls)
+    assert seen == sorted((cls.__name__, m) for cls in recorded for m in ("forward", "setup_context", "backward"))
+    by_index = {call.index: call for call in calls}
+    linked = [call for call in calls if call.method != "forward"]
+    assert all(by_index[call.forward].function == call.function for call in linked)
+
+
 def test_an_error_of_the_ring_stays_with_us(monkeypatch):
     def broken(self):
         raise RuntimeError("of the ring")
