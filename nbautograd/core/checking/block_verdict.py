@@ -148,7 +148,7 @@ def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
     scale = scales(matrices)
     if raw.agreed and tolerance.atol is None and tolerance.rtol is None:
         none = np.zeros(matrices.analytical.shape, dtype=bool)
-        return dataclasses.replace(_State(matrices, scale, none, tolerance).judged(), resolution=0.0)
+        return _State(matrices, scale, none, tolerance).judged(sure=True)
     doubtful = ~agree_by_scale(matrices.analytical, matrices.numerical, scale, tolerance)
     if raw.exact:
         apart = np.abs(matrices.stored("difference"))
@@ -278,16 +278,16 @@ class _State:
     doubts = np.empty(0, dtype=str)  # the reason of each unsure entry
     tiny = 0.0
 
-    def judged(self) -> Judged:
+    def judged(self, sure: bool = False) -> Judged:
         matrices = dataclasses.replace(self.matrices, wrong=self.wrong, kinks=self.kinks)
         difference = np.abs(matrices.stored("difference"))
+        difference[np.isnan(difference)] = np.inf
         count = int(self.wrong.sum())
         verdict, reason = self._verdict(count)
-        where = self._worst(difference, reason)
-        largest = float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max(initial=0.0))
+        where, largest = self._worst(difference, reason), float(difference.max(initial=0.0))
         return Judged(
             matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure,
-            count - self._confirmed, self._resolution(),
+            count - self._confirmed, 0.0 if sure else self._resolution(),
         )  # fmt: skip
 
     @property
@@ -318,14 +318,13 @@ class _State:
         """Return the entry that differs most of those that the verdict is about."""
         if not difference.size:
             return None
-        ranked = np.where(np.isnan(difference), np.inf, difference)
         about = self.wrong
-        if not about.any():
+        if len(self.unsure) and not about.any():
             about = np.zeros_like(self.wrong)
             about[tuple(self.unsure[self.doubts == reason].T)] = True
         if about.any():
-            ranked[~about] = -1.0
-        return tuple(map(int, np.unravel_index(int(ranked.argmax()), ranked.shape)))  # type: ignore[return-value]
+            difference = np.where(about, difference, -1.0)
+        return tuple(map(int, np.unravel_index(int(difference.argmax()), difference.shape)))  # type: ignore[return-value]
 
     def _entry(self, entry: tuple[int, int, int] | None) -> Entry | None:
         if entry is None:

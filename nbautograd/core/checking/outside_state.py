@@ -11,7 +11,7 @@ import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ def _places(cls: type) -> Iterator[Place]:
         if base.__module__.startswith("torch.") or base is object:
             continue
         for name, value in list(vars(base).items()):
-            if not name.startswith("__"):
+            if not name.startswith("__") and not callable(value):
                 yield _attribute(base, name, value)
         for method in METHODS:
             function = unwrap(vars(base).get(method))
@@ -92,7 +92,7 @@ def _of_function(function: FunctionType) -> Iterator[Place]:
         with contextlib.suppress(ValueError):  # an empty cell
             yield _cell(cell)
     for name in _names(function.__code__):
-        if name in function.__globals__:
+        if name in function.__globals__ and not callable(function.__globals__[name]):
             yield _global(function.__globals__, name)
 
 
@@ -261,8 +261,9 @@ def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[
         cls: its Function class, where that is known.
         inputs: by name, what it is given.
     """
-    given = ((name, value) for name, value in inputs.items() if not isinstance(value, Tensor))
+    given = [(name, value) for name, value in inputs.items() if not isinstance(value, Tensor)]
     values = [("", fn), ("", getattr(fn, "__self__", None)), *given, *names_outside(fn, cls)]
+    values += (pair for _, value in given if callable(value) for pair in names_outside(value, None))
     submodules = {
         type(submodule) for _, value in values if isinstance(value, torch.nn.Module) for submodule in value.modules()
     }
@@ -278,12 +279,14 @@ def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[
 
 def _inside(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a tensor or generator, or those in a module, in a container or among the attributes of a plain object."""
-    if isinstance(value, (Tensor, *GENERATORS)):
-        yield name, value
-    elif isinstance(value, torch.nn.Module):
+    if isinstance(value, torch.nn.Module):
         for inner, tensor in (*value.named_parameters(), *value.named_buffers()):
             yield f"{name}.{inner}" if name else inner, tensor
-    elif callable(value) or not depth or type(value).__module__.startswith("nbautograd."):
+    elif callable(value) or isinstance(value, ModuleType):
+        return
+    elif isinstance(value, (Tensor, *GENERATORS)):
+        yield name, value
+    elif not depth or type(value).__module__.startswith("nbautograd."):
         return
     elif isinstance(value, (list, tuple)):
         for i, item in enumerate(value[:MOST]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import itertools
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -140,6 +139,7 @@ class Problem:
         self.meter = Meter()
         self.casts = Casts()
         self.shared = SharedTensors(())
+        self._used: list[tuple[str, Any]] = []
         self.mutates_inputs = self.sampled = False
         self._through_clone = False
         self._depth = 0
@@ -168,7 +168,7 @@ class Problem:
             return
         with quiet(recorded=recorded):
             used = [*reachable(self.fn, self.cls, dict(zip(self.input_names, self.inputs, strict=True)))]
-            self.shared = SharedTensors(used)
+            self._used, self.shared = used, SharedTensors(used)
             self._depth += 1
             try:
                 with own_generators(one for _, one in used):
@@ -290,6 +290,7 @@ class Problem:
                 self.cls = None  # torch's Function around an operation: what its author wrote is checked by itself
             self.source = None if self.cls is None else _source(self.cls)
             self.state = ClassState(self.cls)
+            self._used += names_outside(None, self.cls)
             self.arguments = _handed_on(tensors, self.cls, given or ())
         if given is not None:
             self._look_outside(tensors, given)
@@ -299,7 +300,7 @@ class Problem:
         self.output_names = tuple(name or ("output" if alone else f"output {i}") for i, name in enumerate(names))
 
     def _look_outside(self, tensors: tuple[Tensor, ...], given: tuple[Any, ...]) -> None:
-        """Find the caller's own tensors among what the outputs lead to and what the code reads by name.
+        """Find the caller's own tensors among what the outputs lead to and what the code reaches by a name alone.
 
         Raises:
             InputError: when the outputs lead to these alone, so that moving the copies would show nothing.
@@ -307,9 +308,7 @@ class Problem:
         originals = {id(t): i for i, ref in enumerate(self._originals) if ref is not None and (t := ref()) is not None}
         leaves = [node.variable for node in graph_nodes(tensors) if hasattr(node, "variable")]
         reached = {originals[id(leaf)] for leaf in leaves if id(leaf) in originals}
-        handed = [item for item in given if callable(item) and not isinstance(item, Tensor)]
-        read = itertools.chain(names_outside(self.fn, self.cls), *(names_outside(item, None) for item in handed))
-        by_name = {originals[id(v)] for _, v in read if id(v) in originals}
+        by_name = {originals[id(v)] for name, v in self._used if id(v) in originals and name.isidentifier()}
         self.read_outside = tuple(sorted(reached | by_name))
         copies = {id(item) for item in given}
         if reached and not any(id(leaf) in copies for leaf in leaves):

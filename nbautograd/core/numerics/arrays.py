@@ -42,14 +42,12 @@ def as_array(tensor: Tensor) -> Array:
     return array
 
 
-def from_array(array: Array, like: Tensor, batched: bool = False) -> Tensor:
-    """Return real numbers shaped ``real_shape`` (after a batch dimension when ``batched``) as a tensor like one."""
+def from_array(array: Array, like: Tensor) -> Tensor:
+    """Return real numbers shaped ``real_shape``, after batch dimensions if any, as a tensor like one."""
     dtype = like.dtype.to_real() if like.is_complex() else like.dtype
     own = np.array(array, order="C")  # a backward may write into what it is given, and the array is still to be read
     tensor = torch.from_numpy(own).to(like.device, dtype)
-    if like.is_complex():
-        tensor = torch.complex(tensor[..., 0], tensor[..., 1])
-    return tensor if batched else tensor.reshape(like.shape)
+    return torch.complex(tensor[..., 0], tensor[..., 1]) if like.is_complex() else tensor
 
 
 def epsilon(tensor: Tensor) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -65,19 +65,22 @@ class CastWatch(TorchDispatchMode):
 
     def compare(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
         """Run an operation; take note of where its result has fewer digits than its arguments."""
-        given = _floating([*args, *(kwargs or {}).values()])
+        given = _floating(args if kwargs is None else (*args, *kwargs.values()))
         spacings = [spacing(t.dtype) for t in given]
-        places = [_storage(t) for t in given]
-        for place in places:  # what is first seen after a rounding may come from it, through numpy for example
-            self._passed.setdefault(place, self.dtype)
-        passed = max(self._scalars, *(self._passed.get(p) if p else self.dtype for p in places), None, key=spacing)
+        passed = self._scalars
+        for tensor in given:  # what is first seen after a rounding may come from it, through numpy for example
+            place = _storage(tensor)
+            known = self._passed.setdefault(place, self.dtype) if place else self.dtype
+            passed = passed if known is None else max(passed, known, key=spacing)
         self.read = max(self.read, *spacings) if spacings else self.read
         result = func(*args, **(kwargs or {}))
         self._scalars = passed if isinstance(result, (float, complex)) else self._scalars
-        for tensor in _floating([result]):
-            rounded = bool(spacings) and spacing(tensor.dtype) > min(spacings)
-            self.dtype = max(self.dtype, tensor.dtype if rounded else None, key=spacing)
-            self._passed[_storage(tensor)] = max(passed, tensor.dtype if rounded else None, key=spacing)
+        for tensor in _floating((result,)):
+            through = passed
+            if spacings and spacing(tensor.dtype) > min(spacings):
+                self.dtype = max(self.dtype, tensor.dtype, key=spacing)
+                through = max(passed, tensor.dtype, key=spacing)
+            self._passed[_storage(tensor)] = through
         return result
 
 
@@ -86,6 +89,9 @@ def _compared(watch: CastWatch, func: Callable[..., Any], args: Sequence[Any], k
 
 
 _compared_untraced = getattr(torch, "_disable_dynamo", lambda function: function)(_compared)
+
+
+_NO_TENSORS = {int, float, bool, str, type(None), torch.dtype, torch.device}
 
 
 def _storage(tensor: Tensor) -> int:
@@ -100,10 +106,8 @@ def _floating(items: Sequence[Any]) -> list[Tensor]:
     """Return the floating and complex tensors among these, lists opened."""
     found: list[Tensor] = []
     for item in items:
-        if isinstance(item, Tensor):
-            found += [item] if item.is_floating_point() or item.is_complex() else []
-        elif isinstance(item, (list, tuple)):
+        if isinstance(item, (list, tuple)):
             found += _floating(item)
-        elif isinstance(item, Mapping):
-            found += _floating(list(item.values()))
+        elif type(item) not in _NO_TENSORS and isinstance(item, Tensor):  # which for anything else takes long to ask
+            found += [item] if item.is_floating_point() or item.is_complex() else []
     return found

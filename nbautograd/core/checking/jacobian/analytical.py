@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -59,12 +61,14 @@ class Rows:
         self.batched = True
         self.error: Exception | None = None
 
-    def one(self, cotangent: Array) -> list[Array]:
+    def one(self, cotangent: Array, watch: AbstractContextManager[None] | None = None) -> list[Array]:
         """Return the vjps (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
         seed_all(self.seed)
         self.meter.count()
+        v = from_array(cotangent, self.output)
         try:
-            vjps = gradients([self.output], self.leaves, [from_array(cotangent, self.output)])
+            with watch or contextlib.nullcontext():
+                vjps = gradients([self.output], self.leaves, [v])
         except Exception as error:
             self.error = error
             raise
@@ -100,7 +104,7 @@ class Rows:
 
         seed_all(self.seed)
         self.meter.count()
-        tensors = from_array(cotangents, self.output, batched=True)
+        tensors = from_array(cotangents, self.output)
         results = iter(torch.func.vmap(backward)(tensors.reshape(-1, *self.output.shape)))
         count = len(cotangents)
         return [
@@ -143,7 +147,7 @@ def _same_output(own: Any, applied: Tensor) -> bool:
     """Compare an output of the bare forward with that of ``apply``."""
     if not isinstance(own, Tensor) or real_shape(own) != real_shape(applied):
         return False
-    return agree_within_rounding(to_array(applied), to_array(own), SAME_VALUES, floor=0.0)
+    return agree_within_rounding(as_array(to_real(applied)), as_array(to_real(own)), SAME_VALUES, floor=0.0)
 
 
 def _array(gradient: Tensor | None, leaf: Tensor) -> Array:

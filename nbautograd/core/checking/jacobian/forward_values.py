@@ -295,7 +295,7 @@ class Forward:
         assert self._batched is not None
         position = self.problem.differentiable[which]
         given, points = self._to_give(points)
-        batch = from_array(points, self.tensors[which], batched=True)
+        batch = from_array(points, self.tensors[which])
         axes = tuple(0 if i == position else None for i in range(len(given)))
         given[position] = batch.reshape(-1, *self.tensors[which].shape)
         self.problem.meter.count()

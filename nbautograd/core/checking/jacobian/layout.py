@@ -91,10 +91,15 @@ class Layout:
 
     def place(self, entry: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return indices of an entry (block, row, column) in the output and in the input."""
-        block, row, col = entry
-        out = np.unravel_index(int(self.row_ids[block, row]), self.output_shape)
-        inp = np.unravel_index(int(self.col_ids[block, col]), self.input_shape)
-        return tuple(map(int, out)), tuple(map(int, inp))
+        (block, row, col), (_, rows, cols) = entry, self.sizes
+        out = _unravel(block * rows + row, self.row_order, self.output_shape)
+        return out, _unravel(block * cols + col, self.col_order, self.input_shape)
+
+
+def _unravel(number: int, order: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the index of a stored row or column in a tensor, whose dimensions are stored in this order."""
+    by_dim = dict(zip(order, np.unravel_index(number, [shape[d] for d in order]), strict=True))
+    return tuple(int(by_dim[d]) for d in range(len(shape)))
 
 
 @dataclass(frozen=True)
