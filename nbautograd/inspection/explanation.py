@@ -19,7 +19,7 @@ from nbautograd.core.explaining.cause import Edit, ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.no_grad import without_gradient
 from nbautograd.core.explaining.not_finite import of_gradients
-from nbautograd.core.explaining.program import Program, cells_behind, node_of, users_frame
+from nbautograd.core.explaining.program import Program, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
 from nbautograd.core.explaining.trial import (
     GradientWatch,
@@ -135,14 +135,14 @@ def _of_error(error: BaseException) -> Explanation:
         return Explanation("not_torch", (_note("not_torch"),))
     explanation = _explained(cause, program)
     if cause.did is None and cause.code in UNSEEN and cause.findings[0].code != "explain_hidden":
-        return replace(explanation, findings=(*explanation.findings, _run_it(cause, program)))
+        return replace(explanation, findings=(*explanation.findings, _run_it(explanation.raised)))
     return explanation
 
 
-def _run_it(cause: ErrorCause, program: Program) -> Finding:
-    """Return how to see the line: by a run of the cells that it is in, or of the one that raised."""
-    cells = cells_behind(program, cause.tensor)
-    return _note("run_cells", cells=" ".join(map(str, cells))) if len(cells) > 1 else _note("run_it")
+def _run_it(raised: Place | None) -> Finding:
+    """Return how to see the line: by a run of the cell that raised, and of those before it."""
+    cell = None if raised is None else raised.cell
+    return _note("run_it") if cell is None else _note("run_cells", cells=f"{max(1, cell - 1)}-{cell}")
 
 
 def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explanation:
@@ -248,22 +248,20 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
     """
     if not apart:
         with torch.random.fork_rng():
-            explanation, _, now = _watched_run(run, "here")
+            explanation, cause, now = _watched_run(run, "here")
         if ended is not None and now not in ("", ended):
             return _differs(now, ended, "here", before)
-        return _fuller(explanation, before)
-    seen = in_copy(lambda: _watched_run(run, "copy"))
+        return explanation
+    seen: tuple[Explanation, ErrorCause | None, str] | Refused = in_copy(lambda: _watched_run(run, "copy"))
     if isinstance(seen, Refused):
         return _refused(seen, before)
-    explanation = seen[0]
-    cause: ErrorCause | None = seen[1]
-    bare = ended if seen[2] == ended else in_copy(lambda: _bare_run(run))
-    if isinstance(bare, str) and bare != seen[2]:
-        return _differs(seen[2], bare, "copy", before)
-    if cause is None or ended not in (None, seen[2]):
+    explanation, cause, now = seen
+    bare = ended if now == ended else in_copy(lambda: _bare_run(run))
+    if isinstance(bare, str) and bare != now:
+        return _differs(now, bare, "copy", before)
+    if cause is None or ended not in (None, now):
         again = _note("did_not_happen_again")
         return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
-    explanation = _fuller(explanation, before)
     if before is not None and explanation.did is None:
         others = [finding for finding in before.findings if finding.code == "explain_run_cells"]
         explanation = replace(explanation, findings=(*explanation.findings, *others))
@@ -280,9 +278,9 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
     if not shown:
         return explanation
     lines = {place.line for place in shown}  # what was read at the others does not reach the loss
-    seen = (f for f in explanation.findings if f.message_id != "explain.no_grad.left" or f.line in lines)
+    rest = tuple(f for f in explanation.findings if f.message_id != "explain.no_grad.left" or f.line in lines)
     notes = (_note("left_shown", line=place.line, root=cause.params["root"]) for place in shown)
-    return replace(explanation, findings=(*seen, *notes), did=shown[0])
+    return replace(explanation, findings=(*rest, *notes), did=shown[0])
 
 
 def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
@@ -317,13 +315,6 @@ def _bare_run(run: Run) -> str:
     except Exception as error:
         return ending(error)
     return ""
-
-
-def _fuller(explanation: Explanation, before: Explanation | None) -> Explanation:
-    """Return what the error left behind where that names a line and the run does not."""
-    if before is None or before.did is None or explanation.did is not None or not explanation:
-        return explanation
-    return replace(before, findings=(*before.findings, _note(f"ran_{explanation.run}")), run=explanation.run)
 
 
 def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, str]:

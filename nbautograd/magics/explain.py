@@ -15,7 +15,6 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 from IPython.display import display
 
 from nbautograd import messages
-from nbautograd.core.explaining.cells import note
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import output
 from nbautograd.magics.call_expression import EvaluationError, evaluate, expression
@@ -40,7 +39,6 @@ class ExplainMagics(Magics):
 
     def after_cell(self, result: Any) -> None:
         """Write one line, or the answer, beneath an error of torch's: IPython's ``post_run_cell``."""
-        self._note_cell(result)
         error = getattr(result, "error_in_exec", None)
         if error is None or error is self._last:
             return
@@ -59,19 +57,6 @@ class ExplainMagics(Magics):
         except Exception as problem:  # a mistake of ours is a sentence, the user's error stands
             words = f"{type(problem).__name__}: {problem}"
             output.show_message("magics.stumbled", magic="%autograd_explain", error=words)
-
-    def _note_cell(self, result: Any) -> None:
-        """Note how far a cell ran, which a look at the cells before an error needs to know."""
-        number, texts = getattr(result, "execution_count", None), self._shell.user_ns.get("In")
-        if number is None or not isinstance(texts, list) or number >= len(texts):
-            return
-        line = None if result.success else 0
-        if result.error_in_exec is not None:
-            from nbautograd.core.explaining.torch_errors import entries
-
-            frames = ((e.tb_frame.f_globals, e.tb_lineno) for e in entries(result.error_in_exec))
-            line = next((line for scope, line in frames if scope is self._shell.user_ns), 0)
-        note(number, texts[number], line)
 
     @no_var_expand
     @line_magic
@@ -127,9 +112,8 @@ def _explain(target: Any, **options: Any) -> Any:
 def _rerun_cells(error: BaseException | None, numbers: Sequence[int], namespace: dict[str, Any]) -> Any:
     """Return a run of cells, or of the one that ended in an error, with the variables as they are now.
 
-    As in the notebook, the next cell runs also after one that raised there.
+    As in the notebook, the next cell runs also after one that raises.
     """
-    from nbautograd.core.explaining.cells import RAN, file_of
     from nbautograd.core.explaining.program import Program
     from nbautograd.core.explaining.trial import Run
 
@@ -137,20 +121,25 @@ def _rerun_cells(error: BaseException | None, numbers: Sequence[int], namespace:
         cells = [namespace["In"][n] if 0 < n < len(namespace["In"]) else "" for n in numbers]
         if "" in cells:
             raise UsageError(messages.text("explain.no_cell", number=numbers[cells.index("")]))
-        texts = {file_of(cell) or f"<cell {n}>": cell for n, cell in zip(numbers, cells, strict=True)}
+        texts = {_file_of(cell) or f"<cell {n}>": cell for n, cell in zip(numbers, cells, strict=True)}
     else:
         frames = Program(error).frames
         if not frames:
             raise UsageError(messages.text("explain.no_error"))
         file = frames[0][0].f_code.co_filename
         texts = {file: "".join(linecache.getlines(file))}
-
-    raised = {text for text, line in RAN.values() if line is not None}
     last = list(texts)[-1]
 
     def call(changed: Mapping[str, str]) -> None:
         for file, text in changed.items():
-            with contextlib.suppress(*([Exception] if texts[file] in raised and file != last else [])):
+            with contextlib.suppress(*([] if file == last else [Exception])):
                 exec(compile(text, file, "exec"), namespace)
 
     return Run(call, texts)
+
+
+def _file_of(text: str) -> str:
+    """Return the file name that a cell was compiled by; empty where it is not known."""
+    source = text.strip()
+    entries = [(name, entry) for name, entry in linecache.cache.items() if len(entry) == 4]
+    return next((name for name, entry in reversed(entries) if "".join(entry[2]).strip() == source), "")

@@ -28,10 +28,11 @@ SEEN = {
             "nbautograd.*`%autograd_explain`",
         ),
         "in-place-explain": (
-            r"`hidden \+= x`.*`hidden`",
+            r"`hidden`",
             "`Tanh`.*(own result|自己的结果)",
         ),
         "in-place-run": (
+            r"`hidden \+= x`.*`hidden`",
             r"\+ hidden = hidden \+ x",
             "(tried|已试过)",
         ),

@@ -242,10 +242,10 @@ total = torch.zeros(())
 for k in range(3):
     total = total + (w ** 2).sum()  # made
     total.backward()  # did
-=== an array computed outside | no_grad_python | w
+=== an array computed outside | no_grad | loss
 import numpy as np
 w = torch.randn(3, requires_grad=True)
-h = np.maximum(w.detach().numpy(), 0)  # did
+h = np.maximum(w.detach().numpy(), 0)
 loss = torch.from_numpy(h).sum()
 loss.backward()
 === a loss kept in a list of an object | freed_carried | smooth.recent[0]
@@ -328,10 +328,10 @@ s = (w * 2).sum()
 value = s.item()  # did
 loss = torch.tensor(value)
 loss.backward()
-=== numpy round trip | no_grad_python | y
+=== numpy round trip | no_grad | loss
 w = torch.randn(3, requires_grad=True)
 y = w * 2
-a = y.detach().numpy()  # did
+a = y.detach().numpy()
 loss = torch.from_numpy(a).sum()
 loss.backward()
 === torch.tensor of a tensor | no_grad_copied | y

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, finding
-from nbautograd.core.explaining.in_place import writes
+from nbautograd.core.explaining.in_place import written_name
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.watch import creation_line
@@ -51,12 +51,12 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
     else:
         found = [(name, t) for name, t in mentioned(program, kind == "inference") if MEANT[kind](t)]
         if kind in ("leaf", "view"):
-            found = _written_into(program, found)
+            found = [one for one in found if one[0] == written_name(program.statement)][:1]
         elif kind in OWNED:
             found = _owned(program, kind, found)
         found = found if len(found) == 1 else []  # which of them torch means is not shown
     name, tensor = found[0] if found else ("", None)
-    made = creation_line(program, name, tensor)
+    made = creation_line(program, tensor)
     shape = "" if tensor is None else sizes_text(tensor.shape)
     dtype = "" if tensor is None else str(tensor.dtype).removeprefix("torch.")
     shown = {"name": name or "?", "shape": shape, "dtype": dtype, "line": did.line, "text": did.text}
@@ -71,20 +71,11 @@ def _name(program: Program, tensor: torch.Tensor | None) -> str:
     return name if program.tensors.get(name) is tensor else ""
 
 
-def _written_into(
-    program: Program, found: list[tuple[str, torch.Tensor | None]]
-) -> list[tuple[str, torch.Tensor | None]]:
-    """Return the first into which the statement that raised writes, as it reads."""
-    here = _statement(program)
-    into = (one for one in found if here is not None and one[1] is not None and writes(here, {one[0]}, program, one[1]))
-    return [*into][:1]
-
-
 def _owned(
     program: Program, kind: str, found: list[tuple[str, torch.Tensor | None]]
 ) -> list[tuple[str, torch.Tensor | None]]:
     """Return what the attribute that raised is taken of, of all that the statement mentions."""
-    here = _statement(program)
+    here = program.statement
     parts = [n.value for n in ast.walk(here) if isinstance(n, ast.Attribute) and n.attr in OWNED[kind]] if here else []
     names = [ast.unparse(part) for part in parts]
     if not names:
@@ -96,14 +87,6 @@ def _owned(
     return [one for one in found if one[0] in names] or [one for one in found if kind == "numpy"]
 
 
-def _statement(program: Program) -> ast.stmt | None:
-    """Return the innermost statement that raised."""
-    for source in program.code[:1]:
-        here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or s.lineno)]
-        return here[-1] if here else None
-    return None
-
-
 def mentioned(program: Program, handed: bool) -> list[tuple[str, torch.Tensor]]:
     """Return the tensors that the statement which raised mentions, in the order in which they stand.
 
@@ -111,7 +94,7 @@ def mentioned(program: Program, handed: bool) -> list[tuple[str, torch.Tensor]]:
         program: the evidence.
         handed: add the tensors of the modules and containers that it mentions.
     """
-    here = _statement(program)
+    here = program.statement
     parts = [] if here is None else [p for p in ast.walk(here) if isinstance(p, (ast.Name, ast.Attribute))]
     names = dict.fromkeys(map(ast.unparse, parts))
     found = [(name, program.tensors[name]) for name in names if name in program.tensors]

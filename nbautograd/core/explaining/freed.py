@@ -12,7 +12,7 @@ import torch
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
 from nbautograd.core.explaining.edits import detached, detached_where_stored
 from nbautograd.core.explaining.no_grad import differentiated
-from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
+from nbautograd.core.explaining.program import Program, behind, node_of
 from nbautograd.core.explaining.watch import creation_line, cuts_into, freed_by, node_line
 from nbautograd.core.torch_private.nodes import (
     all_gone,
@@ -42,9 +42,7 @@ def freed(program: Program) -> ErrorCause | None:
     if not gone:
         return None
     earlier = next((ran for node in gone if (ran := freed_by(node)) is not None), None)
-    did = (
-        earlier.spot.place() if earlier is not None and earlier.spot is not None else _earlier_line(program, set(gone))
-    )
+    did = earlier.spot.place() if earlier is not None and earlier.spot is not None else None
     here, op = program.caller, node_name(gone[0])
     root = next((program.name_of(root) for root in program.roots), "")
     written = root or differentiated(program) or (here.text if here is not None else "?")
@@ -66,7 +64,7 @@ def freed(program: Program) -> ErrorCause | None:
     ties = _ties(program, old)
     tied = _tied(program, ties, old)
     name = tied or root
-    made = creation_line(program, tied, program.tensors.get(tied)) if tied else None
+    made = creation_line(program, program.tensors.get(tied))
     for tie in ties[:MOST_TIES]:
         lines = {"line": tie.user.line, "text": tie.user.text, "made": tie.maker.line, "by": tie.maker.text}
         facts.append(finding("freed.tie_same" if tie.user == tie.maker else "freed.tie", tie.user, **lines))
@@ -176,99 +174,6 @@ def is_freed(node: Any) -> bool:
     if function_of(node) is not None:
         return raw_slots(node, "tensors") is None
     return all_gone(node)
-
-
-def _earlier_line(program: Program, gone: set[Any]) -> Place | None:
-    """Return the line that freed the graph, where it must have: its own loss goes through what is freed.
-
-    A backward after that would have raised itself, so that it does not matter what else ran. A loop may be in its first
-    iteration; then the line that raised is no earlier one.
-    """
-    for source in program.code:
-        calls = [s for s in source.statements if s.lineno <= source.line and _differentiates(s)]
-        others = [s for s in calls if not s.lineno <= source.line <= (s.end_lineno or s.lineno)]
-        for statement in others:
-            if statement.lineno not in source.uncertain and _goes_through(statement, source, gone):
-                return source.place(statement.lineno)
-        here = [s for s in others if s.lineno > source.offset]  # in the same cell
-        if not here and calls and _later_iteration(source):
-            return source.place(source.line)
-        if here:
-            return None
-    return None
-
-
-def _goes_through(statement: ast.stmt, source: Source, gone: set[Any]) -> bool:
-    """Return True where what a statement differentiates is computed from a tensor whose graph holds freed nodes."""
-    roots = [root for call in ast.walk(statement) if isinstance(call, ast.Call) for root in _root(call)]
-    return any(_leads(root, statement.lineno, source, gone) for root in roots)
-
-
-def _leads(expression: ast.expr, line: int, source: Source, gone: set[Any]) -> bool:
-    """Return True where a value that a line used was computed from a tensor whose graph holds freed nodes.
-
-    A variable that has another value by now counts by what it was assigned, where torch alone computed that.
-    """
-    if any(isinstance(n, ast.Attribute) and n.attr in ("detach", "data") for n in ast.walk(expression)):
-        return False
-    for name in {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}:
-        setting = [s for s in source.ran if name in targets(s)]
-        if all(s.lineno <= line for s in setting):
-            value = source.variables.get(name)
-            if isinstance(value, torch.Tensor) and behind(value) & gone:
-                return True
-            continue
-        last = max((s for s in setting if s.lineno < line), key=lambda s: s.lineno, default=None)
-        plain = isinstance(last, ast.Assign) and last.lineno not in source.uncertain and not source.runs_more(last)
-        if plain and isinstance(last, ast.Assign) and _leads(last.value, last.lineno - 1, source, gone):
-            return True
-    return False
-
-
-def _root(call: ast.Call) -> list[ast.expr]:
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and not _is_torch(call.func.value):
-        return [call.func.value]
-    named = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return call.args[:1] if named in DIFFERENTIATES else []
-
-
-def _is_torch(expression: ast.expr) -> bool:
-    return ast.unparse(expression) in ("torch.autograd", "autograd")
-
-
-def _later_iteration(source: Source) -> bool:
-    """Return True where the line that raised stands in a loop whose counter is past its first value."""
-    loops = [s for s in source.statements if isinstance(s, ast.For) and s.lineno <= source.line <= (s.end_lineno or 0)]
-    branches = [s for s in source.statements if isinstance(s, (ast.If, ast.Try))]
-    if any(s.lineno <= source.line <= (s.end_lineno or 0) for s in branches):
-        return False
-    for loop in loops:
-        counted = loop.iter.args[0] if _calls(loop.iter, "range") and len(loop.iter.args) == 1 else None  # type: ignore[attr-defined]
-        target = loop.target if counted is not None else None
-        if _calls(loop.iter, "enumerate") and isinstance(loop.target, ast.Tuple):
-            target = loop.target.elts[0]
-        value = source.variables.get(target.id) if isinstance(target, ast.Name) else None
-        if isinstance(value, int) and value > 0:
-            return True
-    return False
-
-
-def _calls(expression: ast.expr, name: str) -> bool:
-    return isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name) and expression.func.id == name
-
-
-def _differentiates(statement: ast.stmt) -> bool:
-    if hasattr(statement, "body"):
-        return False
-    calls = [part.func for part in ast.walk(statement) if isinstance(part, ast.Call)]
-    names = [f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "") for f in calls]
-    kept = any(
-        k.arg in ("retain_graph", "create_graph") and isinstance(k.value, ast.Constant) and k.value.value
-        for part in ast.walk(statement)
-        if isinstance(part, ast.Call)
-        for k in part.keywords
-    )
-    return any(name in DIFFERENTIATES for name in names) and not kept
 
 
 def _retain(did: Place) -> Iterator[Edit]:

@@ -12,12 +12,10 @@ import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, finding
 from nbautograd.core.explaining.edits import let_through, switched_inside
-from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, same_elements
+from nbautograd.core.explaining.program import Program, node_of, nodes_behind, same_elements
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot, creation_line, cuts_into, left_side, node_line
 from nbautograd.core.findings import Finding
-from nbautograd.core.graphs.source_cuts import Cut
-from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import tree_of
 
@@ -38,13 +36,6 @@ def no_grad(program: Program) -> ErrorCause | None:
     watched = program.watch.cuts.get(root) if program.watch is not None else None
     if watched is not None:
         return _watched(watched, name)
-    read = _read(program, name) if program.watch is None else None
-    if read is not None:
-        leaf, cut, source = read
-        place = _place(source, cut)
-        # with gradients off it is no single tensor that is cut off
-        named = _written(cut, program) or ("" if cut.reason == "no_grad" else leaf)
-        return _caused(cut.reason, cut.text, named, name, place)
     if program.watch is None and any(tensor.requires_grad for tensor in program.tensors.values()):
         return ErrorCause("no_grad", (finding("no_grad.somewhere", None, root=name), finding("no_grad.rule")), name)
     return _no_leaf_requires_grad(program, root, name)
@@ -72,16 +63,14 @@ def unused(program: Program) -> ErrorCause | None:
         cause = _watched(watched, root)
         facts = (*cause.findings, *_held_instead(program, tensor, name))
         return replace(cause, findings=facts, tensor=name, params={"cut_off": True})
-    if program.watch is None and (cut := _follow(program, tensor, name, root)) is not None:
-        return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
-    made = creation_line(program, name, tensor)
+    made = creation_line(program, tensor)
     copy = next(
         (n for n, t in program.tensors.items() if t is not tensor and same_elements(t, tensor) and t.requires_grad), ""
     )
     rule = finding("no_grad.rule")
     if not copy and (anew := _recreated(program, tensor)) is not None:
         shown = {"name": name, "root": root, "copy": anew[1], "middle": anew[0]}
-        did = program.line_of_tensor(anew[1])
+        did = creation_line(program, program.tensors[anew[1]])
         return ErrorCause("unused_new_leaf", (finding("unused.new_leaf", did, **shown), rule), name, None, did)
     used = None if copy else _used_instead(program, tensor)
     if used is not None:
@@ -168,7 +157,7 @@ def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
     inside = inside or (tensor._base is not None and any(leaf_tensor(node) is tensor._base for node in nodes))
     if not inside or tensor.retains_grad:
         return None
-    made = creation_line(program, name, tensor)
+    made = creation_line(program, tensor)
     which = "grad_none.known" if made is None else "grad_none.unnamed" if "(" in (name or "(") else "grad_none.named"
     at = {} if made is None else {"line": made.line, "text": made.text}
     what = finding(which, made, name=name, **at)
@@ -199,11 +188,21 @@ def _last_root(watch: Any) -> dict[str, torch.Tensor]:
     """Return what the last backward of a run differentiated, by the name that its line has for it."""
     spot = watch.passes[-1].spot
     line = "" if spot is None else spot.place().text
-    tree = tree_of(line)
-    calls = [part for part in ast.walk(tree) if isinstance(part, ast.Call)] if tree is not None else []
-    wanted = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
-    wanted += [c.args[0] for c in calls if c.args and ast.unparse(c.func).endswith(("grad", "autograd.backward"))]
+    wanted = _roots(tree_of(line))
     return {ast.unparse(wanted[0]) if len(wanted) == 1 else line: watch.roots[0]} if len(watch.roots) == 1 else {}
+
+
+def differentiated(program: Program) -> str:
+    """Return what the line that raised differentiates, as it is written."""
+    return next(map(ast.unparse, _roots(program.statement)), "")
+
+
+def _roots(source: ast.AST | None) -> list[ast.expr]:
+    """Return what the calls of ``backward`` and ``grad`` in some source differentiate."""
+    calls = [part for part in ast.walk(source) if isinstance(part, ast.Call)] if source is not None else []
+    methods = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
+    functions = ("grad", "autograd.backward")
+    return methods + [c.args[0] for c in calls if c.args and ast.unparse(c.func).endswith(functions)]
 
 
 def unused_parameters(program: Program) -> ErrorCause | None:
@@ -269,66 +268,6 @@ def _caused(
     edits = () if did is None else tuple(let_through(reason, did, None if off is None else off.place()))
     code = "unused_new_leaf" if reason == "new_leaf" else f"no_grad_{reason}"
     return ErrorCause(code, tuple(facts), source or root, None, did, {"cut_off": bool(source)}, edits)
-
-
-def _read(program: Program, root: str) -> tuple[str, Cut, Source] | None:
-    """Return the leaf, the line and the source of a cut that the user's statements show."""
-    wanting = [(name, t) for name, t in program.tensors.items() if t.requires_grad]
-    for name, tensor in wanting[:MOST_LEAVES]:
-        found = _follow(program, tensor, name, root)
-        if found is not None:
-            return name, *found
-    return None
-
-
-def _follow(program: Program, tensor: torch.Tensor, name: str, root: str) -> tuple[Cut, Source] | None:
-    """Follow a tensor through the statements that ran; a cut counts only where it must have run."""
-    for source in program.code:
-        frame = Frame(program.variables, {name}, held=frozenset({name}))
-        reader, flow = DataflowReader(), Flow()
-        top = [s for s in source.statements if s.lineno <= source.line and not _inside(s, source)]
-        try:
-            reader.read(top, frame)
-            for argument in _differentiated(source):
-                flow |= reader.flow(argument, frame)
-        except Exception:  # whatever the source holds, the other evidence stands
-            continue
-        cut = frame.dead.get(root) or flow.cut
-        if cut is not None and cut.sure and not cut.where:
-            return cut, source
-    return None
-
-
-def _written(cut: Cut, program: Program) -> str:
-    """Return the tensor that a cut is written on, such as ``y`` in ``y.detach()``."""
-    name = cut.text.partition("(")[0].rpartition(".")[0]
-    return name if name in program.tensors else ""
-
-
-def _inside(statement: ast.stmt, source: Source) -> bool:
-    """Return True for a statement in the body of another one."""
-    return any(
-        outer is not statement and outer.lineno <= statement.lineno <= (outer.end_lineno or 0)
-        for outer in source.statements
-        if hasattr(outer, "body")
-    )
-
-
-def _differentiated(source: Source) -> list[ast.expr]:
-    """Return what the line that raised differentiates."""
-    here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0) and not hasattr(s, "body")]
-    calls = [part for s in here for part in ast.walk(s) if isinstance(part, ast.Call)]
-    roots = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
-    return roots + [c.args[0] for c in calls if c.args and ast.unparse(c.func).endswith(("grad", "autograd.backward"))]
-
-
-def differentiated(program: Program) -> str:
-    """Return what the line that raised differentiates, as it is written."""
-    return next((ast.unparse(e) for source in program.code for e in _differentiated(source)), "")
-
-
-def _place(source: Source, cut: Cut) -> Place:
-    return source.place(cut.line)
 
 
 def _no_leaf_requires_grad(program: Program, root: torch.Tensor, name: str) -> ErrorCause:

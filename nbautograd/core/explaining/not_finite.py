@@ -154,7 +154,6 @@ class BackwardWatch:
     """
 
     node: str = ""
-    live: Any = None
     place: Place | None = None
     what: str = ""
     rule: str = ""
@@ -188,7 +187,7 @@ class BackwardWatch:
             return
 
     def _record_first(self, node: Any, bad: torch.Tensor, grad_outputs: Any) -> None:
-        self.node, self.live, self.place = node_name(node), node, node_line(node)
+        self.node, self.place = node_name(node), node_line(node)
         self.what = "NaN" if bool(bad.isnan().any()) else "Inf"
         where = ~bad.detach().isfinite()
         self.count, self.shape = int(where.sum()), tuple(bad.shape)
@@ -338,19 +337,15 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     """Name the earliest node whose saved values show a trap of forward, without a watched run."""
     node = earliest_trap(program.nodes())
     rule = trap(node, forward=True) if node is not None else ""
-    did = program.line_of_node(node) if node is not None else None
     shown = {"root": name, "what": what, "op": node_name(node) if node is not None else ""}
-    shown["line"] = did.line if did is not None else 0  # type: ignore[assignment]
-    shown["text"] = did.text if did is not None else ""
-    which = "saved" if did is None else "saved_at"
     unnamed = "" if name else "_unnamed"
-    facts = [finding(f"not_finite.{which if rule else 'somewhere'}{unnamed}", did, **shown)]
+    facts = [finding(f"not_finite.{'saved' if rule else 'somewhere'}{unnamed}", None, **shown)]
     facts += _rule(rule, shown["op"])
-    return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", tuple(facts), name, None, did)
+    return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", tuple(facts), name)
 
 
 def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward") -> ErrorCause:
-    did = seen.place or (program.line_of_node(seen.live) if seen.live is not None else None)
+    did = seen.place
     root = next((program.name_of(root) for root in program.roots), "")
     op = seen.node.rstrip("0123456789").removesuffix("Backward")
     shown = {"what": seen.what, "node": seen.node, "op": op, "count": seen.count, "root": root}
@@ -358,7 +353,7 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
     facts = [finding(f"not_finite.{which}_at" if did is not None else f"not_finite.{which}", did, **shown)]
     first = op if seen.hidden is None else node_name(seen.hidden).rstrip("0123456789").removesuffix("Backward")
     if seen.hidden is not None:
-        did = node_line(seen.hidden) or program.line_of_node(seen.hidden) or did
+        did = node_line(seen.hidden) or did
         at = {"line": did.line, "text": did.text} if did is not None else {}
         which = "not_finite.hidden_at" if did is not None else "not_finite.hidden"
         facts.append(finding(which, did, op=first.lower(), **at))

@@ -9,16 +9,15 @@ import re
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
 from torch import nn
 
 from nbautograd.core.explaining.cause import Place
-from nbautograd.core.explaining.cells import RAN, earlier, file_of
 from nbautograd.core.explaining.torch_errors import entries, is_torch
 from nbautograd.core.graphs.names import tensors_in
 from nbautograd.core.graphs.source_dataflow import definition
@@ -120,6 +119,15 @@ class Program:
         return place_of(frame.f_code, line, frame.f_globals)
 
     @cached_property
+    def statement(self) -> ast.stmt | None:
+        """The innermost statement of the user's that raised, or that called torch."""
+        if not self.frames:
+            return None
+        frame, line = self.frames[-1]
+        tree = tree_of("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+        return next((s for s in reversed(_statements(tree)) if s.lineno <= line <= (s.end_lineno or 0)), None)
+
+    @cached_property
     def variables(self) -> dict[str, Any]:
         """All variables that are alive: those of inner frames hide those of outer ones."""
         found: dict[str, Any] = dict(self._scope)
@@ -154,24 +162,9 @@ class Program:
         owned = [name for name in same if "." in name] if isinstance(tensor, nn.Parameter) else []
         return min(owned or same, key=lambda name: (name.count("."), len(name)), default="")
 
-    def names_sharing(self, tensor: torch.Tensor) -> list[str]:
-        """Return the names of all tensors that share memory with this one."""
-        return [name for name, other in self.tensors.items() if shares(other, tensor)]
-
     def nodes(self) -> list[Any]:
         """Return the live nodes behind what was differentiated."""
         return nodes_behind(*[node for root in self.roots if (node := node_of(root)) is not None])
-
-    def line_of_node(self, node: Any) -> Place | None:
-        """Return the line that made a node, where the variables that are alive show it."""
-        return next((place for source in self.code if (place := source.line_of_node(node)) is not None), None)
-
-    def line_of_tensor(self, name: str) -> Place | None:
-        """Return the line that assigned a tensor, where there is only one."""
-        tensor = self.tensors.get(name)
-        if tensor is None:
-            return None
-        return next((place for source in self.code if (place := source.assigned(name, tensor)) is not None), None)
 
     def stored(self, name: str, made: Place | None) -> Place | None:
         """Return the line that stores what an attribute of an object holds, where only one of its methods' lines does.
@@ -203,167 +196,6 @@ class Program:
         beside = [p for p in places.values() if made is not None and p.function == made.function]
         found = beside or [*places.values()]
         return found[0] if len(found) == 1 else None
-
-    @cached_property
-    def code(self) -> list[Source]:
-        """The source of the user's frames: of a function its own lines, of a cell those before it as well."""
-        found: dict[tuple[str, str], Source] = {}
-        for frame, line in reversed(self.frames):
-            code = frame.f_code
-            text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-            number = cell_number(code.co_filename, frame.f_globals) if code.co_name == "<module>" else None
-            before = [] if number is None else earlier(number, frame.f_globals)
-            source = Source(code, text, frame.f_globals, line, frame.f_locals, before)
-            found.setdefault((code.co_filename, code.co_name), source)
-        return list(found.values())
-
-
-def cells_behind(program: Program, name: str) -> list[int]:
-    """Return the cells that a run of what was differentiated begins with, back to the one that made a tensor.
-
-    They are those that assign what the next ones use or that mention the tensor; none where its own is not known.
-    """
-    sources = [source for source in program.code if source.offset]
-    own, *others = [_first_name(n) for n in (name, *map(program.name_of, program.roots))]
-    for source in sources:
-        first = source.assigned_line(own)
-        if first is None:
-            continue
-        wanted, found = {own, *others}, {source.number(source.line)}
-        for statement in reversed([s for s in source.ran if first <= s.lineno]):
-            names = {n.id: n.ctx for n in ast.walk(statement) if isinstance(n, ast.Name)}
-            if own in names or {_first_name(target) for target in targets(statement)} & wanted:
-                found.add(source.number(statement.lineno))
-                wanted |= names.keys()
-        return sorted(found)
-    return []
-
-
-def _first_name(path: str) -> str:
-    return re.split(r"[.\[]", path, maxsplit=1)[0]
-
-
-class Source:
-    """The statements of one frame of the user's.
-
-    Args:
-        code: the frame's code.
-        text: the cell or file.
-        scope: the frame's globals.
-        line: the line that ran last.
-        variables: the frame's own.
-        before: of a cell, numbers and texts of those that ran before it; its lines are counted behind theirs.
-    """
-
-    def __init__(
-        self,
-        code: CodeType,
-        text: str,
-        scope: Mapping[str, Any],
-        line: int,
-        variables: Mapping[str, Any],
-        before: Sequence[tuple[int, str]] = (),
-    ) -> None:
-        self.code, self.scope, self.variables = code, scope, variables
-        self._cells: list[tuple[int, int]] = []  # the lines before a cell, its number
-        self.offset, rows = 0, list[str]()
-        for number, cell in before:
-            self._cells.append((len(rows), number))
-            rows += cell.splitlines()
-        self.offset = len(rows)
-        self.text, self.line = "\n".join([*rows, text]), line + self.offset
-
-    @cached_property
-    def statements(self) -> list[ast.stmt]:
-        """The statements of the frame itself, those inside loops among them, those of inner functions not."""
-        tree = tree_of(self.text)
-        body = _body(tree, self.code) if tree is not None else []
-        return list(_flat(body))
-
-    @cached_property
-    def uncertain(self) -> set[int]:
-        """Lines of the statements that may have run several times, or not at all: in loops and in branches."""
-        outer = [s for s in self.statements if isinstance(s, (ast.For, ast.While, ast.If, ast.Try))]
-        return {line for s in outer for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1)}
-
-    def number(self, line: int) -> int:
-        """Return the number of the cell that a line is in, 0 where the source is no cell."""
-        own = cell_number(self.code.co_filename, self.scope) or 0
-        return own if line > self.offset else max(cell for cell in self._cells if cell[0] < line)[1]
-
-    def place(self, line: int) -> Place:
-        """Return a line of this source as a place."""
-        if line > self.offset:
-            return place_of(self.code, line - self.offset, self.scope)
-        first, number = max(cell for cell in self._cells if cell[0] < line)
-        text = self.text.splitlines()[line - 1].strip()
-        return Place(line - first, text, "", file_of(RAN[number][0]), number)
-
-    @cached_property
-    def ran(self) -> list[ast.stmt]:
-        """The statements that have run, or may have: up to the last line, and the rest of the loops around it."""
-        around = [s for s in self.statements if isinstance(s, (ast.For, ast.While)) and s.lineno <= self.line]
-        end = max([self.line, *(s.end_lineno or 0 for s in around)])
-        return [s for s in self.statements if s.lineno <= end]
-
-    def assigned(self, name: str, tensor: torch.Tensor | None = None) -> Place | None:
-        """Return the line that gave a variable the value that it has, where that is certain.
-
-        Args:
-            name: the variable.
-            tensor: its value, so that a variable of the same name in another frame is not taken for it.
-        """
-        if tensor is not None and self.variables.get(name) is not tensor:
-            return None
-        line = self.assigned_line(name)
-        return None if line is None else self.place(line)
-
-    def assigned_line(self, name: str) -> int | None:
-        """Return that line, counted from the source's first: the only one, or the last outside loops and branches."""
-        setting = {s.lineno: s for s in self.ran if name in targets(s)}
-        last = max(setting, default=0)
-        # what ``+=`` assigns is the same tensor, or a new one where it was a number
-        plain = last not in self.uncertain and last <= self.line and not isinstance(setting.get(last), ast.AugAssign)
-        given = self.code.co_varnames[: self.code.co_argcount + self.code.co_kwonlyargcount]
-        return last if setting and (plain or (len(setting) == 1 and name not in given)) else None
-
-    def line_of_node(self, node: Any) -> Place | None:
-        """Return the line that made a node: it is behind what the line assigned, and behind nothing that it used."""
-        for statement in self.statements:
-            if not isinstance(statement, ast.Assign) or statement.lineno > self.line or self.runs_more(statement):
-                continue
-            made = [self.variables.get(name) for name in targets(statement)]
-            used = [self.variables.get(n.id) for n in ast.walk(statement.value) if isinstance(n, ast.Name)]
-            # what was written into since has nodes of later lines behind it
-            tensors = [value for value in made if isinstance(value, torch.Tensor) and version(value) == 0]
-            if not tensors or any(self.assigned_line(name) != statement.lineno for name in targets(statement)):
-                continue
-            names = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} & self._assigned_names
-            if not all((self.assigned_line(name) or self.line) < statement.lineno for name in names):
-                continue
-            inside = any(node in behind(tensor) for tensor in tensors)
-            if inside and not any(isinstance(value, torch.Tensor) and node in behind(value) for value in used):
-                return self.place(statement.lineno)
-        return None
-
-    def runs_more(self, statement: ast.Assign) -> bool:
-        """Return True for a statement that calls anything but torch, whose own lines would be the ones to name."""
-        return not all(self._of_torch(call.func) for call in ast.walk(statement.value) if isinstance(call, ast.Call))
-
-    def _of_torch(self, function: ast.expr) -> bool:
-        if isinstance(function, ast.Attribute):
-            owner = function.value
-            if isinstance(owner, ast.Name):
-                value = {**self.scope, **self.variables}.get(owner.id)
-                name = getattr(value, "__name__", "") if isinstance(value, ModuleType) else ""
-                return isinstance(value, torch.Tensor) or name.partition(".")[0] == "torch"
-            return isinstance(owner, (ast.Call, ast.Subscript, ast.BinOp)) or self._of_torch(owner)
-        value = {**self.scope, **self.variables}.get(function.id) if isinstance(function, ast.Name) else None
-        return getattr(value, "__module__", "").partition(".")[0] == "torch" and not isinstance(value, nn.Module)
-
-    @cached_property
-    def _assigned_names(self) -> set[str]:
-        return {name for s in self.statements for name in targets(s)}
 
 
 def nodes_behind(*roots: Any, most: int = MOST_NODES) -> list[Any]:
@@ -503,38 +335,3 @@ def _stores(statement: ast.stmt, path: str) -> bool:
 
 def _is_computed(part: ast.AST) -> bool:
     return isinstance(part, (ast.Name, ast.Call))
-
-
-def _body(tree: ast.Module, code: CodeType) -> list[ast.stmt]:
-    if code.co_name == "<module>":
-        return tree.body
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno:
-                return node.body
-    return []
-
-
-def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    for statement in body:
-        yield statement
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        for part in ("body", "orelse", "finalbody"):
-            yield from _flat(getattr(statement, part, []))
-        for handler in getattr(statement, "handlers", []):
-            yield from _flat(handler.body)
-
-
-def targets(statement: ast.stmt) -> set[str]:
-    """Return the variables that a statement gives a new value."""
-    assigned: list[ast.expr] = []
-    if isinstance(statement, ast.Assign):
-        assigned = statement.targets
-    elif isinstance(statement, (ast.AnnAssign, ast.For, ast.AugAssign)):
-        assigned = [statement.target]
-    elif isinstance(statement, ast.With):
-        assigned = [item.optional_vars for item in statement.items if item.optional_vars is not None]
-    flat = [part for target in assigned for part in ([*target.elts] if isinstance(target, ast.Tuple) else [target])]
-    return {ast.unparse(part) for part in flat}

@@ -586,10 +586,10 @@ def node_line(node: Any) -> Place | None:
     return None if spot is None else spot.place()
 
 
-def creation_line(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:
-    """Return the line that made a tensor: where a watched run saw it; without one where its name is assigned once."""
+def creation_line(program: Program, tensor: torch.Tensor | None) -> Place | None:
+    """Return the line that made a tensor, where a watched run saw it."""
     if tensor is None or program.watch is None:
-        return program.line_of_tensor(name)
+        return None
     spot = program.watch.born.get(tensor)  # its node may be of a later write
     return spot.place() if spot is not None else None if version(tensor) else node_line(node_of(tensor))
 

@@ -17,6 +17,7 @@ from nbautograd.core.explaining.trial import Run, reaches
 from nbautograd.core.torch_private.nodes import SHOWS_SAVED
 from nbautograd.inspection.explanation import Explanation
 
+OF_FUNCTIONS = ("returned", "mark_dirty", "save_for_backward")  # whose own lines the source shows
 HIDDEN = () if SHOWS_SAVED else ("in_place",)
 
 
@@ -109,28 +110,21 @@ def test_a_change_is_offered_only_where_it_leaves_the_values_and_lets_gradients_
     assert reaches(run, Edit("<program tried>", 2, "y = x.data * 2", after)) == works
 
 
-@pytest.mark.parametrize("case", seen(PROGRAMS), ids=lambda case: case.name)
-def test_what_an_error_leaves_behind_names_the_right_line_or_none(case):
-    found = explain(error_of(program(case)))
-    assert found.code.partition("_")[0] == case.code.partition("_")[0]
+@pytest.mark.parametrize("case", seen(PROGRAMS + MISLEADING), ids=lambda case: case.name)
+def test_what_an_error_leaves_behind_names_the_right_tensor_and_no_line_that_ran_before(case):
+    error = error_of(program(case))
+    found = explain(error)
+    at_the_line = found.did is None or found.did == found.raised or found.code.startswith(OF_FUNCTIONS)
+    assert (at_the_line, found.made, found.saved) == (True, None, None)
     assert lines(found)["did"] in (case.did, None)
-    assert lines(found)["made"] in (case.made, None)
+    assert found.code.partition("_")[0] in (case.code.partition("_")[0], "unused")  # a run may show why it is unused
     assert str(found)
 
 
 @pytest.mark.parametrize("case", seen(MISLEADING), ids=lambda case: case.name)
 def test_a_line_that_only_looks_to_blame_is_not_named(case):
     run = program(case)
-    error = error_of(run)
-    left, watched = explain(error), explain(error, run=run, apart=False)
-    assert (left.code.startswith(case.code), lines(left)["did"]) in ((True, None), (True, case.did))
-    assert lines(watched)["did"] == case.did
-
-
-def test_most_errors_leave_enough_behind_to_name_the_line():
-    marked = [case for case in seen(PROGRAMS) if case.did is not None]
-    named = [case for case in marked if explain(error_of(program(case))).did is not None]
-    assert len(named) / len(marked) > 0.75
+    assert lines(explain(error_of(run), run=run, apart=False))["did"] == case.did
 
 
 @pytest.mark.parametrize("shown", [True, False])

@@ -54,7 +54,7 @@ def caught(function):
 
 
 def test_an_explanation_is_plain_data():
-    found = explain(caught(broken))
+    found = explain(broken)
     assert pickle.loads(pickle.dumps(found)) == found
     assert json.loads(json.dumps(found.to_dict()))["did"]["text"] == "y[0] = SECOND"
     assert repr(found) == f"<Explanation in_place of y, line {broken.__code__.co_firstlineno + 3}>"
@@ -73,7 +73,7 @@ def test_an_error_leaves_the_graph_to_be_drawn():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_answer_is_in_the_reader_s_language(language):
-    found = explain(caught(broken))
+    found = explain(broken, apart=False)
     with nbautograd.messages.speaking(language):
         assert ("changed `y` in place" in str(found)) == (language == "en")
         assert ("原地修改了 `y`" in str(found)) == (language == "zh")
@@ -249,7 +249,7 @@ def test_on_another_thread_what_is_left_is_enough():
     thread = threading.Thread(target=lambda: found.append(explain(caught(broken))))
     thread.start()
     thread.join()
-    assert (found[0].tensor, found[0].did.text) == ("y", "y[0] = SECOND")
+    assert (found[0].code, found[0].tensor) == ("in_place", "y")
 
 
 def test_of_a_compiled_function_the_remains_are_read():
@@ -261,7 +261,7 @@ def test_of_a_compiled_function_the_remains_are_read():
         y.sum().backward()
 
     found = explain(caught(run))
-    assert (found.code, found.tensor, found.did.text) == ("in_place", "y", "y += 1")
+    assert (found.code, found.tensor) == ("in_place", "y")
 
 
 @pytest.mark.parametrize("used", [1, 0])
@@ -355,7 +355,7 @@ def without_gradients():
 
 
 def test_a_line_stands_with_its_own_text():
-    found = explain(caught(without_gradients))
+    found = explain(without_gradients, apart=False)
     assert (found.code, found.tensor, found.did.text) == ("no_grad_no_grad", "out.sum()", "out = lin(x)")
     assert f"What line {found.did.line}, `out = lin(x)`, computed with gradients switched off" in str(found)
 
@@ -393,7 +393,8 @@ def test_the_line_that_saved_a_tensor_is_not_the_one_that_made_it():
     assert (found.made.text, found.saved.text, found.did.text) == ("a = w.exp()", "b = a * w", "a += 1")
     assert "saved by" in str(found)
     left = explain(caught(changed_after_a_product))
-    assert (left.made, left.did.text) == (None, "a += 1")
+    assert (left.tensor, left.made, left.did) == ("a", None, None)
+    assert "nbautograd.explain(function)" in " ".join(str(left).split())
 
 
 def stepped():
