@@ -389,7 +389,7 @@ class MulConstant(Function):
     def backward(ctx, grad_output):
         return grad_output * ctx.constant, None
 
-# %% tags=["wrong"] exercise="mul_constant" expects="missing_factor"
+# %% tags=["wrong"] exercise="mul_constant" expects="wrong_derivative"
 class MulConstant(Function):
     @staticmethod
     def forward(tensor, constant):

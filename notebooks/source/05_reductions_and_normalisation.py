@@ -601,7 +601,7 @@ class Max(Function):
         places = indices.unsqueeze(ctx.dim)
         return zeros.scatter(ctx.dim, places, grad_values.unsqueeze(ctx.dim)), None
 
-# %% tags=["wrong"] exercise="max_over" expects="wrong_reduction_dim"
+# %% tags=["wrong"] exercise="max_over" expects="extra_entries"
 class Max(Function):
     @staticmethod
     def forward(ctx, x, dim):

@@ -197,7 +197,7 @@ class AlphaFromNowhere(Function):
         return g * ctx.alpha, None
 
 
-@mistake(lambda: (draw(4), 3.0), "constant_factor", "missing_factor")
+@mistake(lambda: (draw(4), 3.0), "wrong_derivative")
 class AlphaIgnored(Function):
     @staticmethod
     def forward(ctx, x, alpha):

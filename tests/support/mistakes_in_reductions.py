@@ -17,7 +17,7 @@ def mistake(inputs, *codes):
     return keep
 
 
-@mistake(lambda: (draw(4, 3),), "wrong_reduction_dim")
+@mistake(lambda: (draw(4, 3),), "wrong_unclassified")
 class GradientAveragedOverRows(Function):
     @staticmethod
     def forward(ctx, x):
@@ -30,7 +30,7 @@ class GradientAveragedOverRows(Function):
         return (g * x.cos()).mean(0, keepdim=True).expand_as(x)
 
 
-@mistake(lambda: (draw(4, 3), draw(3, 5, seed=1)), "wrong_reduction_dim")
+@mistake(lambda: (draw(4, 3), draw(3, 5, seed=1)), "extra_entries", "wrong_derivative")
 class GradOutputSummedOverColumns(Function):
     @staticmethod
     def forward(ctx, x, w):

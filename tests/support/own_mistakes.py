@@ -126,7 +126,7 @@ class RowMeanUndivided(Function):
         return g.unsqueeze(0).expand(ctx.rows, -1)
 
 
-@mistake(lambda: (draw(6),), "wrong_reduction_dim", "missing_coupling", "wrong_unclassified", right=lambda x: x * 3)
+@mistake(lambda: (draw(6),), "extra_entries", "missing_coupling", "wrong_unclassified", right=lambda x: x * 3)
 class SumOfGradOutput(Function):
     @staticmethod
     def forward(ctx, x):

@@ -43,21 +43,13 @@ def missing_factor(e: Evidence) -> Cause | None:
         ratio = np.where(alive, e.N / np.where(alive, e.A, 1), np.nan)
         for label, values in candidates(e):
             spread = np.broadcast_to(values, e.N.shape)
-            c = _proportional(ratio, spread, alive, e)
-            if c is not None:
-                received = values.shape[0] > 1 and not e.elementwise
-                return _factor_cause("missing_factor_received" if received else "missing_factor", c, label, e)
-            c = _proportional(1 / ratio, spread, alive, e)
-            if c is not None:
-                return _factor_cause("extra_factor", c, label, e)
+            for message, share in (("missing_factor", ratio), ("extra_factor", 1 / ratio)):
+                c = _proportional(share, spread, alive, e)
+                if c is not None and round_number(c, e):  # another constant may well depend on the values
+                    received = message == "missing_factor" and values.shape[0] > 1 and not e.elementwise
+                    message = "missing_factor_received" if received else message
+                    return Cause("missing_factor", message, {"factor": _times(c, label)})
     return None
-
-
-def _factor_cause(message: str, c: float, label: str, e: Evidence) -> Cause:
-    if round_number(c, e):
-        return Cause("missing_factor", message, {"factor": _times(c, label), "about": label})
-    # the constant may well depend on the values: nothing is claimed of it
-    return Cause("missing_factor", f"{message.removesuffix('_received')}_about", {"about": label})
 
 
 def round_number(c: float, e: Evidence) -> bool:
@@ -87,7 +79,7 @@ def row_factor(e: Evidence) -> Cause | None:
     names = list(dict.fromkeys(_row_names(e, c, known)))
     named = [Cause("missing_factor", "row_factor_named", {**said, "factor": name}) for name in names]
     # of sizes that are equal here other inputs tell which it is
-    first, *others = named or [Cause("missing_factor", "row_factor", {**said, "factor": ""})]
+    first, *others = [*named, Cause("missing_factor", "row_factor", {**said, "factor": ""})]
     return replace(first, alternatives=tuple(others))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -71,7 +72,7 @@ class Confirmation:
 
     Attributes:
         name: such as ``"fresh inputs"``.
-        confirmed: returns the cause as far as it is borne out, perhaps with less said; None when it is refuted or
+        confirmed: returns what is borne out, the cause or one of its alternatives; None when all are refuted or
             nothing could be asked.
         claims: False when the sentences it lets through claim nothing beyond the block's own entries.
     """
@@ -100,7 +101,6 @@ class Hypothesis:
         messages: the sentences that it may say.
         parameters: what has to be the same at fresh inputs for it to be the same cause.
         confirmation: the test without which none of its sentences is said.
-        less: what is left of a sentence, by message, where its parameters are others at fresh inputs.
 
     Raises:
         TypeError: there is no confirmation, or one that lets a cause be named by the entries it was found in.
@@ -111,7 +111,6 @@ class Hypothesis:
     messages: tuple[str, ...]
     parameters: tuple[str, ...]
     confirmation: Confirmation
-    less: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.confirmation, Confirmation):
@@ -125,7 +124,7 @@ class Hypothesis:
         if found is None:
             return None
         confirmed = self.confirmation.confirmed(self, found, case)
-        if confirmed is not None and confirmed.message not in (*self.messages, *self.less.values()):
+        if confirmed is not None and confirmed.message not in self.messages:
             raise LookupError(f"{self.code}: no sentence {confirmed.message} is registered")
         return confirmed
 
@@ -153,48 +152,35 @@ def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: Case) -> C
 
 
 def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
-    """Return what all fresh inputs bear out: the cause or one of its alternatives, else what is left of it."""
+    """Return what all fresh inputs bear out: the cause or one of its alternatives."""
     candidates = (found, *found.alternatives)
-    known = []
-    for twice in (False, True) if len(candidates) > 1 else (True,):
-        for candidate in candidates:
-            cause = _borne_out(hypothesis, candidate, case, twice)
-            if cause is not None and cause not in known:
-                known.append(cause)
+    tried = itertools.product((False, True) if len(candidates) > 1 else (True,), candidates)
+    known = [one for twice, one in tried if _borne_out(hypothesis, one, case, twice)]
     return next((one for one in known if one.message == found.message), next(iter(known), None))
 
 
-def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) -> Cause | None:
-    """Return the cause, perhaps with less said; with ``twice`` only what two points of a kind refute is refuted."""
-    asked, named, lesser = 0, True, hypothesis.less.values()
+def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) -> bool:
+    """Return True for a cause that fresh inputs bear out; with ``twice`` only what two points refute is refuted."""
+    asked = 0
     told_apart = not _of_values(found)
     for place in case.fresh():
         if place.other == "spread" and "where" not in found.params:
             continue  # far from the inputs, only conditions are told apart
         other = hypothesis.predicate(place.evidence)
-        about = found.params.get("about")
         if other is None and place.other == "size":
             continue  # two sizes that the hypothesis needs to be equal are not
-        if place.other == "argument" and "where" in found.params and (other is None or other.message in lesser):
+        if place.other == "argument" and "where" in found.params and (other is None or "where" not in other.params):
             continue  # with another bound or shift there may be too few entries to tell where
         if place.other != "argument" and _another_part(found, other, case, place):
-            return None  # which part it is depends on the values
+            return False  # which part it is depends on the values
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
             second = place.other_values() if twice else None
-            if second is not None and hypothesis.same(found, hypothesis.predicate(second.evidence)):
-                asked += 1
-                continue
-            named = False
-            if found.message not in hypothesis.less or other is None or other.code != found.code:
-                return None
-            if about is not None and not (place.other == "argument" and other.params.get("about") == about):
-                return None  # with another argument the constant may be another, the rest may not
+            if second is None or not hypothesis.same(found, hypothesis.predicate(second.evidence)):
+                return False
         asked += 1
         told_apart |= _elsewhere(case.evidence, place.evidence)
-    if not asked or not told_apart:
-        return None
-    return found if named else Cause(found.code, hypothesis.less[found.message], found.params)
+    return asked > 0 and told_apart
 
 
 def _another_part(found: Cause, other: Cause | None, case: Case, place: Fresh) -> bool:

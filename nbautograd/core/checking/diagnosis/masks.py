@@ -101,14 +101,15 @@ def missing(e: Evidence) -> Cause | None:
     dead = e.equal(e.A, np.zeros_like(e.A))
     if not e.A.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
+    plain = Cause("missing_entries", "missing_entries", _count(e))
     where = _exactly_where(e)
     if where:
-        return _cause_where("missing_entries", "missing_entries_where", e, where)
+        return _cause_where("missing_entries", "missing_entries_where", e, where, plain)
     whole = e.in_shape == e.block.input_shape and bool(dead[:, _by_column(e.wrong, e)].all())
     part = (
         slice_of(e.block.input_name, _by_column(e.wrong, e).reshape(e.in_shape), e.block.input_complex) if whole else ""
     )
-    return Cause("missing_entries", "missing_entries_part" if part else "missing_entries", {**_count(e), "part": part})
+    return Cause("missing_entries", "missing_entries_part", {**_count(e), "part": part}, (plain,)) if part else plain
 
 
 def extra(e: Evidence) -> Cause | None:
@@ -116,10 +117,9 @@ def extra(e: Evidence) -> Cause | None:
     dead = e.equal(e.N, np.zeros_like(e.N))
     if not e.N.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
+    plain = Cause("extra_entries", "extra_entries" if e.elementwise else "extra_entries_wide", _count(e))
     where = _exactly_where(e)
-    if where:
-        return _cause_where("extra_entries", "extra_entries_where", e, where)
-    return Cause("extra_entries", "extra_entries" if e.elementwise else "extra_entries_wide", _count(e))
+    return _cause_where("extra_entries", "extra_entries_where", e, where, plain) if where else plain
 
 
 def conditional(e: Evidence) -> Cause | None:
@@ -147,10 +147,10 @@ def _exactly_where(e: Evidence, least: int = 1) -> list[Where]:
     return []
 
 
-def _cause_where(code: str, message: str, e: Evidence, where: Sequence[Where]) -> Cause:
-    """Return the cause with the first condition, and with the others that hold at the same elements beside it."""
+def _cause_where(code: str, message: str, e: Evidence, where: Sequence[Where], *plain: Cause) -> Cause:
+    """Return the cause with the first condition, beside it the others at the same elements, at last one without any."""
     first, *others = (Cause(code, message, {**_count(e), **one.params()}) for one in where)
-    return replace(first, alternatives=tuple(others))
+    return replace(first, alternatives=(*others, *plain))
 
 
 def _count(e: Evidence) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _by_column(wrong: Array, e: Evidence) -> Array:
 
 def part(e: Evidence, wrong: Array) -> str:
     """Return the parts of output and input with all these entries: ``"output[4:] / x[:, 0]"``; empty for all."""
-    return " / ".join(found for found in _slabs(e, wrong) if found) or (_only_output(e) if _whole(e) else "")
+    return " / ".join(found for found in _slabs(e, wrong) if found)
 
 
 def _whole(e: Evidence) -> bool:
@@ -210,13 +210,6 @@ def _slabs(e: Evidence, wrong: Array) -> tuple[str, str]:
         return "", ""
     rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape), e.block.output_complex)
     return rows, slice_of(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape), e.block.input_complex)
-
-
-def _only_output(e: Evidence) -> str:
-    """Return the name of the block's output where the gradients of the same input through all others are right."""
-    here = (e.block.output, e.block.input)
-    others = [b for (o, i), b in e.blocks.items() if i == here[1] and o != here[0]]
-    return e.block.output_name if others and all(b.verdict == "match" for b in others) else ""
 
 
 def partial(e: Evidence) -> Cause | None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from nbautograd.core.checking.block import Array, Block
 from nbautograd.core.checking.diagnosis.evidence import Evidence, is_mask
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
-from nbautograd.core.numerics.constants import RECOGNISED, REORDERED, SIGNIFICANT, SLIGHT, SMALL
+from nbautograd.core.numerics.constants import RECOGNISED, REORDERED, SLIGHT, SMALL
 
 
 def factor(A: Array, N: Array, e: Evidence) -> float | None:
@@ -79,9 +79,7 @@ def constant_names(c: float, e: Evidence) -> Iterator[Measure]:
     """Name what this constant may be, the likeliest first."""
     known = [size for size in sizes(e) if size.value not in (0.0, 1.0)]
     own = [Measure(name, value, name, float) for name, value in sorted(e.scalars.items(), key=_on_ctx_first)]
-    fixed = (("pi", math.pi), ("1/pi", 1 / math.pi), ("2*pi", 2 * math.pi), ("log(2)", math.log(2)))
     yield from (m for m in _forms(known, own) if m.value not in (0.0, 1.0) and _near(c, m.value))
-    yield from (Measure(label, value) for label, value in fixed if abs(c - value) <= SIGNIFICANT * abs(c))
     for size in (s for s in known if s.value > 2):
         less = size.derived(f"({{}} - 1)/{size.label}", lambda n: (n - 1) / n)
         one_less = size.derived("({} - 1)", lambda n: n - 1)
@@ -219,17 +217,6 @@ def reduced_over_wrong_dim(e: Evidence) -> Cause | None:
     return None
 
 
-def couples_along_wrong_dim(e: Evidence) -> Cause | None:
-    """Return the cause where outputs depend on inputs along one dimension, and backward couples them along another."""
-    if e.out_shape != e.in_shape or len(e.in_shape) < 2:
-        return None
-    right, wrong = coupled_dims(e.N, e), coupled_dims(e.A, e)
-    if right and wrong and not right & wrong and len(right) == len(wrong):
-        dims = {"right": ", ".join(map(str, sorted(right))), "wrong": ", ".join(map(str, sorted(wrong)))}
-        return Cause("wrong_reduction_dim", "couples_along_wrong_dim", dims)
-    return None
-
-
 def coupled_dims(X: Array, e: Evidence) -> set[int]:
     """Return the dimensions along which an output element depends on input elements at other positions."""
     hot = ~e.equal(X, np.zeros_like(X))
@@ -273,17 +260,6 @@ def _moved(X: Array, k: int, axis: int) -> Array:
     return moved
 
 
-def flipped(e: Evidence) -> Cause | None:
-    """Return the cause where A is N reversed along a dimension of the input."""
-    if e.elementwise:
-        return None
-    N = e.N.reshape((-1, *e.in_shape))
-    for axis in range(_dims_in(e)):
-        if e.same(e.A, np.flip(N, axis + 1).reshape(e.A.shape)):
-            return Cause("permuted_entries", "flipped", {"dim": axis})
-    return None
-
-
 def permuted(e: Evidence) -> Cause | None:
     """Return the cause where the entries of A are those of N in another order along the input, or along the output."""
     if e.elementwise or not (_reordered(e.A.T, e.N.T, e) or _reordered(e.A, e.N, e)):
@@ -310,22 +286,6 @@ def _reordered(X: Array, Y: Array, e: Evidence) -> bool:
             return False
         free.remove(found)
     return True
-
-
-def averaged(e: Evidence) -> Cause | None:
-    """Return the cause where A is the mean, or the sum, of N over some dimensions, the same all along them."""
-    if e.rows is not None:
-        return None  # of a thinned-out block the sums are not known
-    m = len(e.out_shape)
-    A, N = e.A.reshape(e.tensor_shape), e.N.reshape(e.tensor_shape)
-    for message, dims in (("", range(m, m + _dims_in(e))), ("_grad_output", range(_dims_out(e)))):
-        along = tuple(d for d in dims if A.shape[d] > 1 and _constant(A, d, e))
-        if along:
-            named = {"dims": ", ".join(str(d if d < m else d - m) for d in along)}
-            for word, right in (("averaged", N.mean(along, keepdims=True)), ("summed", N.sum(along, keepdims=True))):
-                if right.any() and e.same(A, np.broadcast_to(right, A.shape)):
-                    return Cause("wrong_reduction_dim", word + message, named)
-    return None
 
 
 def _constant(A: Array, dim: int, e: Evidence) -> bool:

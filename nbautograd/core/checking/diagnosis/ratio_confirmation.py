@@ -103,8 +103,9 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
         if r is not None and place.other != "argument" and abs(r - c) > STEADY * abs(c)
     ]
     by_size = bool(moved) and all(moved) and not moving
-    message = "constant_factor_sizes" if by_size else "constant_factor_varies" if changing else "constant_factor"
-    return Cause("constant_factor", message, numbers)
+    if changing and not by_size:
+        return None
+    return Cause("constant_factor", "constant_factor_sizes" if by_size else "constant_factor", numbers)
 
 
 def _shapes(e: Evidence) -> list[tuple[int, ...]]:
