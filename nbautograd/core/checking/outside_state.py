@@ -11,7 +11,7 @@ import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -76,34 +76,25 @@ def _places(cls: type) -> Iterator[Place]:
             continue
         for name, value in list(vars(base).items()):
             if not name.startswith("__") and not callable(value):
-                yield _attribute(base, name, value)
+                yield _attribute(value, base, name)
         for method in METHODS:
             function = unwrap(vars(base).get(method))
             if isinstance(function, FunctionType):
                 yield from _of_function(function)
 
 
-def _attribute(base: type, name: str, value: Any) -> Place:
-    return Place(_copied(value), lambda: vars(base)[name], lambda new: setattr(base, name, new))
+def _attribute(value: Any, holder: Any, name: str) -> Place:
+    return Place(_copied(value), functools.partial(getattr, holder, name), functools.partial(setattr, holder, name))
 
 
 def _of_function(function: FunctionType) -> Iterator[Place]:
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # an empty cell
-            yield _cell(cell)
+            yield _attribute(cell.cell_contents, cell, "cell_contents")
+    known, bound = function.__globals__, functools.partial
     for name in _names(function.__code__):
-        if name in function.__globals__ and not callable(function.__globals__[name]):
-            yield _global(function.__globals__, name)
-
-
-def _cell(cell: CellType) -> Place:
-    return Place(
-        _copied(cell.cell_contents), lambda: cell.cell_contents, lambda new: setattr(cell, "cell_contents", new)
-    )
-
-
-def _global(known: dict[str, Any], name: str) -> Place:
-    return Place(_copied(known[name]), lambda: known[name], lambda new: known.__setitem__(name, new))
+        if name in known and not callable(known[name]):
+            yield Place(_copied(known[name]), bound(known.__getitem__, name), bound(known.__setitem__, name))
 
 
 @functools.lru_cache(1024)
@@ -154,25 +145,27 @@ LARGEST_SHARED = 2**22  # elements of a tensor that is copied in case it is writ
 MOST = 1000  # items of a container, or attributes of an object, that are looked through
 
 
-@dataclass
 class _Watched:
-    """A tensor that the function reaches.
+    """A tensor that the function reaches, with its name, its values and its in-place counter; its ``.grad`` likewise.
 
-    Attributes:
-        name: what the user calls it.
-        tensor: itself.
-        value: a copy of it; None for one that requires grad, and for a large one.
-        version: its in-place counter where it last had that value.
-        grad, grad_value, grad_version: its ``.grad`` as the user had it, a copy, and its in-place counter.
+    There is no copy of the values of one that requires grad, nor of a large one.
     """
 
-    name: str
-    tensor: Tensor
-    value: Tensor | None
-    version: int
-    grad: Tensor | None
-    grad_value: Tensor | None
-    grad_version: int
+    def __init__(self, name: str, tensor: Tensor) -> None:
+        self.name, self.tensor, self.version = name, tensor, tensor._version
+        copied = not tensor.requires_grad and tensor.numel() <= LARGEST_SHARED
+        self.value = tensor.detach().clone() if copied else None
+        self.grad = tensor.grad if tensor.is_leaf and tensor.requires_grad else None
+        self.grad_value = None if self.grad is None else self.grad.detach().clone()
+        self.grad_version = 0 if self.grad is None else self.grad._version
+
+    def put_back(self) -> None:
+        """Give the tensor its values."""
+        if self.tensor.requires_grad and not self.tensor._is_view():  # forward wrote a function of its inputs into it
+            self.tensor.detach_()
+        with torch.no_grad():
+            self.tensor.copy_(self.value)
+        self.version = self.tensor._version
 
     def gradient_changed(self) -> bool:
         """Return True where ``.grad`` is another one, or was written into."""
@@ -189,20 +182,20 @@ class SharedTensors:
 
     def __init__(self, named: Iterable[tuple[str, Any]]) -> None:
         found = {id(one): (name, one) for name, one in named if isinstance(one, Tensor) and _ordinary(one)}
-        self._watched = [_watched(name, tensor) for name, tensor in found.values()]
+        self._watched = [_Watched(name, tensor) for name, tensor in found.values()]
         self._copied = [one for one in self._watched if one.value is not None]
 
     def put_back_values(self) -> None:
         """Undo what was written into tensors without grad, as far as their in-place counters tell."""
         for one in self._copied:
             if one.tensor._version != one.version:
-                _put_back(one)
+                one.put_back()
 
     def put_back(self) -> None:
         """Undo all that was written, also past the in-place counters, and put each ``.grad`` back."""
         for one in self._copied:
             if one.tensor._version != one.version or not agree_bitwise(one.tensor, one.value):
-                _put_back(one)
+                one.put_back()
         self.put_back_gradients()
 
     def put_back_gradients(self) -> None:
@@ -224,29 +217,6 @@ def _ordinary(tensor: Tensor) -> bool:
         return unreadable_kind(tensor) is None and not tensor.is_inference() and tensor.numel() >= 0
     except (RuntimeError, ValueError):  # of a lazy module, without a shape so far
         return False
-
-
-def _watched(name: str, tensor: Tensor) -> _Watched:
-    copied = not tensor.requires_grad and tensor.numel() <= LARGEST_SHARED
-    grad = tensor.grad if tensor.is_leaf and tensor.requires_grad else None
-    return _Watched(
-        name,
-        tensor,
-        tensor.detach().clone() if copied else None,
-        tensor._version,
-        grad,
-        None if grad is None else grad.detach().clone(),
-        0 if grad is None else grad._version,
-    )
-
-
-def _put_back(one: _Watched) -> None:
-    assert one.value is not None
-    if one.tensor.requires_grad and not one.tensor._is_view():  # forward wrote a function of its inputs, in grad mode
-        one.tensor.detach_()
-    with torch.no_grad():
-        one.tensor.copy_(one.value)
-    one.version = one.tensor._version
 
 
 def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

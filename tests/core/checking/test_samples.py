@@ -9,7 +9,7 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.jacobian import sample
+from nbautograd.core.checking.jacobian import forward_values
 from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.steps.refine import DRAWN, WORST
@@ -165,7 +165,7 @@ def test_a_factor_in_a_sampled_block_is_named(monkeypatch):
 def test_points_for_a_sample_are_never_all_held_at_once(monkeypatch):
     """Each holds the whole input: 10^7 elements at 128 points would take 10 GB."""
     most, plain = [], Forward.at
-    monkeypatch.setattr(sample, "CHUNK_ELEMENTS", 400_000)
+    monkeypatch.setattr(forward_values, "CHUNK_ELEMENTS", 400_000)
     monkeypatch.setattr(Forward, "at", lambda self, which, points: (most.append(len(points)),
                                                                     plain(self, which, points))[1])  # fmt: skip
     nbautograd.gradcheck(SquaresSummed, values(100_000), order=1)

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbautograd.core.checking.budget import allowed_elements
-from nbautograd.core.checking.jacobian.forward_values import Forward, Values
+from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, Forward, Values
 from nbautograd.core.checking.jacobian.layout import Layout
 from nbautograd.core.numerics.arrays import Array
 
-CHUNK_ELEMENTS = 4_000_000  # of points and values together
 FEW, MANY = 32, 256  # directions: what is taken at once unbatched; from where on batching is tried on a few first
 
 
@@ -188,11 +187,8 @@ def differences(forward: Values, which: int, moved: Array) -> tuple[Array, Mappi
         if not np.isfinite(spacing).all():
             spacing = np.where(np.isfinite(point), spacing, 2 * moved)
         values = forward.at(which, points)
-        return spacing, {i: v[:k] - v[k:] for i, v in _numbered(values)}
-
-
-def _numbered(values: Sequence[Array] | Mapping[int, Array]) -> Iterable[tuple[int, Array]]:
-    return values.items() if isinstance(values, Mapping) else enumerate(values)
+        numbered = values.items() if isinstance(values, dict) else enumerate(values)
+        return spacing, {i: v[:k] - v[k:] for i, v in numbered}
 
 
 PERTURBATION = 0.1  # how far elements move, relative to their size or 1, when it only matters whether anything changes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -138,43 +138,10 @@ def gradients_of_forward(
 
 BATCH_ELEMENTS = 2_000_000
 KEPT_ELEMENTS = 1_000_000
+CHUNK_ELEMENTS = 4_000_000  # of points and values together
 BATCH_ROUNDINGS = 1e3  # spacings that a value may be off by, computed in another order or in higher precision
 MOVES = 4  # pairs of opposite ones of all inputs, by a last bit
 FEW = 6  # up to so many points a loop is faster than a batch
-
-
-class Values(Protocol):
-    """Interface of a function for finite differences; see ``Forward``."""
-
-    eps: float
-    promoted: bool
-    inside: float
-
-    @property
-    def points(self) -> Sequence[Array] | Mapping[int, Array]:
-        """The input values by number."""
-
-    @property
-    def values(self) -> Sequence[Array] | Mapping[int, Array]:
-        """The outputs at the inputs, by number."""
-
-    @property
-    def noise(self) -> Sequence[Array] | Mapping[int, Array]:
-        """Difference of two calls at the same point, by number of the output."""
-
-    @property
-    def batched(self) -> bool:
-        """True where many points are evaluated at once."""
-
-    @property
-    def left(self) -> int:
-        """Number of points left until all central differences would have been taken one by one."""
-
-    def rounded(self, which: int, points: Array) -> Array:
-        """Return the points as the input's dtype can represent them."""
-
-    def at(self, which: int, points: Array) -> Sequence[Array] | Mapping[int, Array]:
-        """Return the outputs for many values of one input."""
 
 
 class Forward:
@@ -377,6 +344,54 @@ class Forward:
         with torch.no_grad():
             found = self.problem.evaluate(tuple(moved))
         return [np.abs(to_array(found[i]) - here) for i, here in zip(self.wanted, values, strict=True)]
+
+
+class Window:
+    """Some elements of one input and of one output, as if they were all: what is moved, and what is looked at.
+
+    Args:
+        forward: values of the whole function.
+        ij: numbers of output and input among the differentiable ones.
+        rows, cols: the chosen elements of the output and of the input.
+    """
+
+    def __init__(self, forward: Forward, ij: tuple[int, int], rows: Array, cols: Array) -> None:
+        self.whole, self.ij, self.rows, self.cols = forward, ij, rows, cols
+        i, j = ij
+        self.eps, self.promoted, self.inside = forward.eps, forward.promoted, forward.inside
+        self.points = {j: forward.points[j].reshape(-1)[cols]}
+        self.values = {i: forward.values[i].reshape(-1)[rows]}
+        self.noise = {i: forward.noise[i].reshape(-1)[rows]}
+
+    @property
+    def batched(self) -> bool:
+        """True where many points are evaluated at once."""
+        return self.whole.batched
+
+    @property
+    def left(self) -> int:
+        """Number of points left of a plain check."""
+        return self.whole.left
+
+    def rounded(self, which: int, points: Array) -> Array:
+        """Return the points as the input's dtype can represent them."""
+        return self.whole.rounded(which, points)
+
+    def at(self, which: int, points: Array) -> dict[int, Array]:
+        """Return the chosen elements of the output for many values of the chosen elements of the input."""
+        i, base = self.ij[0], self.whole.points[which]
+        values = np.empty((len(points), len(self.rows)))
+        most = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, base.size + self.whole.values[i].size))
+        for start in range(0, len(points), most):  # whole inputs are long; few of them are held at once
+            part = slice(start, start + most)
+            full = np.repeat(base.reshape(1, -1), len(points[part]), axis=0)
+            full[:, self.cols] = points[part]
+            found = self.whole.at(which, full.reshape(-1, *base.shape))[i]
+            values[part] = found.reshape(len(full), -1)[:, self.rows]
+        return {i: values}
+
+
+Values = Forward | Window  # of a function for finite differences
 
 
 def _strided_like(tensor: Tensor, like: Tensor) -> Tensor:

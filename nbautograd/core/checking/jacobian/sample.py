@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian import central_differences
-from nbautograd.core.checking.jacobian.central_differences import CHUNK_ELEMENTS
+from nbautograd.core.checking.jacobian.forward_values import Forward, Window
 from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.jacobian.structure import probe
 from nbautograd.core.numerics.arrays import Array
@@ -21,56 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nbautograd.core.checking.jacobian.analytical import Rows
-    from nbautograd.core.checking.jacobian.forward_values import Forward
 
 SIZE = 64
 CLEAR = 1e-7  # disagreement of a random combination, relative to its terms, that is worth a search
 BlockIndex = tuple[int, int]
-
-
-class Window:
-    """Some elements of one input and of one output, as if they were all: what is moved, and what is looked at.
-
-    Args:
-        forward: values of the whole function.
-        where: numbers of output and input among the differentiable ones.
-        rows, cols: the chosen elements of the output and of the input.
-    """
-
-    def __init__(self, forward: Forward, ij: BlockIndex, rows: Array, cols: Array) -> None:
-        self.whole, self.ij, self.rows, self.cols = forward, ij, rows, cols
-        i, j = ij
-        self.eps, self.promoted, self.inside = forward.eps, forward.promoted, forward.inside
-        self.points = {j: forward.points[j].reshape(-1)[cols]}
-        self.values = {i: forward.values[i].reshape(-1)[rows]}
-        self.noise = {i: forward.noise[i].reshape(-1)[rows]}
-
-    @property
-    def batched(self) -> bool:
-        """True where many points are evaluated at once."""
-        return self.whole.batched
-
-    @property
-    def left(self) -> int:
-        """Number of points left of a plain check."""
-        return self.whole.left
-
-    def rounded(self, which: int, points: Array) -> Array:
-        """Return the points as the input's dtype can represent them."""
-        return self.whole.rounded(which, points)
-
-    def at(self, which: int, points: Array) -> dict[int, Array]:
-        """Return the chosen elements of the output for many values of the chosen elements of the input."""
-        i, base = self.ij[0], self.whole.points[which]
-        values = np.empty((len(points), len(self.rows)))
-        most = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, base.size + self.whole.values[i].size))
-        for start in range(0, len(points), most):  # whole inputs are long; few of them are held at once
-            part = slice(start, start + most)
-            full = np.repeat(base.reshape(1, -1), len(points[part]), axis=0)
-            full[:, self.cols] = points[part]
-            found = self.whole.at(which, full.reshape(-1, *base.shape))[i]
-            values[part] = found.reshape(len(full), -1)[:, self.rows]
-        return {i: values}
 
 
 def sampled(

@@ -14,8 +14,8 @@ import numpy as np
 
 from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian.assembly import FirstPass
-from nbautograd.core.checking.jacobian.central_differences import CHUNK_ELEMENTS, Columns, Directions, unit_scale
-from nbautograd.core.checking.jacobian.forward_values import Values
+from nbautograd.core.checking.jacobian.central_differences import Columns, Directions, unit_scale
+from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, Values
 from nbautograd.core.checking.jacobian.layout import Layout
 from nbautograd.core.checking.steps import kinks, ladder
 from nbautograd.core.numerics.arrays import Array
