@@ -82,8 +82,8 @@ class Scale:
         result: Array = np.maximum(relative * self.size, tolerance.rounding * self.row)
         return result
 
-    def __getitem__(self, at: Any) -> Scale:
-        return Scale(self.size[at], np.broadcast_to(self.row, self.size.shape)[at])
+    def __getitem__(self, at: tuple[Any, Any, Any]) -> Scale:
+        return Scale(self.size[at], self.row[at[0], at[1], 0])
 
 
 def scales(matrices: Matrices) -> Scale:
@@ -404,9 +404,14 @@ def _curve(refined: Refined | None, entry: tuple[int, int, int] | None) -> tuple
 
 def statements(raw: FirstPass, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:
     """Return the statements of all four witnesses."""
+    shape = Phrase(f"checking.structure_{raw.matrices.layout.structure.replace(' ', '_')}")
+    by_backward = Phrase("checking.backward_said" if raw.linear else "checking.backward_not_linear", structure=shape)
+    precision = Phrase("checking.promoted" if raw.forward.promoted else "checking.same_precision")
+    off = _two_digits(judged.largest_error)
+    by_differences = Phrase("checking.differences_said", largest=off, precision=precision)
     return (
-        _by_backward(raw),
-        _by_differences(raw, judged),
+        Statement("backward", True, by_backward),
+        Statement("finite differences", True, by_differences, judged.largest_error),
         _other("autograd of forward", forward),
         _other("jvp", jvp),
     )
@@ -422,26 +427,8 @@ def _other(witness: str, testimony: Testimony) -> Statement:
     return Statement(witness, True, says, testimony.largest, testimony.apart)
 
 
-def _by_backward(raw: FirstPass) -> Statement:
-    """State how the analytical Jacobian came about."""
-    shape = raw.matrices.layout.structure
-    message = "checking.backward_said" if raw.linear else "checking.backward_not_linear"
-    return Statement("backward", True, Phrase(message, structure=Phrase(f"checking.structure_{_id(shape)}")))
-
-
-def _by_differences(raw: FirstPass, judged: Judged) -> Statement:
-    """State how the numerical Jacobian came about, and its distance from backward."""
-    precision = Phrase("checking.promoted" if raw.forward.promoted else "checking.same_precision")
-    says = Phrase("checking.differences_said", largest=_two_digits(judged.largest_error), precision=precision)
-    return Statement("finite differences", True, says, judged.largest_error)
-
-
 def _two_digits(value: float) -> str:
     """Write a size in two digits: 0.25, 3,100, 4.2e-11, ∞."""
     if value == float("inf"):
         return "∞"
     return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
-
-
-def _id(structure: str) -> str:
-    return structure.replace(" ", "_")

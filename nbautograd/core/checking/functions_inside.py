@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import other_points
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
+from nbautograd.core.checking.backward_call import agree, cotangents, pull
 from nbautograd.core.checking.backward_lines import state_line
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnose import ranked
@@ -26,7 +26,6 @@ from nbautograd.core.checking.problem import Problem, functions_of
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
-from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.ctx import apply_replaced
 from nbautograd.core.user_source import read_source
@@ -105,7 +104,9 @@ def with_findings_inside(
     """
     disturbed = [one.cls for one in checked if one.disturbed]
     if disturbed:  # that is why what comes out is wrong
-        bugs = (rules.state_outside_ctx(rules.Seen(_state_line(cls))) for cls in disturbed)
+        lines = ((cls, read_source(cls)) for cls in disturbed)
+        at = (state_line(cls) or (None if source is None else source.line("backward")) for cls, source in lines)
+        bugs = (rules.state_outside_ctx(rules.Seen(line)) for line in at)
         return ranked((*bugs, *(f for f in found if f.kind != "bug" or f.where is None)))
     if run.complete and checked and all(one.right for one in checked):
         names = ", ".join(f"`{library.name_of(one.cls)}`" for one in checked)
@@ -150,18 +151,9 @@ def _disturbed(cls: type, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
             v = cotangents(problem, first, problem.seed)
             alone, repeated = pull(problem, first, v), pull(problem, again, v)
             between.call()
-            rel, low = gradient_tolerance(last, problem.inputs), rounding_level(last, problem.inputs)
-            return _agree(alone, repeated, rel, low) and not _agree(alone, pull(problem, last, v), rel, low)
+            apart = not agree(problem, last, alone, pull(problem, last, v))
+            return apart and agree(problem, last, alone, repeated)
     return False
-
-
-def _agree(a: Sequence[Tensor | None], b: Sequence[Tensor | None], rel: float, low: float) -> bool:
-    return all(agree_relative(x, y, rel, low) for x, y in zip(a, b, strict=True))
-
-
-def _state_line(cls: type) -> int | None:
-    source = read_source(cls)
-    return state_line(cls) or (None if source is None else source.line("backward"))
 
 
 def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckReport | None:

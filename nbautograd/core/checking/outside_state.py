@@ -163,6 +163,7 @@ class _Watched:
         """Give the tensor its values."""
         if self.tensor.requires_grad and not self.tensor._is_view():  # forward wrote a function of its inputs into it
             self.tensor.detach_()
+        assert self.value is not None
         with torch.no_grad():
             self.tensor.copy_(self.value)
         self.version = self.tensor._version

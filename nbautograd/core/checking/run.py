@@ -7,11 +7,12 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from nbautograd.core.checking import budget
-from nbautograd.core.checking.block import Block, BlockVerdict, JacobianBlock
+from nbautograd.core.checking.block import Block, BlockVerdict
 from nbautograd.core.checking.block_verdict import Judged, Tolerance, judge, statements
 from nbautograd.core.checking.directional import DerivativeInside, derivative_inside
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
@@ -140,8 +141,7 @@ class GradcheckRun:
         for (i, j), matrices in self.assembly.partial.items():
             where = (self.assembly.wanted[i], self.problem.differentiable[j])
             if where not in self.blocks:
-                about = self._described((i, j), where, matrices)
-                self.blocks[where] = Block(**vars(about), verdict="undecided", reason="interrupted")
+                self.blocks[where] = self._described((i, j), where, matrices, reason="interrupted")
 
     def _call_forward(self) -> bool:
         """Call the function at the inputs; return False where torch refuses what it does, or memory would not do."""
@@ -173,26 +173,26 @@ class GradcheckRun:
     def _block(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Block:
         assert self.assembly is not None
         if not self.judge:
-            return Block(**vars(self._described(ij, where, raw.matrices)))
+            return self._described(ij, where, raw.matrices)
         judged = self._judged(ij, where, raw)
         asked = (self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij)) if not self.by_forward else ()
         witnesses = statements(raw, judged, *asked) if asked else ()
-        return Block(
-            **vars(self._described(ij, where, judged.matrices)), verdict=judged.verdict, reason=judged.reason,
-            wrong=judged.wrong, worst=judged.worst, largest_error=judged.largest_error, witnesses=witnesses,
-            steps=judged.steps, errors=judged.errors, not_refined=judged.not_refined,
+        return self._described(
+            ij, where, judged.matrices, verdict=judged.verdict, reason=judged.reason, wrong=judged.wrong,
+            worst=judged.worst, largest_error=judged.largest_error, witnesses=witnesses, steps=judged.steps,
+            errors=judged.errors, not_refined=judged.not_refined,
         )  # fmt: skip
 
-    def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> JacobianBlock:
-        """Return a block without a verdict."""
+    def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices, **verdict: Any) -> Block:
+        """Return a block, with what its verdict says of it."""
         assert self.assembly is not None
         assert self.outputs is not None
         shapes = self.assembly.forward.shapes[ij[0]], self.assembly.forward.points[ij[1]].shape
         names = self.problem.output_names[where[0]], self.problem.input_names[where[1]]
         y, x = self.outputs[where[0]], self.outputs.inputs[where[1]]
-        return JacobianBlock(
+        return Block(
             *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1])), matrices,
-            output_complex=y.is_complex(), input_complex=x.is_complex(),
+            output_complex=y.is_complex(), input_complex=x.is_complex(), **verdict,
         )  # fmt: skip
 
     def _judged(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Judged:

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.backward_call import (
+    agree,
     cotangents,
     gradient_tolerance,
     observe,
     own_node,
     pull,
-    rounding_level,
     tensors_on_ctx,
 )
 from nbautograd.core.checking.backward_lines import line_of_change, state_line
@@ -141,8 +141,7 @@ def _between(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
         problem.call()
     together = pull(problem, outputs, v)
     problem.call()
-    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
-    if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
+    if not agree(problem, outputs, alone, together):
         yield rules.state_outside_ctx(seen(problem, state_line(problem.cls)))
     else:
         yield from _with_one_buffer(problem, v, alone)
@@ -161,8 +160,7 @@ def _with_one_buffer(problem: Problem, v: Sequence[Tensor | None], alone: Sequen
         together = pull(problem, outputs, v)
     except Exception:  # saved by ``save_for_backward``, which notices by itself
         return
-    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
-    if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
+    if not agree(problem, outputs, alone, together):
         name = problem.input_names[written[0]]
         yield rules.state_outside_ctx(seen(problem), "causes.shared_state_buffer", name=name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import (
+    agree,
     cotangents,
     gradient_tolerance,
     nodes,
@@ -70,31 +71,22 @@ def outputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         return
     v = cotangents(problem, outputs, problem.seed + 31)
     together = pull(problem, outputs, v)
-    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
     try:
         shares = [pull(problem, outputs, [c if k == o else None for k, c in enumerate(v)]) for o in takes]
     except Exception as error:
         yield explain(error, problem)
         return
-    total = [_sum(parts) for parts in zip(*shares, strict=True)]
-    apart = not all(agree_relative(a, b, rel, low) for a, b in zip(together, total, strict=True))
-    if apart and _none_arrives(problem, outputs, [c if k == takes[0] else None for k, c in enumerate(v)]):
+    there = [[g for g in parts if g is not None] for parts in zip(*shares, strict=True)]
+    total = [torch.stack(parts).sum(0) if parts else None for parts in there]
+    first = [c if k == takes[0] else None for k, c in enumerate(v)]
+    apart = not agree(problem, outputs, together, total)
+    if apart and any(g is None for g in observe(problem, outputs, first).grad_outputs):  # torch fills in no zeros
         zeros = [torch.zeros_like(c) if c is not None else None for c in v]
         filled = [pull(problem, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
         for o, share, right in zip(takes, shares, filled, strict=True):
-            if not all(agree_relative(a, b, OF_SUMS * rel, low) for a, b in zip(share, right, strict=True)):
+            if not agree(problem, outputs, share, right, OF_SUMS):
                 yield undefined_grad(last_line(problem, o) or phrases.method_line(problem))
                 return
-
-
-def _none_arrives(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> bool:
-    """Return True if backward gets None for an output that no gradient arrives at, and not zeros from torch."""
-    return any(g is None for g in observe(problem, outputs, v).grad_outputs)
-
-
-def _sum(gradients: tuple[Tensor | None, ...]) -> Tensor | None:
-    there = [p for p in gradients if p is not None]
-    return torch.stack(there).sum(0) if there else None
 
 
 def _undefined(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
