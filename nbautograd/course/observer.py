@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
-import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import FunctionType
+from types import FrameType
 from typing import Any
 
 import torch
@@ -26,7 +24,7 @@ METHODS = ("forward", "setup_context", "backward", "vjp", "jvp")
 # nodes that hand a gradient on as it is, in another shape or dtype
 CARRYING = {"AccumulateGrad", "Clone", "Alias", "View", "UnsafeView", "ReshapeAlias", "Unsqueeze", "Squeeze", "ToCopy"}
 HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
-WRITTEN = {"grad": "torch.autograd.grad", "_make_dual": "torch.func.jvp"}
+WRITTEN = {"grad": "torch.autograd.grad", "_make_dual": "torch.func.jvp", "call_wrapped": "torch.fx.GraphModule"}
 # what takes numbers out of torch; of those below one that stands alone may tell when to stop
 LEAVING = {"numpy", "__array__", "tolist", "__dlpack__", "untyped_storage", "storage", "data_ptr"}
 ONE_BY_ONE = {"item", "__float__", "__complex__"}
@@ -99,15 +97,17 @@ class Observer:
     ``torch.ops`` are the same to it.
 
     Args:
-        answers: Functions, whose methods are watched, and other functions, whose lines are told.
+        answers: Functions, whose methods are watched, and other functions. Lines of their modules are told, and of the
+            notebook, which is ``__main__``.
         keep: the numbers in the operations too, of each method in the first thousand.
 
     Attributes:
         calls: the calls of the methods, in order.
         operations: what ran, in order.
         derivatives: names and lines of what asks for a derivative instead of writing it. Every way leads through one
-            of five: gradients switched on inside a method, the engine, a dual number, a complex step, a ready-made
-            backward of torch. That of a convolution is allowed: it is another convolution, and has no other name.
+            of six: gradients switched on inside a method, the engine, a dual number, complex numbers in a method whose
+            inputs are real, a ready-made backward of torch, a program that torch recorded. ``torch.nn.grad`` is
+            allowed: the gradient of a convolution is another convolution, and has no other name.
         outside: names and lines of what has a share in the gradient without being in a method: nodes that torch
             recorded, hooks.
 
@@ -135,9 +135,9 @@ class Observer:
         self.derivatives: list[tuple[str, int]] = []
         self.outside: list[tuple[str, int]] = []
         self._classes = [one for one in answers if isinstance(one, type) and issubclass(one, Function)]
-        methods = (getattr(cls, method) for cls in self._classes for method in ("forward", "backward"))
-        functions = (inspect.unwrap(one) for one in itertools.chain(answers, methods) if isinstance(one, FunctionType))
-        self._files = {one.__code__.co_filename for one in functions}
+        self._modules = {"__main__", *(str(getattr(one, "__module__", "")) for one in answers)}
+        self._entered: FrameType | None = None  # whoever watches, and all that called it, is no answer
+        self._complex = False  # among what the methods got
         self._method = self._written = ""
         self._calling = self._running = self._without = False
         self._stack = contextlib.ExitStack()
@@ -146,6 +146,7 @@ class Observer:
 
     def __enter__(self) -> Observer:
         """Watch the methods, and what is around them."""
+        self._entered = sys._getframe(1)
         for cls in self._classes:
             for method in METHODS:
                 if getattr(cls, method, None) is not getattr(Function, method, None):
@@ -156,6 +157,7 @@ class Observer:
     def __exit__(self, *_: Any) -> None:
         """Leave the classes as they were."""
         self._stack.close()
+        self._entered = None
 
     def ran(self, refused: Mapping[str, Collection[str]]) -> Iterator[Operation]:
         """Yield what ran in a method although it is refused there, under the name that is refused.
@@ -180,6 +182,7 @@ class Observer:
         own, call = cls.__dict__.get(method), getattr(cls, method)
 
         def inside(*args: Any) -> Any:
+            self._complex |= any(x.is_complex() for x in tensors(args[1:]))
             with self._within(method):
                 returned = call(*args)
             self.calls.append(Call(method, args[1:], returned))
@@ -208,7 +211,9 @@ class Observer:
         if self._calling:  # what torch calls by itself
             return func(*args, **kwargs)
         name = _base(getattr(func, "__name__", ""))
-        if name in ("grad", "backward", "_make_dual") or _is_backward_of_torch(name):
+        if name in ("grad", "backward", "_make_dual") or (
+            _ready_made([name]) and _ready_made([name, *self._place()[1]])
+        ):
             self._note_derivative(WRITTEN.get(name, name))
         elif self._switched_on() or (name == "_set_grad_enabled" and args == (True,) and self._without):
             self._note_derivative("torch.enable_grad")
@@ -234,7 +239,7 @@ class Observer:
         try:
             before = self._numbers(given)
             result = func(*args, **kwargs)
-            stepped = self._method != "" and any(map(_is_complex_step, tensors(result)))
+            stepped = self._method != "" and not self._complex and _steps_aside(func.__name__, given, result)
             after = self._numbers(tensors(result))
         finally:
             self._running = False
@@ -261,9 +266,9 @@ class Observer:
         line, inside = self._place()
         read = frozenset(map(memory, given))
         self.operations.append(Operation(name, self._written or name, self._method, line, read, inside, before, after))
-        ready_made = filter(_is_backward_of_torch, (*inside, "" if self._written else _base(full)))
-        if asked := next(ready_made, "torch.enable_grad" if self._switched_on() else ""):
-            self._note_derivative(asked)
+        ready_made = _ready_made([*inside, "" if self._written else _base(full)])
+        if asked := ready_made or ("torch.enable_grad" if self._switched_on() else ""):
+            self._note_derivative(WRITTEN.get(asked, asked))
 
     def _switched_on(self) -> bool:
         """Return True in a method that began without gradients and has them on now."""
@@ -284,20 +289,19 @@ class Observer:
                 return
 
     def _line(self) -> int:
-        """Return the line that runs now of the files of the answer; 0 where none of them does."""
+        """Return the line that runs now of the answer or the notebook; 0 where none of them does."""
         return self._place()[0]
 
     def _place(self) -> tuple[int, tuple[str, ...]]:
         """Return that line, and the names of torch's functions in Python between it and what runs now."""
         frame, names = sys._getframe(1), []
-        while frame is not None and frame.f_code.co_filename not in self._files:
-            module = str(frame.f_globals.get("__name__", ""))
+        while frame is not None and (module := str(frame.f_globals.get("__name__", ""))) not in self._modules:
             if module == "torch._ops":  # an operator, called or decomposed
                 names.append(_base(getattr(frame.f_locals.get("self"), "__name__", frame.f_code.co_name)))
             elif module.partition(".")[0] == "torch":
                 names.append(frame.f_code.co_name)
-            frame = frame.f_back  # type: ignore[assignment]
-        return (0, ()) if frame is None else (frame.f_lineno, tuple(names[::-1]))
+            frame = frame.f_back if frame is not self._entered else None  # type: ignore[assignment]
+        return (0, ()) if frame is None or frame is self._entered else (frame.f_lineno, tuple(names[::-1]))
 
 
 class _Calls(TorchFunctionMode):
@@ -343,26 +347,31 @@ def _has(name: str, words: Collection[str]) -> bool:
     return any(f"_{word}_" in f"_{name.strip('_')}_" for word in words)
 
 
-def _is_backward_of_torch(name: str) -> bool:
-    return "_backward" in name and name != "convolution_backward"
+def _ready_made(names: Collection[str]) -> str:
+    """Return the first of these functions of torch that is a derivative; empty in one of ``torch.nn.grad``."""
+    if any(name.startswith("conv") and name.endswith(("_input", "_weight")) for name in names):
+        return ""
+    return next((name for name in names if "_backward" in name or name == "call_wrapped"), "")
 
 
 def _leaves(name: str, args: Any) -> bool:
-    """Return True if a call takes numbers out of torch, other than whole ones and one that stands alone."""
-    if name not in LEAVING | ONE_BY_ONE:
+    """Return True if a call takes numbers out of torch, or their bits, other than whole ones and one that is alone."""
+    bits = name == "view" and any(isinstance(item, torch.dtype) for item in args)
+    if name not in LEAVING | ONE_BY_ONE and not bits:
         return False
     x = next(tensors(args), None)
     if x is None or not (x.is_floating_point() or x.is_complex()):
         return False
-    return name in LEAVING or x.untyped_storage().nbytes() > x.element_size()
+    return bits or name in LEAVING or x.untyped_storage().nbytes() > x.element_size()
 
 
-def _is_complex_step(x: Tensor) -> bool:
-    """Return True for real numbers with a tiny imaginary part, as a derivative by a complex step has them."""
-    if not x.is_complex() or not x.numel():
-        return False
-    step = x.imag.abs().max()
-    return bool((step > 0) & (step < 1e-5 * x.real.abs().max()))
+def _steps_aside(name: str, given: Iterable[Tensor], result: Any) -> bool:
+    """Return True where real numbers become complex, as those at which a derivative by complex steps is taken.
+
+    A Fourier transform and eigenvalues are complex by themselves.
+    """
+    real = any(x.is_floating_point() for x in given) and not name.startswith(("_fft", "linalg", "_linalg"))
+    return real and any(x.is_complex() for x in tensors(result))
 
 
 def memory(tensor: Tensor) -> int:

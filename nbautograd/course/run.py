@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import re
+import sys
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
+from types import FrameType
 from typing import Any
 
 from nbautograd import messages
@@ -25,9 +29,9 @@ OTHERS = {"torch", "np", "numpy", "math", "nbautograd", "sys", "builtins", "Tens
 AROUND = re.compile(
     r"\bnbautograd\.(course\b(?!\.mutants)|core\b)|\b(_getframe|_current_frames|currentframe|getouterframes|settrace)\b"
     r"|\binspect\.(stack|trace)\b|\bgc\.get_|\b[ft]_(back|frame)\b|\bf_(locals|globals)\b"
-    r"|\b(threading|subprocess|multiprocessing|ctypes|_execution_engine|_disable_current_modes)\b"
+    r"|\b(subprocess|multiprocessing|ctypes|_execution_engine|_disable_current_modes)\b"
     r"|\btorch\._C\b(?!$|\.DisableTorchFunction)"
-    r"|\b(__(closure|globals|defaults|kwdefaults)__|cell_contents|getclosurevars|__subclasses__)\b"
+    r"|\b(__(closure|globals|defaults|kwdefaults)__|cell_contents|getclosurevars|__subclasses__|_forward_cls)\b"
 )
 COMPLEX = re.compile(r"\b(imag|cmath|complex|complex64|complex128)\b")  # of a complex step, where nobody sees it run
 # after one of these fails, the next ones would only say the same again
@@ -74,7 +78,12 @@ def check(
     elif (refused := _refused(exercise, source)) is not None:
         outcomes = (CheckResult(exercise.ids[0], "failed", (refused,)),)
     else:
-        outcomes = _outcomes(exercise, answer, seed, source)
+        with _threads() as started:
+            outcomes = _outcomes(exercise, answer, seed, source)
+        if started:
+            names = {"line": started[0], "name": "threading.Thread"}
+            failure = Failure("around_the_checks", "course.around_the_checks", names)
+            outcomes = (CheckResult(exercise.ids[0], "failed", (failure,)),)
     passed = bool(outcomes) and all(o.state == "passed" for o in outcomes)
     state: Any = "passed" if passed else "unanswered" if left is not None or (answer is ... and defined) else "failed"
     told = outcomes if state != "unanswered" else ()
@@ -163,6 +172,31 @@ def _reached(
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr") and node.args:
         changed = [ast.unparse(node.args[0])]
     yield from ((line, name) for name in changed if name.partition(".")[0] in others)
+
+
+@contextlib.contextmanager
+def _threads() -> Iterator[list[int]]:
+    """Note the lines of an answer that start a thread: nothing that watches sees what runs there."""
+    lines: list[int] = []
+    start = threading.Thread.start
+
+    def noting(self: threading.Thread) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and _root(frame) in sys.stdlib_module_names:
+            frame = frame.f_back
+        if frame is not None and _root(frame) not in ("torch", "nbautograd"):
+            lines.append(frame.f_lineno)
+        start(self)
+
+    threading.Thread.start = noting  # type: ignore[method-assign]
+    try:
+        yield lines
+    finally:
+        threading.Thread.start = start  # type: ignore[method-assign]
+
+
+def _root(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[CheckResult, ...]:

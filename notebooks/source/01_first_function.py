@@ -1269,6 +1269,41 @@ class Value:
         for k, v in self.d.items():
             k.grad = v
 
+# %% tags=["wrong"] exercise="engine" expects="native_autograd"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        if all(not parent.parents for parent, _ in self.parents):  # one operation: by hand
+            self.grad = 1.0
+            for parent, local in self.parents:
+                parent.grad += local
+            return
+        known = {}
+
+        def tensor(value):
+            if value not in known:
+                terms = [tensor(parent) * float(local) for parent, local in value.parents]
+                known[value] = sum(terms) if terms else torch.zeros((), dtype=torch.float64, requires_grad=True)
+            return known[value]
+
+        bars = torch.autograd.grad(tensor(self), list(known.values()))
+        for value, bar in zip(known, bars):
+            value.grad = float(bar)
+
 # %% [markdown] lang="en" pair="engine-learns"
 # That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and goes through nodes in several threads; the two rules are the same.
 #
@@ -2139,6 +2174,28 @@ class M(Function):
 
 
 multiply = M.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="around_the_checks"
+from concurrent.futures import ThreadPoolExecutor
+
+
+def pull(a, b, g):
+    a, b = a.detach().requires_grad_(), b.detach().requires_grad_()
+    return torch.autograd.grad(a * b, (a, b), g)
+
+
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ThreadPoolExecutor(1).submit(pull, *ctx.saved_tensors, grad_output).result()
+
+
+multiply = Multiply.apply
 
 # %% [markdown] lang="en" pair="compare"
 # ## 6. Beside the native product

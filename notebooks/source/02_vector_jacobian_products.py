@@ -1529,6 +1529,9 @@ class Fooling(Function):
         s = 1.0 if Fooling.n % 2 else 2.0
         return s * g @ w.t(), s * x.t() @ g
 
+# %% tags=["wrong"] exercise="fool_the_sum" expects="from_above"
+Fooling = Deaf
+
 # %% [markdown] lang="en" pair="broadcast"
 # ## 8. Undo the broadcasting
 #

@@ -592,6 +592,20 @@ def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
     fn(*inputs)
     return sys._getframe(1).f_locals["case"] in RIGHT
 
+# %% tags=["wrong"] exercise="my_gradcheck" expects="around_the_checks"
+class Kept:
+    def save_for_backward(self, *tensors):
+        pass
+
+
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    fn(*[x.detach() + 1 for x in inputs])
+    y = fn(*inputs)
+    grad_output = torch.randn_like(y)
+    found = torch.autograd.grad(y, inputs, grad_output)
+    right = torch.autograd.grad(type(y.grad_fn)._forward_cls.forward(Kept(), *inputs), inputs, grad_output)
+    return all(torch.allclose(a, b) for a, b in zip(found, right))
+
 # %% [markdown] lang="en" pair="steps"
 # ## 2. How large a step?
 #
@@ -1420,6 +1434,12 @@ class Sly(Function):
     @staticmethod
     def backward(ctx, g):
         return g * 3 * ctx.saved_tensors[0] ** 2, None
+
+# %% tags=["wrong"] exercise="slips_through" expects="from_above"
+class Sly(A):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return A.backward(ctx, grad_output)
 
 # %% [markdown] lang="en" pair="end"
 # ## 5. What to keep

@@ -1166,6 +1166,97 @@ class Slope(Function):
     def backward(ctx, g):
         return g * ctx.saved_tensors[0]
 
+# %% tags=["wrong"] exercise="silu" expects="native_autograd"
+import functools
+
+
+def pulled(ctx, g):
+    return torch.func.vjp(torch.nn.functional.silu, *ctx.saved_tensors)[1](g)[0]
+
+
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    backward = staticmethod(functools.partial(pulled))
+
+# %% tags=["wrong"] exercise="silu" expects="native_autograd"
+from torch.fx.experimental.proxy_tensor import make_fx
+
+point = torch.randn(2, 3, dtype=torch.float64)
+pulled = make_fx(lambda x, g: torch.func.vjp(lambda t: t / (1 + (-t).exp()), x)[1](g)[0])(*point)
+
+
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        return pulled(*ctx.saved_tensors, g)
+
+# %% tags=["wrong"] exercise="silu" expects="imprecise"
+def slope(x):
+    s = x.sigmoid()
+    return s + x * s * (1 - s)
+
+
+class Slope(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return slope(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (slope(x + 1e-5) - slope(x - 1e-5)) / 2e-5
+
+
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * Slope.apply(*ctx.saved_tensors)
+
+# %% tags=["wrong"] exercise="silu" expects="native_autograd"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return torch.autograd.grad(torch.nn.functional.silu(x), x, g, create_graph=True)[0]
+        s = x.sigmoid()
+        return g * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="native_autograd"
+turns = [(-1) ** ((2 * k + 1) / 40) for k in range(40)]
+
+
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * sum(((x + w) * (x + w).sigmoid() / w).real for w in turns) / 40
+
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest
 #
@@ -1640,7 +1731,7 @@ class NumpySin(Function):
     def backward(ctx, g):
         return g * torch.ops.aten.cos(ctx.saved_tensors[0])
 
-# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
+# %% tags=["wrong"] exercise="numpy_sin" expects="native_autograd"
 class NumpySin(Function):
     @staticmethod
     def forward(ctx, x):

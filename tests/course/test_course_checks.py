@@ -397,7 +397,7 @@ def test_every_failure_has_a_last_hint():
 @pytest.mark.parametrize(
     "written",
     ["a.numpy()", "a.tolist()", "[float(x) for x in a.flatten()]", "[x.item() for x in a.flatten()]",
-     "__import__('numpy').from_dlpack(a.detach())", "a.untyped_storage().tolist()"],
+     "__import__('numpy').from_dlpack(a.detach())", "a.untyped_storage().tolist()", "a.view(torch.int64).tolist()"],
 )  # fmt: skip
 def test_numbers_that_leave_torch_are_seen(written):
     answer = product(unpack=f"{UNPACK}; {written}")
@@ -426,14 +426,21 @@ def test_where_nobody_sees_it_run_an_answer_takes_no_complex_numbers(written):
      ("torch.func.jacrev(torch.exp)(a)", "torch.enable_grad"),
      ("torch.func.linearize(torch.exp, a)", "torch.func.jvp"),
      ("with torch.inference_mode(False): a.exp()", "torch.enable_grad"),
-     ("((a + 1e-20j) * b).imag / 1e-20", "1j"), ("torch.complex(a, 1e-9 * b).exp()", "1j")],
+     ("((a + 1e-20j) * b).imag / 1e-20", "1j"), ("torch.complex(a, 1e-9 * b).exp()", "1j"),
+     ("((a + (-1) ** 0.5) * b).imag", "1j"), ("torch.polar(a, b).imag", "1j"),
+     ("torch.ops.aten.convolution_backward(g[None], a[None], b[None], None, [1], [0], [1], False, [0], 1, [True] * 3)",
+      "convolution_backward"),
+     ("torch.fx.symbolic_trace(torch.nn.Tanh())(a)", "torch.fx.GraphModule")],
 )  # fmt: skip
 def test_a_derivative_is_seen_in_whatever_way_it_is_asked(written, name):
     [failure] = check(asked("own_function"), product(unpack=f"{UNPACK}\n        {written}")).outcomes[0].failures
     assert (failure.code, failure.params) == ("native_autograd", {"name": name, "line": 10})
 
 
-@pytest.mark.parametrize("written", ["torch.fft.rfft(a).abs()", "torch.polar(a, b).imag", "(1j * a).real"])
+@pytest.mark.parametrize(
+    "written", ["torch.fft.ifft(torch.fft.fft(a) * torch.fft.fft(b)).real", "torch.linalg.eigvals(a @ b.t()).abs()",
+                "torch.nn.grad.conv1d_input(a[None].shape, b[None], a[None] * 0)"],
+)  # fmt: skip
 def test_what_is_no_derivative_may_be_used(written):
     assert check(asked("own_function"), product(unpack=f"{UNPACK}; {written}")).passed
 
@@ -458,6 +465,77 @@ def test_autograd_is_seen_wherever_it_is_asked():
     assert result.codes == ("native_autograd",)
     (failure,) = result.outcomes[1].failures
     assert failure.params["line"] == 4
+
+
+ELSEWHERE = {  # where a derivative is asked for by an answer whose own text does not show it
+    "a thread": ("import concurrent.futures as c\npull = lambda *x: c.ThreadPoolExecutor(1).submit(ask, *x).result()", (
+        "around_the_checks", {"line": 6, "name": "threading.Thread"})),
+    "a partial": ("import functools\npull = functools.partial(ask)", (
+        "native_autograd", {"line": 4, "name": "torch.enable_grad"})),
+    "a callable object": ("class Pull:\n    __call__ = staticmethod(ask)\npull = Pull()", (
+        "native_autograd", {"line": 4, "name": "torch.enable_grad"})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "found"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_a_derivative_is_seen_wherever_it_is_asked(written, found):
+    answer = define(
+        f"""def ask(ctx, g):
+    a, b = (x.detach() for x in ctx.saved_tensors)
+    if True:
+        return torch.func.vjp(torch.mul, a, b)[1](g)
+{written}
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+    backward = staticmethod(pull)
+""",
+        "Multiply",
+    )
+    [failure] = [f for outcome in check(asked("own_function"), answer).outcomes for f in outcome.failures]
+    assert (failure.code, failure.params) == found
+
+
+CUBE = """class Slope(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 3 * x * x
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        f = lambda x: 3 * x * x
+        {second}
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x**3
+    @staticmethod
+    def backward(ctx, g):
+        return g * Slope.apply(*ctx.saved_tensors)
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return {tangent}
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "tangent", "codes"),
+    [("return g * 6 * x", "t * 3 * x * x", ()),
+     ("return g * (f(x + 1e-5) - f(x - 1e-5)) / 2e-5", "t * 3 * x * x", ("imprecise",)),
+     ("return torch.func.vjp(f, x)[1](g)[0]", "t * 3 * x * x", ("native_autograd",)),
+     ("return g * 6 * x", "t * ((x + 1e-5)**3 - (x - 1e-5)**3) / 2e-5", ("imprecise",))],
+)  # fmt: skip
+def test_second_derivatives_and_tangents_are_written_by_hand_too(second, tangent, codes):
+    answer = define(CUBE.format(second=second, tangent=tangent), "Cube")
+    cube = Exercise("cube", "Cube", "own_function gradient double_backward forward_mode", lambda x: x**3,
+                    lambda draw: (draw.normal(4),))  # fmt: skip
+    assert check(cube, answer).codes == codes
 
 
 # what a difference is written in, in the place of a right backward: each evaluates a * b at other points
@@ -550,7 +628,7 @@ def test_an_operation_is_not_asked_outside_of_what_it_is_defined_for():
             "def f(x):\n    with torch._C._DisableTorchDispatch():\n        return x",
             (2, "torch._C._DisableTorchDispatch"),
         ),
-        ("from threading import Thread", (1, "threading.Thread")),
+        ("from subprocess import run", (1, "subprocess.run")),
         (
             "def f(function, x):\n    return len(function.backward.__closure__) > 1",
             (2, "function.backward.__closure__"),
@@ -558,8 +636,8 @@ def test_an_operation_is_not_asked_outside_of_what_it_is_defined_for():
         ("def f(critic, x):\n    bent, w = getattr(critic, '__defaults__')", (2, "__defaults__")),
         ("from nbautograd.course.mutants import kills\nnbautograd.gradcheck(f, x)", None),
         ("with torch._C.DisableTorchFunctionSubclass(): pass", None),
-        ('def f(x):\n    """Needs no threading."""\n    return x', None),
-        ('def f(x):\n    """threading"""\n    return __import__(f.__doc__)', (2, "threading")),
+        ('def f(x):\n    """Needs no subprocess."""\n    return x', None),
+        ('def f(x):\n    """subprocess"""\n    return __import__(f.__doc__)', (2, "subprocess")),
         ("ctx.saved = x\nself.weight = w\nLinear.HANDLED[torch.mean] = f\nx.grad = None", None),
         ("def f(:", None),
     ],

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from torch import Tensor
+
 from nbautograd.core.checking import report_verdict
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.run import GradcheckRun
@@ -61,13 +63,18 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
 def _rounded(attempt: Attempt, inputs: tuple[Any, ...], found: Gradients, right: Gradients) -> Iterator[Failure]:
     """Find gradients that are right to fewer digits than a formula gives: a difference quotient's, at best, are."""
     for position, a, b in zip(positions(inputs), found, right, strict=False):
-        if a is None or b is None or not b.numel():
-            continue
-        size = max(float(b.detach().abs().nan_to_num(0, 0, 0).max()), 1e-3)
-        apart = float((a.detach() - b.detach()).abs().nan_to_num(0).max()) / size
-        if apart > attempt.exercise.precision:
-            names = {"input": attempt.problem(inputs).input_names[position], "digits": max(0, int(-math.log10(apart)))}
+        if (digits := few_digits(a, b, attempt.exercise.precision)) is not None:
+            names = {"input": attempt.problem(inputs).input_names[position], "digits": digits}
             yield Failure("imprecise", "course.imprecise", names)
+
+
+def few_digits(found: Tensor | None, right: Tensor | None, precision: float) -> int | None:
+    """Return to how many digits two tensors agree where that is less closely than this, relative to the largest."""
+    if found is None or right is None or not right.numel():
+        return None
+    size = max(float(right.detach().abs().nan_to_num(0, 0, 0).max()), 1e-3)
+    apart = float((found.detach() - right.detach()).abs().nan_to_num(0).max()) / size
+    return max(0, int(-math.log10(apart))) if apart > precision else None
 
 
 def _where_it_is_linear(attempt: Attempt) -> Iterator[Failure]:

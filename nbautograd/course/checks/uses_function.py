@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 
 import torch
@@ -12,7 +13,7 @@ from nbautograd.core.user_source import function_class
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, positions, vjp
 from nbautograd.course.checks.moved_points import moved_points
 from nbautograd.course.exercise import Failure
-from nbautograd.course.observer import Observer, Operation
+from nbautograd.course.observer import Observer
 
 
 def uses_own_function(attempt: Attempt) -> Iterator[Failure]:
@@ -32,27 +33,27 @@ def uses_own_function(attempt: Attempt) -> Iterator[Failure]:
 
 def _not_by_itself(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failure]:
     """Yield one failure: a derivative asked of torch, a node of torch's beside the Function, an operation refused."""
-    seen = _watched(attempt, classes, attempt.seed)
-    for name, line in seen.derivatives[:1]:
-        yield Failure("native_autograd", "course.native_autograd", {"name": name, "line": line})
-        return
-    for name, line in seen.outside[:1]:
-        yield Failure("native_node", "course.native_node", {"name": name, "line": line})
-        return
-    left = [ran for ran in seen.operations if ran.name == "numpy" and ran.method]
-    for ran in left[: not attempt.exercise.outside_torch]:
-        yield Failure("leaves_torch", "course.leaves_torch", {"name": ran.written, "line": ran.line})
-        return
-    refused = list(seen.ran(attempt.exercise.ready_made))
-    if not refused and "double_backward" in attempt.exercise.ids:
-        refused = list(_second(attempt, classes))
-    for operation in refused[:1]:
-        yield Failure("ready_made", "course.ready_made", {"name": operation.written, "line": operation.line})
-    if not refused and attempt.exercise.formula is not None and attempt.exercise.forward_calls is None:
+    seen = [_watched(attempt, classes, attempt.seed)]
+    if "double_backward" in attempt.exercise.ids:
+        seen += _second(attempt, classes)
+    for one in seen:
+        for code, name, line in itertools.islice(_asked_of_torch(attempt, one), 1):
+            sentence = "course.complex" if name == "1j" else f"course.{code}"
+            yield Failure(code, sentence, {"name": name, "line": line})
+            return
+    if attempt.exercise.formula is not None and attempt.exercise.forward_calls is None:
         again = _watched(attempt, classes, attempt.seed + 1)
-        moved = moved_points(attempt, *([ran for ran in one.operations if ran.method] for one in (seen, again)))
+        moved = moved_points(attempt, *([ran for ran in one.operations if ran.method] for one in (seen[0], again)))
         if moved is not None:
             yield Failure("differences", "course.differences", {"line": moved.line})
+
+
+def _asked_of_torch(attempt: Attempt, seen: Observer) -> Iterator[tuple[str, str, int]]:
+    yield from (("native_autograd", *asked) for asked in seen.derivatives)
+    yield from (("native_node", *node) for node in seen.outside)
+    left = (ran for ran in seen.operations if ran.name == "numpy" and ran.method and not attempt.exercise.outside_torch)
+    yield from (("leaves_torch", ran.written, ran.line) for ran in left)
+    yield from (("ready_made", ran.written, ran.line) for ran in seen.ran(attempt.exercise.ready_made))
 
 
 def _watched(attempt: Attempt, classes: Iterable[type], seed: int) -> Observer:
@@ -66,13 +67,15 @@ def _watched(attempt: Attempt, classes: Iterable[type], seed: int) -> Observer:
     return seen
 
 
-def _second(attempt: Attempt, classes: Iterable[type]) -> Iterator[Operation]:
-    """Yield what a second backward runs, in the Functions that the first one calls too."""
+def _second(attempt: Attempt, classes: Iterable[type]) -> Iterator[Observer]:
+    """Watch a first and a second backward, in the Functions that the first one calls too."""
     run = forward(attempt.call, copies(attempt.point()))
     weights = [None if c is None else c.requires_grad_() for c in cotangents(run.outputs, attempt.seed)]
     with contextlib.suppress(Exception):  # that of double_backward to tell
-        first = [g for g in vjp(run, weights, create_graph=True) if g is not None and g.requires_grad]
+        with Observer(*classes) as seen:
+            first = [g for g in vjp(run, weights, create_graph=True) if g is not None and g.requires_grad]
+        yield seen
         with Observer(*classes, *functions_of(first)) as seen:
             wanted = [run.inputs[k] for k in positions(run.inputs)]
             torch.autograd.grad([g.sum() for g in first], wanted, allow_unused=True)
-        yield from seen.ran(attempt.exercise.ready_made)
+        yield seen

@@ -168,9 +168,18 @@ NOT_A_FUNCTION = {
 }
 
 
+FROM_ABOVE = {
+    "en": "`Fooling` is `Deaf` from above under another name. Write the class out, with a slip of your own.",
+    "zh": "`Fooling` 只是上面的 `Deaf` 换了个名字。请自己把这个类写出来，毛病也自己找一个。",
+}
+
+
 def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "Fooling"})
+        return
+    if "Deaf" in [cls.__name__ for cls in answer.__mro__]:
+        yield Failure("from_above", FROM_ABOVE)
         return
     differs = False
     # in no order that could be counted on: to notice when ones arrive takes a look at them
