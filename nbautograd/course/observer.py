@@ -212,7 +212,7 @@ class Observer:
             return func(*args, **kwargs)
         name = _base(getattr(func, "__name__", ""))
         if name in ("grad", "backward", "_make_dual") or (
-            _ready_made([name]) and _ready_made([name, *self._place()[1]])
+            _native_derivative([name]) and _native_derivative([name, *self._place()[1]])
         ):
             self._note_derivative(WRITTEN.get(name, name))
         elif self._switched_on() or (name == "_set_grad_enabled" and args == (True,) and self._without):
@@ -266,7 +266,7 @@ class Observer:
         line, inside = self._place()
         read = frozenset(map(memory, given))
         self.operations.append(Operation(name, self._written or name, self._method, line, read, inside, before, after))
-        ready_made = _ready_made([*inside, "" if self._written else _base(full)])
+        ready_made = _native_derivative([*inside, "" if self._written else _base(full)])
         if asked := ready_made or ("torch.enable_grad" if self._switched_on() else ""):
             self._note_derivative(WRITTEN.get(asked, asked))
 
@@ -347,7 +347,7 @@ def _has(name: str, words: Collection[str]) -> bool:
     return any(f"_{word}_" in f"_{name.strip('_')}_" for word in words)
 
 
-def _ready_made(names: Collection[str]) -> str:
+def _native_derivative(names: Collection[str]) -> str:
     """Return the first of these functions of torch that is a derivative; empty in one of ``torch.nn.grad``."""
     if any(name.startswith("conv") and name.endswith(("_input", "_weight")) for name in names):
         return ""

@@ -2315,6 +2315,17 @@ def arrows(*arguments):
 def arrows(*arguments):
     return [(x.grad_fn or "leaf") if x.requires_grad else None for x in reversed(arguments) if torch.is_tensor(x)]
 
+# %% tags=["wrong"] exercise="same_graph" expects="tries_it"
+class Asked(Function):
+    @staticmethod
+    def forward(ctx, *arguments):
+        return torch.zeros(1)
+
+
+def arrows(*arguments):
+    nodes = Asked.apply(*arguments).grad_fn.next_functions
+    return ["leaf" if hasattr(node, "variable") else node for node, _ in nodes]
+
 # %% [markdown] lang="en" pair="same-see"
 # So A and D have the same shape, and B and C have not. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
 

@@ -37,7 +37,7 @@ def _not_by_itself(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failur
     if "double_backward" in attempt.exercise.ids:
         seen += _second(attempt, classes)
     for one in seen:
-        for code, name, line in itertools.islice(_asked_of_torch(attempt, one), 1):
+        for code, name, line in itertools.islice(_not_own(attempt, one), 1):
             sentence = "course.complex" if name == "1j" else f"course.{code}"
             yield Failure(code, sentence, {"name": name, "line": line})
             return
@@ -48,7 +48,7 @@ def _not_by_itself(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failur
             yield Failure("differences", "course.differences", {"line": moved.line})
 
 
-def _asked_of_torch(attempt: Attempt, seen: Observer) -> Iterator[tuple[str, str, int]]:
+def _not_own(attempt: Attempt, seen: Observer) -> Iterator[tuple[str, str, int]]:
     yield from (("native_autograd", *asked) for asked in seen.derivatives)
     yield from (("native_node", *node) for node in seen.outside)
     left = (ran for ran in seen.operations if ran.name == "numpy" and ran.method and not attempt.exercise.outside_torch)

@@ -513,7 +513,10 @@ def _arrows(answer: Any, draw: Draw) -> Iterator[Failure]:
         return
     for arguments in _arguments(draw):
         shown, given = ", ".join(name for name, _ in arguments), [x for _, x in arguments]
-        said = answer(*given)
+        said, failure = by_rule(answer, *given)
+        if failure is not None:
+            yield failure
+            return
         right = [node for node, _ in _Whole.apply(*given).grad_fn.next_functions]  # type: ignore[no-untyped-call]
         if not isinstance(said, (list, tuple)) or len(said) != len(right):
             got = len(said) if isinstance(said, (list, tuple)) else type(said).__name__
