@@ -143,7 +143,7 @@ def _scattered(item: Tensor, thresholds: Iterable[float], generator: torch.Gener
     # in turn, so that few elements, too, lie on both sides of each threshold
     sides = [c * side for c in sorted(known) for side in (0.4, 1.0)]
     turns = [s * sign for s in sides for sign in ((1, -1) if both else (1,))]
-    order = torch.randperm(item.numel(), generator=generator) % len(turns)
+    order = torch.randperm(max(item.numel(), len(turns)), generator=generator)[: item.numel()] % len(turns)
     start = torch.tensor(turns, dtype=torch.float64)[order].reshape(item.shape)
     values = start * (1.05 + 0.4 * torch.rand(item.shape, generator=generator, dtype=torch.float64))
     return (values * (1 if both else item.sign())).to(item)
@@ -160,8 +160,8 @@ def _signed(item: Tensor, generator: torch.Generator, scale: float = 1.0) -> Ten
     return (torch.randn(item.shape, generator=generator, dtype=torch.float64) * size).to(item.dtype)
 
 
-def _thinned(item: Tensor) -> Tensor:
-    """Return an input with a zero in each third place, at which a division by it would show."""
+def thinned(item: Tensor) -> Tensor:
+    """Return a tensor with a zero in each third place, at which a division by it would show."""
     return item * (torch.arange(item.numel(), device=item.device).reshape(item.shape) % 3 > 0)
 
 
@@ -173,7 +173,7 @@ def unseen(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     grown = [g for g in (_of_other_size(problem, group, (4,), seed) for group in alike(problem)) if g is not None]
     places = [problem.inputs, *(nearby_inputs(problem, seed + k) for k in (5, 6)), *grown]
     yield from places[1:]
-    yield problem.changed_inputs(_thinned, inputs=nearby_inputs(problem, seed + 7))
+    yield problem.changed_inputs(thinned, inputs=nearby_inputs(problem, seed + 7))
     for k, (given, scale) in enumerate(itertools.product([problem.inputs, *grown], (0.4, 1.0, 2.5))):
         signed = functools.partial(_signed, generator=torch.Generator().manual_seed(seed + 30 + k), scale=scale)
         yield in_order(problem, problem.changed_inputs(signed, inputs=given))
@@ -409,6 +409,33 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
     once = len(pool.unique()) == len(pool)
     draw = torch.randperm if once else functools.partial(torch.randint, size=(len(pool),))
     return pool[draw(len(pool), generator=generator)].reshape(item.shape)
+
+
+def of_one_value(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Yield inputs in which a mask, or whole numbers, are all alike: all out, all in, all to be ignored."""
+    numbers = [item for item in problem.inputs if type(item) is int]
+    for i, item in enumerate(problem.inputs):
+        pool = item.unique().tolist() if isinstance(item, Tensor) and not item.requires_grad else []
+        if len(pool) > 1 and (item.dtype == torch.bool or _whole(item) or pool == [0.0, 1.0]):
+            others = () if item.dtype == torch.bool or item.is_floating_point() else numbers
+            for value in dict.fromkeys((pool[0], pool[-1], *others)):
+                inputs = list(nearby_inputs(problem, seed))
+                inputs[i] = torch.full_like(item, value)
+                if works(problem, tuple(inputs)):
+                    yield tuple(inputs)
+
+
+def among_bounds(problem: Problem, inputs: tuple[Any, ...], seed: int) -> Iterator[tuple[Any, ...]]:
+    """Yield inputs on both sides of what elements may be compared with: broken numbers among the arguments.
+
+    Of two of these also the product and the quotients: ``beta * x > threshold``.
+    """
+    given = [*inputs, getattr(problem.fn, "value", None)]
+    known = {abs(n) for n in given if type(n) is float and n and math.isfinite(n)}
+    bounds = known | {n for a, b in itertools.permutations(known, 2) for n in (a * b, a / b)}
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(2 if known else 0):
+        yield problem.changed_inputs(lambda x: _scattered(x, bounds, generator), inputs=inputs)
 
 
 def other_dimensions(

@@ -203,6 +203,51 @@ def test_no_fix_divides_by_what_may_be_zero() -> None:
     assert fixes_of(WrittenOver, (draw(4, 3), draw(3, seed=1))) == []
 
 
+class IgnoredAtLeastOne(Function):
+    """A mean over what is not ignored, of at least one; backward takes the mean over all."""
+
+    @staticmethod
+    def forward(ctx, x, target):
+        keep = target != -1
+        ctx.save_for_backward(x, keep)
+        return (x.square() * keep).sum() / keep.sum().clamp(min=1)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, keep = ctx.saved_tensors
+        return g * 2 * x * keep / keep.numel(), None
+
+
+def test_no_fix_divides_by_a_count_that_may_be_zero() -> None:
+    report = nbautograd.gradcheck(IgnoredAtLeastOne, (draw(6), torch.tensor([0, 2, -1, 1, -1, 2])), order=1)
+    assert report.verdict == "wrong"
+    assert not any(f.fix is not None and "/ keep.sum()" in f.fix.source for f in report.findings)
+
+
+class BoundOfAProduct(Function):
+    """A condition on ``beta * x``; backward asks of x alone."""
+
+    @staticmethod
+    def forward(ctx, x, beta, threshold):
+        ctx.save_for_backward(x)
+        ctx.beta, ctx.threshold = beta, threshold
+        bx = beta * x
+        return torch.where(bx > threshold, x, torch.log1p(torch.exp(bx)) / beta)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        big = x > ctx.threshold
+        return torch.where(big, g, g * torch.sigmoid(ctx.beta * x)), None, None
+
+
+def test_a_condition_is_right_between_bounds_made_of_arguments() -> None:
+    """Here ``x - threshold > threshold`` is the same as ``beta * x > threshold``; with another beta it is not."""
+    x = 2 * torch.randn(12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    (fix,) = fixes_of(BoundOfAProduct, (x.requires_grad_(), 0.5, 1.0))
+    assert fix.source.strip() in ("big = x * ctx.beta > ctx.threshold", "big = ctx.beta * x > ctx.threshold")
+
+
 class HalfForgotten(Function):
     """A gradient with respect to a symmetric matrix, of which forward reads one triangle."""
 
@@ -285,6 +330,16 @@ class LowerAgainstUpper(Function):
     def backward(ctx, g):
         x, lo, hi = ctx.saved_tensors
         return g * ((x >= lo) & (x <= hi)), g * (x < hi), g * (x > hi)
+
+
+def test_a_mask_and_labels_are_all_alike_at_some_points() -> None:
+    def chosen(x, mask, target, ignored):
+        return x * mask * (target != ignored)
+
+    mask, target = torch.tensor([True, False, True]), torch.tensor([0, 2, -1])
+    found = list(other_points.of_one_value(Problem(chosen, (draw(3), mask, target, -7)), 0))
+    assert [i[1].tolist() for i in found[:2]] == [[False] * 3, [True] * 3]
+    assert [i[2].tolist() for i in found[2:]] == [[-1] * 3, [2] * 3, [-7] * 3]
 
 
 def test_bounds_stay_in_their_order() -> None:

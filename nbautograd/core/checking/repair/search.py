@@ -363,10 +363,13 @@ class Repair:
             made = made_at(problem, self._within(inputs), seed + 10 * number, only=only, sized=sized, far=far)
             if made is not None and (raises or sized or made.original is not None):
                 yield made
+        made = made_at(problem, self._within(near[0]), seed, odd=ODD.get(code, other_points.thinned))
+        if made is not None and made.original is not None:
+            yield made  # where gradients of zero come in, by which no fix may divide
         # where backward raises nobody may have written it for that
-        for number, (other, inputs, ranked, foreign) in enumerate(self._at_other_arguments(seed)):
+        for number, (other, inputs, ranked, far, foreign) in enumerate(self._at_other_arguments(seed)):
             at = problem.seed + 401 + 10 * number
-            made = made_at(other, self._within(inputs), at, ranked=ranked, far=ranked or foreign, foreign=foreign)
+            made = made_at(other, self._within(inputs), at, ranked=ranked, far=far, foreign=foreign)
             if made is not None and made.original is not None:
                 yield made
         if self.original is not self.problem:  # once, at last
@@ -374,22 +377,26 @@ class Repair:
             if made is not None and (raises or made.original is not None):
                 yield made
 
-    def _at_other_arguments(self, seed: int) -> Iterator[tuple[Problem, tuple[Any, ...], bool, bool]]:
-        """Yield calls with other arguments, with a dimension more or less, and with both; ranked, foreign.
+    def _at_other_arguments(self, seed: int) -> Iterator[tuple[Problem, tuple[Any, ...], bool, bool, bool]]:
+        """Yield calls with other arguments, with a dimension more or less, and with both; ranked, far, foreign.
 
         Of arguments that the forward may not have been written for only a forward that surely ends is given some.
         """
         problem, arguments = self.problem, other_points.other_arguments
-        beside = [(other, inputs) for _, other, inputs in arguments(problem, seed)]
-        yield from ((other, inputs, False, False) for other, inputs in beside)
+        beside = [(other, inputs) for k in (0, 50) for _, other, inputs in arguments(problem, seed + k)]
+        yield from ((other, inputs, False, False, False) for other, inputs in beside)
+        for other, given in ((problem, problem.inputs), *beside):
+            among = other_points.among_bounds(other, given, seed)
+            yield from ((other, inputs, False, True, False) for inputs in among)
+        yield from ((problem, inputs, False, True, True) for inputs in other_points.of_one_value(problem, seed))
         ranked = other_points.other_dimensions(problem, seed)
-        yield from ((problem, inputs, True, foreign) for inputs, foreign in itertools.islice(ranked, MOST_FAR))
+        yield from ((problem, inputs, True, True, foreign) for inputs, foreign in itertools.islice(ranked, MOST_FAR))
         if self._ends():
             far = [(other, inputs) for _, other, inputs in arguments(problem, seed, far=True)][:MOST_FAR]
-            yield from ((other, inputs, False, True) for other, inputs in far)
+            yield from ((other, inputs, False, True, True) for other, inputs in far)
             for other, inputs in (*far, *beside)[:MOST_FAR]:
                 both = other_points.other_dimensions(other, seed, inputs)
-                yield from ((other, stacked, True, True) for stacked, _ in itertools.islice(both, 1))
+                yield from ((other, stacked, True, True, True) for stacked, _ in itertools.islice(both, 1))
 
     def _ends(self) -> bool:
         """Return True where what is called has no loop or recursion that another number may keep going for ever."""
