@@ -9,19 +9,16 @@ around each method: what any recorder costs. The last column pairs bare with bar
 from __future__ import annotations
 
 import contextlib
-import functools
 import statistics
 import sys
 import threading
 import time
-import unittest.mock
 from collections.abc import Callable
 
+import plain_recorder
 import torch
 
 from nbautograd.core.recording import api as log
-from nbautograd.core.recording import memory, recorder, snapshot
-from nbautograd.core.torch_private import tensors as tensor_names
 
 SIZES = (1, 1_000, 1_000_000)
 LEVELS = ("off", "paused", "shapes", "summary", "values")  # paused: at level "summary", inside ``log.paused()``
@@ -115,16 +112,16 @@ def fill_the_ring(once: Callable[[], None], size: int) -> Callable[[], None]:
     return once
 
 
-def definitions(count: int = 1_000) -> float:
+def definitions(instrument: Callable[[type], type] = log.instrument, count: int = 1_000) -> float:
     """A class defined, instrumented and called once, again and again, over the same without recording; median."""
 
-    def once(instrument: bool) -> float:
+    def once(recorded: bool) -> float:
         x = torch.ones(3, requires_grad=True)
         start = time.thread_time_ns()
         for _ in range(count // 10):
             cls = combined()
-            if instrument:
-                log.instrument(cls)
+            if recorded:
+                instrument(cls)
             cls.apply(x, x).sum().backward()
         return time.thread_time_ns() - start
 
@@ -181,53 +178,15 @@ def beside_a_busy_thread(rounds: int = 5) -> float:
         thread.join()
 
 
-def without_parts() -> dict[str, contextlib.AbstractContextManager[object]]:
-    """What each part of recording is replaced by, to see what it costs."""
-    replaced = unittest.mock.patch.object
-    copier, zeros = memory.copier(), functools.cache(bytes)
-
-    return {
-        "the copier": replaced(copier, "copy", lambda pieces, total: zeros(total)),
-        "all of the copy": replaced(snapshot, "copy_elements", lambda wanted, sampled: 0),
-        "all snapshots": replaced(recorder, "snapshots", lambda values, level, known=None: ()),
-        "begin and end": replaced(recorder.MethodRecorder, "begin", lambda *args: None),
-    }
-
-
-def parts(size: int, rounds: int) -> None:
-    """What a step at level summary takes less of, in microseconds, without one part: least from least, and median."""
-    repeats = max(2, min(20, 20_000 // size))
-    for name, part in without_parts().items():
-        with part:  # what is bound when a class is instrumented is bound here
-            less = step(log.instrument(combined()), size)
-        whole = step(log.instrument(combined()), size)
-        fill_the_ring(whole, size), timed(less, repeats)
-        pairs = []
-        for _ in range(rounds):
-            first = timed(whole, repeats)
-            with part:
-                pairs.append((first, timed(less, repeats)))
-        least = min(first for first, _ in pairs) - min(second for _, second in pairs)
-        median = statistics.median(first - second for first, second in pairs)
-        print(f"{size:9} elements, without {name:16} {least:7.1f} {median:7.1f} us less", flush=True)
-    for cls in log.instrumented():
-        log.uninstrument(cls)
-
-
-def check_of_the_size(count: int = 20_000) -> None:
-    """What the check of a storage's size takes in itself, in microseconds, least of seven."""
-    x, guard = torch.ones(3), tensor_names.only_kernels()  # type: ignore[misc]
-
-    def guarded(tensors: int) -> float:
-        start = time.thread_time_ns()
-        for _ in range(count):
-            with guard:
-                for _ in range(tensors):
-                    x.as_strided(x.shape, x.stride())
-        return (time.thread_time_ns() - start) / count / 1000
-
-    none, four = (min(guarded(tensors) for _ in range(7)) for tensors in (0, 4))
-    print(f"the check of the storage's size: {none:.2f} us for its guard, {(four - none) / 4:.2f} us a tensor")
+def floor(rounds: int) -> None:
+    """Print what the plainest recorder takes beside bare: see ``plain_recorder.py``."""
+    for size in SIZES:
+        repeats = max(2, min(20, 20_000 // size))
+        for level in ("shapes", "summary"):
+            cls = plain_recorder.instrument(combined(), level == "summary")
+            median, least, _ = paired(step(combined(), size), fill_the_ring(step(cls, size), size), repeats, rounds)
+            print(f"the plain recorder, {size:9} elements, {level:8}{median:6.2f}{least:6.2f}", flush=True)
+    print(f"the plain recorder, 1,000 definitions: {definitions(plain_recorder.instrument):.2f}")
 
 
 def main(rounds: int) -> None:
@@ -250,9 +209,7 @@ def main(rounds: int) -> None:
             cells = cells if style is combined else f"{'':>12}{cells}"
             print(f"{style.__name__[:13]:14}{size:9}{min(us for *_, us in row):9.1f}{cells}", flush=True)
     print(f"1,000 definitions, each called once: {definitions():.2f} times bare")
-    for size in SIZES:
-        parts(size, rounds)
-    check_of_the_size()
+    floor(rounds)
     print("100,000 records: calls() {:.2f} s, its text and HTML {:.2f} s".format(*listing()))
     print(f"beside a busy thread, by the wall: {beside_a_busy_thread():.2f} times bare")
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -90,7 +90,9 @@ def uninstrument(cls: C) -> C:
     definition = library.definition_of(cls)
     made = library.recorded_as(definition)
     if made is cls or not library.stands_for_operation(cls):  # another is what the operation was before
-        _leave(definition)
+        look = library.leave(definition)
+        if look is not None:
+            look.leave()
     if definition is not None and made is None:
         return cls
     made_before = [f for f in _functions if definition is not None and library.definition_of(f) is definition]
@@ -230,13 +232,13 @@ def instrumented() -> list[type]:
 
 def engine() -> str:
     """Return the engine in use: ``"spy"`` or ``"in place"``; ``"none"`` when nothing can be recorded."""
-    return getattr(_choose(), "name", "none")
+    return _engine().name
 
 
 def problems() -> tuple[Phrase, ...]:
     """Return what could not be recorded, and why; ``str`` of each is the sentence."""
     notices = [notice for notices in _problems.values() for notice in notices]
-    if _choose() is None:
+    if engine() == "none":
         notices.append(Phrase("recording.no_engine", torch=torch.__version__))
     compiled = [function for function in _functions.values() if function.compiled]
     notices += [Phrase(f"recording.traced{'_operation' * one.operation}", function=one.name) for one in compiled]
@@ -249,12 +251,6 @@ def _follow(definition: Any) -> bool:
     if definition is None:
         return False
     return library.look_before(definition, OperationCalls(definition, _reinstrumented, _recorder))
-
-
-def _leave(definition: Any) -> None:
-    calls = library.leave(definition)
-    if calls is not None:
-        calls.leave()
 
 
 def _reinstrumented(cls: type, before: type | None) -> InstrumentedFunction:
@@ -301,28 +297,6 @@ def _install(cls: type, level: int) -> None:
     prints.listen()
 
 
-class Engine(Protocol):
-    """A way to see the calls that PyTorch makes of a Function's methods.
-
-    Attributes:
-        name: as reports give it: ``"spy"``, ``"in place"``.
-    """
-
-    name: str
-
-    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
-        """Start recording a class; returns what cannot be recorded."""
-        ...
-
-    def withdraw(self, cls: type) -> None:
-        """Record nothing of a class for a while, at no cost; ``install`` goes on."""
-        ...
-
-    def remove(self, cls: type) -> None:
-        """Leave the class exactly as it was written."""
-        ...
-
-
 class _NoEngine:
     """Records nothing: where no engine passes, every Function runs untouched."""
 
@@ -338,18 +312,14 @@ class _NoEngine:
         pass
 
 
-def _engine() -> Engine:
-    return _choose() or _NoEngine()
-
-
 @cache
-def _choose() -> Engine | None:
+def _engine() -> SpyEngine | InPlaceEngine | _NoEngine:
     """Return the first engine that passes the self-test here."""
-    candidates: list[Engine] = [SpyEngine(), InPlaceEngine()]
-    return next((candidate for candidate in candidates if works(candidate)), None)
+    candidates: list[SpyEngine | InPlaceEngine] = [SpyEngine(), InPlaceEngine()]
+    return next((candidate for candidate in candidates if works(candidate)), _NoEngine())
 
 
-def works(engine: Engine) -> bool:
+def works(engine: SpyEngine | InPlaceEngine) -> bool:
     """Return True when an engine records one forward, setup_context and backward, linked, and leaves no trace."""
     methods = ["forward", "setup_context", "backward"]
     try:

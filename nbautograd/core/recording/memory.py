@@ -17,7 +17,7 @@ import os
 import threading
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,22 +33,12 @@ _PIPE_PIECE = 4096  # bytes written at once: an empty pipe takes them on every s
 Spans = list[int]  # address and number of bytes of each piece by turns, as in an array of struct iovec
 
 
-class Copier(Protocol):
-    """A way to copy memory of this process that fails where a load would end the process.
+class VirtualMemory:
+    """``process_vm_readv`` (Linux); see its manual page.
 
     Attributes:
         name: for reports.
     """
-
-    name: str
-
-    def copy(self, spans: Spans, total: int) -> bytes | None:
-        """Return the spans one after the other; None when any of them is not there."""
-        ...
-
-
-class VirtualMemory:
-    """``process_vm_readv`` (Linux); see its manual page."""
 
     name = "process_vm_readv"
 
@@ -63,7 +53,7 @@ class VirtualMemory:
         self._process = ctypes.c_int(os.getpid())
 
     def copy(self, spans: Spans, total: int) -> bytes | None:
-        """See ``Copier``."""
+        """Return the spans one after the other; None when any of them is not there."""
         if len(spans) > _MOST_NUMBERS:
             first = sum(spans[1:_MOST_NUMBERS:2])
             halves = self.copy(spans[:_MOST_NUMBERS], first), self.copy(spans[_MOST_NUMBERS:], total - first)
@@ -116,7 +106,7 @@ class Pipe:
         self._lock = threading.Lock()
 
     def copy(self, spans: Spans, total: int) -> bytes | None:
-        """See ``Copier``."""
+        """Return the spans one after the other; None when any of them is not there."""
         if not self._lock.acquire(blocking=False):  # another thread, or this one inside a signal handler
             return None
         try:
@@ -136,7 +126,7 @@ class Pipe:
             self._lock.release()
 
 
-def works(copier: Copier) -> bool:
+def works(copier: VirtualMemory | Pipe) -> bool:
     """Return True when a copier copies what is there and refuses what is not."""
     numbers = np.arange(64, dtype=np.int64)
     half = numbers.nbytes // 2
@@ -146,11 +136,11 @@ def works(copier: Copier) -> bool:
 
 
 @cache
-def copier() -> Copier | None:
+def copier() -> VirtualMemory | Pipe | None:
     """Return the first way to copy memory that works here, None when none does."""
     for kind in (VirtualMemory, Pipe):
         with contextlib.suppress(AttributeError, OSError, TypeError, ValueError):  # no such call in this system
-            candidate: Copier = kind()
+            candidate: VirtualMemory | Pipe = kind()
             if works(candidate):
                 return candidate
     return None

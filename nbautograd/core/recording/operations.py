@@ -43,7 +43,7 @@ class OperationCalls:
         function_for: Callable[[type, type | None], InstrumentedFunction],
         recorder: Recorder,
     ) -> None:
-        self._definition: Callable[[], Any] = _nothing if definition is None else weakref.ref(definition)
+        self._definition = weakref.ref(definition)
         self._function_for, self._recorder = function_for, recorder
         self._registered: tuple[Any, ...] = ()
         self._function: InstrumentedFunction | None = None
@@ -172,10 +172,6 @@ def _marks(values: Iterable[Any]) -> frozenset[tuple[int, type, int]]:
     listed = [item for one in values for item in (one if isinstance(one, (tuple, list)) else (one,))]
     tensors = [one for one in listed if isinstance(one, torch.Tensor)]
     return frozenset([(id(one), type(one), private.dispatch_keys(one)) for one in tensors])
-
-
-def _nothing() -> None:
-    """Stand for a reference to nothing."""
 
 
 def _needed(argument: Any, flags: Any) -> bool:

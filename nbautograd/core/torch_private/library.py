@@ -8,6 +8,7 @@ calls are not recorded.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import weakref
@@ -314,13 +315,8 @@ def _closure(function: Any) -> dict[str, Any]:
     function = getattr(function, "__func__", function)
     if not isinstance(function, FunctionType) or function.__closure__ is None:
         return {}
-    names, cells = function.__code__.co_freevars, function.__closure__
-    return {name: cell.cell_contents for name, cell in zip(names, cells, strict=True) if _filled(cell)}
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
+        with contextlib.suppress(ValueError):  # an empty cell
+            found[name] = cell.cell_contents
+    return found

@@ -68,13 +68,6 @@ def leaf_tensor(node: Any) -> torch.Tensor | None:
 def gradient_slots(node: Any) -> list[tuple[tuple[int, ...] | None, torch.dtype | None, Any]]:
     """Return shape, dtype and device of the gradient that each output of the node expects, or nothing."""
     try:
-        return [(tuple(meta.shape), meta.dtype, meta.device) for meta in node._input_metadata]
-    except Exception:  # one of them cannot tell, or this torch does not
-        return _slots_one_by_one(node)
-
-
-def _slots_one_by_one(node: Any) -> list[tuple[tuple[int, ...] | None, torch.dtype | None, Any]]:
-    try:
         return [_slot(meta) for meta in node._input_metadata]
     except Exception:  # not in this torch
         return []
