@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -45,28 +45,21 @@ def unreadable_kind(tensor: Tensor) -> str | None:
     return "float8" if tensor.is_floating_point() and tensor.itemsize * 8 <= NARROW else None
 
 
-def refuse_input(tensor: Tensor, position: int) -> None:
-    """Raise a sentence for an input of an unreadable kind.
+def refuse_unreadable(tensors: Iterable[tuple[int, Tensor]], sentences: str = "") -> None:
+    """Raise a sentence for the first tensor of an unreadable kind.
+
+    Args:
+        tensors: with their positions.
+        sentences: how the ids of the sentences begin, empty for inputs.
 
     Raises:
         InputError: with what can be checked in its place.
     """
-    kind = unreadable_kind(tensor)
-    if kind is not None:
-        raise InputError(f"checking.{kind}", position=position, type=type(tensor).__name__, dtype=str(tensor.dtype))
-
-
-def refuse_outputs(outputs: Sequence[Tensor]) -> None:
-    """Raise a sentence for the first output of an unreadable kind.
-
-    Raises:
-        InputError: with what can be checked in its place.
-    """
-    for position, output in enumerate(outputs):
-        kind = unreadable_kind(output)
+    for position, tensor in tensors:
+        kind = unreadable_kind(tensor)
         if kind is not None:
-            about = {"position": position, "type": type(output).__name__, "dtype": str(output.dtype)}
-            raise InputError(f"checking.output_{kind}", **about)
+            about = {"position": position, "type": type(tensor).__name__, "dtype": str(tensor.dtype)}
+            raise InputError(f"checking.{sentences}{kind}", **about)
 
 
 def callable_of(fn: Any) -> Callable[..., Any]:
@@ -77,20 +70,15 @@ def callable_of(fn: Any) -> Callable[..., Any]:
             Function.
     """
     if isinstance(fn, type) and issubclass(fn, torch.autograd.Function):
-        if _instance_style(fn):
+        if recognise(fn) is not None:
             raise CallError("checking.legacy", name=fn.__name__)
         return fn.apply
     if isinstance(fn, torch.autograd.Function):
-        sentence = "checking.legacy" if _instance_style(type(fn)) else "checking.function_object"
+        sentence = "checking.function_object" if recognise(type(fn)) is None else "checking.legacy"
         raise CallError(sentence, name=type(fn).__name__)
     if not callable(fn):
         raise CallError("checking.not_callable", type=type(fn).__name__)
     return fn  # type: ignore[no-any-return]
-
-
-def _instance_style(cls: type) -> bool:
-    # a forward(ctx, ...) that merely lacks @staticmethod runs through apply
-    return recognise(cls) is not None
 
 
 def prepare(inputs: Any) -> tuple[Any, ...]:
@@ -145,18 +133,14 @@ def is_differentiable(item: Any) -> bool:
 
 
 def _refuse(inputs: Sequence[Any]) -> None:
-    for position, item in enumerate(inputs):
-        if is_differentiable(item):
-            refuse_input(item, position)
-    if any(is_differentiable(item) for item in inputs):
+    tensors = [(i, item) for i, item in enumerate(inputs) if isinstance(item, Tensor)]
+    moved = [(i, item) for i, item in tensors if is_differentiable(item)]
+    refuse_unreadable(moved or [(i, item) for i, item in tensors if item.is_quantized])
+    if moved:
         return
-    for position, item in enumerate(inputs):
-        if isinstance(item, Tensor) and item.is_quantized:
-            refuse_input(item, position)
-    tensors = [item for item in inputs if isinstance(item, Tensor)]
-    floating = [i for i, item in enumerate(inputs) if isinstance(item, Tensor) and item.is_floating_point()]
-    if floating or any(item.is_complex() for item in tensors):
+    floating = [i for i, item in tensors if item.is_floating_point()]
+    if floating or any(item.is_complex() for _, item in tensors):
         raise InputError("checking.nothing_requires_grad", position=(floating or [0])[0])
     if tensors:
-        raise InputError("checking.integers_only", dtype=str(tensors[0].dtype).removeprefix("torch."))
+        raise InputError("checking.integers_only", dtype=str(tensors[0][1].dtype).removeprefix("torch."))
     raise InputError("checking.no_tensors", count=len(inputs))

@@ -18,7 +18,7 @@ from nbautograd.core import pytrees
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import Meter
 from nbautograd.core.checking.outside_state import ClassState, SharedTensors, names_outside, reachable
-from nbautograd.core.checking.prepared_inputs import refuse_outputs, unreadable_kind
+from nbautograd.core.checking.prepared_inputs import refuse_unreadable, unreadable_kind
 from nbautograd.core.checking.quiet import own_generators, quiet, seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.torch_private import library
@@ -278,7 +278,7 @@ class Problem:
         return self.fn(*(_cloned(item) for item in given))
 
     def _learn(self, tensors: tuple[Tensor, ...], given: tuple[Any, ...] | None) -> None:
-        refuse_outputs(tensors)
+        refuse_unreadable(enumerate(tensors), "output_")
         if given is not None:
             changed = any(_changed(a, b) for a, b in zip(given, self.inputs, strict=True))
             self.mutates_inputs = changed or self._through_clone

@@ -88,6 +88,7 @@ class Assembly:
         forward: values of the function.
         steps: steps of the first pass, per input.
         probes: for each output taken so far a random cotangent and backward's answer per input.
+        agreed: the blocks in which differences agree with backward everywhere, to seven digits.
         partial: the block in work, its numerical entries NaN where they were not asked yet; for when it is interrupted.
     """
 
@@ -116,7 +117,7 @@ class Assembly:
         self._diagonal: dict[Key, Array] = {}
         self._matrices: dict[Key, Matrices] = {}
         self.linear: dict[Key, bool] = {}
-        self._agreed: set[Key] = set()
+        self.agreed: set[Key] = set()
         self.probes: dict[int, tuple[Array, list[Array]]] = {}
         self.partial: dict[Key, Matrices] = {}
 
@@ -177,7 +178,7 @@ class Assembly:
             if structure.agree(diagonal.reshape(-1, 1, 1), (changes[i] / spacing).reshape(-1, 1, 1)):
                 self.combos[i, j] = {(d, d) for d, size in enumerate(probe.shape) if size > 1}
                 self._diagonal[i, j] = diagonal
-                self._agreed.add((i, j))
+                self.agreed.add((i, j))
                 alike.remove(j)
         if alike:
             ones = self.rows[i].one(np.ones(probe.shape))
@@ -312,7 +313,7 @@ class Assembly:
         else:
             central_differences.numerical_jacobian(self.forward, directions, self.steps[j], numerical)
         # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
-        agreed = (layout.sizes[2] == 1 and (i, j) in self._agreed) or structure.agree(analytical, numerical)
+        agreed = (layout.sizes[2] == 1 and (i, j) in self.agreed) or structure.agree(analytical, numerical)
         # by as many digits as _structure_verified asks for
         verified = (agreed or structure.agree(analytical, numerical, SIGNIFICANT, SLIGHT)) and not (
             self.fixed_step or grouped
@@ -324,7 +325,7 @@ class Assembly:
             agreed = False
             verified = self._structure_verified(i, j, layout, numerical)
         if agreed:
-            self._agreed.add((i, j))
+            self.agreed.add((i, j))
         matrices = self._matrices[i, j] = Matrices(layout, analytical, numerical)
         return FirstPass(matrices, self.forward, directions, self.linear.get((i, j), True), verified, agreed)
 
@@ -346,10 +347,6 @@ class Assembly:
         smooth = float(self.forward.eps ** (1 / 3)) / 6
         with np.errstate(invalid="ignore"):
             return not bool((np.abs(changes[i] - expected) > smooth * size + noise).any())
-
-    def agrees_everywhere(self, i: int, j: int) -> bool:
-        """Return True where differences agree with backward in all entries of a block, to seven digits."""
-        return (i, j) in self._agreed
 
     def numerical_response(self, i: int, j: int, probe: Array) -> tuple[Array, Array]:
         """Return (u, (v' J) * u by elements) of a block from finite differences, for the cotangent v = ``probe``."""

@@ -48,7 +48,8 @@ def sampled(
     layout = Layout((len(row_ids),), (len(col_ids),))
     window, directions = Window(forward, ij, row_ids, col_ids), central_differences.single(ij, layout)
     shapes = forward.shapes[i], forward.points[j].shape
-    answers = [rows.one(_unit(row, shapes[0]))[j].reshape(-1)[col_ids] for row in row_ids]
+    ones = np.ones(shapes[0])
+    answers = [rows.one(_keep(ones, row))[j].reshape(-1)[col_ids] for row in row_ids]
     numerical = central_differences.numerical_jacobian(window, directions, steps.reshape(-1)[col_ids])
     return (
         Matrices(layout, np.stack(answers)[None], numerical, rows=row_ids, cols=col_ids, shapes=shapes),
@@ -76,11 +77,13 @@ class Search:
             return None
         col = self._halved(self.u.size, lambda chosen: self._differs(gradient, self.w, _keep(self.u, chosen)))
         column = _keep(self.u, np.array([col]))
-        row = self._halved(self.w.size, lambda chosen: self._row_differs(_keep(self.w, chosen), column))
-        return row, col
 
-    def _row_differs(self, w: Array, u: Array) -> bool:
-        return self._differs(self.rows.one(w)[self.j], w, u)
+        def row_differs(chosen: Array) -> bool:
+            w = _keep(self.w, chosen)
+            return self._differs(self.rows.one(w)[self.j], w, column)
+
+        row = self._halved(self.w.size, row_differs)
+        return row, col
 
     def _differs(self, gradient: Array, w: Array, u: Array) -> bool:
         spacing, changes = central_differences.differences(self.forward, self.j, (u * self.steps)[None])
@@ -101,9 +104,3 @@ def _keep(array: Array, chosen: Array) -> Array:
     kept = np.zeros(array.size)
     kept[chosen] = array.reshape(-1)[chosen]
     return kept.reshape(array.shape)
-
-
-def _unit(position: int, shape: tuple[int, ...]) -> Array:
-    unit = np.zeros(math.prod(shape))
-    unit[position] = 1.0
-    return unit.reshape(shape)
