@@ -938,7 +938,6 @@ SENTENCES: dict[str, str] = {
     "explain.no_grad.known": "What was differentiated has no graph, so that no gradient can flow.",
     "explain.unused.what": "No way leads from `{root}` back to `{name}`.",
     "explain.unused.copy": "No way leads from `{root}` back to `{name}`; `{copy}` holds the same memory and is another tensor to autograd.",
-    "explain.unused.new_leaf": "No way leads from `{root}` back to `{name}`: `{copy}` is a leaf of its own. It holds the memory of `{middle}`, which was computed from `{name}`, but not its graph.",
     "explain.unused.held": "The optimizer that line {line}, `{text}`, steps holds `{name}`, not the leaf that the graph leads to.",
     "explain.unused.held_rule": "Torch's rule: an optimizer changes only the tensors that it was given; one of them stays the same tensor where it is written into under `torch.no_grad()`, as by `copy_()`, while an assignment gives its name to another.",
     "explain.unused.used": "No way leads from `{root}` back to `{name}`. Line {line}, `{text}`, uses another leaf with the same memory.",

@@ -938,7 +938,6 @@ SENTENCES: dict[str, str] = {
     "explain.no_grad.known": "被求导的张量没有计算图，梯度无法流动。",
     "explain.unused.what": "从 `{root}` 没有路通回 `{name}`。",
     "explain.unused.copy": "从 `{root}` 没有路通回 `{name}`；`{copy}` 使用同一块内存，但对 autograd 来说是另一个张量。",
-    "explain.unused.new_leaf": "从 `{root}` 没有路径通向 `{name}`：`{copy}` 是一个独立的叶子张量。它与由 `{name}` 算出的 `{middle}` 共用内存，但不带它的计算图。",
     "explain.unused.held": "第 {line} 行 `{text}` 的优化器持有的是 `{name}`，而不是计算图通向的那个叶子。",
     "explain.unused.held_rule": "torch 的规则：优化器只改变交给它的张量；在 `torch.no_grad()` 下写入（如 `copy_()`），它还是同一个张量，而赋值则把名字交给另一个张量。",
     "explain.unused.used": "从 `{root}` 没有路通回 `{name}`。第 {line} 行 `{text}` 用的是使用同一块内存的另一个叶子。",

@@ -31,7 +31,7 @@ def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
         text = did.text.replace(".sample(", ".rsample(")  # of a distribution: drawn so that gradients pass
         if text != did.text:
             yield Edit(did.file, did.line, did.text, text)
-    elif reason != "integer" and (statement := _statement(did.text)) is not None:
+    elif reason != "integer" and (statement := statement_of(did.text)) is not None:
         before = ast.unparse(statement)
         changed = _LetThrough(reason).visit(statement)
         own = isinstance(changed, ast.Assign) and ast.unparse(changed.targets[0]) == ast.unparse(changed.value)
@@ -80,7 +80,7 @@ def detached(here: Place, name: str, value: Any) -> Iterator[Edit]:
         name: the variable, or the container that holds the tensor.
         value: what it holds.
     """
-    statement = _statement(here.text)
+    statement = statement_of(here.text)
     if statement is None:
         return
     yield Edit(here.file, here.line, here.text, f"{ast.unparse(statement)}\n{name} = {_detached(name, value)}")
@@ -93,7 +93,7 @@ def detached_where_stored(stored: Place, value: Any) -> Iterator[Edit]:
         stored: the line.
         value: what it stored.
     """
-    statement = _statement(stored.text)
+    statement = statement_of(stored.text)
     if (
         isinstance(statement, ast.Assign)
         and len(statement.targets) == 1
@@ -110,7 +110,7 @@ def _detached(written: str, value: Any) -> str:
     return several.get(type(value), "{0}.detach()").format(written)
 
 
-def _statement(text: str) -> ast.stmt | None:
+def statement_of(text: str) -> ast.stmt | None:
     """Return the one statement that a line is; None for a part of one, or the head of a block."""
     try:
         body = ast.parse(text).body

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
-from nbautograd.core.explaining.edits import detached, detached_where_stored
+from nbautograd.core.explaining.edits import detached, detached_where_stored, statement_of
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, behind, node_of
 from nbautograd.core.explaining.watch import creation_line, cuts_into, freed_by, node_line
@@ -178,10 +178,7 @@ def is_freed(node: Any) -> bool:
 
 def _retain(did: Place) -> Iterator[Edit]:
     """Yield the first backward with ``retain_graph=True``."""
-    try:
-        statement = ast.parse(did.text).body[0]
-    except (SyntaxError, IndexError):
-        return
+    statement = statement_of(did.text) or ast.Pass()
     for call in [part for part in ast.walk(statement) if isinstance(part, ast.Call)]:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if name in DIFFERENTIATES:

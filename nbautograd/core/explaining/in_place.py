@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.edits import statement_of
 from nbautograd.core.explaining.program import Program, window
 from nbautograd.core.explaining.watch import Write, creation_line, node_line
 from nbautograd.core.findings import Finding
@@ -183,11 +184,7 @@ def _base(expression: ast.expr) -> str:
 
 def out_of_place(did: Place, name: str) -> Iterator[Edit]:
     """Yield changes of a line that writes, so that it makes a new tensor instead."""
-    try:
-        statement = ast.parse(did.text).body[0]
-    except (SyntaxError, IndexError):
-        return
-    after = None
+    statement, after = statement_of(did.text), None
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         value = ast.BinOp(ast.Name(statement.target.id, ast.Load()), statement.op, statement.value)
         after = f"{statement.target.id} = {ast.unparse(value)}"

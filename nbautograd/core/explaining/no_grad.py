@@ -12,9 +12,8 @@ import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, finding
 from nbautograd.core.explaining.edits import let_through, switched_inside
-from nbautograd.core.explaining.program import Program, node_of, nodes_behind, same_elements
-from nbautograd.core.explaining.watch import Cut as WatchedCut
-from nbautograd.core.explaining.watch import Spot, creation_line, cuts_into, left_side, node_line
+from nbautograd.core.explaining.program import Program, node_of, same_elements
+from nbautograd.core.explaining.watch import Cut, Spot, creation_line, cuts_into, left_side, node_line
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import tree_of
@@ -68,10 +67,6 @@ def unused(program: Program) -> ErrorCause | None:
         (n for n, t in program.tensors.items() if t is not tensor and same_elements(t, tensor) and t.requires_grad), ""
     )
     rule = finding("no_grad.rule")
-    if not copy and (anew := _recreated(program, tensor)) is not None:
-        shown = {"name": name, "root": root, "copy": anew[1], "middle": anew[0]}
-        did = creation_line(program, program.tensors[anew[1]])
-        return ErrorCause("unused_new_leaf", (finding("unused.new_leaf", did, **shown), rule), name, None, did)
     used = None if copy else _used_instead(program, tensor)
     if used is not None:
         what = finding("unused.used", used, name=name, root=root, line=used.line, text=used.text)
@@ -120,7 +115,7 @@ def _left_since(program: Program, tensor: torch.Tensor, before: int) -> list[Pla
     return [*{(place.file, place.line): place for place in places}.values()]
 
 
-def _cuts(program: Program) -> Iterator[WatchedCut]:
+def _cuts(program: Program) -> Iterator[Cut]:
     """Yield where something was taken out of a graph that this one was computed from, as a watched run saw it."""
     nodes = program.nodes()
     for node in nodes:
@@ -220,23 +215,7 @@ def unused_parameters(program: Program) -> ErrorCause | None:
     return ErrorCause("unused_parameters", facts, names[0])
 
 
-def _recreated(program: Program, tensor: torch.Tensor) -> tuple[str, str] | None:
-    """Return what was computed from a tensor, and the leaf of the same memory that is used in its place."""
-    live = {id(leaf) for node in program.nodes() if (leaf := leaf_tensor(node)) is not None}
-    leaves = [(name, t) for name, t in program.tensors.items() if id(t) in live and t is not tensor]
-    computed = [(name, t) for name, t in program.tensors.items() if (node := node_of(t)) and _leads_to(node, tensor)]
-    for name, leaf in leaves:
-        middle = next((other for other, t in computed if node_of(t) is not None and same_elements(leaf, t)), None)
-        if middle is not None:
-            return middle, name
-    return None
-
-
-def _leads_to(node: Any, tensor: torch.Tensor) -> bool:
-    return any(getattr(other, "variable", None) is tensor for other in nodes_behind(node))
-
-
-def _watched(cut: WatchedCut, root: str) -> ErrorCause:
+def _watched(cut: Cut, root: str) -> ErrorCause:
     place = cut.spot.place() if cut.spot is not None else None
     source = cut.source
     if cut.reason == "data" and not source:

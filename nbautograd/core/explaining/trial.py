@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import gc
 import io
 import linecache
@@ -45,6 +46,7 @@ _OUTSIDE = (
 )
 
 
+_PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when its parent ends
 LONGEST = 120.0  # seconds; a thread that held a lock when the copy was made is not there to let go of it
 
 
@@ -106,11 +108,12 @@ def _copy(job: Callable[[], Any], longest: float) -> Any:
     if reason:
         return Refused("fork", reason)
     reading, writing = os.pipe()
+    parent = os.getpid()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of threads; the copy uses none of them
         child = os.fork()
     if child == 0:
-        _in_copy(job, writing)
+        _in_copy(job, writing, parent)
     os.close(writing)
     try:
         sent = _read(reading, longest)
@@ -134,9 +137,13 @@ def _read(pipe: int, longest: float) -> bytes | None:
     return None
 
 
-def _in_copy(job: Callable[[], Any], writing: int) -> None:
-    """Run the job and send what it returns; never comes back."""
+def _in_copy(job: Callable[[], Any], writing: int, parent: int) -> None:
+    """Run the job and send what it returns; never comes back, and ends with its parent."""
     try:
+        with contextlib.suppress(OSError, AttributeError):  # only Linux has it
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # which ended before that
+            return
         torch.set_num_threads(1)  # the threads of the process are not there in its copy
         silent = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
@@ -301,7 +308,7 @@ class GradientWatch(Watch):
         if self.together and name == "backward":
             gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
             self._waiting.append((self.roots, gradient))
-            self.passes.append(Pass(None, True, name))
+            self.passes.append(Pass(None, name))
             return None
         if self.finite and not self.backward.node and self.bad_root is None:
             self.bad_root = next((root for root in roots if not all_finite(root)), None)

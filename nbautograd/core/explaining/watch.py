@@ -96,10 +96,9 @@ class Write(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A backward that ran: its line, True where it kept the graph, ``"backward"`` or ``"grad"``."""
+    """A backward that ran: its line, ``"backward"`` or ``"grad"``."""
 
     spot: Spot | None
-    retained: bool
     call: str
 
 
@@ -511,7 +510,7 @@ class Watch(TorchFunctionMode):
         kept = graph if given.get("retain_graph") is None else bool(given["retain_graph"])
         inputs = tensors_of(given.get("inputs"))
         result = func(*args, **kwargs)
-        ran = Pass(spot, kept, name)
+        ran = Pass(spot, name)
         self.passes.append(ran)
         passed = _leading_to(inputs, nodes) if inputs else nodes
         for node in () if kept else passed:
@@ -618,27 +617,15 @@ def freed_by(node: Any) -> Pass | None:
 
 def tensors_of(value: Any) -> list[torch.Tensor]:
     """Return the tensors in arguments or results."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
-        return []
-    found: list[torch.Tensor] = []
-    for part in value:
-        if isinstance(part, torch.Tensor):
-            found.append(part)
-        elif isinstance(part, (list, tuple, dict)):
-            found += tensors_of(part)
-    return found
+    return (
+        [value] if isinstance(value, torch.Tensor) else [one for one in _flat(value) if isinstance(one, torch.Tensor)]
+    )
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _flat(part)
-    elif isinstance(value, dict):
-        for part in value.values():
+    """Yield what lists, tuples and dicts hold, however deep."""
+    if isinstance(value, (list, tuple, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
             yield from _flat(part)
     else:
         yield value

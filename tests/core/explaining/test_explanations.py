@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -186,6 +187,27 @@ def test_a_copy_that_dies_is_said():
 def test_a_copy_that_takes_too_long_is_ended():
     forever = threading.Event()
     assert in_copy(forever.wait, longest=0.2) == Refused("late", "0.2")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems tell no process that its parent ended")
+def test_a_copy_ends_with_the_process_that_waits_for_it():
+    (reading, writing), (going, go) = os.pipe(), os.pipe()
+
+    def job():
+        os.write(writing, b"begun")
+        os.read(going, 1)
+        os.write(writing, b"went on")
+
+    parent = os.fork()
+    if parent == 0:
+        in_copy(job)
+        os._exit(0)
+    os.close(writing)
+    assert os.read(reading, 16) == b"begun"
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    os.write(go, b"!")
+    assert os.read(reading, 16) == b""
 
 
 def test_a_copy_reads_files():
