@@ -37,9 +37,8 @@ from nbautograd.core.explaining.watch import tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.source_dataflow import definition
 from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
-from nbautograd.core.user_source import returns, tree_of
+from nbautograd.core.user_source import method_at, returns, tree_of
 from nbautograd.errors import InputError
 
 LONGEST_NAME = 48  # of what a function returns
@@ -169,7 +168,7 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
 
 def _returned(function: Callable[..., Any]) -> str:
     """Return what a function returns, as it is written where it has one short ``return`` of its own."""
-    source = definition(function.__code__) if isinstance(function, FunctionType) else None
+    source = method_at(function.__code__) if isinstance(function, FunctionType) else None
     own = returns(source) if isinstance(source, ast.FunctionDef) else []
     only = own[0].value if len(own) == 1 else None
     written = "" if only is None else ast.unparse(only)

@@ -20,9 +20,8 @@ from torch import nn
 from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.torch_errors import entries, is_torch
 from nbautograd.core.graphs.names import tensors_in
-from nbautograd.core.graphs.source_dataflow import definition
 from nbautograd.core.torch_private.tensors import data_address, storage_address
-from nbautograd.core.user_source import tree_of, unwrap
+from nbautograd.core.user_source import method_at, tree_of, unwrap
 
 PACKAGE = __name__.partition(".")[0]
 _OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep
@@ -182,7 +181,7 @@ class Program:
         places: dict[tuple[str, int], Place] = {}
         for function in functions:
             code = getattr(unwrap(function), "__code__", None)
-            source = definition(code) if isinstance(code, CodeType) else None
+            source = method_at(code) if isinstance(code, CodeType) else None
             if code is None or source is None or not source.args.args:
                 continue
             own = re.escape(f"{source.args.args[0].arg}.{attribute}")

@@ -288,9 +288,7 @@ class Walk:
 def _note_on_ghost(ghost: Ghost) -> Phrase:
     if ghost.line is None:
         return Phrase("graphs.ghost", name=ghost.name)
-    where: Phrase | str = Phrase("graphs.none.where", where=ghost.where) if ghost.where else ""
-    kind = "line" if ghost.sure else "likely"
-    return Phrase(f"graphs.ghost_{kind}", name=ghost.name, line=ghost.line, text=ghost.text, where=where)
+    return Phrase("graphs.ghost_line", name=ghost.name, line=ghost.line, text=ghost.text)
 
 
 def _changed(node: Node, stale: Stale) -> Phrase:
@@ -385,8 +383,7 @@ def disconnected_tensors(
 def _ghost(name: str, tensor: torch.Tensor, cut: Cut | None, user: int | None) -> Ghost:
     reason = cut.reason if cut is not None else "detach" if user is not None else "unused"
     line, text = (cut.line, cut.text) if cut is not None else (None, "")
-    where, sure = (cut.where, cut.sure) if cut is not None else ("", True)
-    return Ghost(name, reason, line, text, tuple(tensor.shape), user, where, sure)
+    return Ghost(name, reason, line, text, tuple(tensor.shape), user)
 
 
 def _users(live: Sequence[Any], missing: Sequence[tuple[str, torch.Tensor]], reached: set[int]) -> dict[int, int]:

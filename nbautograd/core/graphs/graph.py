@@ -83,8 +83,6 @@ class Ghost:
         text: what is written there, such as ``"a.detach()"``; else empty.
         shape: of the tensor.
         node: id of the node that used its values, if that is known; else None.
-        where: name of the function that the line is in; empty in the calling code.
-        sure: False when the line was only read in a branch or in another function, and need not have run.
     """
 
     name: str
@@ -93,8 +91,6 @@ class Ghost:
     text: str = ""
     shape: tuple[int, ...] = ()
     node: int | None = None
-    where: str = ""
-    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -30,15 +30,11 @@ class Cut:
         reason: ``"detach"``, ``"python"`` (a Python number, list or array was made), ``"integer"`` or ``"no_grad"``.
         line: in the cell or file, from 1.
         text: what is written there, such as ``"a.detach()"``.
-        where: name of the function that the line is in, such as ``"Net.forward"``; empty in the calling code.
-        sure: False when the line was only read in a branch or in another function, and need not have run.
     """
 
     reason: str
     line: int
     text: str
-    where: str = ""
-    sure: bool = True
 
 
 def find_change(name: str, code: str) -> Cut | None:

@@ -61,10 +61,8 @@ def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str | Phrase]) -
 
 
 def of_cut(cut: Cut, name: str, outputs: Phrase | str) -> Finding:
-    """Return the finding that a line cuts the tensor off, or most likely does."""
-    where: Phrase | str = Phrase("graphs.none.where", where=cut.where) if cut.where else ""
-    reason = "cut" if cut.sure else "cut_likely"
-    return reason_finding(reason, cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text, where=where)
+    """Return the finding that a line cuts the tensor off."""
+    return reason_finding("cut", cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text)
 
 
 def of_tensor(tensor: torch.Tensor) -> str:
@@ -188,7 +186,7 @@ def _not_a_part(
     roots = [root for _, root in graph.roots if isinstance(root, str)]
     cut = CallerCode(code, variables or {}).follow(tensor, name, roots)
     if drawn is not None and drawn.line is not None:
-        cut = Cut(drawn.reason, drawn.line, drawn.text, drawn.where, drawn.sure)
+        cut = Cut(drawn.reason, drawn.line, drawn.text)
     shape = () if tensor is None else tuple(tensor.shape)
     if cut is None:
         finding = reason_finding("not_a_part", name=name, outputs=outputs)

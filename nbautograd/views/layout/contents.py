@@ -165,8 +165,7 @@ def ghost_word(ghost: Ghost) -> str:
     """Name what cut a tensor off, in a word or two, with the line where it is known."""
     if ghost.line is None:
         return messages.text(f"graphs.cut.{ghost.reason}")
-    place = " · ".join(filter(None, [fit(ghost.where, 110, "label"), messages.text("graphs.line", line=ghost.line)]))
-    return f"{messages.text(f'graphs.cut.{ghost.reason}')} · {place}{'' if ghost.sure else '?'}"
+    return f"{messages.text(f'graphs.cut.{ghost.reason}')} · {messages.text('graphs.line', line=ghost.line)}"
 
 
 def short_content(kind: BoxKind, text: str, title: str = "") -> Content:
