@@ -61,14 +61,6 @@ def _near(item: Tensor, generator: torch.Generator) -> Tensor:
     return item.detach() * factor.to(real.device, real.dtype)
 
 
-def points(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield inputs of the same shapes: near the user's twice, then of both signs."""
-    for k in range(2):
-        yield nearby_inputs(problem, seed + k)
-    generator = torch.Generator().manual_seed(seed + 2)
-    yield in_order(problem, problem.changed_inputs(functools.partial(_signed, generator=generator)))
-
-
 def in_double(inputs: Iterable[Any]) -> tuple[Any, ...]:
     """Return the inputs with real numbers in double precision."""
 
@@ -415,10 +407,10 @@ def of_one_value(problem: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Yield inputs in which a mask, or whole numbers, are all alike: all out, all in, all to be ignored."""
     numbers = [item for item in problem.inputs if type(item) is int]
     for i, item in enumerate(problem.inputs):
-        pool = item.unique().tolist() if isinstance(item, Tensor) and not item.requires_grad else []
+        plain = isinstance(item, Tensor) and not item.requires_grad and not item.is_complex()
+        pool = item.unique().tolist() if plain else []
         if len(pool) > 1 and (item.dtype == torch.bool or _whole(item) or pool == [0.0, 1.0]):
-            others = () if item.dtype == torch.bool or item.is_floating_point() else numbers
-            for value in dict.fromkeys((pool[0], pool[-1], *others)):
+            for value in dict.fromkeys((pool[0], pool[-1], *(numbers if _whole(item) else ()))):
                 inputs = list(nearby_inputs(problem, seed))
                 inputs[i] = torch.full_like(item, value)
                 if works(problem, tuple(inputs)):

@@ -348,10 +348,9 @@ class Repair:
         """
         problem, seed = self.problem, self.problem.seed + 101
         raises = code in ODD or code == "exception"
-        *near, signed = other_points.points(problem, seed)
+        near = [other_points.nearby_inputs(problem, seed + k) for k in (0, 1)]
         places = itertools.chain(  # inputs, sized, far, the only output
             ((inputs, False, False, None) for inputs in (problem.fresh(), *near)),
-            ((inputs, False, True, None) for inputs in (signed,)),
             ((inputs, False, False, None) for inputs in other_points.together(problem, seed)),
             ((problem.fresh(), False, False, k) for k in range(MOST_OUTPUTS) if 1 < len(problem.output_names) > k),
             ((inputs, True, False, None) for inputs in other_points.doubled(problem, seed)),

@@ -150,7 +150,11 @@ class Stage:
                 enough=ENOUGH,
             )
         asked = self._known[which]
-        return None if asked is None else asked.agrees(gradient)
+        if asked is None:
+            return None
+        same = asked.agrees(gradient)
+        twice = same and gradient is not None and bool(gradient.any()) and asked.agrees(2 * gradient)
+        return None if twice else same  # what agrees with twice as much confirms nothing
 
     def _by_autograd(self) -> dict[int, DirectionalDerivative]:
         """Return the derivatives by autograd of the forward where a difference bears them out; else nothing."""
