@@ -186,6 +186,27 @@ def test_the_error_that_is_said_is_the_one_that_is_measured():
     assert "digits" not in found.message
 
 
+class SlopeOfFewBytes(torch.autograd.Function):
+    """The formula of backward is right, and what it is given has three digits."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.tanh(1.3 * x)
+        ctx.save_for_backward(y.bfloat16())
+        return 0.9 * y
+
+    @staticmethod
+    def backward(ctx, g):
+        y = ctx.saved_tensors[0].to(g.dtype)
+        return g * (0.9 * 1.3) * (1 - y * y)
+
+
+def test_a_formula_is_not_blamed_beside_a_number_that_was_rounded():
+    x = torch.linspace(-1.9, 2.0, 9, dtype=torch.float64, requires_grad=True)
+    found = gradcheck(SlopeOfFewBytes, (x,), order=1).findings
+    assert [f.code for f in found if f.kind == "bug"] == ["backward_loses_precision"]
+
+
 def test_numbers_that_few_bytes_hold_exactly_are_right_here():
     x = torch.tensor([0.5, 0.75, 1.0, 1.25, 1.5], dtype=torch.float64, requires_grad=True)
     w = torch.linspace(1.5, 0.7, 5, dtype=torch.float64, requires_grad=True)

@@ -239,13 +239,6 @@ class Script:
                 return shorter
         return text
 
-    def joined(self, changes: Sequence[Change]) -> str | None:
-        """Return the whole text with all these exchanges; None where they overlap."""
-        spans = self._spans(changes)
-        if any(a[1] > b[0] for a, b in itertools.pairwise(sorted(spans))):
-            return None
-        return self._spliced(spans, [text for _, text in changes])
-
     def _spans(self, changes: Sequence[Change]) -> list[tuple[int, int]]:
         nodes = [node for node, _ in changes]
         return [(self._offset(n.lineno, n.col_offset), self._offset(n.end_lineno, n.end_col_offset)) for n in nodes]

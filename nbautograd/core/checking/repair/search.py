@@ -100,7 +100,6 @@ class Mended:
         text: the whole of that with the edit.
         inputs: numbers of the inputs whose gradient was wrong and is right now.
         cost: of the edit.
-        edits: the edit, where it is one of the original text.
         kinds: of the edits, as the grammar names them.
     """
 
@@ -108,7 +107,6 @@ class Mended:
     text: str
     inputs: frozenset[int]
     cost: float
-    edits: tuple[Edit, ...] = ()
     kinds: tuple[str, ...] = ()
 
 
@@ -139,7 +137,7 @@ class Repair:
         self._symmetric = frozenset(k for k, position in positions if reads(self.problem, position))
 
     def mended(self, findings: Sequence[Finding], wrong: frozenset[int], named: frozenset[int]) -> Mended | None:
-        """Return the edit after which all of backward is right: one expression, or one for each input together.
+        """Return the edit after which all of backward is right.
 
         An edit counts only when it agrees at every point and size that was tried, those made for it alone among
         them, for all outputs together and each by itself, and leaves no input wrong that was right. Where the
@@ -178,10 +176,9 @@ class Repair:
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
             refuted = refuted or self._unseen(script, text, stages, inputs)
             if not refuted and not self._by_a_number(script, text):
-                own = (edit,) if script is self.script else ()
                 whole = script if script.caller is not None else self.script
                 tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
-                found.append(Mended(whole, tidied, inputs, edit.cost, own, kinds))
+                found.append(Mended(whole, tidied, inputs, edit.cost, kinds))
         return self._whole(found, stages, wrong)
 
     def _large_enough(self, script: Script, edit: Edit, stages: Stages, mended: frozenset[int]) -> bool:
@@ -225,24 +222,16 @@ class Repair:
         return replace(edit, replacement=f"({yes} if {ctx}.{flags[0]} else {no})")
 
     def _whole(self, found: Sequence[Mended], stages: Stages, wrong: frozenset[int]) -> Mended | None:
-        """Return the shortest change after which all is right, else those of each input as one; names before numbers.
+        """Return the shortest change after which all is right; names before numbers.
 
         A change for some inputs while others stay wrong is none: one mistake may be behind both.
         """
-        assert self.script is not None
         ranked = sorted(found, key=lambda m: (*strangeness(m.text, m.script.text), m.cost))
         for one in (m for m in ranked if m.inputs == wrong):
-            if len(wrong) == 1 or self._right_everywhere(one, stages, wrong):
+            changed = one.script.compiled(one.text)
+            if len(wrong) == 1 or self._mended_inputs(changed, stages, wrong, True) == wrong:
                 return one
-        for parts in itertools.chain(*(itertools.combinations(ranked, n) for n in range(2, len(wrong) + 1))):
-            apart = sum(len(m.inputs) for m in parts) == len(wrong) and all(m.edits for m in parts)
-            whole = _joined(self.script, parts) if apart else None
-            if whole is not None and whole.inputs == wrong and self._right_everywhere(whole, stages, wrong):
-                return whole
         return None
-
-    def _right_everywhere(self, mended: Mended, stages: Stages, wrong: frozenset[int]) -> bool:
-        return self._mended_inputs(mended.script.compiled(mended.text), stages, wrong, True) == wrong
 
     def _mended_inputs(
         self, backward: Callable[..., Any] | None, stages: Stages, wrong: frozenset[int], nothing: bool
@@ -494,19 +483,9 @@ def _cost(candidate: tuple[Script, Edit]) -> float:
     return candidate[1].cost
 
 
-def _joined(script: Script, chosen: Sequence[Mended]) -> Mended | None:
-    """Return several edits of the original text as one; None where they overlap."""
-    text = script.joined([change for m in chosen for e in m.edits for change in e.changes])
-    inputs = frozenset[int]().union(*(m.inputs for m in chosen))
-    kinds = tuple(name for m in chosen for name in m.kinds)
-    return None if text is None else Mended(script, text, inputs, sum(m.cost for m in chosen), kinds=kinds)
-
-
 def _settled(found: Sequence[Mended], wrong: frozenset[int], cost: float) -> bool:
     """Return True if no edit of this cost, or above, would be preferred to those found."""
-    whole = min((m.cost for m in found if m.inputs == wrong), default=math.inf)
-    single = [min((m.cost for m in found if k in m.inputs), default=math.inf) for k in wrong]
-    return cost > min(whole, sum(single)) + CLOSE
+    return cost > min((m.cost for m in found if m.inputs == wrong), default=math.inf) + CLOSE
 
 
 def _named(findings: Sequence[Finding], *keys: str) -> tuple[str, ...]:
