@@ -144,9 +144,8 @@ def _cuda_in_use() -> bool:
 
 @contextlib.contextmanager
 def _restored_random_state() -> Iterator[None]:
-    state, python = torch.default_generator.get_state(), random.getstate()
+    (state, *cuda), python = random_states(), random.getstate()
     numbers: Any = np.random.get_state()
-    cuda: list[Any] = torch.cuda.get_rng_state_all() if _cuda_in_use() else []
     try:
         yield
     finally:

@@ -157,7 +157,7 @@ class Assembly:
     def _probe(self, i: int, probe: Array) -> list[Array]:
         """Ask backward for a random cotangent, plain and scaled; note which dimensions may go together."""
         rows = self.rows[i]
-        plain = rows.one(probe, self.problem.watched_backward())
+        plain = rows.one(probe)
         rest = self._not_diagonal(i, probe, plain)
         factors = structure.scales(probe.shape, self.random) if rest else {}
         scaled = rows.many(np.stack([probe * f for f in factors.values()])) if factors else [np.empty(0)] * len(plain)
@@ -169,7 +169,8 @@ class Assembly:
     def _not_diagonal(self, i: int, probe: Array, plain: list[Array]) -> list[int]:
         """Return the inputs whose blocks are not plainly diagonal; of those that are, one backward tells all.
 
-        What differences say where everything moves at once confirms that; where they do not, one of ones is asked too.
+        What differences say where everything moves at once confirms that; where they do not, one of ones is asked too,
+        and how coarse the numbers of backward are, which all that follows is compared by.
         """
         alike = [j for j, answer in enumerate(plain) if answer.shape == probe.shape and answer.size > 1]
         for j in list(alike):
@@ -180,8 +181,8 @@ class Assembly:
                 self._diagonal[i, j] = diagonal
                 self.agreed.add((i, j))
                 alike.remove(j)
-        if alike:
-            ones = self.rows[i].one(np.ones(probe.shape))
+        if any((i, j) not in self.agreed for j in range(len(plain))):
+            ones = self.rows[i].one(np.ones(probe.shape), self.problem.watched_backward())
             for j in alike:
                 if structure.elementwise(ones[j], probe, plain[j], self.tolerance):
                     self.combos[i, j] = {(d, d) for d, size in enumerate(probe.shape) if size > 1}

@@ -59,8 +59,7 @@ def rounded_inside(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     ends = [t for t in (*outputs, *(problem.inputs[i] for i in problem.differentiable)) if t.is_floating_point()]
     spacing = max((float(torch.finfo(t.dtype).eps) for t in ends), default=1.0)
     v = cotangents(problem, outputs, problem.seed + 3)
-    with problem.watched_backward():
-        here = pull(problem, outputs, v)
+    here = pull(problem, outputs, v)
     if not problem.casts.backward >= HALF > max(spacing, problem.casts.forward):
         return
     line = backward_lines.rounding_line(problem) or phrases.method_line(problem)

@@ -45,7 +45,8 @@ def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
     if found or not problem.differentiable_outputs(outputs):
         return None, found
     try:
-        pull(problem, outputs, cotangents(problem, outputs, problem.seed))
+        with problem.watched_backward():
+            pull(problem, outputs, cotangents(problem, outputs, problem.seed))
     except Exception as error:
         return None, (explain(error, problem),)
     return outputs, ()

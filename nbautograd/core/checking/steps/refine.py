@@ -94,12 +94,7 @@ FIELDS = tuple(field.name for field in dataclasses.fields(Refined) if field.name
 
 
 def concatenate(looks: list[Refined]) -> Refined:
-    """Return the entries of several looks as one."""
-    if not looks:
-        none = np.empty(0)
-        wide = np.empty((ladder.RUNGS, 0))
-        whole = none.astype(int)
-        return Refined(np.empty((0, 3), dtype=int), none, none, none, none, whole, wide, wide, whole, none, none)
+    """Return the entries of several looks as one, of one at least."""
     by_name = {name: np.concatenate([getattr(look, name) for look in looks], axis=-1) for name in FIELDS}
     return Refined(entries=np.concatenate([look.entries for look in looks]), **by_name)
 
