@@ -339,6 +339,11 @@ def pullback(
     return gradients(tensors, inputs, grads)
 
 
+def own_method(cls: type | None, name: str) -> bool:
+    """Return True for a class with a ``jvp`` or ``vmap`` of its own, in place of torch's that only raises."""
+    return getattr(cls, name, None) not in (None, getattr(torch.autograd.Function, name))
+
+
 def separate_context(cls: type) -> bool:
     """Return True for a class with ``setup_context``, whose forward takes no ctx."""
     return getattr(cls, "setup_context", None) is not torch.autograd.Function.setup_context

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.jacobian.assembly import Assembly
 from nbautograd.core.checking.jacobian.layout import Matrices
+from nbautograd.core.checking.problem import own_method
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
 from nbautograd.core.numerics.compare import agree_in_sum, agree_within
 from nbautograd.core.numerics.constants import SIGNIFICANT, SMALL_IN_ROW, SUM_ROUNDINGS
@@ -100,8 +101,7 @@ class JvpWitness:
 
     def __init__(self, assembly: Assembly) -> None:
         self.assembly, self.problem = assembly, assembly.problem
-        own = getattr(self.problem.cls, "jvp", None)
-        self.absent = "" if own is not None and own is not torch.autograd.Function.jvp else "no_jvp"
+        self.absent = "" if own_method(self.problem.cls, "jvp") else "no_jvp"
 
     def testimony(self, i: int, j: int) -> Testimony:
         """Compare v' J u of one block by the jvp with backward's (J' v)' u."""

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import gradient_tolerance
-from nbautograd.core.checking.problem import Outputs, Problem, separate_context
+from nbautograd.core.checking.problem import Outputs, Problem, own_method, separate_context
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.torch_private import tensors as internals
@@ -22,15 +22,9 @@ from nbautograd.core.torch_private import tensors as internals
 TANGENTS = 2
 
 
-def own_jvp(problem: Problem) -> bool:
-    """Return True if the Function has a ``jvp`` of its own."""
-    own = getattr(problem.cls, "jvp", None)
-    return own is not None and own is not torch.autograd.Function.jvp
-
-
 def batched(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Yield findings on a jvp that raises, or answers otherwise, when torch.func asks for several tangents."""
-    if not own_jvp(problem) or problem.cls is None or not separate_context(problem.cls):
+    if problem.cls is None or not own_method(problem.cls, "jvp") or not separate_context(problem.cls):
         return  # without setup_context torch.func refuses by itself
     tangents = _directions(problem, TANGENTS)
     single = [_pushed(problem, [u[k] for u in tangents]) for k in range(TANGENTS)]
@@ -66,7 +60,7 @@ def over_reverse(problem: Problem, derived: Problem) -> Iterator[Finding]:
         problem: what was checked, right in both orders.
         derived: its backward as a function of inputs and grad_outputs.
     """
-    if not own_jvp(problem):
+    if not own_method(problem.cls, "jvp"):
         return
     outputs = derived.call()
     directions = [u[0] for u in _directions(derived, 1)]

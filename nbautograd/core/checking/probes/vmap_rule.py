@@ -12,7 +12,7 @@ from nbautograd.core import pytrees
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import gradient_tolerance
 from nbautograd.core.checking.other_points import nearby_inputs
-from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.problem import Outputs, Problem, own_method
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 
@@ -22,18 +22,12 @@ SEEDS = range(71, 71 + SIZE)  # of the values of the items
 Dims = tuple[int | None, ...]
 
 
-def own_vmap_rule(problem: Problem) -> bool:
-    """Tell if the class itself says how it is batched."""
-    own = getattr(problem.cls, "vmap", None)
-    return problem.direct and own is not None and own is not torch.autograd.Function.vmap
-
-
 def vmap_rule(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Yield a finding where ``torch.vmap`` of the Function is not the stack of its items, or raises.
 
     All inputs that require grad are batched together, then each alone; along the first dimension, then the last.
     """
-    if not own_vmap_rule(problem):
+    if not problem.direct or not own_method(problem.cls, "vmap"):
         return
     line = phrases.method_line(problem, "vmap")
     points = [nearby_inputs(problem, problem.seed + seed) for seed in SEEDS]
