@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Real
 from typing import Any
 
 import torch
@@ -222,7 +223,7 @@ TOO_LARGE = {
 
 def _steps(answer: Any, draw: Draw) -> Iterator[Failure]:
     steps = {key: python(step) for key, step in answer.items()} if isinstance(answer, dict) else {}
-    if set(steps) != set(STEPS) or not all(isinstance(v, (int, float)) and v == v for v in steps.values()):
+    if set(steps) != set(STEPS) or not all(isinstance(v, Real) and v == v for v in steps.values()):
         yield Failure("not_four_steps", FOUR_STEPS, {"keys": ", ".join(STEPS)})
         return
     for key, best in STEPS.items():
