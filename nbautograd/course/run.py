@@ -213,7 +213,9 @@ def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[
     told: list[CheckResult] = []
     for name in exercise.ids:
         skip = any(o.state == "failed" and (name in STOPS.get(o.check, ()) or _raises(o)) for o in told)
-        told.append(CheckResult(name, "skipped") if skip else _outcome(name, attempt))
+        outcome = CheckResult(name, "skipped") if skip else _outcome(name, attempt)
+        again = [f.code for f in outcome.failures] == ["own_raised"] and any(o.state == "failed" for o in told)
+        told.append(CheckResult(name, "skipped") if again else outcome)
     return tuple(told)
 
 

@@ -656,6 +656,7 @@ SENTENCES: dict[str, str] = {
     "course.no_callable": "`{name}` is a value of type {type}, which cannot be called on tensors.",
     "course.check_raised": "This could not be checked, since your code raised {error}: {said}",
     "course.own_raised": "Your answer raised {error} when it was tried: {said}",
+    "course.own_unusable": "It could not be tried as the exercise asks. Compare what it is, what it takes and what it returns with the cell as it was given. Python says: {error}: {said}",
     # V
     "course.forward_raised": "Calling your answer raised {error}: {said}",
     "course.backward_raised": "Its backward raised {error}: {said}",

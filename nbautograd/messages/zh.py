@@ -656,6 +656,7 @@ SENTENCES: dict[str, str] = {
     "course.no_callable": "`{name}` 是一个 {type} 类型的值，无法在张量上调用。",
     "course.check_raised": "这一项没能检查，因为你的代码抛出了 {error}: {said}",
     "course.own_raised": "试用你的答案时，它抛出了 {error}: {said}",
+    "course.own_unusable": "没能按题目的要求试用它。请对照题目原来的格子，看看它是什么、接收什么、返回什么。Python 的说法：{error}: {said}",
     # V
     "course.forward_raised": "调用你的答案时抛出了 {error}: {said}",
     "course.backward_raised": "它的 backward 抛出了 {error}: {said}",

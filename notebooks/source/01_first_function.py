@@ -1735,6 +1735,21 @@ class Multiply(Function):
 def multiply(a, b):
     return Multiply.apply(a, b)
 
+# %% tags=["wrong"] exercise="multiply" expects="class_itself"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+
+
+multiply = Multiply
+
 # %% tags=["wrong"] exercise="multiply" expects="swapped_inputs"
 class Multiply(Function):
     @staticmethod
@@ -2230,9 +2245,9 @@ b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 # | C | one Function whose `forward` returns `a * b + b` | `a * b + b` |
 # | D | one Function `scale(a, 3)` that returns `a * 3` | `a * 3` |
 #
-# To say it, one has to know which arrows leave a Function's node, whatever its `forward` computes. Write `arrows(*arguments)`: where do those of `F.apply(*arguments)` lead? One entry for each arrow, in the order of the arguments: the text `"leaf"`; or the node of a result, such as `x.grad_fn`; or `None` where no gradient is wanted, so that the arrow leads nowhere.
+# To say it, one has to know which arrows leave a Function's node, whatever its `forward` computes. Write `arrows(*arguments)`: where do those of `F.apply(*arguments)` lead? One entry for each arrow, in the order of the arguments: the text `"leaf"`; or the node of a result, such as `x.grad_fn`; or `None` where no gradient is wanted, so that the arrow leads nowhere. Say it by rule: making nodes in `arrows` does not count, in a cell of your own it is welcome.
 
-# %% [markdown] lang="zh" pair="same-task" of="18d5954e"
+# %% [markdown] lang="zh" pair="same-task" of="4d28cd11"
 # 样子一样：你的 `MultiplyBackward` 站在 `MulBackward0` 的位置上。你的要慢一些，因为每次调用都要经过 Python。对很小的运算来说，自定义 Function 并不是为了快。
 #
 # ### 练习 `same_graph`
@@ -2246,7 +2261,7 @@ b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 # | C | 一个 Function，`forward` 返回 `a * b + b` | `a * b + b` |
 # | D | 一个 Function `scale(a, 3)`，返回 `a * 3` | `a * 3` |
 #
-# 要回答，就得知道从 Function 的节点出发的有哪些箭头，不管它的 `forward` 里算的是什么。请写出 `arrows(*arguments)`：`F.apply(*arguments)` 的箭头各指向哪里？每个箭头一项，按参数的顺序：指向叶子张量写 `"leaf"`；指向算出来的结果，就写它的节点，例如 `x.grad_fn`；不需要梯度、箭头落空的，写 `None`。
+# 要回答，就得知道从 Function 的节点出发的有哪些箭头，不管它的 `forward` 里算的是什么。请写出 `arrows(*arguments)`：`F.apply(*arguments)` 的箭头各指向哪里？每个箭头一项，按参数的顺序：指向叶子张量写 `"leaf"`；指向算出来的结果，就写它的节点，例如 `x.grad_fn`；不需要梯度、箭头落空的，写 `None`。请按规则来说：在 `arrows` 里生成节点的不算，在自己另开的格子里尽管试。
 
 # %% exercise="same_graph"
 # %%exercise same_graph
@@ -2263,17 +2278,6 @@ def arrows(*arguments):
 def arrows(*arguments):
     given = [x for x in arguments if torch.is_tensor(x)]
     return tuple(None if not x.requires_grad else "leaf" if x.is_leaf else x.grad_fn for x in given)
-
-# %% tags=["right"] exercise="same_graph"
-class Any(Function):  # the node of a call knows where its own arrows lead
-    @staticmethod
-    def forward(ctx, *arguments):
-        return torch.zeros(1)
-
-
-def arrows(*arguments):
-    ends = [node for node, _ in Any.apply(*arguments).grad_fn.next_functions]
-    return ["leaf" if hasattr(node, "variable") else node for node in ends]
 
 # %% tags=["wrong"] exercise="same_graph" expects="not_a_function"
 arrows = {"A": True, "B": False, "C": False, "D": True}
@@ -2294,7 +2298,7 @@ def arrows(*arguments):  # each tensor once
 def arrows(*arguments):
     return len(arguments)
 
-# %% tags=["wrong"] exercise="same_graph" expects="how_many"
+# %% tags=["wrong"] exercise="same_graph" expects="tries_it"
 def arrows(*arguments):  # what forward is made of
     product = arguments[0] * arguments[-1] + arguments[-1]
     return [node for node, _ in product.grad_fn.next_functions] + ["leaf"]

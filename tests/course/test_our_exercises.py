@@ -226,3 +226,14 @@ def test_what_numpy_or_torch_holds_is_what_python_has():
     assert python(torch.tensor(False)) is False
     assert python(np.float32(0.5)) == 0.5
     assert python("too few") == "too few"
+
+
+def test_what_the_checks_raise_on_an_answer_is_not_said_to_be_raised_by_it():
+    inside = define("def refuses(inputs, returned):\n    return inputs[9]\n", "refuses")
+    sentences = {
+        name: check(find(name), answer).outcomes[0].sentences(1)[0]
+        for name, answer in (("which_raise", inside), ("scalar_tensor", 3), ("op_log", list))
+    }
+    assert sentences["which_raise"].startswith("Your answer raised IndexError")
+    assert sentences["scalar_tensor"].startswith("It could not be tried")
+    assert sentences["op_log"].startswith("It could not be tried")

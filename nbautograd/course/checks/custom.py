@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import exceptions
@@ -15,4 +16,7 @@ def custom(attempt: Attempt) -> Iterator[Failure]:
     try:
         yield from attempt.exercise.own(attempt.answer, attempt.draw())
     except Exception as error:
-        yield exceptions.plainly("own_raised", error)
+        failure = exceptions.plainly("own_raised", error)
+        yield (
+            failure if failure.more else replace(failure, sentence="course.own_unusable")
+        )  # no line of the cell raised

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 from nbautograd.core.findings import Phrase
@@ -85,7 +84,7 @@ def _returned(run: Run) -> Failure | None:
     if run.raw is None:
         return Failure("forward_none", "course.forward_none")
     items = run.raw if isinstance(run.raw, (tuple, list)) else (run.raw,)
-    odd = [item for item in items if isinstance(item, (bool, int, float, complex, np.ndarray, np.generic))]
+    odd = [item for item in items if not isinstance(item, Tensor)]
     if odd and not run.outputs:
         return Failure("forward_no_tensor", "course.forward_no_tensor", {"type": type(odd[0]).__name__})
     return None

@@ -89,7 +89,7 @@ def _registers(make: _Maker, draw: Draw) -> Iterator[Failure]:
             "not_registered",
             "named_parameters() lists {got}; weight and bias are wanted. What makes an attribute a parameter?",
             "named_parameters() 列出的是 {got}，需要 weight 和 bias。怎样的属性才算参数？",
-            got=", ".join(shapes) or "-",
+            got=", ".join(shapes) or "[]",
         )
     elif shapes != {"weight": (make.outs, make.ins), "bias": (make.outs,)}:
         yield says(

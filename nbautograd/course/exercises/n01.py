@@ -318,8 +318,8 @@ def _multiplications(answer: Any) -> int:
 # order_of_calls
 
 NO_ORDER = {
-    "en": "`order` should be a function of the program: `order({{1: [], 2: [1]}})` lists the six events from above.",
-    "zh": "`order` 应当是一个函数，参数是程序：`order({{1: [], 2: [1]}})` 返回上面那六件事的列表。",
+    "en": "`order` should be a function of the program: `order({1: [], 2: [1]})` lists the six events from above.",
+    "zh": "`order` 应当是一个函数，参数是程序：`order({1: [], 2: [1]})` 返回上面那六件事的列表。",
 }
 NOT_LIST = {
     "en": 'For {program} a list of texts is wanted, such as ["forward 1", "backward 1"].',
@@ -476,6 +476,7 @@ NO_ARROWS = {
     "en": "`arrows` should be a function: `arrows(a, b)` lists where the arrows of `F.apply(a, b)` lead.",
     "zh": "`arrows` 应当是一个函数：`arrows(a, b)` 列出 `F.apply(a, b)` 的各个箭头指向哪里。",
 }
+NO_LIST = Failure("how_many", NO_ARROWS)
 HOW_MANY = {
     "en": "`F.apply({shown})`: the number of arrows is not {got}. What has an arrow, what has none, and what of a"
     " tensor that is given twice?",
@@ -518,9 +519,9 @@ def _arrows(answer: Any, draw: Draw) -> Iterator[Failure]:
             yield failure
             return
         right = [node for node, _ in _Whole.apply(*given).grad_fn.next_functions]  # type: ignore[no-untyped-call]
-        if not isinstance(said, (list, tuple)) or len(said) != len(right):
-            got = len(said) if isinstance(said, (list, tuple)) else type(said).__name__
-            yield Failure("how_many", HOW_MANY, {"shown": shown, "got": got})
+        several = isinstance(said, (list, tuple))
+        if not several or len(said) != len(right):
+            yield Failure("how_many", HOW_MANY, {"shown": shown, "got": len(said)}) if several else NO_LIST
             return
         for number, (one, node) in enumerate(zip(said, right, strict=True), 1):
             leaf = type(node).__name__ == "AccumulateGrad"
@@ -528,6 +529,20 @@ def _arrows(answer: Any, draw: Draw) -> Iterator[Failure]:
                 there = str(one) if one is None or isinstance(one, str) else type(one).__name__
                 yield Failure("where", WHERE, {"shown": shown, "number": number, "got": there})
                 return
+
+
+# multiply
+
+CLASS_ITSELF = {
+    "en": "`multiply` is the class itself, and `multiply(a, b)` would try to make an object of it. Which of its methods"
+    " is it that a caller uses?",
+    "zh": "`multiply` 就是那个类本身，`multiply(a, b)` 会去创建它的对象。调用者用的，应当是它的哪个方法？",
+}
+
+
+def _class_itself(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if isinstance(answer, type):
+        yield Failure("class_itself", CLASS_ITSELF)
 
 
 def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -545,8 +560,8 @@ EXERCISES = (
     Exercise("engine", "Value", "custom", own=_engine),
     Exercise("order_of_calls", "order", "custom", own=_ordered),
     Exercise(
-        "multiply", "multiply", "value own_function gradient linear shapes unchanged repeatable edges",
-        formula=torch.mul, edges=_multiply_edges,
+        "multiply", "multiply", "custom value own_function gradient linear shapes unchanged repeatable edges",
+        formula=torch.mul, edges=_multiply_edges, own=_class_itself,
         inputs=of_sizes(2, 2),
         notes={
             "forward_raised": {

@@ -191,7 +191,7 @@ def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
         right = (g @ w.detach().t(), x.detach().t() @ g)
         try:
             y = answer.apply(x, w)
-            if not torch.allclose(y, x.detach() @ w.detach()):
+            if not isinstance(y, Tensor) or not torch.allclose(y, x.detach() @ w.detach()):
                 yield Failure("forward_changed", FORWARD_CHANGED)
                 return
             found = torch.autograd.grad(y, (x, w), g, allow_unused=True)

@@ -381,7 +381,8 @@ def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
         x = there.away_from(there.normal(*there.sizes(1)), 0.0, 0.2).requires_grad_()
         try:
             before = x.detach().clone()
-            if not torch.allclose(answer.apply(x), before**3) or not torch.equal(x, before):
+            y = answer.apply(x)
+            if not isinstance(y, Tensor) or not torch.allclose(y, before**3) or not torch.equal(x, before):
                 yield Failure("forward_changed", FORWARD_CHANGED)
                 return
             torch.autograd.grad(answer.apply(x), x, there.normal(*x.shape), allow_unused=True)

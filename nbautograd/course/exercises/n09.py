@@ -101,7 +101,8 @@ def _for_samples(answer: Any, draw: Draw, samples: int, features: int, size: flo
         yield Failure("wrong_number", ONE, {"got": tuple(found.shape)})
         return
     if not isinstance(found, (tuple, list)) or len(found) != 2:
-        yield Failure("wrong_number", NUMBER, {"got": type(found).__name__})
+        got = f"{type(found).__name__} ({len(found)})" if isinstance(found, (tuple, list)) else type(found).__name__
+        yield Failure("wrong_number", NUMBER, {"got": got})
         return
     for (who, expected), got in zip(right.items(), found, strict=True):
         failure = _sample_gradient(who, got, expected)

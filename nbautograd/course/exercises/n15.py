@@ -175,6 +175,10 @@ PLAIN_IS_OWN = {
     "zh": "`plain` 里用了你自己的 Function：这样一来，不论你的 backward 是对是错，它的结果都跟着一样。"
     "请只用 torch 自带的运算来写。",
 }
+PLAIN_GIVES = {
+    "en": "`plain(*example(0))` returns no tensor. Is a `return` missing?",
+    "zh": "`plain(*example(0))` 没有返回张量。是不是少了 `return`？",
+}
 TOO_SHORT = {
     "en": "Right. But of what this backward needs {count} mutants can be made, and {whole} are wanted; what could be"
     " left out does not count. Write it as a `def` with its lines in it, and choose an operation with enough to it.",
@@ -253,7 +257,10 @@ def _undeclared(answer: Any, draw: Draw) -> Failure | None:
     alike = _two_alike(answer, [*range(POINTS), *draw.integers(POINTS, 10**6, POINTS).tolist()])
     if alike is not None:
         return Failure("same_example", SAME, {"one": alike[0], "other": alike[1]})
-    if functions_of(tuple(tensors(answer.plain(*ready(first))))):
+    outputs = tuple(tensors(answer.plain(*ready(first))))
+    if not outputs:
+        return Failure("plain_gives_nothing", PLAIN_GIVES)
+    if functions_of(outputs):
         return Failure("plain_is_own", PLAIN_IS_OWN)
     return Failure("copied", COPIED) if _is_pool(answer, first) else None
 
