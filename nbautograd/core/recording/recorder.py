@@ -317,7 +317,7 @@ class SetupRecorder(MethodRecorder):
             state.last_forward[number] = (record.forward, None)
             self.links[id(private_ctx.innermost(args[0]))] = Link(record.function, record.forward)
         if known is not None:
-            record.known = known
+            record.known, known.copied = known, 0  # forward's copies are in the weight of forward's record
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
         """Note inputs and outputs of forward that changed."""
@@ -356,7 +356,9 @@ class BackwardRecorder(MethodRecorder):
     def argument_snapshots(self, arguments: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
         """Take snapshots of the gradients; those in a list (``boxed_grads_call``) may be gone before the end."""
         if len(arguments) == 1 and type(arguments[0]) is list:
-            record.boxed, boxed = True, snapshots(arguments[0], self.function.level)
+            assert record.known is not None
+            record.boxed, boxed = True, snapshots(arguments[0], record.function.level, record.known)
+            record.known.clear()
             for one in boxed:
                 if isinstance(one, TensorSnapshot):
                     one.key = 0

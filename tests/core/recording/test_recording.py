@@ -647,6 +647,48 @@ def test_many_threads_that_switch_at_every_chance():
     assert calls.problems == ()
 
 
+def _copied(record):
+    """Bytes of elements that a record holds."""
+    ctx = () if record.ctx is None else (*record.ctx.saved, *record.ctx.attributes.values())
+    held = {id(one): one for one in (*record.inputs, *record.outputs, *ctx) if getattr(one, "data", None) is not None}
+    return {key: len(one.data) for key, one in held.items()}
+
+
+def test_the_weight_of_records_is_that_of_what_was_copied_once():
+    from nbautograd.core.recording.record import _CALL, _VALUE
+
+    class Boxed(torch.autograd.Function):
+        boxed_grads_call = True
+
+        @staticmethod
+        def forward(x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.more = inputs[0] + 1
+
+        @staticmethod
+        def backward(ctx, *grads):
+            first, second = grads[0] if isinstance(grads[0], list) else grads
+            return first + second
+
+    log.clear()
+    with log.recording(Boxed):
+        torch.stack(Boxed.apply(leaf(100))).sum().backward()
+        records = log._ring.finished()
+        assert [record.method for record in records] == ["forward", "setup_context", "backward"]
+        counted: set[int] = set()
+        for record in records:
+            held = _copied(record)
+            fresh = sum(size for key, size in held.items() if key not in counted)
+            counted |= held.keys()
+            values = len(record.inputs) + len(record.outputs)
+            assert fresh
+            assert record.weight == _CALL + _VALUE * values + fresh
+
+
 @pytest.mark.parametrize("other_is_recorded", [True, False])
 def test_threads_that_share_an_inherited_setup_context_record_their_own(other_is_recorded, monkeypatch):
     """PyTorch looks setup_context up in one thread while another is between its forward and its setup_context."""
