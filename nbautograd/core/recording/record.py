@@ -224,6 +224,7 @@ class ThreadState:
         armed: the Function whose ctx was just made; its next ``forward`` lookup is PyTorch's.
         armed_ctx: id of that ctx.
         pending: the Function whose forward just returned; its next ``setup_context`` lookup is PyTorch's.
+        transformed: True when ``torch.func`` made the last call of a forward.
         handed_out: takes back the wrapper that ``setup_context`` gives meanwhile, None when it gives the user's own.
         stack: calls that are running, outermost first.
         paused: how many ``paused()`` blocks are open.
@@ -237,6 +238,7 @@ class ThreadState:
         self.armed: InstrumentedFunction | None = None
         self.armed_ctx = 0
         self.pending: InstrumentedFunction | None = None
+        self.transformed = False
         self.handed_out: Callable[[], None] | None = None
         self.stack: list[CallRecord] = []
         self.paused = 0

@@ -261,7 +261,7 @@ class ForwardRecorder(MethodRecorder):
             self.links[ctx] = Link(self.function, record.index)
         if self.function.sets_up:
             state.last_forward[self.function.number] = (record.index, None)
-        record.caller = caller(_get_frame(3))  # of the wrapper that called begin
+        record.caller, state.transformed = caller(_get_frame(3))  # of the wrapper that called begin
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
         """Note inputs that changed, and tensors that came in otherwise than as arguments."""
@@ -446,30 +446,36 @@ def abandon(state: ThreadState, ring: Ring, depth: int = 0) -> None:
         ring.add(record)
 
 
-def caller(frame: FrameType | None) -> tuple[CodeType, int] | None:
-    """Return the user's code that called apply and where in it; None when a check of ours did."""
+def caller(frame: FrameType | None) -> tuple[tuple[CodeType, int] | None, bool]:
+    """Return the user's code that called apply and where in it, and True when a transform of ``torch.func`` is between.
+
+    There is no code of the user's when a check of ours called.
+    """
+    transformed = False
     while frame is not None:
         code = frame.f_code
         kind = _FILES[code.co_filename]
-        if kind != _BETWEEN:
-            return (code, frame.f_lasti) if kind == _USERS else None
+        if kind >= _USERS:
+            return ((code, frame.f_lasti) if kind == _USERS else None), transformed
+        transformed = transformed or kind == _TRANSFORM
         frame = frame.f_back
-    return None
+    return None, transformed
 
 
-_BETWEEN, _USERS, _OURS = range(3)
+_BETWEEN, _TRANSFORM, _USERS, _OURS = range(4)
+_TRANSFORMS = private_ctx.machinery()[1]
 _TORCH_AND_RECORDING = (os.path.dirname(torch.__file__), os.path.dirname(__file__))
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
 
 class _Files(dict[str, int]):
-    """By file name: whether its code stands between a call and its caller, is the user's, or a check of ours."""
+    """By file name: whether its code stands between a call and its caller, as a transform or otherwise, or calls."""
 
     def __missing__(self, name: str) -> int:
         if len(self) > 4096:
             self.clear()
         inside = _BETWEEN if name.startswith(_TORCH_AND_RECORDING) else _OURS if name.startswith(_PACKAGE) else _USERS
-        self[name] = inside
+        self[name] = inside = _TRANSFORM if name in _TRANSFORMS else inside
         return inside
 
 

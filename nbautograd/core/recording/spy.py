@@ -114,7 +114,7 @@ class SetupSpy(Spy):
 
     PyTorch calls what its lookup of setup_context gives without a look whether it gave anything: an interrupt in our
     ``__get__`` would end the process. So this is a ``NativeSetupSpy`` but for ``torch.func``, which looks the method up
-    in Python, and may do so several times after one forward.
+    in Python, once for each of its levels, after PyTorch itself has.
 
     Attributes:
         expecting: threads in which forward has returned and setup_context has not begun.
@@ -141,6 +141,8 @@ class SetupSpy(Spy):
                 staticmethod.__init__(self, self.function)  # type: ignore[arg-type]
             self.expecting.discard(own)
             local.state.handed_out = None
+            if local.state.transformed:
+                self.looked_up_by(_PYTHON)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         hook = self.hooks.get(id(owner))

@@ -221,6 +221,42 @@ def test_func_levels():
     assert not log.problems()
 
 
+@pytest.mark.parametrize("levels", [1, 2])
+def test_each_setup_context_under_transforms_is_recorded_and_its_backward_linked(levels):
+    """PyTorch runs setup_context for its own ctx, then torch.func in Python for that of each level."""
+    contexts = []
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            contexts.append(type(ctx).__name__)
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
+    derivative = Doubled.apply
+    for _ in range(levels):
+        derivative = torch.func.grad(derivative)
+    with log.recording(Doubled) as calls:
+        derivative(torch.tensor(3.0))
+        Doubled.apply(leaf(2)).sum().backward()
+    forwards = [call.index for call in calls if call.method == "forward"]
+    assert len(forwards) == 2
+    set_up = [call.forward for call in calls if call.method == "setup_context"]
+    assert len(set_up) == len(contexts)
+    assert set_up == [forwards[0]] * (levels + 1) + [forwards[1]]
+    run = [call.forward for call in calls if call.method == "backward"]
+    assert run == [forwards[0]] * (len(run) - 1) + [forwards[1]]
+    assert len(run) >= 2
+
+
 def test_levels():
     x = leaf(100, 100)
     found = {}
