@@ -193,7 +193,7 @@ def _state_changed(record: CallRecord, forward: CallRecord, set_up: CallRecord |
 
 def _reused(record: CallRecord, forward: CallRecord) -> Iterator[Finding]:
     given = {one.key for one in (*forward.inputs, *record.inputs) if isinstance(one, TensorSnapshot)}
-    for i, _ in record.reused:
+    for i in record.reused:
         one = record.outputs[i]
         if isinstance(one, TensorSnapshot) and one.key not in given:
             yield rules.buffer_reused(_seen(record, position=i))

@@ -62,8 +62,7 @@ def teed() -> Iterator[None]:
 
 
 def _hear(stream: Any) -> None:
-    global _current, followed
-    followed = stream
+    global _current
     try:
         before, write = vars(stream).get("write"), stream.write
         stream.write = ours = _tee(write)

@@ -77,19 +77,20 @@ class InstrumentedFunction:
     @cached_property
     def _names(self) -> dict[str, frozenset[str]]:
         return {
-            method: frozenset([name for one in codes_in(code) for name in (*one.co_names, *one.co_freevars)])
+            "backward" if method == "vjp" else method: frozenset(
+                [name for one in codes_in(code) for name in (*one.co_names, *one.co_freevars)]
+            )
             for method, code in self.methods.codes.items()
         }
 
     def names(self, method: str) -> frozenset[str]:
         """Return every name in a method's code, attributes and those of inner functions included."""
-        return self._names.get(method) or self._names.get("vjp" if method == "backward" else method, frozenset())
+        return self._names.get(method, frozenset())
 
     @cached_property
     def writes_unseen(self) -> frozenset[str]:
         """The methods that name a way to write into a tensor that its version does not tell."""
-        written = {"backward" if method == "vjp" else method: names for method, names in self._names.items()}
-        return frozenset([method for method, names in written.items() if names & _WRITES_PAST_THE_VERSION])
+        return frozenset([method for method, names in self._names.items() if names & _WRITES_PAST_THE_VERSION])
 
     def may_write_in_place(self, method: str) -> bool:
         """Return True when a method names an operation that writes into its tensor, such as ``mul_``."""
@@ -164,7 +165,7 @@ class CallRecord:
         ctx: what the method left on ctx; None for a method that leaves nothing there.
         changed: positions of the inputs whose elements changed during the call.
         hidden: names around forward that stand for tensors that require grad and were not among the inputs.
-        reused: for backward: (position, index of the earlier call) of gradients that were returned before.
+        reused: for backward: positions of gradients that an earlier call returned, and something wrote to since.
         saved_after: for backward: the saved tensors as they were at its end.
         class_state: the attributes of the class that are no methods: name -> what tells a value apart.
         strided: for a backward that raised: positions of the gradients that were not contiguous.
@@ -199,7 +200,7 @@ class CallRecord:
     ctx: CtxRecord | None = None
     changed: tuple[int, ...] = ()
     hidden: tuple[str, ...] = ()
-    reused: tuple[tuple[int, int], ...] = ()
+    reused: tuple[int, ...] = ()
     saved_after: tuple[Snapshot, ...] | None = None
     class_state: dict[str, tuple[int, Any]] | None = None
     strided: tuple[int, ...] = ()
@@ -228,7 +229,6 @@ class ThreadState:
         handed_out: takes back the wrapper that ``setup_context`` gives meanwhile, None when it gives the user's own.
         stack: calls that are running, outermost first.
         paused: how many ``paused()`` blocks are open.
-        without_modes: True while a call is recorded with the user's function modes off.
         last_forward: by number of a Function, the index of its forward call that was recorded last, and its snapshots
             (None once setup_context took them over).
         writing: True while the tee writes, so that a tee on a tee counts once.
@@ -242,7 +242,6 @@ class ThreadState:
         self.handed_out: Callable[[], None] | None = None
         self.stack: list[CallRecord] = []
         self.paused = 0
-        self.without_modes = False
         self.last_forward: dict[int, tuple[int, Known | None]] = {}
         self.writing = False
         self.name = threading.current_thread().name

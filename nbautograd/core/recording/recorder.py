@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import CodeType, FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -42,8 +42,6 @@ from nbautograd.core.recording.snapshot import (
 )
 from nbautograd.core.torch_private import ctx as private_ctx
 from nbautograd.core.torch_private import tensors as private
-
-T = TypeVar("T")
 
 _tracing, _modes = private.tracing, private.function_mode_active
 _get_frame = sys._getframe
@@ -98,8 +96,9 @@ class MethodRecorder:
         Returns:
             What ``end`` and ``fail`` want; None when the call is not recorded.
         """
-        if _modes() and not state.without_modes:
-            return _without_modes(state, self.begin, args, state)
+        if _modes():
+            with private.disable_torch_function():  # no mode of the user's hears what tensors are asked
+                return self.begin(args, state)
         function = self.whose(state)
         if function is None or not function.level or state.paused or _tracing():
             self.links.pop(state.armed_ctx, None)  # an older ctx had the same id
@@ -124,8 +123,9 @@ class MethodRecorder:
     def end(self, record: CallRecord, args: tuple[Any, ...], result: Any, state: ThreadState) -> None:
         """Take down what a method returned and left behind."""
         record.seconds = record.seconds or perf_counter() - record.began
-        if _modes() and not state.without_modes:
-            _without_modes(state, self.end, record, args, result, state)
+        if _modes():
+            with private.disable_torch_function():
+                self.end(record, args, result, state)
             return
         try:
             values = result if type(result) in self.several else (result,)
@@ -336,7 +336,7 @@ class BackwardRecorder(MethodRecorder):
         super().__init__(function, method, recorder)
         self.rereads = "backward" in function.writes_unseen
         self.writes = self.rereads or function.may_write_in_place("backward")
-        self.returned: list[tuple[weakref.ref[Any], int, int]] = []  # gradient, its version, its call
+        self.returned: list[tuple[weakref.ref[Any], int]] = []  # gradients and their versions
 
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
         """Find the forward whose ctx this is."""
@@ -385,10 +385,10 @@ class BackwardRecorder(MethodRecorder):
         # a gradient that was never written in place is no buffer
         for i, version in [(i, taken.version) for i, taken in enumerate(record.outputs) if taken.version]:
             gradient = values[i]
-            earlier = [index for before, then, index in self.returned if before() is gradient and version > then]
-            record.reused += tuple((i, index) for index in earlier[:1])
+            if any(before() is gradient and version > then for before, then in self.returned):
+                record.reused += (i,)
             alive = [one for one in self.returned if one[0]() is not None and one[0]() is not gradient]
-            self.returned = [*alive[-15:], (weakref.ref(gradient), version, record.index)]
+            self.returned = [*alive[-15:], (weakref.ref(gradient), version)]
 
     def strided(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """Return the positions of the gradients that were not contiguous."""
@@ -480,16 +480,6 @@ class _Files(dict[str, int]):
 
 
 _FILES = _Files()
-
-
-def _without_modes(state: ThreadState, method: Callable[..., T], *args: Any) -> T:
-    """Run a method of ours so that no function mode of the user's hears what it asks tensors."""
-    state.without_modes = True
-    try:
-        with private.disable_torch_function():
-            return method(*args)
-    finally:
-        state.without_modes = False
 
 
 def _is_state(name: str, value: Any) -> bool:

@@ -353,7 +353,6 @@ class _Hook:
     def __init__(self) -> None:
         self.watches: tuple[Watch, ...] = ()
         self.taps: dict[type, _Tap] = {}
-        self.generated: dict[type, str] = {}
         self._lock = threading.RLock()
 
     def add(self, watch: Watch) -> None:

@@ -35,11 +35,14 @@ def _nothing(*_: Any) -> None:
 
 # in C: cheap enough to be asked on every recorded call
 functorch_active: Callable[[], bool] = _probe("_C._are_functorch_transforms_active", _no)
-function_mode_active: Callable[[], bool] = _probe("_C._is_torch_function_mode_enabled", _no)
 tracing: Callable[[], bool] = _probe("_C._is_tracing", _no)
 keep_graph: Callable[[], bool] = _probe("_C._autograd._get_current_graph_task_keep_graph", _no)
 profiling: Callable[[], bool] = _probe("_C._autograd._profiler_enabled", _no)
 disable_torch_function: Callable[[], AbstractContextManager[Any]] = _probe("_C.DisableTorchFunction", nullcontext)
+# True where a function mode is on and ``disable_torch_function`` can keep it from what is asked
+function_mode_active: Callable[[], bool] = (
+    _no if disable_torch_function is nullcontext else _probe("_C._is_torch_function_mode_enabled", _no)
+)
 
 _trace: Callable[[], Any] = _probe("_guards.TracingContext.try_get", _nothing)
 
