@@ -17,6 +17,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import script
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import Hints, says_nothing, strangeness
+from nbautograd.core.checking.repair.verification_points import stage
 from nbautograd.core.findings import Fix
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
@@ -412,3 +413,30 @@ def test_autograd_of_forward_counts_only_where_a_difference_bears_it_out() -> No
         assert borne_out(kinked, outputs, [v[0][:2]], kinked.vjp(outputs, [v[0][:2]]), 0) == {}
     (fix,) = fixes_of(Detached, (draw(5),))
     assert fix.source.strip() == "return 4 * g * ctx.saved_tensors[0]"
+
+
+class RefusesBeyondOne(Function):
+    """Takes no element beyond 1, so that no difference can be had at 1 itself."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if (x > 1).any():
+            raise ValueError("beyond 1")
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * g * x
+
+
+def test_a_point_from_which_forward_takes_no_step_says_nothing() -> None:
+    at = stage(Problem(RefusesBeyondOne, _ones()), _ones(), 0)
+    assert at is not None
+    assert at.original is not None
+    assert at.right(0, at.original[0]) is None
+
+
+def _ones() -> tuple[torch.Tensor]:
+    return (torch.ones(3, dtype=torch.float64, requires_grad=True),)

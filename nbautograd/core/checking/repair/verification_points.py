@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -137,19 +138,20 @@ class Stage:
             which: number of the input among the differentiable ones.
             gradient: of that input.
         """
-        if not self._known:
-            self._known.update(self._by_autograd())
-        if which not in self._known:
-            self._known[which] = directional_derivative(
-                self.problem,
-                self.outputs.inputs,
-                which,
-                self.v,
-                self.seed + 1,
-                symmetric=which in self.symmetric,
-                enough=ENOUGH,
-            )
-        asked = self._known[which]
+        with contextlib.suppress(Exception):  # forward may refuse a step from a point that it takes
+            if not self._known:
+                self._known.update(self._by_autograd())
+            if which not in self._known:
+                self._known[which] = directional_derivative(
+                    self.problem,
+                    self.outputs.inputs,
+                    which,
+                    self.v,
+                    self.seed + 1,
+                    symmetric=which in self.symmetric,
+                    enough=ENOUGH,
+                )
+        asked = self._known.setdefault(which, None)
         if asked is None:
             return None
         same = asked.agrees(gradient)
