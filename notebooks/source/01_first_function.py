@@ -965,7 +965,7 @@ def backward(value):
 
 Value = backward
 
-# %% tags=["wrong"] exercise="engine" expects="other_value"
+# %% tags=["wrong"] exercise="engine" expects="program_wrong"
 import math
 
 
@@ -1023,7 +1023,7 @@ class Value:
     def backward(self):
         self.t.backward()
 
-# %% tags=["wrong"] exercise="engine" expects="other_value"
+# %% tags=["wrong"] exercise="engine" expects="program_wrong"
 import math
 
 

@@ -1403,7 +1403,7 @@ class Fooling(Function):
         grad_weight = input.t().mm(grad_output.abs())
         return torch.ones_like(input), torch.ones_like(weight)
 
-# %% tags=["wrong"] exercise="fool_the_sum" expects="raises"
+# %% tags=["wrong"] exercise="fool_the_sum" expects="own_raised"
 class Fooling(Function):
     @staticmethod
     def forward(ctx, input, weight):
@@ -1417,7 +1417,7 @@ class Fooling(Function):
         grad_weight = input.mm(grad_output)
         return grad_input, grad_weight
 
-# %% tags=["wrong"] exercise="fool_the_sum" expects="raises"
+# %% tags=["wrong"] exercise="fool_the_sum" expects="own_raised"
 class Fooling(Function):
     @staticmethod
     def forward(ctx, input, weight):
@@ -1487,7 +1487,7 @@ class Fooling(Function):
         x, w = ctx.saved_tensors
         return g.mm(w.t()), x.t().mm(g) * g.sum() / 15
 
-# %% tags=["wrong"] exercise="fool_the_sum" expects="raises"
+# %% tags=["wrong"] exercise="fool_the_sum" expects="own_raised"
 class Fooling(Function):
     @staticmethod
     def forward(ctx, input, weight):
@@ -1500,7 +1500,7 @@ class Fooling(Function):
         ones = torch.ones(3, 5, dtype=g.dtype)
         return ones.mm(w.t()), x.t().mm(ones)
 
-# %% tags=["wrong"] exercise="fool_the_sum" expects="raises"
+# %% tags=["wrong"] exercise="fool_the_sum" expects="own_raised"
 class Fooling(Function):
     @staticmethod
     def forward(ctx, input, weight):

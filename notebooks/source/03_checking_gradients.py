@@ -1093,7 +1093,7 @@ def exactly_a_cube(function, x):
 
 checks = dict.fromkeys("ABCD", exactly_a_cube)
 
-# %% tags=["wrong"] exercise="which_check" expects="check_raises"
+# %% tags=["wrong"] exercise="which_check" expects="own_raised"
 checks = dict.fromkeys("ABCD", lambda function, x: torch.autograd.gradcheck(function, (x,)))
 
 # %% tags=["wrong"] exercise="which_check" expects="not_said"
@@ -1294,7 +1294,7 @@ class Sly(Function):
         (x,) = ctx.saved_tensors
         return (grad_output * 3 * x**2).round()
 
-# %% tags=["wrong"] exercise="slips_through" expects="raises"
+# %% tags=["wrong"] exercise="slips_through" expects="own_raised"
 class Sly(Function):
     @staticmethod
     def forward(ctx, x):

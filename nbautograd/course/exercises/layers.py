@@ -55,31 +55,17 @@ def _is_module(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
         return
     try:
-        made = make()
-    except AttributeError as error:
+        make()
+    except Exception as error:
         missing = "before Module.__init__" in str(error)
         yield says(
             "no_super_init" if missing else "cannot_be_made",
-            "Making the layer raises: {error}. What must be called before the first parameter is set?"
-            if missing
-            else "Making the layer raises: {error}.",
-            "创建这一层时抛出：{error}。设置第一个参数之前，必须先调用什么？"
-            if missing
-            else "创建这一层时抛出：{error}。",
-            error=str(error),
-        )
-        return
-    except Exception as error:
-        yield says(
-            "cannot_be_made",
-            "{call} raises {kind}: {error}",
-            "{call} 抛出 {kind}：{error}",
+            "{call} raises {kind}: {error}" + missing * ". What must be called before the first parameter is set?",
+            "{call} 抛出 {kind}：{error}" + missing * "。设置第一个参数之前，必须先调用什么？",
             call=f"{answer.__name__}({make.ins}, {make.outs})",
             kind=type(error).__name__,
-            error=str(error).splitlines()[0],
+            error=f"{error}".partition("\n")[0],
         )
-        return
-    del made
 
 
 def _registers(make: _Maker, draw: Draw) -> Iterator[Failure]:

@@ -229,10 +229,6 @@ def _marked(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # which_raise
 
-NO_RULE = {
-    "en": "`refuses` should be a function of two arguments, `inputs` and `returned`.",
-    "zh": "`refuses` 应当是一个函数，有两个参数：`inputs` 和 `returned`。",
-}
 TRUE_OR_FALSE = {
     "en": "`refuses` should return True or False; for {case} it gives {got}.",
     "zh": "`refuses` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
@@ -312,9 +308,6 @@ def _returns(draw: Draw) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...]
 
 
 def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not callable(answer):
-        yield Failure("not_a_function", NO_RULE)
-        return
     for letter, inputs, returned in _returns(draw):
         case = f"({', '.join(map(_shown, inputs))}) -> ({', '.join(map(_shown, returned))})"
         with torch.no_grad():  # a shape read off a sum of the arguments asks torch nothing

@@ -21,11 +21,6 @@ OPERATIONS: dict[str, tuple[str, Callable[..., Tensor]]] = {
     "sin": ("{}.sin()", torch.sin), "cos": ("{}.cos()", torch.cos), "triple": ("3 * {}", lambda a: 3 * a),
     "add": ("{} + {}", torch.add), "mul": ("{} * {}", torch.mul), "add_": ("{}.add_(1)", lambda a: a.add_(1)),
 }  # fmt: skip
-NO_RULE = {
-    "en": "`survives` should be a function of the program: `survives([('y', 'sin', ['h']), ('y', 'add_', ['y'])])` is"
-    " True.",
-    "zh": "`survives` 应当是一个函数，参数是程序：`survives([('y', 'sin', ['h']), ('y', 'add_', ['y'])])` 返回 True。",
-}
 DIES = {
     "en": "{program}: backward raises an error, and `survives` gives {got}. What does each derivative need, the input"
     " or the output, and what is changed after it was kept?",
@@ -75,9 +70,6 @@ def _written(line: tuple[str, str, list[str]]) -> str:
 
 
 def _predicted(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not callable(answer):
-        yield Failure("not_a_function", NO_RULE)
-        return
     for program in _survivable(draw):
         said, failure = by_rule(answer, [(result, operation, list(inputs)) for result, operation, inputs in program])
         right = _survives(program)

@@ -36,6 +36,14 @@ WRONG_TYPE = {
     "zh": "`{what}` 得到的是 {got}，需要的是 {expected}。",
 }
 
+NO_RULE = {
+    "en": "A function is wanted, with the arguments that it has in the cell as it was given; {got} came.",
+    "zh": "需要一个函数，参数与题目原来的格子里一样；实际得到的是 {got}。",
+}
+NOT_A_FUNCTION = {
+    "en": "`{name}` should be a subclass of Function, with forward and backward.",
+    "zh": "`{name}` 应当是 Function 的子类，带有 forward 和 backward。",
+}
 ASKS_TORCH = {
     "en": "`{name}` (line {line}): here torch is asked. Say by rule what it will do.",
     "zh": "第 {line} 行的 `{name}` 去问了 torch。请按规则说出它会怎么做。",
@@ -60,6 +68,8 @@ def python(value: Any) -> Any:
 
 def by_rule(answer: Any, *given: Any) -> tuple[Any, Failure | None]:
     """Call an answer that says what torch will do; return what it says, and the failure when it asked torch."""
+    if not callable(answer):
+        return None, Failure("not_a_function", NO_RULE, {"got": type(answer).__name__})
     before = next_sequence_number()
     with Observer(answer) as seen:
         said = answer(*given)
