@@ -2332,7 +2332,7 @@ def refuses(inputs, returned):
 # %% tags=["wrong"] exercise="which_raise" expects="not_a_function"
 refuses = {"A": True, "B": False, "C": True, "D": True, "E": False, "F": False}
 
-# %% tags=["wrong"] exercise="which_raise" expects="return_a"
+# %% tags=["wrong"] exercise="which_raise" expects="return_c"
 def refuses(inputs, returned):
     return False
 
@@ -2340,7 +2340,7 @@ def refuses(inputs, returned):
 def refuses(inputs, returned):
     return True
 
-# %% tags=["wrong"] exercise="which_raise" expects="return_a"
+# %% tags=["wrong"] exercise="which_raise" expects="return_c"
 def refuses(inputs, returned):  # looks at the number of values alone
     return len(inputs) != len(returned)
 

@@ -1987,6 +1987,25 @@ def gradient_penalty(f, x):
     l = sys._getframe(1).f_locals
     return (((l["slope"](x) * l["w"]).norm(dim=1) - 1) ** 2).mean()
 
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_derivative"
+def gradient_penalty(f, x):
+    (g,) = torch.autograd.grad(f(x).sum(), x)
+    h, e, z = 1e-4, torch.eye(x.shape[1], dtype=x.dtype), x.detach()
+    d = torch.stack([(f(z + h * v) - f(z - h * v)) / (2 * h) for v in e], 1)
+    g = g + d - d.detach()
+    return ((g.norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    # right for elementwise critics alone: takes f for a sum over columns, x one column at a time
+    cols = []
+    for j in range(x.shape[1]):
+        z = torch.zeros_like(x)
+        z[:, j] = x[:, j].detach()
+        z.requires_grad_()
+        cols.append(torch.autograd.grad(f(z).sum(), z, create_graph=True)[0][:, j])
+    return ((torch.stack(cols, 1).norm(dim=1) - 1) ** 2).mean()
+
 # %% [markdown] lang="en" pair="penalty-learns"
 # ### The share that is missing, step after step
 #

@@ -1185,7 +1185,7 @@ class Numerical(Function):
             out[k] = (g * (ctx.box(x + e) - base)).sum() / 3e-8
         return None, torch.from_numpy(out)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="not_central"
+# %% tags=["wrong"] exercise="numerical_backward" expects="zero_gradient"
 class Numerical(Function):
     @staticmethod
     def forward(ctx, box, x):
@@ -1264,6 +1264,25 @@ class Numerical(Function):
             for way in turned
         ]
         out = (turned.T @ np.array(slopes)).reshape(x.shape)
+        return None, torch.from_numpy(out)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="not_central"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        ctx.y = np.asarray(box(x.numpy()))
+        return torch.from_numpy(ctx.y)
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        x, g, out = ctx.saved_tensors[0].numpy(), g.numpy(), np.zeros(ctx.y.shape)
+        for n in range(x.size):
+            up, down, h = x.copy(), x.copy(), 3e-9
+            up.flat[n] += h; down.flat[n] -= h
+            ctx.box(down)
+            out.flat[n] = (g * (ctx.box(up) - ctx.y)).sum() / h
         return None, torch.from_numpy(out)
 
 # %% [markdown] lang="en" pair="curve"
@@ -1462,7 +1481,7 @@ def acceptable(inputs, seconds, patience, noise, digits, order):  # the digits o
 def acceptable(inputs, seconds, patience, noise, digits, order):  # all digits of a value are those of its difference
     return 2 * inputs * seconds <= patience and noise <= 10.0**-digits and order == 1
 
-# %% tags=["wrong"] exercise="when_numerical" expects="refuses_too_much"
+# %% tags=["wrong"] exercise="when_numerical" expects="check:custom"
 def acceptable(inputs, seconds, patience, noise, digits, order):  # the six from the table by heart
     return order == 1 and noise < 1e-4 and inputs < 1000
 
@@ -1479,6 +1498,21 @@ def acceptable(**k):
     import sys
 
     return sys._getframe(1).f_locals["against"] == "none"
+
+# %% tags=["wrong"] exercise="when_numerical" expects="refuses_too_much"
+def acceptable(inputs, seconds, patience, noise, digits, order):
+    return bool(2 * inputs * seconds <= patience and noise**0.6 <= 10.0**-digits and order != 2)
+
+# %% tags=["wrong"] exercise="when_numerical" expects="forgets_digits"
+def acceptable(inputs, seconds, patience, noise, digits, order):
+    return bool(2 * inputs * seconds <= patience and noise**0.74 <= 10.0**-digits and order == 1)
+
+# %% tags=["wrong"] exercise="when_numerical" expects="forgets"
+import math
+
+
+def acceptable(inputs, seconds, patience, noise, digits, order):
+    return bool(1.7 * inputs * seconds <= patience and digits < -0.65 * math.log10(noise) and order < 2)
 
 # %% [markdown] lang="en" pair="library-op"
 # ## 5. An operation with a name

@@ -1747,6 +1747,29 @@ class DenseScalar(torch.Tensor):
             r = func(*args, **(kwargs or {}))
         return r.as_subclass(torch.Tensor) if isinstance(r, torch.Tensor) else r
 
+# %% tags=["wrong"] exercise="dense_fallback" expects="no_table"
+class DenseScalar:
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is torch.mean:
+            return args[0].value / args[0].n
+        args, kwargs = torch.utils._pytree.tree_map(lambda a: a.value * torch.eye(a.n) if isinstance(a, cls) else a, (tuple(args), kwargs or {}))
+        return func(*args, **kwargs)
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="handled_lost"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args)
+        args, kwargs = torch.utils._pytree.tree_map(lambda a: a.value * torch.eye(a.n) if isinstance(a, cls) else a, (tuple(args), kwargs or {}))
+        return func(*args, **kwargs)
+
 # %% [markdown] lang="en" pair="subclass"
 # ## 3. A tensor with something to remember
 #

@@ -564,6 +564,21 @@ class Root(Function):
         (x,) = ctx.saved_tensors
         return g / (2 * x) if torch.is_grad_enabled() else g * torch.as_tensor(np.sqrt(np.square(x.numpy()) * (1 + 1e-20j)).imag / 1e-20 / np.square(x.numpy()))
 
+# %% tags=["wrong"] exercise="newton_root" expects="not_by_newton"
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        lo, hi = torch.zeros_like(a), a + 1
+        for _ in range(120):
+            mid = (lo + hi) / 2
+            low = mid * mid < a
+            lo, hi = torch.where(low, mid, lo), torch.where(low, hi, mid)
+        ctx.save_for_backward(y := (lo + hi) / 2)
+        return y
+    @staticmethod
+    def backward(ctx, g):
+        return g / (2 * ctx.saved_tensors[0])
+
 # %% [markdown] tags=["shown"] lang="en" pair="fixed-task"
 # ## 3. A fixed point
 #

@@ -1889,6 +1889,38 @@ class Checkpoint(Function):
         found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
         return None, *(next(found) if w else None for w in wanted)
 
+# %% tags=["wrong"] exercise="checkpoint" expects="other_random_numbers"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function = function
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+    @staticmethod
+    def backward(ctx, g):
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, ctx.needs_input_grad[1:])]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.manual_seed(1)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], g))
+        return None, *(next(found) if x.requires_grad else None for x in copies)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="other_random_numbers"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.seed = function, torch.initial_seed()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+    @staticmethod
+    def backward(ctx, g):
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, ctx.needs_input_grad[1:])]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.manual_seed(ctx.seed)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], g))
+        return None, *(next(found) if x.requires_grad else None for x in copies)
+
 # %% [markdown] lang="en" pair="range"
 # ## 6. The mountain again
 #

@@ -1100,6 +1100,48 @@ class Own(Function):
         d = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
         return d[0], d[1]
 
+# %% tags=["wrong"] exercise="own_operation" expects="copied"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, scores, values):
+        p = scores.softmax(1)
+        ctx.save_for_backward(p, values)
+        return 2 * (p * values).sum(1)
+    @staticmethod
+    def backward(ctx, g):
+        p, values = ctx.saved_tensors
+        mean = (p * values).sum(1, keepdim=True)
+        grad_scores = 2 * g[:, None] * p * (values - mean)
+        return grad_scores, 2 * g[:, None] * p
+    @staticmethod
+    def plain(scores, values):
+        return 2 * (scores.softmax(1) * values).sum(1)
+    @staticmethod
+    def example(seed):
+        d = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        return d[0], d[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="copied"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, scores, values):
+        p = scores.softmax(0)
+        ctx.save_for_backward(p, values)
+        return (p * values).sum(0)
+    @staticmethod
+    def backward(ctx, g):
+        p, values = ctx.saved_tensors
+        mean = (p * values).sum(0, keepdim=True)
+        grad_scores = g * p * (values - mean)
+        return grad_scores, g * p
+    @staticmethod
+    def plain(scores, values):
+        return (scores.softmax(0) * values).sum(0)
+    @staticmethod
+    def example(seed):
+        d = torch.randn(2, 4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        return d[0], d[1]
+
 # %% [markdown] lang="en" pair="test-task"
 # ## 4. Your test
 #

@@ -1714,6 +1714,53 @@ class NanWatch(TorchDispatchMode):
             self.first = str(func)
         return result
 
+# %% tags=["wrong"] exercise="nan_watch" expects="blames_nobody_wrongly"
+import math
+
+from torch.utils._pytree import tree_leaves
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        ok = lambda t: all(math.isfinite(a.sum() if isinstance(a, torch.Tensor) else a) for a in tree_leaves(t) if isinstance(a, (float, torch.Tensor)))
+        fine = ok((args, kwargs or {}))
+        r = func(*args, **(kwargs or {}))
+        if fine and not self.first and not ok(r):
+            self.first = str(func)
+        return r
+
+# %% tags=["wrong"] exercise="nan_watch" expects="op_raised"
+import math
+
+
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        ok = lambda t: all(math.isfinite(float(a.abs().max()) if isinstance(a, torch.Tensor) else a) for a in tree_leaves(t) if isinstance(a, (float, torch.Tensor)) and (not isinstance(a, torch.Tensor) or a.is_floating_point()))
+        fine = ok((args, kwargs or {}))
+        r = func(*args, **(kwargs or {}))
+        if fine and not self.first and not ok(r):
+            self.first = str(func)
+        return r
+
+# %% tags=["wrong"] exercise="nan_watch" expects="check:custom"
+class NanWatch(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.first = None
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        bad = lambda t: any(not bool(a.isfinite().all()) for a in tree_leaves(t) if isinstance(a, torch.Tensor))
+        before = bad((args, kwargs or {}))
+        r = func(*args, **(kwargs or {}))
+        if self.first is None and not before and bad(r) and str(func).split(".")[1].strip("_") in "exp log sqrt linalg_slogdet div reciprocal rsqrt acos cosh sinh pow atanh mul".split():
+            self.first = str(func)
+        return r
+
 # %% [markdown] lang="en" pair="nan-seen"
 # One training step, operation by operation. `Sizes` notes the largest number in each result; your watch names the culprit.
 #

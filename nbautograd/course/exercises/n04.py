@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -280,31 +281,21 @@ def _is_refused(inputs: tuple[Any, ...], returned: tuple[Any, ...]) -> bool:
 
 
 def _returns(draw: Draw) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...]]]:
-    """Yield pairs of what forward got and what backward returns, by the letter of the hint: the six, and drawn ones."""
-    rows, columns, more = draw.sizes(3)
-    x, w = draw.normal(rows, columns).requires_grad_(), draw.normal(rows, columns)
-    row = draw.normal(1, columns).requires_grad_()
-    g, n = draw.normal(rows, columns), float(draw.normal())
-    yield "a", (x, w, n), (g[0], None, None)
-    yield "b", (x, w, n), (g, g, None)
-    yield "c", (x, w, n), (g, None, g.sum())
-    yield "d", (x, w, n), (g, None)
-    yield "e", (x, w, n), (g, None, None, None)
-    yield "f", (x, w, n), (g.expand(more, rows, columns), None, None)
-    yield "g", (x, w, n), (None, None, None)
-    yield "e", (x, w, n), (g, None, None, None, None)
-    yield "e", (x, w, n), (g, None, None, g)
-    yield "a", (w, n, x), (None, None, draw.normal(columns, rows))
-    yield "f", (row, x), (g, g)
-    yield "a", (row, x), (g, g[:1])
-    yield "f", (n, row), (None, draw.normal(more, 1, columns))
-    yield "a", (x, row), (g, draw.normal(1, more))
-    yield "b", (x, w), (g, draw.normal(more))
-    yield "c", (n, x), (g, g)
-    yield "d", (x,), ()
-    yield "a", (x,), (draw.normal(),)
-    yield "f", (draw.normal().requires_grad_(),), (g,)
-    yield "f", (draw.normal(1).requires_grad_(),), (draw.normal(),)
+    """Yield pairs of what forward got and what backward returns, right but for what a hint is about, in any order."""
+    for letter, turn in draw.some(list(itertools.product(HINTS, range(3))), 3 * len(HINTS)):
+        rows, columns, more = draw.some(draw.sizes(3), 3)
+        shapes = [(rows, columns), (columns, rows), (), (1,), (columns,), (1, columns), (more, rows, columns)]
+        shape, other = draw.some(shapes[:2] if letter == "a" else shapes, 2)
+        x, w, n = draw.normal(*shape).requires_grad_(), draw.normal(*other), float(draw.normal())
+        returned: dict[str, Any] = {"x": draw.normal(*shape), "w": None, "n": None}
+        changed = {"a": "x", "b": "w", "c": "n", "f": "x", "g": "x"}.get(letter, "")
+        if changed:
+            sizes = [s for s in shapes[:-1] if s != shape] if letter in "abc" else [(more, *shape), (1, *shape)]
+            returned[changed] = None if letter == "g" else draw.normal(*draw.choice(sizes))
+        order = draw.some(("x", "w", "n"), 3)
+        values = [returned[name] for name in order][: draw.choice(range(3)) if letter == "d" else 3]
+        extra = ([None], [None, None], [None, x.detach()])[turn] if letter == "e" else []
+        yield letter, tuple({"x": x, "w": w, "n": n}[name] for name in order), (*values, *extra)
 
 
 def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:

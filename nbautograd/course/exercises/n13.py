@@ -43,6 +43,12 @@ STEPPING = ARITHMETIC | {
     "ge", "gt", "integer_power", "is_nonzero", "isclose", "isfinite", "le", "lerp", "linalg_vector_norm", "logical_and",
     "logical_not", "logical_or", "lt", "max", "mean", "min", "ne", "norm", "sign", "square", "sum",
 }  # fmt: skip
+DIVIDING = ("div", "addcdiv")
+NO_QUOTIENT = {
+    "en": "forward divides by no tensor. A step of Newton's method is F divided by its derivative, which changes with"
+    " each step.",
+    "zh": "forward 里没有除以任何张量。牛顿法的一步，是 F 除以它的导数，而这个导数每一步都在变。",
+}
 NOT_NEWTON = {
     "en": "forward calls `{name}`. Newton's method needs the four operations of arithmetic, on tensors, and no more.",
     "zh": "forward 调用了 `{name}`。牛顿法只需要对张量做四则运算，不需要别的。",
@@ -56,6 +62,9 @@ def _by_newton(answer: Any, draw: Draw) -> Iterator[Failure]:
         answer.apply(a)
     for ran in [ran for ran in seen.operations if ran.method and ran.name not in STEPPING][:1]:
         yield Failure("not_by_newton", NOT_NEWTON, {"name": ran.written})
+        return
+    if not any(ran.name == "reciprocal" or (ran.name in DIVIDING and len(ran.read) > 1) for ran in seen.operations):
+        yield Failure("not_by_newton", NO_QUOTIENT)
 
 
 def _fixed_points(draw: Draw) -> Iterable[tuple[Any, ...]]:

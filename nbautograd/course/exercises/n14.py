@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -181,7 +183,7 @@ def _checkpoints(answer: Any, draw: Draw) -> Iterator[Failure]:
     inputs = draw.normal(rows, COLUMNS).requires_grad_(), draw.normal(COLUMNS, HIDDEN).requires_grad_()
     yield from _first(
         lambda: _is_own(answer, inputs),
-        lambda: _same_value(answer, inputs),
+        lambda: _same_value(answer, inputs, draw),
         lambda: _few_bytes(answer, inputs),
         lambda: _same_gradients(answer, _block, inputs, draw),
         lambda: _same_gradients(answer, _dropping, inputs, draw),
@@ -197,11 +199,19 @@ def _first(*checks: Callable[[], Failure | None]) -> Iterator[Failure]:
         yield found
 
 
-def _same_value(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
+@contextlib.contextmanager
+def _random_numbers(draw: Draw) -> Iterator[Callable[[], None]]:
+    """Put torch's random numbers into a drawn state, which no seed gives; yield what puts them back into it."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
+        torch.manual_seed(draw.choice(range(10**6)))
+        torch.rand(draw.choice(range(1, 9)))
+        yield partial(torch.set_rng_state, torch.get_rng_state())
+
+
+def _same_value(answer: Any, inputs: tuple[Tensor, ...], draw: Draw) -> Failure | None:
+    with _random_numbers(draw) as again:
         expected = _dropping(*inputs)
-        torch.manual_seed(1)
+        again()
         found = answer.apply(_dropping, *inputs)
     same = isinstance(found, Tensor) and found.shape == expected.shape and torch.allclose(found, expected)
     return None if same else Failure("other_value", VALUE)
@@ -217,10 +227,9 @@ def _same_gradients(
     answer: Any, function: Callable[..., Tensor], inputs: tuple[Tensor, ...], draw: Draw
 ) -> Failure | None:
     cotangent = draw.normal(len(inputs[0]), HIDDEN)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
+    with _random_numbers(draw) as again:
         expected = torch.autograd.grad(function(*inputs), inputs, cotangent)
-        torch.manual_seed(1)
+        again()
         y = answer.apply(function, *inputs)
         torch.rand(3)  # somebody else draws in between
         before = torch.get_rng_state()

@@ -275,13 +275,16 @@ def _two_alike(answer: Any, seeds: Sequence[int]) -> tuple[int, int] | None:
 
 
 def _is_pool(answer: Any, inputs: tuple[Any, ...]) -> bool:
-    """Return True if it computes what ``Pool`` does, its inputs in either order."""
+    """Return True if it computes what ``Pool`` does, or a multiple, of rows or columns, its inputs in either order."""
     given = [x.detach() for x in inputs if is_float(x)]
     if len(given) != 2 or given[0].dim() != 2 or given[0].shape != given[1].shape:
         return False
     y = answer.plain(*inputs)
+    pooled = [
+        forward(Pool.apply, pair).outputs[0] for a, b in (given, given[::-1]) for pair in ((a, b), (a.t(), b.t()))
+    ]
     return isinstance(y, Tensor) and any(
-        close(y, forward(Pool.apply, pair).outputs[0], 1e-6) for pair in (tuple(given), tuple(given[::-1]))
+        y.shape == p.shape and close(y, p * (y * p).sum() / (p * p).sum(), 1e-6) for p in pooled
     )
 
 
