@@ -117,37 +117,45 @@ def overrides(cls: Any) -> tuple[str, ...]:
     return tuple(p for p in PROTOCOLS if p in vars(cls)) if isinstance(cls, type) else ()
 
 
-class LiveDispatches:
-    """Log of ``with tracing(...) as log``: it grows while the block runs, and stays after it."""
+class LiveDispatches(DispatchLog):
+    """Log of ``with tracing(...) as log``: it grows while the block runs, and stays after it.
+
+    Pickled, it is a plain DispatchLog.
+    """
 
     def __init__(self, classes: tuple[type, ...]) -> None:
-        self._classes, self._since = classes, mark()
-        self._ended: DispatchLog | None = None
+        self.__dict__.update(_classes=classes, _since=mark(), _ended=None)
 
     def read(self) -> DispatchLog:
         """Return the log so far."""
-        return self._ended if self._ended is not None else dispatches(*self._classes, since=self._since)
+        ended: DispatchLog | None = self.__dict__["_ended"]
+        return ended if ended is not None else dispatches(*self.__dict__["_classes"], since=self.__dict__["_since"])
 
-    def _end(self) -> None:
-        self._ended = self.read()
+    def end(self) -> None:
+        """Take in no more dispatches."""
+        self.__dict__["_ended"] = self.read()
 
-    def __len__(self) -> int:
-        return len(self.read())
+    @property
+    def dispatches(self) -> tuple[Dispatch, ...]:
+        """The dispatches so far, oldest first."""
+        return self.read().dispatches
 
-    def __getitem__(self, index: int) -> Dispatch:
-        return self.read()[index]
+    @property
+    def dropped(self) -> int:
+        """Number of older dispatches that the bound let go."""
+        return self.read().dropped
 
-    def __iter__(self) -> Iterator[Dispatch]:
-        return iter(self.read())
+    @property
+    def problems(self) -> tuple[Phrase, ...]:
+        """Notes on what could not be traced."""
+        return self.read().problems
 
-    def __repr__(self) -> str:
-        return repr(self.read())
+    def __reduce__(self) -> tuple[type, tuple[tuple[Dispatch, ...], int, tuple[Phrase, ...]]]:
+        return DispatchLog, (self.dispatches, self.dropped, self.problems)
 
-    def __str__(self) -> str:
-        return str(self.read())
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return self.read()._repr_mimebundle_(include, exclude)
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as of a plain DispatchLog."""
+        return self.read().to_dict()
 
 
 @contextmanager
@@ -182,7 +190,7 @@ def tracing(*classes: type) -> Iterator[LiveDispatches]:
     try:
         yield log
     finally:
-        log._end()
+        log.end()
         for cls in classes:
             if cls not in before:
                 untrace(cls)

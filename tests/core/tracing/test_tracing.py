@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import pickle
 import sys
 import threading
 import traceback
@@ -16,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbautograd
+from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches, mark, trace, tracing, untrace
 from nbautograd.core.tracing.spying import MOST
 from nbautograd.errors import CallError
@@ -208,7 +210,7 @@ def test_a_static_method_runs_untouched_and_the_log_says_so() -> None:
     with tracing(Static) as log:
         assert torch.mean(Static()) == 3  # type: ignore[call-overload]
     assert len(log) == 0
-    assert tuple(map(str, log.read().problems)) == (
+    assert tuple(map(str, log.problems)) == (
         "`Static.__torch_function__` is not traced: it is neither a class method nor an ordinary method, "
         "so it runs unchanged.",
     )
@@ -250,6 +252,20 @@ def test_the_ring_is_bounded_and_says_what_it_dropped() -> None:
         torch.mean(met)  # type: ignore[call-overload]
     log = dispatches(cls, since=since)
     assert (len(log), log.dropped) == (MOST, 10)
+
+
+def test_the_log_of_a_block_is_a_log_of_dispatches() -> None:
+    """While the block runs and after it: what is public of every log."""
+    cls = scalar_type()
+    with tracing(cls) as log:
+        torch.mean(cls(2, 3.0))  # type: ignore[call-overload]
+        assert (len(log), log[0].func, log.dropped, log.problems) == (1, "torch.mean", 0, ())
+    assert isinstance(log, DispatchLog)
+    plain = pickle.loads(pickle.dumps(log))
+    assert type(plain) is DispatchLog
+    assert (str(plain), repr(plain), plain.to_dict()) == (str(log), repr(log), log.to_dict())
+    assert log.to_dict()["type"] == "DispatchLog"
+    assert log.widget() is not None
 
 
 def test_threads_have_trees_of_their_own() -> None:
