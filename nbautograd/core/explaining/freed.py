@@ -12,7 +12,7 @@ import torch
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
 from nbautograd.core.explaining.edits import detached, detached_where_stored, statement_of
 from nbautograd.core.explaining.no_grad import differentiated
-from nbautograd.core.explaining.program import Program, behind, node_of
+from nbautograd.core.explaining.program import Program, node_of, nodes_behind
 from nbautograd.core.explaining.watch import creation_line, cuts_into, freed_by, node_line
 from nbautograd.core.torch_private.nodes import (
     all_gone,
@@ -123,8 +123,11 @@ def _read(text: str) -> set[str]:
 def _holding(program: Program, gone: list[Any]) -> str:
     """Return the variable with the smallest graph that a freed node is in, other than what is differentiated."""
     inner = {n: t for n, t in program.tensors.items() if not any(t is root for root in program.roots)}
-    live = set(program.nodes())
-    found = {n: len(inside) for n, t in inner.items() if node_of(t) in live and (inside := behind(t)) & {*gone}}
+    live, found = set(program.nodes()), dict[str, int]()
+    for name, tensor in inner.items():
+        inside = nodes_behind(node_of(tensor)) if node_of(tensor) in live else []
+        if not {*gone}.isdisjoint(inside):
+            found[name] = len(inside)
     return min(found, key=lambda name: (found[name], name.count("."), len(name)), default="")
 
 

@@ -149,7 +149,6 @@ class BackwardWatch:
         rule: which trap it is, empty where none of them.
         masked: True where the gradient that came in was zero at every bad element.
         count: how many elements are bad.
-        shape: of the gradient that came out.
         hidden: the node behind that made what is not finite in forward, where what this one saved is not.
     """
 
@@ -159,7 +158,6 @@ class BackwardWatch:
     rule: str = ""
     masked: bool = False
     count: int = 0
-    shape: tuple[int, ...] = ()
     hidden: Any = None
     handles: list[Any] = field(default_factory=list)
 
@@ -190,7 +188,7 @@ class BackwardWatch:
         self.node, self.place = node_name(node), node_line(node)
         self.what = "NaN" if bool(bad.isnan().any()) else "Inf"
         where = ~bad.detach().isfinite()
-        self.count, self.shape = int(where.sum()), tuple(bad.shape)
+        self.count = int(where.sum())
         self.rule = trap(node, where=where)
         if not self.rule and any(not all_finite(saved) for saved in saved_tensors(node)):
             self.hidden = earliest_trap(nodes_behind(node))

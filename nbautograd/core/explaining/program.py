@@ -209,11 +209,6 @@ def nodes_behind(*roots: Any, most: int = MOST_NODES) -> list[Any]:
     return list(seen)
 
 
-def behind(tensor: torch.Tensor) -> set[Any]:
-    """Return the nodes of a tensor's graph."""
-    return set(Program(roots=(tensor,)).nodes())
-
-
 def version(tensor: torch.Tensor) -> int:
     """Return how often a tensor's memory was written into; 0 for tensors that do not count it."""
     try:

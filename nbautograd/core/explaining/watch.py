@@ -617,9 +617,13 @@ def freed_by(node: Any) -> Pass | None:
 
 def tensors_of(value: Any) -> list[torch.Tensor]:
     """Return the tensors in arguments or results."""
-    return (
-        [value] if isinstance(value, torch.Tensor) else [one for one in _flat(value) if isinstance(one, torch.Tensor)]
-    )
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [one for part in value for one in tensors_of(part)]
 
 
 def _flat(value: Any) -> Iterator[Any]:

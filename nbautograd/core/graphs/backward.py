@@ -65,16 +65,11 @@ def backward(
     finally:
         for handle in handles:
             handle.remove()
-    _look_for_bad(walk, flow)
-    return walk.finish(flow)
-
-
-def _look_for_bad(walk: Walk, flow: BackwardFlow) -> None:
-    """Remember the first NaN or infinity in the engine's order, and say so."""
     flow.first_bad = _first_bad(walk, flow)
     if flow.first_bad is not None:
         node, what = flow.first_bad
         walk.remarks.append(Phrase("graphs.first_bad", what=what, node=node_name(walk.live[node])))
+    return walk.finish(flow)
 
 
 def _attach(walk: Walk, flow: BackwardFlow) -> list[Any]:
@@ -90,7 +85,7 @@ def _arrived(i: int, flow: BackwardFlow) -> Callable[[Gradients], None]:
 
     def hook(grad_outputs: Gradients) -> None:
         flow.ran.append(i)
-        flow.arrived(i, [_summary(g) for g in grad_outputs])
+        flow.nodes[i] = tuple(map(_summary, grad_outputs))
         if torch.is_grad_enabled():  # create_graph: what is made from here on is the derivative of this node
             number = next_sequence_number() or 0
             flow.made[i] = number, number

@@ -97,10 +97,6 @@ class BackwardFlow:
             return summary, "flowed"
         return None, "none" if target in self.nodes and (node, position) in self.edges else "not reached"
 
-    def arrived(self, node: int, sums: list[TensorSummary | None]) -> None:
-        """Keep what arrived at a node."""
-        self.nodes[node] = tuple(sums)
-
     def into(self, node: int) -> TensorSummary | None:
         """Return the first gradient that arrived at a node, of one or several outputs."""
         return next((summary for summary in self.nodes.get(node, ()) if summary is not None), None)

@@ -12,7 +12,6 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.repeats import (
     MOST_OPS,
-    common_path,
     find_repeats,
     named_repeat,
     op_name,
@@ -21,7 +20,7 @@ from nbautograd.core.graphs.repeats import (
     sibling_of,
     sliced,
 )
-from nbautograd.core.graphs.segments import Segment, inner_order, module_segments
+from nbautograd.core.graphs.segments import Segment, common_path, inner_order, module_segments
 from nbautograd.core.values import TensorSummary
 
 LEAST_SIBLING = 8  # nodes of a module beside a repeat of its kind that are worth a box
@@ -234,7 +233,7 @@ def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, 
         i,
         Phrase(word, name=name, count=size) if word else name,
         "op",
-        scope=path or common_path([graph.nodes[m].scope for m in segment.nodes]),
+        scope=path or common_path([scope for m in segment.nodes if (scope := graph.nodes[m].scope)]),
         sequence=first.sequence,
         freed=any(graph.nodes[m].freed for m in members),
         shape=first.shape,

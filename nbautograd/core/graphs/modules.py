@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from nbautograd.core.graphs.graph import Node
+from nbautograd.core.graphs.segments import common_path
 from nbautograd.core.torch_private.nodes import next_sequence_number
 
 MOST_CALLS = 100_000
@@ -208,19 +209,8 @@ def _scopes_of_parameters(
             if scope is not None:
                 found.append(scope)
         if found:
-            known[i] = found[0] if len(found) == 1 else _common(found)
+            known[i] = found[0] if len(found) == 1 else common_path(found)
     return known
-
-
-def _common(scopes: list[str]) -> str:
-    parts = scopes[0].split(".")
-    for scope in scopes[1:]:
-        other = scope.split(".")
-        same = 0
-        while same < min(len(parts), len(other)) and parts[same] == other[same]:
-            same += 1
-        parts = parts[:same]
-    return ".".join(parts)
 
 
 def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
@@ -234,7 +224,7 @@ def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
             waiting.append(i)
             continue
         if waiting:
-            scopes.update(dict.fromkeys(waiting, "" if before is None else _common([before, here])))
+            scopes.update(dict.fromkeys(waiting, "" if before is None else common_path([before, here])))
             waiting = []
         scopes[i] = before = here
     return scopes

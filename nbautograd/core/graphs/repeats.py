@@ -16,7 +16,7 @@ import numpy as np
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.core.graphs.segments import Segment, inner_order
+from nbautograd.core.graphs.segments import Segment, common_path, inner_order
 
 LEAST_TIMES = 4  # fewer equal parts are drawn one by one
 LEAST_SAVED = 24  # nodes that must be folded away for it to be worth a click
@@ -233,7 +233,7 @@ def named_repeat(graph: AutogradGraph, nodes: list[int], times: int) -> Segment:
         nodes: of all parts, in the engine's order.
         times: how many parts they are.
     """
-    path = common_path([graph.nodes[i].scope for i in nodes])
+    path = common_path([scope for i in nodes if (scope := graph.nodes[i].scope)])
     if times < 2:
         return Segment(path, nodes)
     modules = _modules(graph, Segment(path, nodes, times))
@@ -291,17 +291,6 @@ def op_names(graph: AutogradGraph, part: Sequence[int]) -> str:
 def op_name(node: Node) -> str:
     """Return ``"Tanh"`` for ``"TanhBackward0"``."""
     return node.function or re.sub(r"Backward\d*$", "", str(node.name)) or str(node.name)
-
-
-def common_path(scopes: Sequence[str]) -> str:
-    """Return the module that all scopes lie in, those of no module left out."""
-    paths = [scope.split(".") for scope in scopes if scope]
-    shared = []
-    for names in zip(*paths, strict=False):
-        if len(set(names)) > 1:
-            break
-        shared.append(names[0])
-    return ".".join(shared)
 
 
 def sibling_depth(scopes: Sequence[Sequence[str]], size: int) -> int:

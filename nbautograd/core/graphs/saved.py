@@ -107,7 +107,7 @@ class SavedReader:
             if tensor is None:
                 values.append(Value(name or f"saved[{i}]", *_missing(state)))
                 continue
-            storages.update(_storage(tensor))
+            storages.update([_memory(tensor)])
             values.append(self._value(name or self._name_of(tensor) or f"saved[{i}]", tensor))
         return tuple(values), sum(storages.values()), False
 
@@ -150,12 +150,13 @@ def _flags(node: Any) -> tuple[bool, ...]:
         return ()
 
 
-def _storage(tensor: torch.Tensor) -> dict[int, int]:
+def _memory(tensor: torch.Tensor) -> tuple[int, int]:
+    """Return a number for a tensor's memory, and its size in bytes."""
     try:
         storage = tensor.untyped_storage()
-        return {storage.data_ptr(): storage.nbytes()}
+        return storage.data_ptr() or id(tensor), storage.nbytes()
     except Exception:  # functorch, sparse and meta tensors have no storage to count
-        return {id(tensor): tensor.numel() * tensor.element_size()}
+        return id(tensor), tensor.numel() * tensor.element_size()
 
 
 VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
@@ -186,19 +187,12 @@ class SavedMemory:
             tensor, _ = saved_peek(slot)
             if tensor is None:
                 continue
-            storage = self._storage(tensor)
+            key, size = _memory(tensor)
+            storage = Storage(self._numbers.setdefault(key, len(self._numbers)), size, self._name_of(tensor))
             held.setdefault(storage.number, storage)
             if changed := self._stale(node, name, slot, tensor):
                 stale.append(changed)
         return tuple(held.values()), tuple(stale)
-
-    def _storage(self, tensor: torch.Tensor) -> Storage:
-        try:
-            memory = tensor.untyped_storage()
-            key, size = memory.data_ptr() or id(tensor), memory.nbytes()
-        except Exception:  # functorch, sparse and meta tensors have no storage to count
-            key, size = id(tensor), tensor.numel() * tensor.element_size()
-        return Storage(self._numbers.setdefault(key, len(self._numbers)), size, self._name_of(tensor))
 
     def _stale(self, node: Any, name: str, slot: Any, tensor: torch.Tensor) -> Stale | None:
         """Return what a saved tensor was and is, where it was changed since."""

@@ -8,7 +8,7 @@ by call, never by name.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from nbautograd.core.display import Phrase
@@ -34,6 +34,12 @@ class Segment(NamedTuple):
 def inner_order(graph: AutogradGraph) -> list[int]:
     """Return the engine's order without leaves."""
     return [i for i in graph.order if graph.nodes[i].kind != "leaf"]
+
+
+def common_path(scopes: Sequence[str]) -> str:
+    """Return the module that all scopes lie in."""
+    shared = takewhile(lambda names: len({*names}) == 1, zip(*(scope.split(".") for scope in scopes), strict=False))
+    return ".".join(names[0] for names in shared)
 
 
 def module_segments(
