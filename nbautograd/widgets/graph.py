@@ -12,7 +12,7 @@ import numpy as np
 from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.core.graphs.source_cuts import CELLS
+from nbautograd.core.graphs.source_dataflow import CELLS
 from nbautograd.core.graphs.why_none import Answer, ask, askable
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError

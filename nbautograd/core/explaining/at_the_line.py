@@ -49,7 +49,7 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
         handed = program.torch_object(torch.Tensor, HANDED_BY[kind])
         found = [(_name(program, handed), handed)]
     else:
-        found = [(name, t) for name, t in mentioned(program, kind == "inference") if MEANT[kind](t)]
+        found = [(name, t) for name, t in _mentioned(program, kind) if MEANT[kind](t)]
         if kind in ("leaf", "view"):
             found = [one for one in found if one[0] == written_name(program.statement)][:1]
         elif kind in OWNED:
@@ -87,24 +87,14 @@ def _owned(
     return [one for one in found if one[0] in names] or [one for one in found if kind == "numpy"]
 
 
-def mentioned(program: Program, handed: bool) -> list[tuple[str, torch.Tensor]]:
-    """Return the tensors that the statement which raised mentions, in the order in which they stand.
-
-    Args:
-        program: the evidence.
-        handed: add the tensors of the modules and containers that it mentions.
-    """
+def _mentioned(program: Program, kind: str) -> list[tuple[str, torch.Tensor]]:
+    """Return the tensors that the statement which raised mentions, and those of its modules that backward may need."""
     here = program.statement
     parts = [] if here is None else [p for p in ast.walk(here) if isinstance(p, (ast.Name, ast.Attribute))]
     names = dict.fromkeys(map(ast.unparse, parts))
     found = [(name, program.tensors[name]) for name in names if name in program.tensors]
-    inside = [
-        (path, tensor)
-        for name in names
-        for path, tensor in program.tensors.items()
-        if handed and path.startswith((f"{name}.", f"{name}["))
-    ]
-    return [*found, *inside]
+    inside = tuple(f"{name}{mark}" for name in names for mark in ".[") if kind == "inference" else ()
+    return [*found, *(one for one in program.tensors.items() if one[0].startswith(inside))]
 
 
 def _view_of_leaf(tensor: torch.Tensor) -> bool:

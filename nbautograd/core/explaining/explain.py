@@ -19,14 +19,6 @@ from nbautograd.core.explaining.torch_errors import kind_of
 from nbautograd.core.torch_private.nodes import SHOWS_SAVED
 
 NODE = re.compile(r"Function '?(\w+)'? returned nan")  # anomaly mode's own word for it
-OF_FUNCTIONS = (
-    "returned_number",
-    "returned_shape",
-    "returned_device",
-    "returned_type",
-    "mark_dirty",
-    "save_for_backward",
-)
 
 
 def cause_of_error(error: BaseException, watch: Any = None) -> tuple[ErrorCause | None, Program]:
@@ -39,7 +31,7 @@ def cause_of_error(error: BaseException, watch: Any = None) -> tuple[ErrorCause 
 
 
 def _cause(kind: str, program: Program) -> ErrorCause | None:
-    if kind in OF_FUNCTIONS:
+    if kind.startswith("returned_") or kind in ("mark_dirty", "save_for_backward"):
         return returned(program, kind)
     if kind == "view" and program.roots:
         return view_written(program)

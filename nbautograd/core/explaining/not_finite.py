@@ -436,13 +436,10 @@ def _rule(rule: str, op: str) -> list[Finding]:
     return [finding(f"trap.{rule}", None, op=op)] if rule else []
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
-
-
 def forward_rule(bad: Bad) -> str:
     """Return the rule that the arguments of an operation show."""
-    given = [t for t in bad.arguments if _is_tensor(t)]
+    tensors = [t for t in bad.arguments if isinstance(t, torch.Tensor)]
+    given = [t for t in tensors if t.is_floating_point() or t.is_complex()]
     if any(bool(t.isnan().any()) for t in given):
         return ""  # it came in
     came_in = any(bool(t.isinf().any()) for t in given)
@@ -457,25 +454,13 @@ def forward_rule(bad: Bad) -> str:
             value = bad.arguments[position]
             tensor = torch.as_tensor(value) if isinstance(value, (int, float, torch.Tensor)) else None
             if tensor is not None and bool(test(tensor).any()):
-                return _division(bad) if rule == "zero_over_zero" else rule
+                return "division_by_zero" if rule == "zero_over_zero" and bad.what == "Inf" else rule
     return ""
 
 
-def _division(bad: Bad) -> str:
-    return "zero_over_zero" if bad.what == "NaN" else "division_by_zero"
+SIGNS = {"truediv": "/", "rtruediv": "/", "rdiv": "/", "pow": "**", "mul": "*", "sub": "-", "add": "+", "matmul": "@"}
 
 
 def plain_name(op: str) -> str:
     """Return an operation as it is written: ``/`` for ``__truediv__``."""
-    signs = {
-        "truediv": "/",
-        "rtruediv": "/",
-        "rdiv": "/",
-        "pow": "**",
-        "mul": "*",
-        "sub": "-",
-        "add": "+",
-        "matmul": "@",
-    }
-    bare = op.strip("_")
-    return signs.get(bare, bare) if op.startswith("__") else op
+    return SIGNS.get(op.strip("_"), op.strip("_")) if op.startswith("__") else op

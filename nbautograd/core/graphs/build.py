@@ -18,8 +18,7 @@ from nbautograd.core.graphs.names import Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.schedule import LEAF, engine_order
-from nbautograd.core.graphs.source_cuts import Cut
-from nbautograd.core.graphs.source_dataflow import CallerCode
+from nbautograd.core.graphs.source_dataflow import CallerCode, Cut
 from nbautograd.core.torch_private.nodes import (
     function_of,
     leaf_tensor,

@@ -11,6 +11,7 @@ import ast
 import linecache
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -18,16 +19,36 @@ import torch
 from torch import nn
 
 from nbautograd.core.graphs.names import calling_frame, variables_of
-from nbautograd.core.graphs.source_cuts import CELLS, CUTTING, Cut, find_change, silence
 from nbautograd.core.user_source import in_place, tree_of
 
-OTHERS = ("torch", "numpy")
-
-
+CELLS = 20  # how many of the notebook's latest cells are looked at
+CUTTING = {
+    **dict.fromkeys(("detach", "detach_", "data"), "detach"),
+    **dict.fromkeys(("item", "tolist", "numpy"), "python"),
+    **dict.fromkeys(("long", "int", "bool", "short", "byte", "argmax", "argmin", "argsort"), "integer"),
+}
+KINDS = (ast.AugAssign, ast.Assign, ast.Call)
+SILENT = {"no_grad", "inference_mode"}
+OTHERS = ("torch", "numpy")  # packages whose functions are told by their names
 NEW = {"tensor", "from_numpy", "array", "asarray", "float", "int", "bool"}  # give something without a graph
 WHOLE = {"argmax", "argmin", "argsort"}  # give integers
 GROWING = {"append", "extend", "insert", "add", "update", "setdefault"}
 INTEGERS = ("long", "int", "bool", "uint8", "short")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A line that takes a tensor out of the graph.
+
+    Attributes:
+        reason: ``"detach"``, ``"python"`` (a Python number, list or array was made), ``"integer"`` or ``"no_grad"``.
+        line: in the cell or file, from 1.
+        text: what is written there, such as ``"a.detach()"``.
+    """
+
+    reason: str
+    line: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -237,7 +258,9 @@ class CallerCode:
             name: what it is called.
             goals: variables, such as the loss; else what the calling line hands over.
         """
-        held = {name, *(() if tensor is None else held_as(tensor, self._values))}
+        modules = [(k, value) for k, value in self._values.items() if isinstance(value, nn.Module)]
+        held = {name, *(k for k, value in self._values.items() if value is tensor is not None)}
+        held |= {f"{k}.{path}" for k, module in modules for path, p in module.named_parameters() if p is tensor}
         frame = Frame(self._values, set(held), held=frozenset(held))
         follower, flow = DataflowReader(), Flow()
         try:
@@ -279,13 +302,50 @@ def _sources(frame: FrameType) -> Iterator[str]:
     yield "\n" * (code.co_firstlineno - 1) + "".join(line[indent:] or "\n" for line in body)
 
 
-def held_as(tensor: torch.Tensor, values: dict[str, Any]) -> set[str]:
-    """Return the names by which code can reach a tensor: its variables, and its paths in modules."""
-    names = {name for name, value in values.items() if value is tensor}
-    for name, module in list(values.items()):
-        if isinstance(module, nn.Module):
-            names |= {f"{name}.{path}" for path, parameter in module.named_parameters() if parameter is tensor}
-    return names
+def find_change(name: str, code: str) -> Cut | None:
+    """Find the last line of some code that changes the variable ``name`` in place.
+
+    Example:
+        >>> from nbautograd.core.graphs.source_dataflow import find_change
+        >>> find_change("y", "y[0] = 3").text
+        'y[0] = 3'
+    """
+    found = [node for node in _nodes(code) if _changes(node, name)] if name in code else []
+    cuts = [Cut("changed", node.lineno, ast.unparse(node)) for node in found]  # type: ignore[attr-defined]
+    return max(cuts, key=lambda cut: cut.line, default=None)
+
+
+def _changes(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.AugAssign):
+        target: ast.expr = node.target
+        return _is(target, name) or (isinstance(target, ast.Subscript) and _is(target.value, name))
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Subscript) and _is(target.value, name) for target in node.targets)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
+        return in_place(node.func.attr)
+    return False
+
+
+@lru_cache(maxsize=CELLS)
+def _nodes(code: str) -> tuple[ast.AST, ...]:
+    """Return the syntax nodes that can change a tensor; none for what is no Python, such as a magic."""
+    tree = tree_of(code)
+    return () if tree is None else tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+
+
+def silence(node: ast.With | ast.expr) -> str:
+    """Return the text of a ``with`` item or decorator that turns gradients off; empty otherwise."""
+    for call in [item.context_expr for item in node.items] if isinstance(node, ast.With) else [node]:
+        function = call.func if isinstance(call, ast.Call) else call
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        off = name == "set_grad_enabled" and isinstance(call, ast.Call) and ast.unparse(call).endswith("(False)")
+        if name in SILENT or off:
+            return ast.unparse(call)
+    return ""
 
 
 def _statements(piece: str) -> list[ast.stmt]:

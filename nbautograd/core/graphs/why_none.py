@@ -13,8 +13,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.build import Walk
 from nbautograd.core.graphs.graph import AutogradGraph, Ghost, Node
 from nbautograd.core.graphs.names import Names
-from nbautograd.core.graphs.source_cuts import Cut
-from nbautograd.core.graphs.source_dataflow import CallerCode
+from nbautograd.core.graphs.source_dataflow import CallerCode, Cut
 from nbautograd.core.values import sizes_text
 
 
