@@ -76,7 +76,16 @@ def _function(program: Program) -> type | None:
         inside = [cls for cls in classes if _runs(cls, frame.f_code)]
         if inside:
             return inside[0]
-    return functions.pop() if len(functions) == 1 else None
+    if len(functions) == 1:
+        return functions.pop()
+    called = [name for name in _calls(program) if name in program.variables]
+    found = [program.variables[name] for name in called if isinstance(program.variables[name], type)]
+    return found[0] if found else None
+
+
+def _calls(program: Program) -> list[str]:
+    here = program.caller
+    return re.findall(r"(\w+)\.apply\(", here.text) if here is not None else []
 
 
 def _runs(cls: type, code: Any) -> bool:
