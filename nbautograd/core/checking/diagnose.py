@@ -19,6 +19,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import Other
 from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
 from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
 from nbautograd.core.checking.other_points import Once
+from nbautograd.core.checking.probes.determinism import never_written, unsteady_forward
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -62,10 +63,13 @@ def diagnose(
     yield from found
     if outputs is None:
         return
+    unwritten = quietly(lambda: never_written(problem))
+    yield from unwritten
+    if unwritten:
+        return  # all else depends on what lay there
     near = gradient_tolerance(outputs, problem.inputs)  # a solver's last digits depend on where its memory lies
     if not all(agree_relative(a, b, near) for a, b in zip(outputs, problem.call(), strict=True)):
-        # what changes from call to call cannot be compared; the verdict says so
-        yield phrases.about(problem, "nondeterministic_forward", phrases.method_line(problem, "forward"))
+        yield unsteady_forward(problem)
         return
     between()
     first = tuple(before_values(problem, outputs))

@@ -39,6 +39,23 @@ def quiet(*, recorded: bool = False) -> Iterator[None]:
                 torch.set_num_threads(threads)
 
 
+@contextlib.contextmanager
+def memory_filled() -> Iterator[None]:
+    """Fill what ``torch.empty`` and the like return, with NaN or the largest integer, so that it is the same each time.
+
+    It is torch's own means: https://docs.pytorch.org/docs/stable/deterministic.html
+    """
+    memory: Any = torch.utils.deterministic  # a module with a property
+    mode, fills = torch.get_deterministic_debug_mode(), memory.fill_uninitialized_memory
+    try:
+        torch.set_deterministic_debug_mode("warn")  # the same as use_deterministic_algorithms, which imports a compiler
+        memory.fill_uninitialized_memory = True
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+        memory.fill_uninitialized_memory = fills
+
+
 class _MutedStream:
     """Stands in for ``sys.stdout`` or ``sys.stderr``: drops what some threads write, and passes on all else.
 

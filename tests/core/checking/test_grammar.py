@@ -546,6 +546,75 @@ def test_what_an_edit_binds_to_stays_together(cls, inputs, source: str) -> None:
     assert fix(cls, *inputs) == source
 
 
+class SumsFromTheStart(Function):
+    """Written with functions of torch and a dimension given by its name, as with methods."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.logcumsumexp(x, dim=-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        sums = torch.cumsum(g * torch.exp(-y), dim=-1)
+        return torch.exp(x) * sums
+
+
+class SumsOverRows(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.save_for_backward(x, s)
+        return x * torch.unsqueeze(s, 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * s[:, None], torch.sum(g * x, dim=0)
+
+
+class WrongFunction(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.sinh(x)
+
+
+class FactorsExchanged(Function):
+    @staticmethod
+    def forward(ctx, x):
+        eye = torch.eye(len(x), dtype=x.dtype)
+        lower = torch.linalg.cholesky(x @ x.mT + eye)
+        ctx.save_for_backward(x, torch.linalg.solve_triangular(lower, eye, upper=False))
+        return torch.log(torch.diagonal(lower)).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, inverse = ctx.saved_tensors
+        whole = inverse @ inverse.t()
+        return g * (whole @ x)
+
+
+@pytest.mark.parametrize(
+    ("cls", "inputs", "source"),
+    [
+        (SumsFromTheStart, (draw(3, 5),), "sums = (g * torch.exp(-y)).flip(-1).cumsum(-1).flip(-1)"),
+        (SumsOverRows, (draw(4, 4), draw(4)), "return g * s[:, None], torch.sum(g * x, dim=1)"),
+        (WrongFunction, (draw(7),), "return g * torch.cos(x)"),
+        (FactorsExchanged, (draw(4, 3),), "whole = inverse.t() @ inverse"),
+    ],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+def test_a_function_of_torch_is_mended_as_the_method_of_its_name(cls, inputs, source: str) -> None:
+    assert fix(cls, *inputs) == source
+
+
 ABLATION = Path(__file__).parents[3] / "benchmarks" / "ablation.py"
 
 

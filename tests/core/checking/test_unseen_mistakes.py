@@ -31,4 +31,5 @@ def test_an_unseen_mistake_is_found_and_named_first(mistake: Mistake) -> None:
 def test_an_odd_function_that_is_right_is_not_accused(mistake: Mistake) -> None:
     report = nbautograd.gradcheck(mistake.fn, mistake.inputs())
     assert [f for f in report.findings if f.kind == "bug"] == []
-    assert report.verdict == "right"
+    entries = sum(block.entries for block in report.blocks.values())
+    assert report.verdict == ("right" if entries else "cannot tell")  # of no entries nothing is known

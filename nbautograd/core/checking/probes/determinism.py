@@ -1,4 +1,4 @@
-"""Probes of determinism and state: backward twice, with other numbers, with other calls before it and between."""
+"""Probes of determinism and state: unwritten memory, backward twice, with other numbers, with other calls between."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.backward_call import (
     agree,
@@ -26,6 +28,7 @@ from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.return_values import backward_record
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.quiet import memory_filled
 from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
@@ -46,6 +49,58 @@ def state(problem: Problem) -> Iterator[Finding]:
         yield from _buffer(problem, v)
     for name in _changed_inputs(problem) if problem.mutates_inputs else ():
         yield rules.input_changed(seen(problem, phrases.method_line(problem, "forward")), name)
+
+
+SWEPT = 10_000  # elements: larger memory comes from the system, as zeros
+
+
+def never_written(problem: Problem) -> Iterator[Finding]:
+    """Yield the outputs, else the gradients, that are computed from memory which ``torch.empty`` left as it was.
+
+    Such memory is filled with NaN, at these inputs and at others: where NaN comes out it was never written.
+    """
+    found = _filled(problem, None)
+    if not found or not _filled(problem, nearby_inputs(problem, problem.seed + 3)):
+        return
+    for which, entry in found.items():
+        if which < 0:
+            name = problem.output_names[-1 - which]
+            yield unsteady_forward(problem, "causes.output_never_written", name=name, entry=formats.index(entry))
+        else:
+            position = problem.differentiable[which]
+            name, written = problem.input_names[position], phrases.returned(problem, position)
+            line, sentence = None if written is None else written.line, "causes.gradient_never_written"
+            yield _unsteady(problem, line, sentence, name=name, entry=formats.index(entry))
+
+
+def unsteady_forward(problem: Problem, sentence: str = "", **params: Any) -> Finding:
+    """Return the finding on outputs that change from call to call: they cannot be compared."""
+    return about(problem, "nondeterministic_forward", phrases.method_line(problem, "forward"), sentence, **params)
+
+
+def _filled(problem: Problem, inputs: tuple[Any, ...] | None) -> dict[int, tuple[int, ...]]:
+    """Fill such memory, and return an entry that is NaN only then of each result that has one.
+
+    Outputs are numbered from -1 downwards; where there are none, gradients from 0.
+    """
+    v = cotangents(problem, problem.call(inputs), problem.seed + 17)
+    with memory_filled():
+        filled = problem.call(inputs)
+        gradients = pull(problem, filled, v)
+    small = [t for t in (*filled, *gradients) if t is not None and t.numel() <= SWEPT]
+    zeros = [torch.zeros_like(t) for t in small for _ in range(8)]
+    del zeros  # what is made next lies where they were, most likely: NaN may have lain there by chance
+    plain = problem.call(inputs)
+    outputs = {-1 - k: (new, old) for k, (new, old) in enumerate(zip(filled, plain, strict=True))}
+    pairs = {k: (new, old) for k, (new, old) in enumerate(zip(gradients, pull(problem, plain, v), strict=True))}
+    for results in (outputs, pairs):
+        known = (
+            (k, new.isnan() & ~old.isnan()) for k, (new, old) in results.items() if new is not None and old is not None
+        )
+        places = {k: nan.nonzero()[0].tolist() for k, nan in known if nan.any()}
+        if places:
+            return {k: tuple(place) for k, place in places.items()}
+    return {}
 
 
 def _changes(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:

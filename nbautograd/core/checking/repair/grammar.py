@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -14,8 +14,8 @@ from nbautograd.core import user_source
 from nbautograd.core.checking.repair.kinds import KINDS, Context, Facts, Kind, kind, size_of
 from nbautograd.core.checking.repair.script import (
     AXES,
+    COUNTERPARTS,
     FUNCTIONS,
-    HALVES,
     SHAPES,
     SIGN,
     SIGNS,
@@ -357,8 +357,8 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("number added", "part")
 def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
     """To a name, or to what a root, a logarithm or the like is taken of."""
-    on, method, *_ = _method(c, node)
-    part = on if method in FUNCTIONS else node
+    call = _Method.of(c, node)
+    part = call.on if call.name in FUNCTIONS else node
     for name in c.numbers_on_ctx if part is not node or isinstance(node, ast.Name) else ():
         yield Edit(part, f"({c.source(part)} + {name})", 1.9)
         yield Edit(part, f"({c.source(part)} - {name})", 1.95)
@@ -433,74 +433,102 @@ def _call_dropped(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node, c.tight(node.value), 1.0)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
         yield Edit(node, c.tight(node.args[0]), 1.2)
-    on, method, args, _, module = _method(c, node)
-    if args and (module or isinstance(on, ast.Attribute)):
-        yield Edit(node, c.tight(args[0]), 1.6)
-    if method and not module:
-        yield Edit(node, c.tight(on), 1.0 if method in SHAPES else 1.5)
+    call = _Method.of(c, node)
+    if call.args and isinstance(call.on, ast.Attribute):
+        yield Edit(node, c.tight(call.args[0]), 1.6)
+    if call.name:
+        yield Edit(node, c.tight(call.on), 1.0 if call.name in SHAPES else 1.5)
 
 
-def _method(c: Context, node: ast.expr) -> tuple[ast.expr, str, list[ast.expr], str, bool]:
-    """Take the call of a method apart: what it is called on, its name, arguments, their text, and True for a module's.
+@dataclass(frozen=True)
+class _Method:
+    """A call of a method, or of a module's function on its first argument, taken apart.
 
-    What is no such call has no name.
+    Attributes:
+        on: what is computed on.
+        name: of the method or function; empty for what is no such call.
+        args: the other arguments, a dimension that is given by its name first.
+        rest: the text of them all.
+        module: ``"torch"`` and the like; empty for a method.
     """
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return node, "", [], "", False
-    on = node.func.value
-    given = [*map(c.source, node.args), *(f"{k.arg}={c.source(k.value)}" for k in node.keywords if k.arg)]
-    return on, node.func.attr, node.args, ", ".join(given), isinstance(on, ast.Name) and on.id in MODULES
+
+    on: ast.expr
+    name: str = ""
+    args: Sequence[ast.expr] = ()
+    rest: str = ""
+    module: str = ""
+
+    @classmethod
+    def of(cls, c: Context, node: ast.expr) -> _Method:
+        """Take an expression apart."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            return cls(node)
+        on, args, module = node.func.value, node.args, ""
+        if isinstance(on, ast.Name) and on.id in MODULES:
+            if not args:
+                return cls(node)
+            module, (on, *args) = on.id, args
+        rest = [*map(c.source, args), *(f"{k.arg}={c.source(k.value)}" for k in node.keywords if k.arg)]
+        named = [k.value for k in node.keywords if k.arg in ("dim", "dims", "axis")]
+        return cls(on, node.func.attr, [*named, *args], ", ".join(rest), module)
+
+    def written(self, c: Context, name: str, rest: str) -> str:
+        """Return the text of a call of another name, with other arguments, on the same."""
+        if self.module:
+            return f"{self.module}.{name}({', '.join(filter(None, (c.source(self.on), rest)))})"
+        return f"{c.tight(self.on)}.{name}({rest})"
 
 
 @kind("sum for mean", "part")
 def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
     """Exchange the one for the other; a sum that a name weighs for a mean that none does."""
-    on, method, _, given, module = _method(c, node)
-    if method in ("sum", "mean") and not module:
-        yield Edit(node, f"{c.tight(on)}.{'mean' if method == 'sum' else 'sum'}({given})", 1.4)
-    if method == "mean" and not module:
-        yield from (Edit(node, f"({c.product(on)} * {n}).sum({given})", 1.9) for n in c.operands(on))
+    call = _Method.of(c, node)
+    if call.name in ("sum", "mean"):
+        yield Edit(node, call.written(c, "mean" if call.name == "sum" else "sum", call.rest), 1.4)
+    if call.name == "mean":
+        product = c.product(call.on)
+        yield from (Edit(node, f"({product} * {n}).sum({call.rest})", 1.9) for n in c.operands(call.on))
 
 
 @kind("dimension", "part")
 def _dimension(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield another dimension of a sum and the like; one where there is none, kept for what follows."""
-    on, method, args, given, module = _method(c, node)
-    if method in AXES and not module and args:
-        yield from (Edit(node, f"{c.tight(on)}.{method}({k})", 0.85) for k in ("0", "1", "-1"))
-    if method in ("sum", "mean") and not module and not given:
+    """Yield another dimension of a sum and the like; one where there is none, with ``keepdim``."""
+    call = _Method.of(c, node)
+    if call.name in AXES and call.args:
+        yield from (Edit(call.args[0], k, 0.85) for k in ("0", "1", "-1"))
+    if call.name in ("sum", "mean") and not call.rest:
         for k in dict.fromkeys((*(d for d in c.hints.dims if re.fullmatch(r"-?\d+", d)), "-1")):
-            yield Edit(node, f"{c.tight(on)}.{method}({k}, keepdim=True)", 1.35)
+            yield Edit(node, call.written(c, call.name, f"{k}, keepdim=True"), 1.35)
 
 
 @kind("running sum from the other end", "part")
 def _reversed_running_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
-    on, method, args, _, _ = _method(c, node)
-    if method in ("cumsum", "cumprod") and args:
-        k = c.source(args[0])
-        yield Edit(node, f"{c.tight(on)}.flip({k}).{method}({k}).flip({k})", 1.7)
-    middle, running, _, given, _ = _method(c, on)
-    first, flipped, *_ = _method(c, middle)
-    if method == flipped == "flip":
-        yield Edit(node, f"{c.tight(first)}.{running}({given})", 1.2)
+    call = _Method.of(c, node)
+    if call.name in ("cumsum", "cumprod") and call.args:
+        k = c.source(call.args[0])
+        yield Edit(node, f"{c.tight(call.on)}.flip({k}).{call.name}({k}).flip({k})", 1.7)
+    running = _Method.of(c, call.on)
+    flipped = _Method.of(c, running.on)
+    if call.name == flipped.name == "flip":
+        yield Edit(node, f"{c.tight(flipped.on)}.{running.name}({running.rest})", 1.2)
 
 
 @kind("not in place", "part")
 def _not_in_place(c: Context, node: ast.expr) -> Iterator[Edit]:
-    on, method, _, given, _ = _method(c, node)
-    if user_source.in_place(method):
-        yield Edit(node, f"{c.tight(on)}.{method[:-1]}({given})", 0.6)
+    call = _Method.of(c, node)
+    if user_source.in_place(call.name):
+        yield Edit(node, call.written(c, call.name[:-1], call.rest), 0.6)
 
 
 @kind("other function", "part")
 def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
-    on, method, _, given, _ = _method(c, node)
-    if method in HALVES:
-        yield Edit(node, f"{c.tight(on)}.{HALVES[method]}({given})", 1.0)
-    for other in FUNCTIONS if method in FUNCTIONS else ():
-        if other != method:
-            yield Edit(node, f"{c.tight(on)}.{other}({given})", 1.5)
-            yield Edit(node, f"(-{c.tight(on)}.{other}({given}))", 1.6)
+    call = _Method.of(c, node)
+    if call.name in COUNTERPARTS:
+        yield Edit(node, call.written(c, COUNTERPARTS[call.name], call.rest), 1.0)
+    for other in FUNCTIONS if call.name in FUNCTIONS else ():
+        if other != call.name:
+            yield Edit(node, call.written(c, other, call.rest), 1.5)
+            yield Edit(node, f"(-{call.written(c, other, call.rest)})", 1.6)
 
 
 @kind("index", "part")
@@ -524,9 +552,11 @@ def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("items exchanged", "part")
 def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Exchange two items of a list, as of ``torch.cat([b, a])``, or two arguments, as of ``g.permute(0, 2, 1)``."""
+    """Exchange two items of a list, as of ``torch.cat([b, a])``, two arguments, or two matrices multiplied."""
     listed = isinstance(node, (ast.List, ast.Tuple))
     items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else node.args if isinstance(node, ast.Call) else []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        items = [node.left, node.right]
     if len(items) > (4 if listed else 6) or any(isinstance(item, ast.Starred) for item in items):
         return
     for one, other in itertools.combinations(items, 2):
@@ -537,9 +567,9 @@ def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("sum over each segment", "part")
 def _segment_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
     """Yield a sum over everything made one over what an index puts together, each element given its own."""
-    on, method, _, given, module = _method(c, node)
-    summed = c.of.get(id(on))
-    if method != "sum" or module or given or summed is None or not summed.shape:
+    call = _Method.of(c, node)
+    on, summed = call.on, c.of.get(id(call.on))
+    if call.name != "sum" or call.rest or summed is None or not summed.shape:
         return
     for name, value in c.names.items():
         if value is not None and value.shape == summed.shape[:1] and value.dtype is torch.int64:
@@ -566,11 +596,10 @@ def _symmetrised(c: Context, node: ast.expr) -> Iterator[Edit]:
 @kind("scattered for gathered", "part")
 def _scattered(c: Context, node: ast.expr) -> Iterator[Edit]:
     """Scatter what was gathered: the adjoint of reading at indices."""
-    on, method, args, _, module = _method(c, node)
-    given, dim, index = (*(() if module else (on,)), *args, None, None, None)[:3]
-    if method == "gather" and given is not None and dim is not None and index is not None:
-        text = f"scatter_add({c.source(dim)}, {c.source(index)}, {c.source(given)})"
-        yield Edit(node, f"torch.zeros_like({c.source(given)}).{text}", 0.9)
+    call = _Method.of(c, node)
+    if call.name == "gather" and len(call.args) == 2:
+        dim, index, given = map(c.source, (*call.args, call.on))
+        yield Edit(node, f"torch.zeros_like({given}).scatter_add({dim}, {index}, {given})", 0.9)
 
 
 @kind("transpose", "part")
@@ -644,8 +673,9 @@ def _dimension_everywhere(c: Context) -> Iterator[Edit]:
     """Exchange the dimension of all sums, means and the like that have the same one for one that forward names."""
     given: dict[str, list[ast.expr]] = {}
     for node in c.facts.nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in AXES and node.args:
-            given.setdefault(c.source(node.args[0]), []).append(node.args[0])
+        call = _Method.of(c, node) if isinstance(node, ast.Call) else None
+        if call is not None and call.name in AXES and call.args:
+            given.setdefault(c.source(call.args[0]), []).append(call.args[0])
     for text, (first, *rest) in given.items():
         yield from (_everywhere((first, *rest), dim, 1.6) for dim in c.hints.dims if dim != text)
 

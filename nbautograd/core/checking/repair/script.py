@@ -22,15 +22,16 @@ from nbautograd.core.checking.diagnosis.rewritten import closed_over
 from nbautograd.core.checking.repair.bounds import Loops, called_by_name, countable, counted
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt", "sinh", "cosh", "square", "reciprocal")
-HALVES = {
+COUNTERPARTS = {
     "triu": "tril", "tril": "triu", "max": "min", "min": "max", "argmax": "argmin", "argmin": "argmax",
     "scatter": "scatter_add", "scatter_": "scatter_add_", "index_copy": "index_add", "index_copy_": "index_add_",
+    "empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros",
 }  # fmt: skip
 SHAPES = frozenset(("t", "T", "mT", "mH", "view", "reshape", "transpose", "permute", "contiguous", "expand", "squeeze"))
 AXES = frozenset(("sum", "mean", "flip", "cumsum", "cumprod", "softmax", "log_softmax", "unsqueeze", "squeeze", "prod"))
 SWAPPED = {ast.Lt: ">", ast.Gt: "<", ast.LtE: ">=", ast.GtE: "<=", ast.Eq: "!=", ast.NotEq: "=="}
 SIGN = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-RANDOM = frozenset(("bernoulli", "dropout", "empty", "exponential", "multinomial", "normal", "poisson", "uniform"))
+RANDOM = frozenset(("bernoulli", "dropout", "exponential", "multinomial", "normal", "poisson", "uniform"))
 SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.MatMult: "@", ast.Pow: "**",
     ast.BitAnd: "&", ast.BitOr: "|",

@@ -24,6 +24,7 @@ from nbautograd.core.checking.jacobian.forward_values import gradients_of_forwar
 from nbautograd.core.checking.other_points import Once, expanded, strided
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.quiet import memory_filled
 from nbautograd.core.checking.repair.bounds import Meter, Usage, reachable
 
 # for these the values are right, but something is changed that must stay as it is
@@ -87,7 +88,10 @@ class Stage:
         meter, self._arguments = Meter(), tuple(map(copy, self.outputs.inputs))
         self._versions = self._held()
         try:
-            with backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes))):
+            with (
+                backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes))),
+                memory_filled(),
+            ):
                 self.original = pull(self.problem, self.outputs, self.v)
         except Exception as error:
             self.raised = str(error)
@@ -115,7 +119,7 @@ class Stage:
         given = _shaped(backward, {k: shape for k, shape in self._shapes.items() if k not in self._larger})
         bounded = Meter(self.usage.allowance()).around(_watched(given) if self.tidy else given)
         try:
-            with backward_replaced(node, bounded):
+            with backward_replaced(node, bounded), memory_filled():  # else an answer might depend on what was there
                 return pull(self.problem, outputs, self.v)
         except Exception as error:
             return str(error)
