@@ -222,8 +222,8 @@ class RootMean(Function):
 
 
 def test_a_ratio_that_changes_with_the_input_is_no_constant_to_multiply_with() -> None:
-    message = nbautograd.gradcheck(RootMean, (draw(4),), order=1).findings[0].message
-    assert "another multiple of it at other inputs" in message
+    finding = nbautograd.gradcheck(RootMean, (draw(4),), order=1).findings[0]
+    assert (finding.code, "times" in finding.message) == ("wrong_derivative", False)
 
 
 class OnlyMatrices(Function):
