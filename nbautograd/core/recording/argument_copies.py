@@ -20,6 +20,7 @@ from torch import Tensor
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.torch_private import tensors as private
+from nbautograd.core.user_source import closure
 
 PLAIN = (
     type(None),
@@ -194,9 +195,10 @@ class _Copier:
         made.__qualname__, made.__module__ = item.__qualname__, item.__module__
         made.__defaults__ = self.copy(item.__defaults__)
         made.__kwdefaults__ = self.copy(item.__kwdefaults__)
-        for cell, old in zip(cells, item.__closure__ or (), strict=True):
-            for contents in _contents(old):
-                cell.cell_contents = self.copy(contents)
+        filled = closure(item)
+        for name, cell in zip(item.__code__.co_freevars, cells, strict=True):
+            if name in filled:
+                cell.cell_contents = self.copy(filled[name])
         return made
 
     def _object(self, item: Any) -> Any:
@@ -223,16 +225,7 @@ class _Bare:
 
 
 def _held(function: types.FunctionType) -> list[Any]:
-    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    return held + [contents for cell in function.__closure__ or () for contents in _contents(cell)]
-
-
-def _contents(cell: types.CellType) -> tuple[Any, ...]:
-    """Return what a cell holds; nothing for one whose variable has no value yet."""
-    try:
-        return (cell.cell_contents,)
-    except ValueError:
-        return ()
+    return [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *closure(function).values()]
 
 
 def copied_tensor(item: Tensor, required: bool) -> Tensor:
