@@ -2201,6 +2201,27 @@ class TopK(Function):
         (m,) = ctx.saved_tensors
         return m * g.sum(-1, keepdim=True) / m.sum(-1, keepdim=True), None
 
+# %% tags=["wrong"] exercise="top_k" expects="differences"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(x)
+        ctx.k = k
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, _):
+        (x,) = ctx.saved_tensors
+        h = 1e-6 * (1 + 1 / (1 + grad_values.abs().sum()))
+        grad = torch.zeros(x.numel(), dtype=x.dtype)
+        for n, e in enumerate(h * torch.eye(x.numel(), dtype=x.dtype)):  # rounded: whole numbers are exact
+            up, down = ((x + s * e.reshape(x.shape)).topk(ctx.k, dim=-1)[0] for s in (1, -1))
+            grad[n] = (((up - down) / (2 * h)).round() * grad_values).sum()
+        return grad.reshape(x.shape), None
+
 # %% [markdown] lang="en" pair="raise-task"
 # ## 6. Six return statements
 #

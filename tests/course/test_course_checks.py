@@ -560,6 +560,10 @@ MOVED = {
             e = I.clone()
             e[:] *= other
             grads.append((e * g).sum((1, 2)).view(a.shape))""",
+    "with a step made of grad_output": """h, y = 0.25 * (1 + 1 / (1 + g.abs().sum())), a * b
+        grads = [sum(((u := at(k, h * e))[0] * u[1] - y).div(h).mul(g).sum() * e for e in basis) for k in (0, 1)]""",
+    "behind others": """y, others = a * b, [torch.full_like(a, 1000.0 + k) for k in range(101)]
+        grads = [sum(((u := at(k, 8 * e))[0] * u[1] - y).div(8).mul(g).sum() * e for e in basis) for k in (0, 1)]""",
     "all elements together": "grads = [((x + 1) * y - (x - 1) * y) / 2 * g for x, y in ((a, b), (b, a))]",
 }
 AT = """a, b = ctx.saved_tensors

@@ -13,7 +13,7 @@ from nbautograd.course.observer import Operation
 
 ENOUGH = 3  # a formula may meet one or two by a symmetry of the operation
 TRIED, AHEAD = 100, 300  # points that are tried in a method; operations after each in which its value is looked for
-FAR, SAME = 1e-5, 1e-9  # how far a point is from the one given; how closely a value is the operation's
+FAR, SAME = 1e-7, 1e-9  # how far a point is from the one given; how closely a value is the operation's
 
 
 def moved_points(attempt: Attempt, ran: Sequence[Operation], again: Sequence[Operation]) -> Operation | None:
@@ -26,7 +26,7 @@ def moved_points(attempt: Attempt, ran: Sequence[Operation], again: Sequence[Ope
     Args:
         attempt: the answer, with the formula.
         ran: the operations of one run, with their numbers, at ``attempt.point()``.
-        again: those of another one, with another grad_output.
+        again: those of another one, with another sign of grad_output.
 
     Returns:
         The operation; None unless there are three points with different values.
@@ -43,8 +43,10 @@ def moved_points(attempt: Attempt, ran: Sequence[Operation], again: Sequence[Ope
                 continue
             if not any(_samples(tensor, inputs[k].shape) for k in positions(inputs)):
                 continue
-            seen[key] = operation.method
             made = list(_computed_from(address, ran[number : number + AHEAD]))
+            if not any(tensor.numel() >= y.numel() for tensor in made for y in here):
+                continue  # nobody looks at it, or at little of it
+            seen[key] = operation.method
             for value in _values(attempt, inputs, here, tensor):
                 if _among(value, made) and not _among(value, [other for _, other in found]):
                     found.append((operation, value))

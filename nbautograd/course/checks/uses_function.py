@@ -33,7 +33,7 @@ def uses_own_function(attempt: Attempt) -> Iterator[Failure]:
 
 def _not_by_itself(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failure]:
     """Yield one failure: a derivative asked of torch, a node of torch's beside the Function, an operation refused."""
-    seen = [_watched(attempt, classes, attempt.seed)]
+    seen = [_watched(attempt, classes, 1)]
     if "double_backward" in attempt.exercise.ids:
         seen += _second(attempt, classes)
     for one in seen:
@@ -42,7 +42,7 @@ def _not_by_itself(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failur
             yield Failure(code, sentence, {"name": name, "line": line})
             return
     if attempt.exercise.formula is not None and attempt.exercise.forward_calls is None:
-        again = _watched(attempt, classes, attempt.seed + 1)
+        again = _watched(attempt, classes, -1)
         moved = moved_points(attempt, *([ran for ran in one.operations if ran.method] for one in (seen[0], again)))
         if moved is not None:
             yield Failure("differences", "course.differences", {"line": moved.line})
@@ -56,14 +56,14 @@ def _not_own(attempt: Attempt, seen: Observer) -> Iterator[tuple[str, str, int]]
     yield from (("ready_made", ran.written, ran.line) for ran in seen.ran(attempt.exercise.ready_made))
 
 
-def _watched(attempt: Attempt, classes: Iterable[type], seed: int) -> Observer:
-    """Watch one forward and one backward."""
+def _watched(attempt: Attempt, classes: Iterable[type], sign: int) -> Observer:
+    """Watch one forward and one backward; with the other sign of grad_output a step made of its size is the same."""
     seen = Observer(attempt.answer, *classes, keep=True)
     with contextlib.suppress(Exception):  # what raises is the gradient's to tell
         with seen:
             run = forward(attempt.call, copies(attempt.point()))
         with seen:
-            vjp(run, cotangents(run.outputs, seed))
+            vjp(run, [None if c is None else sign * c for c in cotangents(run.outputs, attempt.seed)])
     return seen
 
 
