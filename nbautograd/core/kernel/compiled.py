@@ -188,10 +188,7 @@ def _alike(inputs: Sequence[Any]) -> tuple[int, int] | None:
 
 def _by_each_backend(way: Way, backends: Sequence[Any], seed: int) -> Iterator[Compiled]:
     measured, fresh = (_measured(way, s) for s in (seed + 11, seed + 11 + FRESH))
-    alone = Trial(way)
-    for one in measured:
-        alone.add(one)
-    alone.close()
+    alone = Trial(way).of(measured)
     if any(track.broken or track.exceeded() for track in alone.tracks):
         return  # then it is not torch.compile that changes it
     for backend in backends:
@@ -222,10 +219,7 @@ def _measured(way: Way, seed: int) -> list[Measured]:
 
 def _judged(way: Way, measured: Sequence[Measured], regions: dict[int, list[Region]] | None = None) -> Trial:
     """Compare what is compiled at draws whose golden values and yardstick are known."""
-    trial = Trial(way, regions=regions)
-    for one in measured:
-        trial.add(replace(one, candidate=way.compute(one.draw)))
-    return trial.close()
+    return Trial(way, regions=regions).of(replace(one, candidate=way.compute(one.draw)) for one in measured)
 
 
 def _changed(track: Track, alone: Track) -> bool:

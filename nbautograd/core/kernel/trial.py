@@ -108,7 +108,6 @@ class Track:
         golden, yardstick: sums of squares of the golden values and of the yardstick's error, over all draws.
         allowed: median of what one entry may be off by, relative to the typical entry.
         entries: how many there are.
-        level: typical error of correct implementations, root mean square.
         nonfinite: entries that are no numbers where golden values and yardstick are.
         overflown: entries that are no numbers in the yardstick either.
         unknown: True where golden values are no numbers.
@@ -127,7 +126,6 @@ class Track:
     elsewhere: list[Deviation] = field(default_factory=list)
     golden: float = 0.0
     yardstick: float = 0.0
-    level: float = 0.0
     allowed: float = math.inf
     entries: int = 0
     nonfinite: int = 0
@@ -386,7 +384,6 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
         one.add(yard, torch.where(region.mask.to(error.device), 0.0, error))
     track.golden += yard.size**2 * golden.numel()
     track.yardstick += yard.own**2 * golden.numel()
-    track.level = max(track.level, yard.level)
     if yard.size > 0 and trial.power:
         track.allowed = min(track.allowed, float(yard.allowed(error.reshape(yard.golden.shape)).median()) / yard.size)
     if trial.power and track.quantity.kind == "gradient" and yard.size > 0:

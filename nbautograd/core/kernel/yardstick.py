@@ -71,13 +71,11 @@ class Excess:
         system: where it was seen.
         ratio: of the error to what it may be; significant from 1 on.
         group: which group is worst.
-        relative: the error relative to the golden values of that group, or to their size.
     """
 
     system: System
     ratio: float
     group: int
-    relative: float
 
 
 @dataclass
@@ -89,7 +87,6 @@ class Sums:
         norm: of the squared direction.
         variance: of what correct implementations give for ``error``.
         floor: what may be there with one sign.
-        golden: of the golden values times the direction.
         known: from how many correct errors of single entries the variance was estimated.
         noisier: how many times the noise of correct implementations the Function has, 1 to ``NOISE``.
     """
@@ -98,13 +95,12 @@ class Sums:
     norm: Tensor
     variance: Tensor
     floor: Tensor
-    golden: Tensor
     known: int
     noisier: float
 
     def add(self, other: Sums) -> Sums:
         """Return the sums over the draws of both."""
-        names = ("error", "norm", "variance", "floor", "golden", "known")
+        names = ("error", "norm", "variance", "floor", "known")
         added = {name: getattr(self, name) + getattr(other, name) for name in names}
         return Sums(**added, noisier=max(self.noisier, other.noisier))
 
@@ -117,9 +113,7 @@ class Sums:
         """Return the worst group."""
         ratio = _quotient(self.error.abs(), self.bound)
         group = int(ratio.argmax())
-        size = float(self.norm.reshape(-1)[group] if system.direction == "golden" else self.golden.reshape(-1)[group])
-        relative = float(self.error.reshape(-1)[group]) / size if size else math.inf
-        return Excess(system, float(ratio.reshape(-1)[group]), group, relative)
+        return Excess(system, float(ratio.reshape(-1)[group]), group)
 
 
 def spreads(groups: int, known: int) -> float:
@@ -167,7 +161,7 @@ class Yardstick:
         self.known = len(self.correct) * self.golden.numel()
         self.level = max(self.own, *map(rms, self.correct[1:])) if samples else self.own
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
-        self._known: dict[tuple[tuple[int, ...], str], tuple[Tensor, Tensor, Tensor, Tensor]] = {}
+        self._known: dict[tuple[tuple[int, ...], str], tuple[Tensor, Tensor, Tensor]] = {}
         self._systems = list(_systems(tuple(self.golden.shape)))
         self._entries: tuple[Tensor, Tensor] | None = None
         self._some: tuple[Tensor, float] | None = None
@@ -233,8 +227,8 @@ class Yardstick:
             if first:
                 self._known[kept, level] = self._measured(each[:, 1:-2], each[:, -2], each[:, -1], level)
             for k, direction in enumerate(self.directions):
-                norm, variance, floor, golden = (one[k] for one in self._known[kept, level])
-                sums = Sums(each[k, 0], norm, variance, floor, golden, self.known, noisier[k])
+                norm, variance, floor = (one[k] for one in self._known[kept, level])
+                sums = Sums(each[k, 0], norm, variance, floor, self.known, noisier[k])
                 found[System(direction, kept, level)] = sums
         return found
 
@@ -248,10 +242,8 @@ class Yardstick:
         elif v is not None and first:
             yield sums if v is self.golden else _reduced(v.square(), self._systems)
 
-    def _measured(
-        self, correct: Tensor, golden: Tensor, norm: Tensor, level: str
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return norm, variance, floor and golden sums of groups, each along all directions."""
+    def _measured(self, correct: Tensor, golden: Tensor, norm: Tensor, level: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Return norm, variance and floor of groups, each along all directions."""
         squares, count = correct.square().mean(1), correct.shape[1]
         pooled = _quotient(squares, norm).mean(1, keepdim=True) * norm
         variance = (count * squares + PRIOR * pooled) / (count + PRIOR)
@@ -260,22 +252,19 @@ class Yardstick:
         size = torch.maximum(golden.abs(), typical)
         size[0] = golden[0]  # along themselves they are never zero by chance
         coherent = COHERENT if level == "whole" else COHERENT_LINE
-        return norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt(), golden
+        return norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt()
 
-    def excesses(self, error: Tensor, ratio: Tensor, size: float, sums: Mapping[System, Sums]) -> Iterator[Excess]:
+    def excesses(self, ratio: Tensor, size: float, sums: Mapping[System, Sums]) -> Iterator[Excess]:
         """Yield what a single draw shows: entries, their noise, groups, and the size of their sums.
 
         Args:
-            error: of the shape of the golden values.
-            ratio: of its size to what is allowed.
+            ratio: of the error's size to what is allowed.
             size: of it, root mean square.
             sums: of it.
         """
         worst = int(ratio.argmax())
-        value, wrong = float(self.golden.reshape(-1)[worst]), float(error.reshape(-1)[worst])
-        relative = wrong / value if value else math.inf
-        yield Excess(System("ones", (), "entries"), float(ratio.reshape(-1)[worst]), worst, relative)
-        yield self._energy(System("ones", (), "noise"), size, self.level, self.unit * self.size, error.numel())
+        yield Excess(System("ones", (), "entries"), float(ratio.reshape(-1)[worst]), worst)
+        yield self._energy(System("ones", (), "noise"), size, self.level, self.unit * self.size, ratio.numel())
         for system, one in sums.items():
             yield one.excess(system)
             if system.level != "whole" and system.direction != "golden":
@@ -291,7 +280,7 @@ class Yardstick:
 
     def _energy(self, system: System, got: float, correct: float, floor: float, count: int) -> Excess:
         bound = NOISE * correct * (1 + 3 / math.sqrt(count)) + floor + self.tiny
-        return Excess(system, got / bound if bound else 0.0, 0, got / self.size if self.size else math.inf)
+        return Excess(system, got / bound if bound else 0.0, 0)
 
 
 @dataclass
@@ -319,7 +308,7 @@ class Deviation:
         error = error.reshape(yardstick.golden.shape)
         sums = yardstick.sums(error)
         ratio, size = error.abs().div_(yardstick.allowed(error)), rms(error)
-        for excess in yardstick.excesses(error, ratio, size, sums):
+        for excess in yardstick.excesses(ratio, size, sums):
             self._note(excess)
         beyond = ratio > 1
         self.wrong = beyond if self.wrong is None else self.wrong | beyond
