@@ -1676,9 +1676,9 @@ loss.backward()
 #
 # Write the class, and below it the one line that makes a callable `multiply` of it. **Predict**: what do you need in `backward` that only `forward` has seen?
 #
-# From here on, unless an exercise says otherwise, both methods compute with torch's operations on tensors: no number leaves for NumPy or for Python by way of `.numpy()`, `.item()` or `.tolist()`, and autograd is not asked for a derivative.
+# From here on, unless an exercise says otherwise, both methods compute with torch's operations on tensors of real numbers: no number leaves for NumPy or for Python by way of `.numpy()`, `.item()` or `.tolist()`, and autograd is not asked for a derivative.
 
-# %% [markdown] lang="zh" pair="multiply" of="cd8b8128"
+# %% [markdown] lang="zh" pair="multiply" of="e49f6341"
 # 最后调用的，最先求导。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
 #
 # ## 5. 自己写一个乘积
@@ -1691,7 +1691,7 @@ loss.backward()
 #
 # 写出这个类，再在下面用一行代码得到可以直接调用的 `multiply`。**先猜一猜**：`backward` 需要哪些只有 `forward` 见过的东西？
 #
-# 从这里开始，除非题目另有说明，两个方法都要用 torch 对张量的运算来计算：不要用 `.numpy()`、`.item()`、`.tolist()` 把数取出来交给 NumPy 或 Python 去算，也不要让自动求导替你求导。
+# 从这里开始，除非题目另有说明，两个方法都要用 torch 对实数张量的运算来计算：不要用 `.numpy()`、`.item()`、`.tolist()` 把数取出来交给 NumPy 或 Python 去算，也不要让自动求导替你求导。
 
 # %% exercise="multiply"
 # %%exercise multiply
