@@ -2279,6 +2279,18 @@ def arrows(*arguments):
     given = [x for x in arguments if torch.is_tensor(x)]
     return tuple(None if not x.requires_grad else "leaf" if x.is_leaf else x.grad_fn for x in given)
 
+# %% tags=["right"] exercise="same_graph"
+def arrows(*args):
+    out = []
+    for a in args:
+        if not hasattr(a, "grad_fn"):
+            continue
+        match (a.requires_grad, a.grad_fn):
+            case (False, _): out.append(None)
+            case (True, None): out.append("leaf")
+            case (True, node): out.append(node)
+    return out
+
 # %% tags=["wrong"] exercise="same_graph" expects="not_a_function"
 arrows = {"A": True, "B": False, "C": False, "D": True}
 
