@@ -521,7 +521,7 @@ class MulConstant(Function):
     def apply(cls, x, c):
         return super().apply(x, c, (x * c).grad_fn)
 
-# %% tags=["wrong"] exercise="mul_constant" expects="imprecise"
+# %% tags=["wrong"] exercise="mul_constant" expects="differences"
 def plain(x, c):
     return x * c
 

@@ -17,14 +17,10 @@ from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.gradchecks_tried import RIGHT, WRONG, Case
-from nbautograd.course.exercises.tried import NOT_A_FUNCTION, python
+from nbautograd.course.exercises.tried import NOT_A_FUNCTION, TRUE_OR_FALSE, python
 
 # my_gradcheck
 
-NOT_BOOL = {
-    "en": "`my_gradcheck` should return True or False; {got} came.",
-    "zh": "`my_gradcheck` 应当返回 True 或 False，实际得到的是 {got}。",
-}
 READY_MADE = {
     "en": "The differences are taken by `{module}`. Here the check is to be your own: move an input, call `fn`,"
     " compare.",
@@ -89,7 +85,9 @@ def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
             return
         found = python(found)
         if not isinstance(found, bool):
-            yield Failure("not_bool", NOT_BOOL, {"got": type(found).__name__})
+            yield Failure(
+                "not_bool", TRUE_OR_FALSE, {"name": "my_gradcheck", "case": case.name, "got": type(found).__name__}
+            )
             return
         if not all(torch.allclose(x, y, rtol=1e-9, atol=1e-9) for x, y in zip(inputs, before, strict=True)):
             yield Failure("changes_inputs", CHANGES, {"case": case.name})
@@ -243,10 +241,6 @@ NOT_CHECKS = {
     "en": 'A dict with the keys "A" to "D" is wanted, and under each a function of two arguments, `function` and `x`.',
     "zh": '需要一个字典，键为 "A" 到 "D"，每个键下是一个有两个参数 `function`、`x` 的函数。',
 }
-NOT_SAID = {
-    "en": "{name}: the check should return True or False; {got} came.",
-    "zh": "{name}：检查应当返回 True 或 False，实际得到的是 {got}。",
-}
 OBJECTS = {
     "en": "{name}: it says False of a right backward, that of {formula}. Does it know the cube alone, or call numbers"
     " different that differ in their last digits?",
@@ -320,7 +314,9 @@ def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
                 x = draw.uniform(0.5, 2.0, *draw.sizes(1)).requires_grad_()
                 said = python(answer[name](function, x))
                 if not isinstance(said, bool):
-                    yield Failure("not_said", NOT_SAID, {"name": name, "got": type(said).__name__})
+                    yield Failure(
+                        "not_said", TRUE_OR_FALSE, {"name": name, "case": formula, "got": type(said).__name__}
+                    )
                     return
                 if said is not right:
                     objects = Failure("right_refused", OBJECTS, {"name": name, "formula": formula})

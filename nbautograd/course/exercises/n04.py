@@ -12,7 +12,7 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
-from nbautograd.course.exercises.tried import by_rule, python
+from nbautograd.course.exercises.tried import TRUE_OR_FALSE, by_rule, python
 from nbautograd.course.observer import Observer
 
 
@@ -230,10 +230,6 @@ def _marked(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 # which_raise
 
-TRUE_OR_FALSE = {
-    "en": "`refuses` should return True or False; for {case} it gives {got}.",
-    "zh": "`refuses` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
-}
 TOO_STRICT = {
     "en": "torch takes it, and `refuses` says True: {case} (* requires grad). {hint}",
     "zh": "torch 接受了，`refuses` 却说 True：{case}（* 需要梯度）。{hint}",
@@ -308,7 +304,9 @@ def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
             return
         said = python(said)
         if not isinstance(said, bool):
-            yield Failure("not_true_or_false", TRUE_OR_FALSE, {"case": case, "got": type(said).__name__})
+            yield Failure(
+                "not_true_or_false", TRUE_OR_FALSE, {"name": "refuses", "case": case, "got": type(said).__name__}
+            )
             return
         refused = _is_refused(inputs, returned)
         if said != refused:

@@ -16,7 +16,7 @@ from nbautograd.core.torch_private.library import implementation_of
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import of_sizes
-from nbautograd.course.exercises.tried import python
+from nbautograd.course.exercises.tried import NO_RULE, TRUE_OR_FALSE, python
 from nbautograd.course.observer import ARITHMETIC, MOVING, Observer
 
 BY_TORCH = {
@@ -147,14 +147,6 @@ def _tip(here: Any, at: Any) -> Any:
 
 # when_numerical
 
-NO_RULE = {
-    "en": "`acceptable` should be a function of `inputs`, `seconds`, `patience`, `noise`, `digits` and `order`.",
-    "zh": "`acceptable` 应当是一个函数，参数是 `inputs`、`seconds`、`patience`、`noise`、`digits`、`order`。",
-}
-TRUE_OR_FALSE = {
-    "en": "`acceptable` should return True or False; for {case} it gives {got}.",
-    "zh": "`acceptable` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
-}
 TOO_LAX = {
     "en": "{case}: this is not acceptable, and `acceptable` says True. {hint}",
     "zh": "{case}：这不能接受，`acceptable` 却说 True。{hint}",
@@ -199,13 +191,15 @@ def _situations(draw: Draw) -> Iterator[tuple[str, Case]]:
 
 def _judges(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not callable(answer):
-        yield Failure("not_a_function", NO_RULE)
+        yield Failure("not_a_function", NO_RULE, {"got": type(answer).__name__})
         return
     for against, case in _situations(draw):
         said = python(answer(**case))
         shown = ", ".join(f"{name}={value:.3g}" for name, value in case.items())
         if not isinstance(said, bool):
-            yield Failure("not_true_or_false", TRUE_OR_FALSE, {"case": shown, "got": type(said).__name__})
+            yield Failure(
+                "not_true_or_false", TRUE_OR_FALSE, {"name": "acceptable", "case": shown, "got": type(said).__name__}
+            )
             return
         if said is not (against == "none"):
             texts = {lang: text.replace("{hint}", HINTS[against][lang])

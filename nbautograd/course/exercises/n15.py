@@ -18,6 +18,7 @@ from nbautograd.core.user_source import function_class
 from nbautograd.course.attempt import close, cotangents, forward, is_float, plain, ready, vjp
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.tried import NOT_A_FUNCTION
 from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants, objection, same_gradients
 from nbautograd.course.run import check
 
@@ -146,10 +147,6 @@ def _differs(function: Any, scores: Tensor, values: Tensor, grad_output: Tensor)
 
 # own_operation
 
-NO_FUNCTION = {
-    "en": "`Own` should be a subclass of Function, with forward and backward.",
-    "zh": "`Own` 应当是 Function 的子类，带有 forward 和 backward。",
-}
 MISSING = {
     "en": "`Own` has no static method `{name}`. `plain(*inputs)` says what the operation is, `example(seed)` what it"
     " takes.",
@@ -245,7 +242,7 @@ def _declared(answer: Any) -> Exercise:
 def _undeclared(answer: Any, draw: Draw) -> Failure | None:
     """Return the failure for the first thing missing without which nothing can be judged."""
     if function_class(answer) is None:
-        return Failure("not_a_function", NO_FUNCTION)
+        return Failure("not_a_function", NOT_A_FUNCTION, {"name": "Own"})
     for name in ("plain", "example"):
         if not callable(getattr(answer, name, None)):
             return Failure(f"no_{name}", MISSING, {"name": name})

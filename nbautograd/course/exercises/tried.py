@@ -44,6 +44,10 @@ NOT_A_FUNCTION = {
     "en": "`{name}` should be a subclass of Function, with forward and backward.",
     "zh": "`{name}` 应当是 Function 的子类，带有 forward 和 backward。",
 }
+TRUE_OR_FALSE = {
+    "en": "`{name}` should return True or False; for {case} it gives {got}.",
+    "zh": "`{name}` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
+}
 ASKS_TORCH = {
     "en": "`{name}` (line {line}): here torch is asked. Say by rule what it will do.",
     "zh": "第 {line} 行的 `{name}` 去问了 torch。请按规则说出它会怎么做。",
