@@ -2368,6 +2368,28 @@ class UnitTensor(torch.Tensor):
             value = list(value.values())
         return [found for item in value for found in cls.inside(item)] if isinstance(value, (list, tuple)) else []
 
+# %% tags=["wrong"] exercise="unit_tensor" expects="units_mixed"
+from torch.utils._pytree import tree_leaves
+
+
+class UnitTensor(torch.Tensor):
+    unit = None
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+    def __init__(self, data, unit):
+        self.unit = unit
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        u = [a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit]
+        if len(u) > 1 and u[0] != u[1]:
+            raise ValueError
+        r = super().__torch_function__(func, types, args, kwargs)
+        for p in tree_leaves(r):
+            if isinstance(p, cls) and u:
+                p.unit = u[0]
+        return r
+
 # %% [markdown] lang="en" pair="units-seen"
 # A stone thrown upwards, its height measured with noise, smoothed by a moving mean, every tenth value kept. Nobody writes the unit down a second time.
 #

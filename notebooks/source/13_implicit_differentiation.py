@@ -579,6 +579,21 @@ class Root(Function):
     def backward(ctx, g):
         return g / (2 * ctx.saved_tensors[0])
 
+# %% tags=["wrong"] exercise="newton_root" expects="steps_again"
+def newton(a):
+    y, dy = torch.ones_like(a), torch.zeros_like(a)
+    for _ in range(40):
+        y, dy = (y + a / y) / 2, (dy + 1 / y - a * dy / (y * y)) / 2
+    return y, dy
+class Root(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return newton(a)[0]
+    @staticmethod
+    def backward(ctx, g):
+        return g * newton(*ctx.saved_tensors)[1]
+
 # %% [markdown] tags=["shown"] lang="en" pair="fixed-task"
 # ## 3. A fixed point
 #

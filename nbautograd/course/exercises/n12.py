@@ -359,7 +359,7 @@ def _types(what: str, found: Any, expected: str) -> dict[str, str]:
 
 MIXED: dict[str, Callable[[Any, Any], Any]] = {
     "x + y": lambda x, y: x + y,
-    "torch.stack([x, y])": lambda x, y: torch.stack([x, y]),
+    "torch.stack([x, x, y])": lambda x, y: torch.stack([x, x, y]),
     "torch.sub(x, other=y)": lambda x, y: torch.sub(x, other=y),
     "torch.stack(tensors=(x, y))": lambda x, y: torch.stack(tensors=(x, y)),
     "grid([[x[None]], [y[None]]])": lambda x, y: grid([[x[None]], [y[None]]]),

@@ -43,7 +43,12 @@ STEPPING = ARITHMETIC | {
     "ge", "gt", "integer_power", "is_nonzero", "isclose", "isfinite", "le", "lerp", "linalg_vector_norm", "logical_and",
     "logical_not", "logical_or", "lt", "max", "mean", "min", "ne", "norm", "sign", "square", "sum",
 }  # fmt: skip
-DIVIDING = ("div", "addcdiv")
+DIVIDING, FEW = ("div", "addcdiv"), 30  # operations in backward: a handful is enough
+STEPS_AGAIN = {
+    "en": "backward takes {count} operations: does it go through the steps once more? What does the equation say of y"
+    " and a, whichever way y was found?",
+    "zh": "backward 用了 {count} 个运算：它是不是把那些步骤又走了一遍？不管 y 是怎样找到的，方程对 y 和 a 说了什么？",
+}
 NO_QUOTIENT = {
     "en": "forward divides by no tensor. A step of Newton's method is F divided by its derivative, which changes with"
     " each step.",
@@ -56,15 +61,21 @@ NOT_NEWTON = {
 
 
 def _by_newton(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """Check that the forward computes in torch, by arithmetic."""
-    a = draw.uniform(0.5, 4.0, draw.choice(range(2, 6)), 3)
-    with Observer(answer) as seen, torch.no_grad():
-        answer.apply(a)
-    for ran in [ran for ran in seen.operations if ran.method and ran.name not in STEPPING][:1]:
+    """Check that forward computes in torch, by arithmetic, and backward does not repeat its steps."""
+    a = draw.uniform(0.5, 4.0, draw.choice(range(2, 6)), 3).requires_grad_()
+    with Observer(answer) as seen:
+        y = answer.apply(a)
+    with seen:
+        torch.autograd.grad(y.sum(), a)
+    back = [ran for ran in seen.operations if ran.method == "backward"]
+    there = [ran for ran in seen.operations if ran.method and ran.method != "backward"]
+    for ran in [ran for ran in there if ran.name not in STEPPING][:1]:
         yield Failure("not_by_newton", NOT_NEWTON, {"name": ran.written})
         return
-    if not any(ran.name == "reciprocal" or (ran.name in DIVIDING and len(ran.read) > 1) for ran in seen.operations):
+    if not any(ran.name == "reciprocal" or (ran.name in DIVIDING and len(ran.read) > 1) for ran in there):
         yield Failure("not_by_newton", NO_QUOTIENT)
+    elif len(back) > FEW:
+        yield Failure("steps_again", STEPS_AGAIN, {"count": len(back)})
 
 
 def _fixed_points(draw: Draw) -> Iterable[tuple[Any, ...]]:
