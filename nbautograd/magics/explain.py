@@ -33,6 +33,7 @@ class ExplainMagics(Magics):
         super().__init__(shell)
         self._shell = shell
         self._at_once = False
+        self._runs = False  # the cell again, for an answer at once
         self._last: Any = None
         self._cell: int | None = None  # in which it was raised
         self._other: Any = None  # an error since, which is none of torch's
@@ -51,7 +52,7 @@ class ExplainMagics(Magics):
             self._last, self._other = error, None  # IPython keeps it too, as sys.last_value
             self._cell = getattr(result, "execution_count", None)
             if self._at_once:
-                display(_explain(error))
+                display(_explain(error, run=_rerun_cells(error, [], self._shell.user_ns) if self._runs else None))
             else:
                 output.show_message("explain.hint")
         except Exception as problem:  # a mistake of ours is a sentence, the user's error stands
@@ -64,8 +65,8 @@ class ExplainMagics(Magics):
         """Explain the last gradient error; the text of the help is set when the extension is loaded."""
         text, options = EXPLAIN.read(line.strip().removesuffix(";"))
         if text in WORDS:
-            self._at_once = text == "on"
-            output.show_message(f"explain.turned_{text}")
+            self._at_once, self._runs = text == "on", text == "on" and bool(options.get("run"))
+            output.show_message("explain.turned_on_run" if self._runs else f"explain.turned_{text}")
             return None
         try:
             cells = [n for _, a, b in extract_hist_ranges(text) for n in range(a, b or a + 1)] if CELLS(text) else []

@@ -882,6 +882,7 @@ SENTENCES: dict[str, str] = {
     "explain.hint": "nbautograd 可以说出是哪个张量（`%autograd_explain`）、哪一行（`%autograd_explain --run`）。",
     "explain.caption": "这个错误涉及的张量和代码行",
     "explain.turned_on": "从现在起，每个 torch 梯度错误下面都会直接给出解释；用 `%autograd_explain off` 关闭。",
+    "explain.turned_on_run": "从现在起，凡是以 torch 梯度错误结束的单元格，都会在进程的副本里受观察地再运行一次，错误下面直接给出带行号的解释；用 `%autograd_explain off` 关闭。",
     "explain.turned_off": "从现在起，梯度错误下面只有一行提示，说明它可以解释。",
     "explain.earlier_in_cell": "最近的错误 {error} 不是 torch 的梯度错误；最近一次 torch 的梯度错误出现在单元格 {cell}，这里解释的是那一次。",
     "explain.earlier": "最近的错误 {error} 不是 torch 的梯度错误；这里解释的是最近一次 torch 的梯度错误。",
@@ -1240,7 +1241,7 @@ SENTENCES: dict[str, str] = {
     "magics.line_autograd_dispatches": "torch 向定义了 `__torch_function__` 或 `__torch_dispatch__` 的类询问了什么，画成调用树：哪个函数、哪些参数、由谁回答、结果是什么。\n\n返回 DispatchLog，可以是某一个类的，也可以是全部。\n\nExamples::\n\n    %autograd_dispatches\n    %autograd_dispatches ScalarTensor",
     "magics.no_override": "{magic}：`{text}` 的类型是 {type}，它没有定义 `__torch_function__`，也没有定义 `__torch_dispatch__`。请给出定义了其中之一的类，例如 `{magic} ScalarTensor`。",
     "magics.line_autograd_compare": "同样参数的两个调用并排：输出、梯度、图、保存的字节数、时间。\n\n返回 Comparison。第二个可以是由第一个的参数组成的任何表达式。\n\nExamples::\n\n    %autograd_compare f(a, b) torch.mul(a, b)\n    %autograd_compare f(a, b) a * b",
-    "magics.line_autograd_explain": "解释上一个单元格的梯度错误：是哪个张量、哪一行，应该怎么写。\n\n返回 Explanation，由报错后留下的内容得出。加上 --run 会在进程的副本中、在监视下再运行一次这个单元格，写上编号则运行那些单元格：\n你的一切都不会改变；如果它要访问文件、网络或其他进程，就会被停下。\n\nExamples::\n\n    %autograd_explain\n    %autograd_explain --run\n    %autograd_explain 3 5 7\n    %autograd_explain loss\n    %autograd_explain on",
+    "magics.line_autograd_explain": "解释上一个单元格的梯度错误：是哪个张量、哪一行，应该怎么写。\n\n返回 Explanation，由报错后留下的内容得出。加上 --run 会在进程的副本中、在监视下再运行一次这个单元格，写上编号则运行那些单元格：\n你的一切都不会改变；如果它要访问文件、网络或其他进程，就会被停下。\n\nExamples::\n\n    %autograd_explain\n    %autograd_explain --run\n    %autograd_explain 3 5 7\n    %autograd_explain loss\n    %autograd_explain on --run",
     "magics.line_autograd_audit": "一次调用用到的每个自定义梯度，在其实际参数处检查。\n\n调用按所写的样子运行一次。其中的自定义 Function（你自己的和库里的）先被观察，再被检查。\n返回 AuditReport，最严重的在前。若还要观察反向，请在单元格上方写 %%autograd_audit。\n--budget 30：检查可用的秒数；none 表示不限。\n\n示例::\n\n    %autograd_audit model(x)\n    report = %autograd_audit --budget 30 loss_fn(model(x), y)",
     # the magic's line
     "magics.not_run": "（单元格没有运行。）",

@@ -69,6 +69,15 @@ def test_on_answers_at_once_and_off_no_longer(notebook):
     assert notebook(BROKEN).text.startswith("nbautograd can say")
 
 
+def test_on_with_a_run_names_the_line_at_once(notebook):
+    assert "is run once more, watched" in notebook("%autograd_explain on --run").text
+    ran = notebook(BROKEN)
+    assert "Line 3, `y += 1`, changed `y` in place." in ran.text
+    assert "y = y + 1" in ran.text
+    notebook("%autograd_explain on")
+    assert "Line 3" not in notebook(BROKEN).text
+
+
 def test_a_cell_that_is_run_again_changes_nothing_here(notebook):
     notebook("torch.manual_seed(0); counter = []")
     notebook(IN_LOOP + "counter.append(1)")
