@@ -2051,7 +2051,7 @@ def multiply(a, b):
     y = a * b
     return M.apply(a, b, y.grad_fn)
 
-# %% tags=["wrong"] exercise="multiply" expects="imprecise"
+# %% tags=["wrong"] exercise="multiply" expects="differences"
 class M(Function):
     @staticmethod
     def forward(ctx, a, b):

@@ -1982,7 +1982,7 @@ class LayerNorm(Function):
         grad_x = (h - h @ ones - along) / spread
         return grad_x, torch.einsum("...i,...i->i", g, hat), torch.einsum("...i->i", g)
 
-# %% tags=["wrong"] exercise="layer_norm" expects="imprecise"
+# %% tags=["wrong"] exercise="layer_norm" expects="differences"
 class LayerNorm(Function):
     @staticmethod
     def forward(ctx, x, w, b):

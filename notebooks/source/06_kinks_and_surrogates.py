@@ -295,7 +295,7 @@ class AbsUV(Function):
     def apply(cls, u, v):
         return super().apply((u * v).abs())
 
-# %% tags=["wrong"] exercise="abs_uv" expects="imprecise"
+# %% tags=["wrong"] exercise="abs_uv" expects="differences"
 def plain(u, v):
     return (u * v).abs()
 

@@ -877,7 +877,7 @@ class ScaleBy(Function):
     def apply(cls, x, s):
         return super().apply(x * s)
 
-# %% tags=["wrong"] exercise="scale_by" expects="imprecise"
+# %% tags=["wrong"] exercise="scale_by" expects="differences"
 def plain(x, s):
     return x * s
 
@@ -1612,7 +1612,7 @@ class Head(Function):
     def apply(cls, x, n):
         return super().apply(x, n, (x[:n].clone()).grad_fn)
 
-# %% tags=["wrong"] exercise="head" expects="imprecise"
+# %% tags=["wrong"] exercise="head" expects="differences"
 def plain(x, n):
     return x[:n].clone()
 

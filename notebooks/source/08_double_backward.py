@@ -493,7 +493,7 @@ class MyCube(_Cube):
     def apply(cls, x):
         return super().apply(x), 3 * x**2
 
-# %% tags=["wrong"] exercise="my_cube" expects="imprecise"
+# %% tags=["wrong"] exercise="my_cube" expects="differences"
 class MyCube(Function):
     @staticmethod
     def forward(ctx, x):
@@ -1094,7 +1094,7 @@ class Silu(Function):
     def apply(cls, x):
         return super().apply(x, (x * x.sigmoid()).grad_fn)
 
-# %% tags=["wrong"] exercise="silu" expects="imprecise"
+# %% tags=["wrong"] exercise="silu" expects="differences"
 def plain(x):
     return x * x.sigmoid()
 

@@ -948,7 +948,7 @@ class FixedPoint(Function):
         u = torch.linalg.solve(A.T, grad_output)
         return torch.outer(slope * u, y), slope * u
 
-# %% tags=["wrong"] exercise="fixed_point" expects="check:gradient"
+# %% tags=["wrong"] exercise="fixed_point" expects="differences"
 class FixedPoint(Function):
     @staticmethod
     def forward(ctx, W, x):
@@ -1419,7 +1419,7 @@ class Ridge(Function):
         found = ctx.pull(g)
         return found[0] if len(found) == 1 else found
 
-# %% tags=["wrong"] exercise="ridge" expects="check:gradient"
+# %% tags=["wrong"] exercise="ridge" expects="differences"
 class Ridge(Function):
     @staticmethod
     def forward(ctx, X, t, strength):

@@ -563,7 +563,7 @@ class LeanCrossEntropy(Function):
         wanted = (1.0 - ctx.s) * F.one_hot(target, log_p.shape[1]) + ctx.s / log_p.shape[1]
         return torch.ops.aten._log_softmax_backward_data((-g * wanted / len(target)).to(log_p.dtype), log_p, 1, log_p.dtype), None, None
 
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="check:edges"
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="differences"
 class LeanCrossEntropy(Function):
     @staticmethod
     def forward(ctx, logits, target, smoothing):
