@@ -219,12 +219,12 @@ def other_arguments(problem: Problem, seed: int, far: bool = False) -> Iterator[
     """Yield the name of an argument that is no tensor, and a problem with inputs where it is another.
 
     True becomes False, a whole number, or all of a tuple together, the next and the one before of its sign (not 0: what
-    is multiplied by it tells nothing, and below it an index or a size is something else), any other number half as much
-    again (3 where it is infinite), a string each other one that forward or backward compares something with, and each
-    what the code compares its name with, a number or None: what is right for ``p=3``, ``correction=1`` or ``dim=1``
-    alone is not right. Where nothing finite comes
-    out, the absolute values of the tensors are tried. Of a callable around one Function the arguments of that Function
-    are changed.
+    is multiplied by it tells nothing, and below it an index or a size is something else), a whole number also the next
+    that is odd or even as it is, any other number half as much again (3 where it is infinite), a string each other one
+    that forward or backward compares something with, and each what the code compares its name with, a number or None:
+    what is right for ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Where nothing finite comes out, the
+    absolute values of the tensors are tried. Of a callable around one Function the arguments of that Function are
+    changed.
 
     Args:
         problem: whose arguments they are.
@@ -303,7 +303,8 @@ def _others(item: Any, problem: Problem, name: str) -> tuple[Any, ...]:
     if isinstance(item, bool):
         return (not item, *nothing)
     if isinstance(item, (int, float)):
-        beside = (item + 1, item - 1) if isinstance(item, int) else (1.5 * item if math.isfinite(item) else 3.0,)
+        half_more = float(f"{1.5 * item:.12g}") if math.isfinite(item) else 3.0
+        beside = (item + 1, item - 1, item + 2) if isinstance(item, int) else (half_more,)
         named = (type(item)(n) for one, n in constants if one == name and n is not None and type(item)(n) == n)
         others = (n for n in (*beside, *named) if n != item and _of_its_sign(n, item))
         return (*dict.fromkeys(others), *nothing)
