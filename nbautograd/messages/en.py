@@ -879,7 +879,7 @@ SENTENCES: dict[str, str] = {
     "explain.tried_finite": "tried: the same value, finite gradients, and the same ones wherever they were finite",
     "explain.tried_reaches": "tried: it runs to its end, what is differentiated up to there has the same values, and gradients arrive",
     "explain.tried_further": "tried: it runs to its end, what is differentiated before an optimizer steps has the same values, and gradients arrive at more tensors",
-    "explain.hint": "nbautograd can say which tensor, `%autograd_explain`, and which line, `%autograd_explain --run`.",
+    "explain.hint": "nbautograd can say which tensor and which line: `%autograd_explain --run` runs the cell once more, in a copy of the process.",
     "explain.caption": "The tensor and the lines of this error",
     "explain.turned_on": "From now on, the explanation stands beneath every gradient error of torch's; `%autograd_explain off` ends that.",
     "explain.turned_on_run": "From now on, each cell that ends in a gradient error of torch's is run once more, watched, in a copy of the process, and the explanation with the line stands beneath the error; `%autograd_explain off` ends that.",

@@ -879,7 +879,7 @@ SENTENCES: dict[str, str] = {
     "explain.tried_finite": "已试过：数值不变，梯度有限，并且原来有限的梯度不变",
     "explain.tried_reaches": "已试过：能运行到底，到那里为止求导的值不变，并且梯度能到达",
     "explain.tried_further": "已试：程序能运行到底，优化器第一次更新之前被求导的数值不变，得到梯度的张量比原来多",
-    "explain.hint": "nbautograd 可以说出是哪个张量（`%autograd_explain`）、哪一行（`%autograd_explain --run`）。",
+    "explain.hint": "nbautograd 可以说出是哪个张量、哪一行：`%autograd_explain --run` 会在进程的副本里把这个单元格再运行一次。",
     "explain.caption": "这个错误涉及的张量和代码行",
     "explain.turned_on": "从现在起，每个 torch 梯度错误下面都会直接给出解释；用 `%autograd_explain off` 关闭。",
     "explain.turned_on_run": "从现在起，凡是以 torch 梯度错误结束的单元格，都会在进程的副本里受观察地再运行一次，错误下面直接给出带行号的解释；用 `%autograd_explain off` 关闭。",
