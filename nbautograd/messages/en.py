@@ -189,7 +189,7 @@ SENTENCES: dict[str, str] = {
     "causes.extra_factor.what": "The gradient of `{input}` has one factor too many.",
     "causes.extra_factor.advice": "At these inputs, and at the others that were tried, yours is the right one times `{factor}`: remove that factor from {value}.",
     "causes.small_systematic.what": "The gradient of `{input}` is slightly off (relative error {relative}), by far more than the error of the comparison.",
-    "causes.small_systematic.advice": "Look at {value}: a term that is small here may be missing, a constant rounded, an epsilon forgotten.",
+    "causes.small_systematic.advice": "Look at {value}. What is small here need not be small at other inputs.",
     "causes.wrong_derivative.what": "The gradient of `{input}` has the right pattern but wrong values.",
     "causes.wrong_derivative.advice": "{shared}Work out the derivative again and compare it with {value}.",
     "causes.wrong_unclassified.what": "The gradient of `{output}` with respect to `{input}` is wrong.",

@@ -189,7 +189,7 @@ SENTENCES: dict[str, str] = {
     "causes.extra_factor.what": "`{input}` 的梯度多了一个因子。",
     "causes.extra_factor.advice": "在这组输入以及试过的其他输入上，你的梯度等于正确的梯度乘以 `{factor}`：请从{value}里去掉这个因子。",
     "causes.small_systematic.what": "`{input}` 的梯度有微小偏差（相对 {relative}），但远大于比较本身的误差。",
-    "causes.small_systematic.advice": "请看{value}：可能缺了一个在这里很小的项，可能有舍入过的常数，也可能漏了 epsilon。",
+    "causes.small_systematic.advice": "请看{value}。在这里很小的偏差，换了输入未必还小。",
     "causes.wrong_derivative.what": "`{input}` 的梯度非零的位置都对，数值却不对。",
     "causes.wrong_derivative.advice": "{shared}请重新推导导数，并与{value}对照。",
     "causes.wrong_unclassified.what": "`{output}` 对 `{input}` 的梯度不对。",
