@@ -53,7 +53,7 @@ def test_the_page_on_recording_names_what_is_there():
     elsewhere = re.findall(r"`((?:core|views)/[\w/]*(?:\.py)?)`", page)
     assert len(elsewhere) > 6
     assert [path for path in elsewhere if not (ROOT / "nbautograd" / path).exists()] == []
-    hooks = re.findall(r"`(begin|link|arguments|argument_snapshots|observe|leave|strided)`", page)
+    hooks = re.findall(r"`(whose|link|arguments|argument_snapshots|observe|leave|strided)`", page)
     recorder = there["recorder.py"]
     overridden = {name for name in re.findall(r"def (\w+)\(self", recorder) if recorder.count(f"def {name}(self") > 1}
     assert overridden - {"__init__"} == set(hooks)
