@@ -60,14 +60,14 @@ from nbautograd.course.mutants import kills, mutants
 # %% [markdown] lang="en" pair="mutants"
 # ## 1. Twenty ways to be wrong
 #
-# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies of it with one edit each, by the same grammar from which nbautograd proposes its fixes, only in the other direction: a sum over the other axis, a sign, a factor, a name left out, two gradients exchanged. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
+# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies of it with one edit each, by the same grammar from which nbautograd proposes its fixes, only in the other direction: a sign, a mean for a sum, a factor, a name left out, two gradients exchanged. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
 #
 # **Predict**: which of them would be hardest to notice?
 
-# %% [markdown] lang="zh" pair="mutants" of="df615cc3"
+# %% [markdown] lang="zh" pair="mutants" of="facde7b7"
 # ## 1. 二十种错法
 #
-# `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处，改法就来自 nbautograd 提出修改建议时用的那套语法，只是方向相反：沿另一个轴求和、变个正负号、多乘一个因子、漏掉一个名字、对调两个梯度。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
+# `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处，改法就来自 nbautograd 提出修改建议时用的那套语法，只是方向相反：变个正负号、把求和换成平均、多乘一个因子、漏掉一个名字、对调两个梯度。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
 #
 # **先猜一猜**：哪些最难察觉？
 
