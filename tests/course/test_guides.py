@@ -25,7 +25,7 @@ SEEN = {
     "torch_errors": {
         "in-place": (
             "output 0 of Tanh, is at version 1; expected version 0",
-            "nbautograd.*`%autograd_explain`",
+            "nbautograd.*`%autograd_explain --run`",
         ),
         "in-place-explain": (
             r"`hidden`",
