@@ -343,7 +343,10 @@ SAID = {
 def test_a_sentence_is_said_only_where_it_was_seen(name):
     text, said, not_said = SAID[name]
     run = program(Case(name, "", "", HEAD + text))
-    words = " ".join(str(explain(lambda: run(), apart=False)).split())
+    found = explain(lambda: run(), apart=False)
+    if found.code.startswith("in_place") and not SHOWS_SAVED:
+        pytest.skip("this torch shows saved tensors only by unpacking them")
+    words = " ".join(str(found).split())
     assert [part for part in said if part not in words] == []
     assert [part for part in not_said if part in words] == []
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
@@ -51,7 +52,15 @@ def state(problem: Problem) -> Iterator[Finding]:
         yield rules.input_changed(seen(problem, phrases.method_line(problem, "forward")), name)
 
 
-SWEPT = 10_000  # elements: larger memory comes from the system, as zeros
+class _Zeros(TorchFunctionMode):
+    """Fills what ``torch.empty`` and the like return with zeros."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and "empty" in getattr(func, "__name__", ""):
+            with torch.no_grad():
+                result.zero_()
+        return result
 
 
 def never_written(problem: Problem) -> Iterator[Finding]:
@@ -87,12 +96,11 @@ def _filled(problem: Problem, inputs: tuple[Any, ...] | None) -> dict[int, tuple
     with memory_filled():
         filled = problem.call(inputs)
         gradients = pull(problem, filled, v)
-    small = [t for t in (*filled, *gradients) if t is not None and t.numel() <= SWEPT]
-    zeros = [torch.zeros_like(t) for t in small for _ in range(8)]
-    del zeros  # what is made next lies where they were, most likely: NaN may have lain there by chance
-    plain = problem.call(inputs)
+    with _Zeros():  # NaN may lie there by chance; where it is not of that it stays
+        plain = problem.call(inputs)
+        pulled = pull(problem, plain, v)
     outputs = {-1 - k: (new, old) for k, (new, old) in enumerate(zip(filled, plain, strict=True))}
-    pairs = {k: (new, old) for k, (new, old) in enumerate(zip(gradients, pull(problem, plain, v), strict=True))}
+    pairs = {k: (new, old) for k, (new, old) in enumerate(zip(gradients, pulled, strict=True))}
     for results in (outputs, pairs):
         known = (
             (k, new.isnan() & ~old.isnan()) for k, (new, old) in results.items() if new is not None and old is not None
