@@ -98,6 +98,22 @@ class RootAtZero(Function):
         return torch.mul(g * 0, x.rsqrt(), out=torch.empty_like(x))
 
 
+class OutsideForgotten(Function):
+    """To begin with grad_output itself would mend the values, and write into it."""
+
+    @staticmethod
+    def forward(ctx, x, mask):
+        ctx.save_for_backward(x, mask)
+        return torch.where(mask, x * x, x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, mask = ctx.saved_tensors
+        gx = torch.empty_like(x)
+        gx[mask] = 2 * x[mask] * g[mask]
+        return gx, None
+
+
 def flat(report) -> str:
     return " ".join(str(report).split())
 
@@ -129,6 +145,13 @@ def test_a_gradient_of_unwritten_memory_is_wrong_whatever_lay_there(cls, inputs,
     assert f"The gradient of `{name}` is computed from memory that was never written, at `{entry}`" in flat(report)
     fix = report.findings[0].fix
     assert (None if fix is None else fix.source.strip()) == MENDED[cls]
+
+
+def test_no_fix_writes_into_grad_output() -> None:
+    x = draw(3, 4)
+    report = nbautograd.gradcheck(OutsideForgotten, (x, x.detach() > 0), order=1)
+    assert report.findings[0].message_id == "causes.gradient_never_written"
+    assert report.findings[0].fix is None or report.findings[0].fix.source.strip() != "gx = g"
 
 
 def test_an_output_of_unwritten_memory_cannot_be_judged() -> None:

@@ -81,17 +81,16 @@ class Stage:
     _known: dict[int, DirectionalDerivative | None] = field(default_factory=dict)
     _larger: set[int] = field(default_factory=set)
     _outside: bool | None = None
+    _changes: bool = False  # of grad_outputs or ctx, by the user's own backward
     _arguments: tuple[Any, ...] = ()
     _versions: list[tuple[Tensor, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         meter, self._arguments = Meter(), tuple(map(copy, self.outputs.inputs))
         self._versions = self._held()
+        own = _watched(_noted(self.own, self._larger, self._shapes), self._changed)
         try:
-            with (
-                backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes))),
-                memory_filled(),
-            ):
+            with backward_replaced(self.node, meter.around(own)), memory_filled():
                 self.original = pull(self.problem, self.outputs, self.v)
         except Exception as error:
             self.raised = str(error)
@@ -117,7 +116,8 @@ class Stage:
         """Return what this backward gives within its bounds; the text of what it raises instead."""
         outputs, node = (self.outputs, self.node) if not self.tidy else self._anew()
         given = _shaped(backward, {k: shape for k, shape in self._shapes.items() if k not in self._larger})
-        bounded = Meter(self.usage.allowance()).around(_watched(given) if self.tidy else given)
+        whole = given if self._changes and not self.tidy else _watched(given, _refused)
+        bounded = Meter(self.usage.allowance()).around(whole)
         try:
             with backward_replaced(node, bounded), memory_filled():  # else an answer might depend on what was there
                 return pull(self.problem, outputs, self.v)
@@ -125,6 +125,9 @@ class Stage:
             return str(error)
         finally:
             self._undo()
+
+    def _changed(self) -> None:
+        self._changes = True
 
     @cached_property
     def _shapes(self) -> dict[int, torch.Size]:
@@ -234,15 +237,19 @@ def _shaped(backward: Callable[..., Any], shapes: dict[int, torch.Size]) -> Call
     return shaped
 
 
-def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same backward; raises when it changed a grad_output or a tensor on ctx in place."""
+def _refused() -> None:
+    raise RuntimeError("changed in place")
+
+
+def _watched(backward: Callable[..., Any], changed: Callable[[], None]) -> Callable[..., Any]:
+    """Return the same backward; calls ``changed`` when it changed a grad_output or a tensor on ctx in place."""
 
     def watching(ctx: Any, *grads: Any) -> Any:
         held = [t for t in (*grads, *ctx.saved_tensors, *vars(ctx).values()) if isinstance(t, Tensor)]
         before, names = [t._version for t in held], {k: id(v) for k, v in vars(ctx).items()}
         result = backward(ctx, *grads)
         if [t._version for t in held] != before or {k: id(v) for k, v in vars(ctx).items()} != names:
-            raise RuntimeError("changed in place")
+            changed()
         return result
 
     return watching
