@@ -52,6 +52,9 @@ def state(problem: Problem) -> Iterator[Finding]:
         yield rules.input_changed(seen(problem, phrases.method_line(problem, "forward")), name)
 
 
+Entry = tuple[int, ...]  # position in a tensor
+
+
 class _Zeros(TorchFunctionMode):
     """Fills what ``torch.empty`` and the like return with zeros."""
 
@@ -68,18 +71,17 @@ def never_written(problem: Problem) -> Iterator[Finding]:
 
     Such memory is filled with NaN, at these inputs and at others: where NaN comes out it was never written.
     """
-    found = _filled(problem, None)
-    if not found or not _filled(problem, nearby_inputs(problem, problem.seed + 3)):
+    outputs, gradients = _unwritten(problem, None)
+    if not (outputs or gradients) or not any(_unwritten(problem, nearby_inputs(problem, problem.seed + 3))):
         return
-    for which, entry in found.items():
-        if which < 0:
-            name = problem.output_names[-1 - which]
-            yield unsteady_forward(problem, "causes.output_never_written", name=name, entry=formats.index(entry))
-        else:
-            position = problem.differentiable[which]
-            name, written = problem.input_names[position], phrases.returned(problem, position)
-            line, sentence = None if written is None else written.line, "causes.gradient_never_written"
-            yield _unsteady(problem, line, sentence, name=name, entry=formats.index(entry))
+    for k, entry in outputs.items():
+        params = {"name": problem.output_names[k], "entry": formats.index(entry)}
+        yield unsteady_forward(problem, "causes.output_never_written", **params)
+    for k, entry in gradients.items() if not outputs else ():
+        position = problem.differentiable[k]
+        written = phrases.returned(problem, position)
+        params = {"name": problem.input_names[position], "entry": formats.index(entry)}
+        yield _unsteady(problem, None if written is None else written.line, "causes.gradient_never_written", **params)
 
 
 def unsteady_forward(problem: Problem, sentence: str = "", **params: Any) -> Finding:
@@ -87,28 +89,24 @@ def unsteady_forward(problem: Problem, sentence: str = "", **params: Any) -> Fin
     return about(problem, "nondeterministic_forward", phrases.method_line(problem, "forward"), sentence, **params)
 
 
-def _filled(problem: Problem, inputs: tuple[Any, ...] | None) -> dict[int, tuple[int, ...]]:
-    """Fill such memory, and return an entry that is NaN only then of each result that has one.
-
-    Outputs are numbered from -1 downwards; where there are none, gradients from 0.
-    """
-    v = cotangents(problem, problem.call(inputs), problem.seed + 17)
+def _unwritten(problem: Problem, inputs: tuple[Any, ...] | None) -> tuple[dict[int, Entry], dict[int, Entry]]:
+    """Return an entry of each output, and of each gradient, that is NaN only where such memory is."""
+    with _Zeros():  # so that no NaN is there by chance
+        plain = problem.call(inputs)
+        v = cotangents(problem, plain, problem.seed + 17)
+        expected = pull(problem, plain, v)
     with memory_filled():
         filled = problem.call(inputs)
-        gradients = pull(problem, filled, v)
-    with _Zeros():  # NaN may lie there by chance; where it is not of that it stays
-        plain = problem.call(inputs)
-        pulled = pull(problem, plain, v)
-    outputs = {-1 - k: (new, old) for k, (new, old) in enumerate(zip(filled, plain, strict=True))}
-    pairs = {k: (new, old) for k, (new, old) in enumerate(zip(gradients, pulled, strict=True))}
-    for results in (outputs, pairs):
-        known = (
-            (k, new.isnan() & ~old.isnan()) for k, (new, old) in results.items() if new is not None and old is not None
-        )
-        places = {k: nan.nonzero()[0].tolist() for k, nan in known if nan.any()}
-        if places:
-            return {k: tuple(place) for k, place in places.items()}
-    return {}
+        return _nan_only(filled, plain), _nan_only(pull(problem, filled, v), expected)
+
+
+def _nan_only(results: Sequence[Tensor | None], others: Sequence[Tensor | None]) -> dict[int, Entry]:
+    """Return the first entry that is NaN in a result and not in the other one, of each that has such an entry."""
+    pairs = enumerate(zip(results, others, strict=True))
+    places = {
+        k: (a.isnan() & ~b.isnan()).nonzero()[:1].tolist() for k, (a, b) in pairs if a is not None and b is not None
+    }
+    return {k: tuple(found[0]) for k, found in places.items() if found}
 
 
 def _changes(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
