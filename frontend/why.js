@@ -1,4 +1,4 @@
-// Why is this grad None? Any tensor of the graph or of the notebook; the answer names the cut and shows it as a ghost.
+// Why is this grad None? Any tensor that had a name when the graph was made; the answer says why and shows it as a ghost.
 
 import { button, el, prose } from "./dom.js";
 import { canRepaint, repaint, waiting } from "./folds.js";

@@ -159,7 +159,7 @@ class _Writer:
 
         key = self._name(f"x{position}")
         user = self._name("o0" if ghost.node is None else f"n{ghost.node}")
-        tip = printable(f"{ghost.name} {ghost.text}".strip())
+        tip = printable(ghost.name)
         label = _escaped(f"{ghost.name} {shape_text(ghost.shape)}".strip())
         self._digraph.node(key, graphviz.nohtml(label), tooltip=graphviz.escape(tip), style="dashed,rounded")
         self._digraph.edge(user, key, graphviz.escape(ghost_word(ghost)), style="dashed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.core.graphs.source_dataflow import CELLS
 from nbautograd.core.graphs.why_none import Answer, ask, askable
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
@@ -211,7 +209,10 @@ def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
     whole = opened == "all" and len(graph.nodes) <= MOST_DRAWN
     if not (sound or whole) or lens not in ("", "memory", "stale", "gradients") or not _is_width(wide):
         raise InputError("widgets.no_box")
-    asked = why_none(graph, question) if question.get("name") else None
+    name = question.get("name") or ""
+    if not isinstance(name, str):
+        raise InputError("widgets.no_box")
+    asked = ask(graph, name) if name else None
     drawn = replace(graph if asked is None else with_ghost(graph, asked), notes=())
     boxes = {"boxes": None} if whole else {"opened": opened}
     made = layout(drawn, lens="memory" if lens == "memory" else "", wide=wide, **boxes)
@@ -227,20 +228,8 @@ MOST_NAMES = 400
 
 
 def askable_names(graph: AutogradGraph) -> list[str]:
-    """Return the tensors that can be asked for: the graph's, then the others of the notebook."""
-    return askable(graph, notebook_variables())[:MOST_NAMES]
-
-
-def why_none(graph: AutogradGraph, question: Mapping[str, Any]) -> Answer:
-    """Say why the tensor that ``question["name"]`` names has no gradient.
-
-    Raises:
-        InputError: when it is no text.
-    """
-    name = question.get("name")
-    if not isinstance(name, str):
-        raise InputError("widgets.no_box")
-    return ask(graph, name, notebook_variables(), latest_cells())
+    """Return the tensors that can be asked for: the graph's, then others that had a name when it was made."""
+    return askable(graph)[:MOST_NAMES]
 
 
 def with_ghost(graph: AutogradGraph, asked: Answer) -> AutogradGraph:
@@ -248,23 +237,6 @@ def with_ghost(graph: AutogradGraph, asked: Answer) -> AutogradGraph:
     if asked.ghost is None or asked.ghost in graph.ghosts:
         return graph
     return replace(graph, ghosts=(*graph.ghosts, asked.ghost))
-
-
-def notebook_variables() -> Mapping[str, Any] | None:
-    """Return the notebook's variables; None where no notebook runs."""
-    space = getattr(_shell(), "user_ns", None)
-    return space if isinstance(space, dict) else None
-
-
-def latest_cells() -> list[str]:
-    """Return the notebook's latest cells, the last one first."""
-    run = (notebook_variables() or {}).get("In")
-    return [cell for cell in reversed(run[-CELLS:]) if isinstance(cell, str)] if isinstance(run, list) else []
-
-
-def _shell() -> Any:
-    ipython = sys.modules.get("IPython")
-    return None if ipython is None else ipython.get_ipython()
 
 
 MOST_SCOPES = 8  # modules whose memory is told

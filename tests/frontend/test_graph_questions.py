@@ -118,25 +118,22 @@ def test_before_backward_the_lens_on_gradients_says_what_to_run(show: Any) -> No
     expect(page.locator(".lens")).to_contain_text("nbautograd.backward(loss)")
 
 
-def test_why_is_this_grad_none_names_the_cut_and_shows_it(asking: Any) -> None:
+def test_why_is_this_grad_none_says_why_and_shows_it(asking: Any) -> None:
     page = asking(cut())
     page.get_by_label("Why is .grad None?").focus()
     page.get_by_label("Why is .grad None?").select_option("c")
-    expect(page.locator(".why")).to_contain_text(re.compile(r"line \d+ uses it as c\.detach\(\)"))
+    expect(page.locator(".why")).to_contain_text("c is not a part of the graph")
     expect(page.locator(".box.ghost.asked")).to_contain_text("c")
-    expect(page.locator(".edge.none.asked")).to_contain_text(re.compile(r"detach · line \d+"))
+    expect(page.locator(".edge.none.asked")).to_contain_text("not reached")
     expect(page.get_by_label("Why is .grad None?")).to_be_focused()
     page.get_by_label("Why is .grad None?").select_option("a")
     expect(page.locator(".why")).to_contain_text("a has a gradient")
     expect(page.locator(".box.asked")).to_contain_text("a")
 
 
-def test_a_tensor_that_the_graph_does_not_know_becomes_a_ghost(asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nbautograd.widgets import graph as graph_widget
-
+def test_a_tensor_that_the_graph_does_not_hold_becomes_a_ghost(asking: Any) -> None:
     n = torch.arange(3)
     a = leaf()
-    monkeypatch.setattr(graph_widget, "notebook_variables", lambda: {"n": n, "a": a})
     value = graph((a * n).sum(), names={"a": a, "n": n})
     page = asking(value)
     assert page.locator(".box.ghost").count() == 0

@@ -61,8 +61,8 @@ def test_a_label_that_looks_like_html_stays_text():
 def test_ghosts_versions_norms_and_the_first_nan_are_there():
     a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
     source = nbautograd.graph((a.detach() * b).sum()).to_dot().source
-    assert re.search(r'x0 \[label="a 3" style="dashed,rounded" tooltip="a a.detach\(\)"\]', source)
-    assert re.search(r'n1 -> x0 \[label="detach · line \d+" style=dashed\]', source)
+    assert re.search(r'x0 \[label="a 3" style="dashed,rounded" tooltip=a\]', source)
+    assert re.search(r"n1 -> x0 \[label=detach style=dashed\]", source)
     assert "No gradient reaches `a`" in source
     y = a.exp()
     z = (y * b).sum()

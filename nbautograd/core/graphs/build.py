@@ -14,11 +14,10 @@ from nbautograd.core.collector import collector_paused
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale
 from nbautograd.core.graphs.modules import exact_modules, infer_scopes, scope_types
-from nbautograd.core.graphs.names import Names, tensors_in
+from nbautograd.core.graphs.names import NamedTensors, Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.schedule import LEAF, engine_order
-from nbautograd.core.graphs.source_dataflow import CallerCode, Cut
 from nbautograd.core.torch_private.nodes import (
     function_of,
     leaf_tensor,
@@ -219,8 +218,7 @@ class Walk:
                 for node in nodes
             ]
         names = self.output_names()
-        own = [name for name in names if isinstance(name, str)]
-        cut_off = disconnected_tensors(self.live, self.leaves, self.names, own)
+        cut_off = disconnected_tensors(self.live, self.leaves, self.names)
         return AutogradGraph(
             nodes=tuple(nodes),
             edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
@@ -234,10 +232,11 @@ class Walk:
                 *self.notes,
                 *self.remarks,
                 *self._about(nodes, names),
-                *[_note_on_ghost(ghost) for ghost in cut_off],
+                *[Phrase("graphs.ghost", name=ghost.name) for ghost in cut_off],
             ),
             ghosts=cut_off,
             made=flow.made,
+            tensors=NamedTensors(self.names.tensors),
         )
 
     def output_names(self) -> list[str | Phrase]:
@@ -278,12 +277,6 @@ class Walk:
             remarks.append(Phrase("graphs.freed", count=freed))
         remarks += list(dict.fromkeys(_changed(node, stale) for node in nodes for stale in node.stale))[:MOST_TOLD]
         return remarks
-
-
-def _note_on_ghost(ghost: Ghost) -> Phrase:
-    if ghost.line is None:
-        return Phrase("graphs.ghost", name=ghost.name)
-    return Phrase("graphs.ghost_line", name=ghost.name, line=ghost.line, text=ghost.text)
 
 
 def _changed(node: Node, stale: Stale) -> Phrase:
@@ -342,43 +335,30 @@ MOST_SEARCHED = 300  # nodes whose saved tensors are looked at
 FEW_NAMES = 16  # tensors named one by one are all meant; a whole namespace is not
 
 
-def disconnected_tensors(
-    live: Sequence[Any], leaves: Sequence[torch.Tensor | None], names: Names, roots: Sequence[str]
-) -> tuple[Ghost, ...]:
-    """Find the named tensors that need a gradient and get none from this graph.
+def disconnected_tensors(live: Sequence[Any], leaves: Sequence[torch.Tensor | None], names: Names) -> tuple[Ghost, ...]:
+    """Find the named leaves that need a gradient and get none from this graph.
 
-    A parameter counts when others of its module are in the graph; another tensor when a line cuts it off and what that
-    gives goes on into a root, when a node saved what it holds, or when it was named one by one.
+    A parameter counts when others of its module are in the graph; another leaf when a node saved what it holds, or when
+    it was named one by one.
 
     Args:
         live: torch's nodes of the graph.
         leaves: for each of them the tensor, for AccumulateGrad.
         names: the user's names.
-        roots: the user's names of the roots that have one.
     """
     reached = {id(leaf) for leaf in leaves if leaf is not None}
-    missing = [(name, tensor) for name, tensor in names.wanting if id(tensor) not in reached]
+    missing = [(name, tensor) for name, tensor in names.wanting if tensor.is_leaf and id(tensor) not in reached]
     if not missing or not live:
         return ()
-    inner = set(live)
-    missing = [(name, t) for name, t in missing if t.is_leaf or t.grad_fn not in inner]
     users = _users(live, missing, {_place(leaf) for leaf in leaves if leaf is not None})
     modules = {names.module_of[id(leaf)] for leaf in leaves if leaf is not None and id(leaf) in names.module_of}
-    code = CallerCode.here()
-    found: list[Ghost] = []
+    one_by_one = names.explicit and len(names.wanting) <= FEW_NAMES
+    ghosts: list[Ghost] = []
     for name, tensor in missing:
         user = users.get(_place(tensor))
-        cut = code.follow(tensor, name, roots) if len(found) < MOST_GHOSTS else None
-        expected = names.module_of.get(id(tensor)) in modules or (names.explicit and len(names.wanting) <= FEW_NAMES)
-        if cut is not None or (tensor.is_leaf and (user is not None or expected)):
-            found.append(_ghost(name, tensor, cut, user))
-    return tuple(found[:MOST_GHOSTS])
-
-
-def _ghost(name: str, tensor: torch.Tensor, cut: Cut | None, user: int | None) -> Ghost:
-    reason = cut.reason if cut is not None else "detach" if user is not None else "unused"
-    line, text = (cut.line, cut.text) if cut is not None else (None, "")
-    return Ghost(name, reason, line, text, tuple(tensor.shape), user)
+        if user is not None or one_by_one or names.module_of.get(id(tensor)) in modules:
+            ghosts.append(Ghost(name, "unused" if user is None else "detach", tuple(tensor.shape), user))
+    return tuple(ghosts[:MOST_GHOSTS])
 
 
 def _users(live: Sequence[Any], missing: Sequence[tuple[str, torch.Tensor]], reached: set[int]) -> dict[int, int]:

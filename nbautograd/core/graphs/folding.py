@@ -217,6 +217,7 @@ def contract(graph: AutogradGraph, parts: Sequence[Segment | Plain]) -> Autograd
         notes=graph.notes,
         ghosts=tuple([replace(g, node=None if g.node is None else homes[g.node]) for g in graph.ghosts]),
         first=graph.first,
+        tensors=graph.tensors,
     )
 
 

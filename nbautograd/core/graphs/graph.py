@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from nbautograd.core.display import Displayable, Phrase, plural, render
+from nbautograd.core.graphs.names import NamedTensors
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 
 
@@ -77,18 +78,14 @@ class Ghost:
 
     Attributes:
         name: the user's name of it.
-        reason: ``"detach"``, ``"no_grad"``, ``"integer"``, ``"python"`` (it became a Python number, list or array) or
-            ``"unused"`` (nothing says that it was used).
-        line: of the code that cuts it off, if that was found; else None.
-        text: what is written there, such as ``"a.detach()"``; else empty.
+        reason: ``"detach"`` (a node saved its values), ``"unused"`` (nothing says that it was used), ``"integer"`` or
+            ``"not_required"``.
         shape: of the tensor.
         node: id of the node that used its values, if that is known; else None.
     """
 
     name: str
     reason: str
-    line: int | None = None
-    text: str = ""
     shape: tuple[int, ...] = ()
     node: int | None = None
 
@@ -243,6 +240,7 @@ class AutogradGraph(Displayable):
         made: after ``backward(create_graph=True)``: node id -> sequence numbers of the first node of the derivative's
             graph that it made, and one past the last.
         first: of the graph of a derivative, ``graph(..., first=...)``: the graph that the derivative was taken of.
+        tensors: the tensors that had a name when the graph was made, as long as they live; not a part of its data.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -257,6 +255,7 @@ class AutogradGraph(Displayable):
     ghosts: tuple[Ghost, ...] = ()
     made: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     first: AutogradGraph | None = None
+    tensors: NamedTensors = field(default_factory=NamedTensors, compare=False, repr=False)
 
     @property
     def leaves(self) -> tuple[Node, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.weak import TensorWeakRef
 
 DEPTH = 3  # how deep a container in the user's namespace is looked into
 WIDTH = 256  # how many items of such a container
@@ -82,6 +83,32 @@ class Names:
         for path, parameter in module.named_parameters():
             self._name(prefix + path, parameter)
             self.module_of.setdefault(id(parameter), id(module))
+
+
+class NamedTensors:
+    """Tensors by the names that they had at one moment; it keeps none of them alive, and pickles as empty.
+
+    Args:
+        tensors: name -> tensor.
+    """
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor] | None = None) -> None:
+        # a plain weak reference may be dead although the tensor still lives in C++: torch's own knows
+        self._references = {name: TensorWeakRef(tensor) for name, tensor in (tensors or {}).items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, of tensors that are gone too."""
+        return tuple(self._references)
+
+    def get(self, name: str) -> torch.Tensor | None:
+        """Return the tensor that had a name, or None when it is gone or there was none."""
+        reference = self._references.get(name)
+        tensor: torch.Tensor | None = None if reference is None else reference()
+        return tensor
+
+    def __reduce__(self) -> tuple[type[NamedTensors], tuple[()]]:
+        return NamedTensors, ()
 
 
 def _grad_fn(tensor: torch.Tensor) -> Any:

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import Stale, Storage
-from nbautograd.core.graphs.source_dataflow import CallerCode
 from nbautograd.core.torch_private.nodes import (
     forward_line,
     function_of,

@@ -157,15 +157,13 @@ def ghost_content(ghost: Ghost) -> Content:
     shape = shape_text(ghost.shape)
     start = PAD + text_width(name, "name") + 6
     lines = (Line(name, PAD, 15, "name"), Line(shape, start, 15, "muted"))
-    title = messages.text("graphs.ghost_title", name=ghost.name) + (f" {ghost.text}" if ghost.text else "")
+    title = messages.text("graphs.ghost_title", name=ghost.name)
     return Content("ghost", start + text_width(shape, "muted") + PAD, CHIP, lines, printable(title))
 
 
 def ghost_word(ghost: Ghost) -> str:
     """Name what cut a tensor off, in a word or two, with the line where it is known."""
-    if ghost.line is None:
-        return messages.text(f"graphs.cut.{ghost.reason}")
-    return f"{messages.text(f'graphs.cut.{ghost.reason}')} · {messages.text('graphs.line', line=ghost.line)}"
+    return messages.text(f"graphs.cut.{ghost.reason}")
 
 
 def short_content(kind: BoxKind, text: str, title: str = "") -> Content:

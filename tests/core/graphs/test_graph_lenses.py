@@ -8,7 +8,7 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.graphs.source_dataflow import find_change
+from nbautograd.core.graphs.caller_code import find_change
 from nbautograd.views.layout import layout
 
 
