@@ -19,16 +19,15 @@ from nbautograd.core.explaining.cause import Edit, ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.no_grad import without_gradient
 from nbautograd.core.explaining.not_finite import of_gradients
+from nbautograd.core.explaining.process_copy import Refused, in_copy
 from nbautograd.core.explaining.program import Program, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
 from nbautograd.core.explaining.trial import (
     GradientWatch,
-    Refused,
     Run,
     alike,
     depends,
     ends_finite,
-    in_copy,
     mends,
     reaches,
     reaches_readers,

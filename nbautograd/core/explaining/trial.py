@@ -1,25 +1,12 @@
-"""A run that leaves no trace: in a copy of the process, with files and the network out of its reach.
-
-The copy is made by ``fork``, so that the program runs with every variable as it is, and whatever it changes is gone
-with the copy. What the system forbids here, or what would reach outside, is refused and said.
-"""
+"""A change of a program, tried: runs of it in copies of the process, and what their gradients have to agree with."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
-import ctypes
 import gc
-import io
 import linecache
-import os
-import pickle
-import select
-import signal
 import sys
-import tempfile
-import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,166 +20,10 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from nbautograd.core.explaining.cause import Edit, Place
 from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.optimizer_steps import StepWatch
+from nbautograd.core.explaining.process_copy import Refused, in_copy
 from nbautograd.core.explaining.watch import Pass, Watch, all_finite, tensors_of
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import codes_in
-
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_OUTSIDE = (
-    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.link", "os.symlink", "os.chmod", "os.chown"),
-    *("os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.startfile", "os.kill", "subprocess.Popen"),
-    *("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo", "urllib.Request", "webbrowser.open"),
-    *("sqlite3.connect", "builtins.input", "shutil.move", "shutil.rmtree", "shutil.copyfile", "pty.spawn"),
-)
-
-
-_PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when its parent ends
-LONGEST = 120.0  # seconds; a thread that held a lock when the copy was made is not there to let go of it
-
-
-class OutsideError(BaseException):
-    """The run reached outside its process; no ``except Exception`` of the program catches it."""
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A run that did not come to its end.
-
-    Attributes:
-        reason: ``"outside"`` (it reached for a file, the network or another process), ``"fork"`` (this system or
-            device does not copy a process), ``"late"`` (it took longer than it may), ``"died"``.
-        detail: what it reached for, such as ``"open out.csv"``, or the seconds that it may take.
-    """
-
-    reason: str
-    detail: str = ""
-
-
-def why_not() -> str:
-    """Return why no copy of this process can run torch; empty where one can."""
-    if not hasattr(os, "fork"):
-        return "fork"
-    # the engine's threads of another device are not there in a copy, and its memory cannot be used
-    return "device" if torch.cuda.is_available() or _has_other_device() else ""
-
-
-def _has_other_device() -> bool:
-    accelerator = getattr(torch, "accelerator", None)
-    try:
-        return bool(accelerator is not None and accelerator.is_available())
-    except Exception:  # a torch that cannot tell
-        return False
-
-
-def in_copy(job: Callable[[], Any], longest: float = LONGEST) -> Any:
-    """Return what a job returns in a copy of this process, or ``Refused``; what it returns has to be plain data.
-
-    Args:
-        job: what is run, out of reach of files and the network.
-        longest: seconds after which the copy is ended.
-    """
-    answer = _copy(job, longest)
-    if not (isinstance(answer, Refused) and answer.reason == "outside") or "torch._dynamo" in sys.modules:
-        return answer
-    # torch imports a large part of itself when it is first needed, which makes folders for its caches; as the program
-    # would have it imported here if it ran here, that is done here, once for all copies to come
-    torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
-    with torch.autograd.graph.allow_mutation_on_saved_tensors():
-        (torch.ones(1, requires_grad=True) * 2).mul_(2).sum().backward()
-    return _copy(job, longest)
-
-
-def _copy(job: Callable[[], Any], longest: float) -> Any:
-    """Run a job in a copy of this process."""
-    reason = why_not()
-    if reason:
-        return Refused("fork", reason)
-    reading, writing = os.pipe()
-    parent = os.getpid()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of threads; the copy uses none of them
-        child = os.fork()
-    if child == 0:
-        _in_copy(job, writing, parent)
-    os.close(writing)
-    try:
-        sent = _read(reading, longest)
-    finally:  # an interrupt among them; of one that has answered nothing is left to end
-        os.close(reading)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    if sent is None:
-        return Refused("late", f"{longest:g}")
-    return pickle.loads(sent) if sent else Refused("died")
-
-
-def _read(pipe: int, longest: float) -> bytes | None:
-    """Return what is written to a pipe until it is closed; None when that takes longer."""
-    end, sent = time.monotonic() + longest, b""
-    while select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
-        chunk = os.read(pipe, 1 << 20)
-        if not chunk:
-            return sent
-        sent += chunk
-    return None
-
-
-def _in_copy(job: Callable[[], Any], writing: int, parent: int) -> None:
-    """Run the job and send what it returns; never comes back, and ends with its parent."""
-    try:
-        with contextlib.suppress(OSError, AttributeError):  # only Linux has it
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # which ended before that
-            return
-        torch.set_num_threads(1)  # the threads of the process are not there in its copy
-        silent = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(silent, stream)
-        sys.stdin, sys.stdout, sys.stderr = io.StringIO(), io.StringIO(), io.StringIO()
-        sys.dont_write_bytecode = True
-        tempfile.gettempdir()  # which writes a file to try it, the first time; imports of torch's ask for it
-        reached: list[str] = []
-        _close_torch_save(reached)
-        sys.addaudithook(_guard(reached))
-        try:
-            result = job()
-        except OutsideError:
-            result = None
-        if reached:
-            result = Refused("outside", reached[0])
-        sent = pickle.dumps(result)
-        with os.fdopen(writing, "wb") as pipe:
-            pipe.write(sent)
-    finally:
-        os._exit(0)
-
-
-def _close_torch_save(reached: list[str]) -> None:
-    """Refuse ``torch.save`` to a file, which torch opens in C++ where Python does not hear of it."""
-    save = torch.save
-
-    def refused(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(f, (str, os.PathLike)):
-            reached.append(f"torch.save {os.fspath(f)}")
-            raise OutsideError
-        return save(obj, f, *args, **kwargs)
-
-    torch.save = torch.serialization.save = refused
-
-
-def _guard(reached: list[str]) -> Callable[[str, tuple[Any, ...]], None]:
-    def hook(event: str, args: tuple[Any, ...]) -> None:
-        if event == "open":
-            path, _, flags = (*args, None, None, None)[:3]
-            if path == os.devnull or isinstance(path, int) or not (isinstance(flags, int) and flags & _WRITING):
-                return
-            event = f"open {path}"
-        elif event not in _OUTSIDE:
-            return
-        reached.append(event)
-        raise OutsideError(event)
-
-    return hook
 
 
 @dataclass

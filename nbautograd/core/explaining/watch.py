@@ -336,7 +336,9 @@ class Watch(TorchFunctionMode):
         for tensor, earlier in zip(given, before, strict=True):
             if (now := version(tensor)) != earlier and tensor not in self.apart and tensor._base not in self.apart:
                 key = _storage(tensor)
-                if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
+                if not any(
+                    w.storage == key and w.after == now for w in itertools.islice(reversed(self.writes), len(given))
+                ):
                     of = None if tensor._base is None else self.born.get(tensor._base)
                     shown = _named(tensor), window(tensor), _module(), of, -1 if first is None else first
                     self.writes.append(Write(key, earlier, now, spot, name, *shown, self.born.get(tensor)))

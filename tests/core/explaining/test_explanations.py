@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +17,7 @@ import nbautograd
 from nbautograd import explain
 from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.torch_errors import KINDS, kind_of
-from nbautograd.core.explaining.trial import Refused, Run, edited, in_copy, mends
+from nbautograd.core.explaining.trial import Run, edited, mends
 from nbautograd.core.explaining.watch import Cut, leaves_behind
 from nbautograd.errors import InputError
 from nbautograd.messages import catalogue
@@ -142,76 +139,6 @@ def test_an_edit_fits_its_line_only():
     )
     with pytest.raises(ValueError, match="line 1"):
         edited("y = 1", Edit("", 1, "y += 1", "y = 2"))
-
-
-@pytest.mark.parametrize(
-    "reach",
-    [
-        lambda path: Path(path).write_text("1"),
-        lambda path: os.mkdir(path),
-        lambda path: os.system("true"),
-        lambda path: np.save(path, np.ones(1)),
-        lambda path: torch.save(torch.ones(1), path),
-    ],
-)
-def test_a_run_in_a_copy_reaches_nothing_outside(reach, tmp_path):
-    path = str(tmp_path / "reached")
-    refused = in_copy(lambda: reach(path))
-    assert (type(refused), refused.reason) == (Refused, "outside")
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.slow
-def test_the_first_optimizer_of_a_process_may_be_made_in_a_copy():
-    program = """if True:
-        import sys, torch, nbautograd
-        assert "torch._dynamo" not in sys.modules  # what torch imports for an optimizer, with folders for its caches
-        def step():
-            w = torch.zeros(3, requires_grad=True)
-            torch.optim.SGD([w], 0.1)
-            a = w.exp()
-            b = a * a
-            a += 1
-            b.sum().backward()
-        print(nbautograd.explain(step).code)
-    """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["in_place"]
-
-
-def test_a_copy_that_dies_is_said():
-    assert in_copy(lambda: os._exit(1)) == Refused("died")
-    assert explain(lambda: os._exit(1)).code == "refused"
-
-
-def test_a_copy_that_takes_too_long_is_ended():
-    forever = threading.Event()
-    assert in_copy(forever.wait, longest=0.2) == Refused("late", "0.2")
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems tell no process that its parent ended")
-def test_a_copy_ends_with_the_process_that_waits_for_it():
-    (reading, writing), (going, go) = os.pipe(), os.pipe()
-
-    def job():
-        os.write(writing, b"begun")
-        os.read(going, 1)
-        os.write(writing, b"went on")
-
-    parent = os.fork()
-    if parent == 0:
-        in_copy(job)
-        os._exit(0)
-    os.close(writing)
-    assert os.read(reading, 16) == b"begun"
-    os.kill(parent, signal.SIGKILL)
-    os.waitpid(parent, 0)
-    os.write(go, b"!")
-    assert os.read(reading, 16) == b""
-
-
-def test_a_copy_reads_files():
-    assert in_copy(lambda: Path(__file__).read_text().startswith('"""')) is True
 
 
 def test_nothing_wrong_is_said_as_such():

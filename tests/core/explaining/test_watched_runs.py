@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 
 import pytest
 import torch
@@ -230,6 +231,20 @@ def test_hooks_copies_and_state_dicts_are_as_without_a_watch():
 )
 def test_transforms_and_layouts_are_as_without_a_watch(program):
     assert_same(program)
+
+
+class NewestFirst(deque):
+    def __iter__(self):
+        raise AssertionError("read from its beginning, which takes longer with every write")
+
+
+def test_a_write_costs_the_same_however_many_there_were():
+    watch, x = GradientWatch(), torch.zeros(2)
+    watch.writes = NewestFirst()
+    with watch:
+        for _ in range(3):
+            x.add_(1)
+    assert [write.after for write in reversed(watch.writes)] == [3, 2, 1]
 
 
 def test_a_program_that_a_look_would_disturb_is_explained_by_its_own_end():
