@@ -13,6 +13,7 @@ from typing import Any
 from nbautograd.command.audit import COULD_NOT_RUN, FOUND, Unrunnable, write_page_of
 from nbautograd.command.page import require_ours
 from nbautograd.core.checking.budget import DEFAULT
+from nbautograd.core.kernel.raised import users_trace
 from nbautograd.errors import CommandError, NbautogradError
 from nbautograd.inspection.kernel import gradcheck
 from nbautograd.inspection.kernel_report import KernelReport
@@ -56,8 +57,8 @@ def check(
     except NbautogradError as error:
         raise Unrunnable(str(error)) from None
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise Unrunnable(text("command.check.raised", error=said)) from error
+        print(users_trace(error), file=sys.stderr)
+        raise Unrunnable(text("command.check.raised", error=f"{type(error).__name__}: {error}")) from error
     document = kernel_document(report)
     print(to_text(document))
     _write(report, json_file)
@@ -89,16 +90,18 @@ def _named(given: str) -> Any:
 
 
 def _module(place: str) -> ModuleType:
-    """Import a module by its name, or by the path of its file."""
+    """Import a module by its name, or by the path of its file, whose folder is then on the path as of any script."""
+    path = Path(place).resolve()
+    folder = str(path.parent if place.endswith(".py") else Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
         if not place.endswith(".py"):
-            if str(Path.cwd()) not in sys.path:
-                sys.path.insert(0, str(Path.cwd()))
             return importlib.import_module(place)
-        known = sys.modules.get(Path(place).stem)
-        if known is not None and getattr(known, "__file__", None) == str(Path(place).resolve()):
+        known = sys.modules.get(path.stem)
+        if known is not None and getattr(known, "__file__", None) == str(path):
             return known
-        spec = importlib.util.spec_from_file_location(Path(place).stem, Path(place).resolve())
+        spec = importlib.util.spec_from_file_location(path.stem, path)
         if spec is None or spec.loader is None:
             raise ImportError(text("command.audit.not_found"))
         module = importlib.util.module_from_spec(spec)

@@ -19,6 +19,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, Compiled, compiled
 from nbautograd.core.kernel.golden import Pair, coarsest, run
+from nbautograd.core.kernel.raised import users_trace
 from nbautograd.core.kernel.sweep import (
     LAYOUTS,
     Case,
@@ -27,7 +28,7 @@ from nbautograd.core.kernel.sweep import (
     compared,
     dtype_cases,
     layout_cases,
-    one_line,
+    raising,
     refusal,
     repeated,
     risk_cases,
@@ -209,6 +210,7 @@ class KernelCheck:
         self.notes: list[Phrase] = []
         self.smallest: Case | None = None
         self.interrupted = False
+        self.trace = ""
         self._start = time.perf_counter()
         self._steps = 0
 
@@ -240,7 +242,8 @@ class KernelCheck:
         try:
             self.outcome = check(self.candidate, self.reference, seed=self.seed, power=True, done=self._done)
         except Exception as error:
-            self.findings.append(Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)}))
+            self.findings.append(raising(error))
+            self.trace = users_trace(error)
             return
         self.findings += self.outcome.findings
         if draw.random:
@@ -293,6 +296,7 @@ class KernelCheck:
             seconds=time.perf_counter() - self._start,
             seed=self.seed,
             complete=not self.interrupted,
+            trace=self.trace or next((one.trace for one in self.results if one.trace and one.findings), ""),
             torch=torch.__version__,
             module=getattr(candidate.cls or candidate.fn, "__module__", "") or "",
             file=source.file if source is not None else getattr(code, "co_filename", None),

@@ -139,6 +139,7 @@ class KernelReport(Redactable["KernelReport"]):
         torch, nbautograd: versions.
         module, file, line: where the Function is defined.
         compiled: the same call under torch.compile, where that was asked for.
+        trace: the traceback of what the Function raised first, without frames of nbautograd and torch.
     """
 
     function: str
@@ -162,6 +163,7 @@ class KernelReport(Redactable["KernelReport"]):
     file: str | None = None
     line: int | None = None
     compiled: tuple[KernelCompiled, ...] = ()
+    trace: str = ""
 
     def __bool__(self) -> bool:
         """Return True where the verdict is "right"."""
@@ -213,6 +215,7 @@ class KernelReport(Redactable["KernelReport"]):
             "findings": [],
             "smallest": plain(self.smallest),
             "compiled": [_bare(one) for one in self.compiled],
+            "trace": self.trace,
         }
         return {
             "functions": [function],

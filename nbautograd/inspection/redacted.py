@@ -161,6 +161,7 @@ def _kernel(report: KernelReport) -> KernelReport:
         compiled=reasonless(report.compiled, script=""),
         inputs=tuple(f"{name}{colon}{_argument(kind)}" for name, colon, kind in arguments),
         notes=tuple(_without_numbers("", note) for note in report.notes),
+        trace="",
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,14 @@ def constant():
 
 def fails(x):
     raise ZeroDivisionError("no")
+
+class Raises(Tanh):
+    @staticmethod
+    def backward(ctx, g):
+        return helper(g)
+
+def helper(g):
+    raise RuntimeError("launch failed") from ZeroDivisionError("grid of 0")
 """
 
 
@@ -75,7 +85,6 @@ def test_exit_status_and_files(module: str, tmp_path: Path, capsys: pytest.Captu
     [
         ("Nothing", "make", "has no `Nothing`"),
         ("Tanh", "constant", "requires grad"),
-        ("fails", "make", "ZeroDivisionError: no"),
     ],
 )
 def test_what_cannot_be_run_is_a_sentence(
@@ -85,6 +94,34 @@ def test_what_cannot_be_run_is_a_sentence(
     error = capsys.readouterr().err
     assert says in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("function", "frames", "says"),
+    [
+        ("fails", ["fails"], "ZeroDivisionError: no"),
+        pytest.param("Raises", ["backward", "helper"], "RuntimeError: launch failed", marks=pytest.mark.slow),
+    ],
+)
+def test_what_a_kernel_raises_comes_with_the_users_part_of_its_traceback(
+    module: str, function: str, frames: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(module, function) == (2 if function == "fails" else 1)
+    shown = "".join(capsys.readouterr())
+    places = re.findall(r'File "(.*)", line \d+, in (\w+)', shown)
+    assert places == [(module, frame) for frame in frames]
+    assert says in shown
+    assert ("ZeroDivisionError: grid of 0" in shown) == (function == "Raises")
+
+
+def test_a_file_finds_what_lies_beside_it(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    file = Path(module).rename(tmp_path / "beside_it.py")
+    (tmp_path / "kernels_beside.py").write_text(f"from {file.stem} import *\n")
+    assert run(str(tmp_path / "kernels_beside.py"), "Nothing") == 2  # and no file that cannot be imported
+    assert "has no `Nothing`" in capsys.readouterr().err
 
 
 def test_a_name_without_a_module_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import FRESH, candidate_regions, confirmed, finding
 from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, coarsest, copied
-from nbautograd.core.kernel.sweep import one_line
+from nbautograd.core.kernel.raised import one_line
 from nbautograd.core.kernel.trial import Region, Track, Trial
 from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 

@@ -19,6 +19,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import Outcome, check
 from nbautograd.core.kernel.golden import Draw, copied, like, run
+from nbautograd.core.kernel.raised import one_line, users_trace
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.errors import CallError
@@ -73,6 +74,7 @@ class Result:
         findings: what.
         excused: why it cannot be told there, where something is wrong that is no mistake for certain.
         refused: what forward raised, where the reference does not; or backward, at a case that nobody asked for.
+        trace: the user's part of the traceback of what was raised.
     """
 
     case: Case
@@ -83,6 +85,7 @@ class Result:
     findings: tuple[Finding, ...] = field(default=())
     excused: Phrase | str = ""
     refused: str = ""
+    trace: str = ""
 
 
 def shapes_of(inputs: Sequence[Any]) -> Shapes:
@@ -231,12 +234,12 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
             try:
                 candidate.call(copied(case.inputs), seed)
             except Exception as refused:
-                return Result(case, refused=one_line(refused))
-            finding = Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)})
+                return Result(case, refused=one_line(refused), trace=users_trace(refused))
+            trace, finding = users_trace(error), raising(error)
             # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice
             if not case.required and not case.change.startswith("grad_"):
-                return Result(case, findings=(finding,), refused=one_line(error))
-            return Result(case, ratio=math.inf, wrong=True, findings=(finding,))
+                return Result(case, findings=(finding,), refused=one_line(error), trace=trace)
+            return Result(case, ratio=math.inf, wrong=True, findings=(finding,), trace=trace)
     tracks = outcome.trial.tracks
     worst = [(math.inf if t.broken else t.deviation.worst.ratio if t.deviation.worst else 0.0) for t in tracks]
     most = max(range(len(worst)), key=worst.__getitem__, default=-1)
@@ -250,6 +253,11 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
     if findings and case.change in LAYOUTS and compared(candidate, reference, laid_in_order(case), seed, draws).wrong:
         findings = ()  # the same values laid out in order give it as well: it is not the layout that is wrong
     return Result(case, outcome, max(worst, default=0.0), name, bool(findings), findings, "" if findings else excused)
+
+
+def raising(error: Exception) -> Finding:
+    """Return that backward raises where the reference does not."""
+    return Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)})
 
 
 def _certain(
@@ -323,9 +331,3 @@ def refusal(result: Result) -> Phrase | str:
     if result.findings:
         return result.findings[0].phrase("what") or ""
     return Phrase("kernel.refused", error=result.refused) if result.refused else result.excused
-
-
-def one_line(error: Exception) -> str:
-    """Return the type of an exception and the first line that it says."""
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0].rstrip()}"[:300]

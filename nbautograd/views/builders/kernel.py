@@ -9,7 +9,7 @@ from nbautograd.core import formats
 from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
-from nbautograd.views.document import Card, Cell, Chip, Document, Item, Strong, Table, paragraph, sentences
+from nbautograd.views.document import Card, Cell, Chip, Document, Item, Strong, Table, Verbatim, paragraph, sentences
 from nbautograd.views.phrases import VERDICT_MARKS, code, listed, say
 
 CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
@@ -29,7 +29,8 @@ def kernel_document(report: KernelReport) -> Document:
     if report.draws:
         told = "views.kernel.draws_swept" if report.cases else "views.kernel.draws"
         small.append(messages.text(told, draws=report.draws))
-    return (Card(tone, (head, *causes, *reason)), *_table(report), *_cases(report), *sentences(small, "small"))
+    trace = (Verbatim(report.trace),) if report.trace else ()
+    return (Card(tone, (head, *causes, *reason, *trace)), *_table(report), *_cases(report), *sentences(small, "small"))
 
 
 def headline(report: KernelReport) -> str:

@@ -1,0 +1,34 @@
+"""Exceptions of a kernel: in one line, and as Python shows them without frames of nbautograd and torch."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+_THEIRS = tuple(str(folder) + os.sep for folder in (Path(__file__).parents[2], Path(torch.__file__).parent))
+
+
+def one_line(error: Exception) -> str:
+    """Return the type of an exception and the first line that it says."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0].rstrip()}"[:300]
+
+
+def users_trace(error: BaseException) -> str:
+    """Return the traceback of an exception and of what caused it, without frames of nbautograd and torch."""
+    shown = traceback.TracebackException.from_exception(error)
+    for one in _chain(shown):
+        frames = [frame for frame in one.stack if not frame.filename.startswith(_THEIRS)]
+        one.stack = traceback.StackSummary.from_list(frames)
+    return "".join(shown.format()).rstrip()
+
+
+def _chain(shown: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
+    yield shown
+    for behind in (shown.__cause__, shown.__context__):
+        if behind is not None:
+            yield from _chain(behind)
