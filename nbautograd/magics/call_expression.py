@@ -17,6 +17,7 @@ from nbautograd.core.checking.problem import separate_context
 from nbautograd.core.user_source import function_class
 
 Namespace = Mapping[str, Any]
+COMPUTED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)  # of tensors they give a tensor
 
 
 @dataclass(frozen=True)
@@ -95,10 +96,30 @@ def parse_call(text: str, magic: str, namespace: Namespace) -> CallExpression:
     if not text:
         raise UsageError(messages.text("magics.no_call", magic=magic))
     node = expression(text, magic)
-    if not isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) and not _is_method_of_tensor(node.func, namespace):
+        return evaluate_call(node, magic, namespace)
+    function = _of_variables(node, namespace) if isinstance(node, COMPUTED) else None
+    if function is None:
         call = _call_of(node, namespace) or "linear(a, b)"
         raise UsageError(messages.text("magics.not_a_call", magic=magic, text=text, call=call))
-    return evaluate_call(node, magic, namespace)
+    return function
+
+
+def _is_method_of_tensor(function: ast.expr, namespace: Namespace) -> bool:
+    if not isinstance(function, ast.Attribute):
+        return False
+    owner = evaluate(function.value, namespace)
+    return isinstance(owner, torch.Tensor) and callable(getattr(owner, function.attr, None))
+
+
+def _of_variables(node: ast.expr, namespace: Namespace) -> CallExpression | None:
+    """Return ``(f(a, b) + 1).sum()`` as a function of the tensors among its variables; None where there are none."""
+    names = {name: value for name, value in variables(node, namespace).items() if isinstance(value, torch.Tensor)}
+    nodes = tuple([ast.Name(name, ast.Load()) for name in names])
+    function = as_function(node, nodes, namespace)
+    if function is None:
+        return None
+    return CallExpression(function, function.__name__, tuple(names.values()), tuple(names), names, nodes)
 
 
 def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> CallExpression:
@@ -131,6 +152,35 @@ def _call_of(node: ast.expr, namespace: Namespace) -> str:
     cls, names = function_class(value), argument_names(value)
     text = ast.unparse(node) + (".apply" if cls is not None and value is cls else "")
     return f"{text}({', '.join(names)})" if names else ""
+
+
+def as_function(node: ast.expr, arguments: tuple[ast.expr, ...], namespace: Namespace) -> Callable[..., Any] | None:
+    """Return an expression as a function of those of its parts that are written like the arguments; None when none is.
+
+    ``a * b`` with the arguments ``a`` and ``b`` becomes ``lambda a, b: a * b``.
+    """
+    parameters = [f"_argument_{i}" for i in range(len(arguments))]
+    replace = _Replace({ast.dump(a): p for a, p in zip(arguments, parameters, strict=True)})
+    body = replace.visit(ast.parse(ast.unparse(node), mode="eval").body)
+    if not replace.used:
+        return None
+    names = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
+    function: Callable[..., Any] = evaluate(ast.Lambda(names, body), namespace)
+    function.__name__ = function.__qualname__ = ast.unparse(node)
+    return function
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+        self.used = False
+
+    def visit(self, node: ast.AST) -> Any:
+        name = self.names.get(ast.dump(node))
+        if name is None:
+            return self.generic_visit(node)
+        self.used = True
+        return ast.Name(name, ast.Load())
 
 
 def variables(node: ast.AST, namespace: Namespace) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from nbautograd import messages
 from nbautograd.magics.call_expression import (
     EvaluationError,
     Namespace,
+    as_function,
     bind,
     evaluate,
     expression,
@@ -80,38 +81,9 @@ def read_reference(text: str, inputs: Inputs, namespace: Namespace) -> Callable[
     return function
 
 
-def as_function(node: ast.expr, arguments: tuple[ast.expr, ...], namespace: Namespace) -> Callable[..., Any] | None:
-    """Return an expression as a function of those of its parts that are written like the arguments; None when none is.
-
-    ``a * b`` with the arguments ``a`` and ``b`` becomes ``lambda a, b: a * b``.
-    """
-    parameters = [f"_argument_{i}" for i in range(len(arguments))]
-    replace = _Replace({ast.dump(a): p for a, p in zip(arguments, parameters, strict=True)})
-    body = replace.visit(expression(ast.unparse(node), MAGIC))
-    if not replace.used:
-        return None
-    names = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
-    function: Callable[..., Any] = evaluate(ast.Lambda(names, body), namespace)
-    function.__name__ = function.__qualname__ = ast.unparse(node)
-    return function
-
-
 def one_line(error: BaseException) -> str:
     """Return the message of an error on one line; its type is left to the caller."""
     return " ".join(str(error).split())[:300]
-
-
-class _Replace(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self.names = names
-        self.used = False
-
-    def visit(self, node: ast.AST) -> Any:
-        name = self.names.get(ast.dump(node))
-        if name is None:
-            return self.generic_visit(node)
-        self.used = True
-        return ast.Name(name, ast.Load())
 
 
 def _tuple_of_starred(text: str) -> ast.expr | None:

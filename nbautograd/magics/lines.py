@@ -31,6 +31,7 @@ from nbautograd.magics.call_expression import (
     CallExpression,
     EvaluationError,
     Namespace,
+    as_function,
     evaluate,
     evaluate_call,
     expression,
@@ -38,7 +39,7 @@ from nbautograd.magics.call_expression import (
     parsed,
     undefined,
 )
-from nbautograd.magics.inputs import as_function, one_line
+from nbautograd.magics.inputs import one_line
 from nbautograd.magics.options import AUDIT, GRADCHECK, Options, audit_within
 
 NAMES = (

@@ -1389,6 +1389,7 @@ SENTENCES: dict[str, str] = {
     # the answer
     "views.headline.wrong_for": "{function}: backward is wrong for {inputs}.",
     "views.headline.wrong": "{function}: backward is wrong.",
+    "views.headline.second_wrong": "{function}: backward is right, but second derivatives are wrong.",
     "views.headline.order2.wrong": "{function}: second derivatives are wrong.",
     "views.headline.order2.right": "{function}: second derivatives are right.",
     "views.headline.order2.cannot_tell": "{function}: cannot tell whether second derivatives are right.",
@@ -1415,7 +1416,7 @@ SENTENCES: dict[str, str] = {
     "views.evidence.incomplete": "Interrupted: these are the results up to then.",
     "views.evidence.order2.unchecked": "Second derivatives were not checked.",
     "views.evidence.order2.right": "Second derivatives are right.",
-    "views.evidence.order2.wrong": "Second derivatives are wrong, and `order=2` lets them count.",
+    "views.evidence.order2.wrong": "Second derivatives are wrong.",
     "views.evidence.order2.cannot_tell": "Second derivatives: cannot tell.",
     "views.try.kink": "Try inputs away from the kink: there the derivative has two sides, and backward may pick either.",
     "views.try.jump": "Try inputs away from the jump: forward is not continuous there.",

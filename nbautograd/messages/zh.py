@@ -1389,6 +1389,7 @@ SENTENCES: dict[str, str] = {
     # the answer
     "views.headline.wrong_for": "{function}：backward 对 {inputs} 的梯度是错的。",
     "views.headline.wrong": "{function}：backward 是错的。",
+    "views.headline.second_wrong": "{function}：backward 是对的，但二阶导数是错的。",
     "views.headline.order2.wrong": "{function}：二阶导数是错的。",
     "views.headline.order2.right": "{function}：二阶导数是对的。",
     "views.headline.order2.cannot_tell": "{function}：无法判断二阶导数是否正确。",
@@ -1415,7 +1416,7 @@ SENTENCES: dict[str, str] = {
     "views.evidence.incomplete": "检查被中断：以下是中断前完成的部分。",
     "views.evidence.order2.unchecked": "没有检查二阶导数。",
     "views.evidence.order2.right": "二阶导数是对的。",
-    "views.evidence.order2.wrong": "二阶导数是错的，而 `order=2` 让它们也算数。",
+    "views.evidence.order2.wrong": "二阶导数是错的。",
     "views.evidence.order2.cannot_tell": "二阶导数：无法判断。",
     "views.try.kink": "请换一组远离折点的输入：在折点处左右导数不同，backward 取哪一边都可以。",
     "views.try.jump": "请换一组远离跳跃点的输入：forward 在那里不连续。",

@@ -57,7 +57,9 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
     aside = messages.paragraph((_remedy(told), aside))
-    return Answer(check.verdict, headline, aside, told, _evidence(check), others, _checked(check))
+    return Answer(
+        "wrong" if check.wrong else check.verdict, headline, aside, told, _evidence(check), others, _checked(check)
+    )
 
 
 def _checked(check: GradcheckReport) -> str:
@@ -114,6 +116,8 @@ def _shown_findings(findings: Sequence[Finding], verdict: str) -> tuple[Finding,
 
 def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str]:
     name = check.function
+    if check.wrong and check.verdict != "wrong":  # as `raise_if_wrong` has it, whose message begins with this line
+        return messages.text("views.headline.second_wrong", function=name), ""
     if check.verdict != "wrong":
         return messages.text(f"views.headline.{check.verdict.replace(' ', '_')}", function=name), ""
     wrong, right = _inputs(check)
@@ -154,7 +158,7 @@ def _evidence(check: GradcheckReport) -> tuple[str, ...]:
     if check.verdict == "right" and check.reason:
         lines.append(_reason(check))
     second = check.order2
-    if second is not None and (second.verdict != "wrong" or check.order == 2):  # otherwise a risk that was told
+    if second is not None and second.verdict != "wrong":  # that is in the headline, or a risk that was told
         which = second.verdict.replace(" ", "_") if second.blocks or not second.reason else "unchecked"
         said = messages.text(f"views.evidence.order2.{which}")
         lines.append(messages.paragraph((said, str(second.reason))))

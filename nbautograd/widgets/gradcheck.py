@@ -73,7 +73,7 @@ _runs: dict[str, _Run] = {}
 
 
 def since_last(report: GradcheckReport | None) -> Since | None:
-    """Compare with the last check of a Function of this name: ``fixed``, ``new`` and ``still`` wrong.
+    """Compare with the last check of this Function: ``fixed``, ``new`` and ``still`` wrong.
 
     Returns:
         Sentences of the findings and names of the blocks; None when there was no check before, when its source is as
@@ -82,12 +82,13 @@ def since_last(report: GradcheckReport | None) -> Since | None:
     if report is None:
         return None
     right = {block_name(b) for b in report.blocks.values() if b.verdict in ("match", "subgradient")}
-    last = _runs.get(report.function)
+    key = report.identity or report.function
+    last = _runs.get(key)
     if last is None or last.report() is not report:
         text = "" if report.source is None else report.source.text
         edited = last is not None and last.source != text
         last = _Run(weakref.ref(report), _wrong(report), text, last.wrong if edited and last is not None else None)
-        _runs[report.function] = last
+        _runs[key] = last
         while len(_runs) > MOST_REMEMBERED:
             del _runs[next(iter(_runs))]
     if last.before is None or not (last.before or last.wrong):

@@ -6,8 +6,8 @@ import pytest
 import torch
 from IPython.core.error import UsageError
 
-from nbautograd.magics.call_expression import EvaluationError, parse_call
-from nbautograd.magics.inputs import as_function, read_inputs, read_reference
+from nbautograd.magics.call_expression import EvaluationError, as_function, parse_call
+from nbautograd.magics.inputs import read_inputs, read_reference
 
 
 class Linear(torch.autograd.Function):
@@ -40,6 +40,20 @@ def test_a_call_is_taken_apart() -> None:
     assert call.arguments[2] is None
     assert (call.function_text, call.texts) == ("linear", ("a", "b.t().t()", ""))
     assert call.names["a"] is A
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("(linear(a, b) + 1).sum()", ("a", "b")), ("linear(a, b) + 1", ("a", "b")), ("-linear(a, b)[0]", ("a", "b")),
+        ("b.t().sin()", ("b",)), ("linear(a, b).mul(linear(a, b)).sum()", ("a", "b")),
+    ],
+)  # fmt: skip
+def test_what_is_computed_of_a_call_is_a_function_of_its_tensors(text: str, names: tuple[str, ...]) -> None:
+    call = parse_call(text, "%gradcheck", NAMES)
+    assert call.texts == names
+    assert [argument is NAMES[name] for argument, name in zip(call.arguments, names, strict=True)]
+    assert torch.equal(call.function(*call.arguments), eval(text, dict(NAMES)))
 
 
 def test_stars_and_keywords_find_their_places() -> None:

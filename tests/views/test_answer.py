@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import sample_values as samples
 
 from nbautograd import messages
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.errors import GradcheckError
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders.comparison import rows
 from nbautograd.views.bundle import html, text
@@ -31,10 +33,14 @@ def test_a_wrong_second_derivative_is_one_risk_below_the_verdict_of_the_first():
     assert "entries" in told.evidence[0]
 
 
-def test_where_it_counts_the_answer_says_so_and_keeps_its_headline():
-    told = answer(second_order_wrong(order=2))
-    assert told.headline == "LinearFunction: backward is right."
-    assert told.evidence[-1] == "Second derivatives are wrong, and `order=2` lets them count."
+def test_where_it_counts_the_headline_says_so_as_the_error_does():
+    report = second_order_wrong(order=2)
+    told = answer(report)
+    assert told.tone == "wrong"
+    with pytest.raises(GradcheckError) as raised:
+        report.raise_if_wrong()
+    assert str(raised.value).startswith(told.headline)
+    assert told.headline != answer(second_order_wrong(order=None)).headline
 
 
 def test_second_derivatives_have_a_headline_of_their_own():

@@ -136,6 +136,18 @@ def test_what_became_of_it_since_the_last_check(samples: Any) -> None:
     assert since_last(run(True, "c")) is None  # the same source at another point: nothing was edited
 
 
+def test_another_function_of_the_same_name_mends_nothing(samples: Any) -> None:
+    def run(wrong: bool, module: str) -> Any:
+        source = FunctionSource("Norm", "", 1, module, "combined")
+        return samples.gradcheck(wrong, function="Norm", source=source, identity=f"{module}.Norm")
+
+    assert since_last(run(True, "a")) is None
+    assert since_last(run(False, "b")) is None
+    sine, cosine = (nbautograd.gradcheck(type("Norm", (squared(),), {"__module__": m}), point()) for m in "ab")
+    assert sine.function == cosine.function
+    assert sine.identity != cosine.identity
+
+
 def test_what_is_new_since_the_last_check_is_said_without_the_advice_that_its_headline_gives(samples: Any) -> None:
     def run(text: str, *findings: Finding) -> Any:
         source = FunctionSource("Raising", "", 1, text, "combined")

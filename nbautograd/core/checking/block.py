@@ -229,6 +229,7 @@ class GradcheckReport(Plottable, Redactable[Any]):
 
     Attributes:
         function: name of the Function.
+        identity: module and qualified name of what was checked; another Function may have the same name.
         verdict: ``"right"``, ``"wrong"`` or ``"cannot tell"``, of the first derivatives. ``bool(report)`` is True for
             right; after an explicit ``order=2`` only when ``order2`` is right as well.
         findings: most serious first.
@@ -257,6 +258,7 @@ class GradcheckReport(Plottable, Redactable[Any]):
     source: FunctionSource | None = field(default=None, repr=False)
     reason: Phrase | str = ""
     order: int | None = None
+    identity: str = field(default="", repr=False)
 
     def __bool__(self) -> bool:
         return self.verdict == "right" and (self.order != 2 or (self.order2 is not None and bool(self.order2)))

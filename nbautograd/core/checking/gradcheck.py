@@ -62,6 +62,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
             so_far = GradcheckReport(
                 run.problem.name, verdict, (), dict(run.blocks), run.problem.input_names, run.problem.output_names,
                 run.problem.seed, time.perf_counter() - start, source=run.problem.source, reason=reason, order=order,
+                identity=run.problem.identity,
             )  # fmt: skip
             run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
@@ -85,7 +86,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
     return GradcheckReport(
         run.problem.name, verdict, limit_findings(findings, given), run.blocks, run.problem.input_names,
         run.problem.output_names, run.problem.seed, time.perf_counter() - start, run.complete, second,
-        run.problem.source, reason, order,
+        run.problem.source, reason, order, run.problem.identity,
     )  # fmt: skip
 
 

@@ -160,6 +160,12 @@ class Problem:
             return self.cls.__name__
         return getattr(self.fn, "__name__", type(self.fn).__name__)
 
+    @property
+    def identity(self) -> str:
+        """Module and qualified name of what is checked, by which Functions of one name are told apart."""
+        checked = self.cls if self.cls is not None else self.fn
+        return f"{getattr(checked, '__module__', '')}.{getattr(checked, '__qualname__', self.name)}"
+
     @contextlib.contextmanager
     def session(self, *, recorded: bool = False) -> Iterator[None]:
         """Stay in the quiet room for several calls; each call enters it by itself otherwise."""

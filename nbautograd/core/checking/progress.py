@@ -110,8 +110,8 @@ class Progress:
         A kind of which nothing was done yet is taken to be as slow as the other.
         """
         done, whole = self._work(steps), self._work(self.total - PARTS)
-        if sum(done.values()) < ENOUGH * sum(whole.values()):
-            return None
+        if not any(done.values()) or sum(done.values()) < ENOUGH * sum(whole.values()):
+            return None  # nothing was done yet, or there is nothing to do: forward returned no tensor
         mean = sum(self._seconds.values()) / sum(done.values())
         rates = {kind: self._seconds[kind] / work if work else mean for kind, work in done.items()}
         return sum((whole[kind] - done[kind]) * rates[kind] for kind in rates)

@@ -31,6 +31,27 @@ class OneByOne(torch.autograd.Function):
         return torch.from_numpy(np.cumsum(grad.numpy()[::-1])[::-1].copy()) * 2 * x
 
 
+@pytest.mark.parametrize("returned", [None, (), 3])
+def test_a_forward_without_a_tensor_is_a_verdict_where_progress_is_shown(returned):
+    class Bar:
+        def __call__(self, *done):
+            pass
+
+        def time_left(self, seconds):
+            pass
+
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return returned
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return None
+
+    assert gradcheck(Nothing, doubles(3), progress=Bar()).verdict == gradcheck(Nothing, doubles(3)).verdict
+
+
 def test_progress_goes_up_to_the_end():
     told = []
     report = gradcheck(OneByOne, doubles(40), progress=lambda *said: told.append(said))
