@@ -11,7 +11,7 @@ import torch
 
 from nbautograd.core.checking import gradcheck as without_reference
 from nbautograd.core.checking.block import GradcheckReport, Verdict
-from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, codes_of, stopped, validated_budget
+from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.display import Phrase
@@ -181,7 +181,6 @@ def gradcheck(
     _refuse("kernel.no_tolerance", atol=atol, rtol=rtol, eps=eps, order=order)
     candidate, eager = Problem(fn, inputs, seed), Problem(reference, inputs, seed)
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
-        clock.codes |= codes_of(candidate.fn) | codes_of(eager.fn)
         report = KernelCheck(candidate, eager, clock, tell, seed).run(shapes, dtypes or ())
     return witnessed(report, fn, reference, candidate.inputs, compile) if compile else report
 

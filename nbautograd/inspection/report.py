@@ -8,7 +8,7 @@ from typing import Any
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
-from nbautograd.core.checking.budget import DEFAULT, Budget, OutOfBudgetError, budgeted, codes_of, validated_budget
+from nbautograd.core.checking.budget import DEFAULT, Budget, OutOfBudgetError, budgeted, validated_budget
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
@@ -133,8 +133,7 @@ def run_inspection(
     Returns:
         The report. What could not be had is said in ``notes``.
     """
-    with budgeted(validated_budget(budget)) as clock, watched(progress) as tell:
-        clock.codes |= codes_of(fn)
+    with budgeted(validated_budget(budget)), watched(progress) as tell:
         run = _Run(fn, inputs, names or {})
         checked = gradcheck(fn, inputs, progress=tell, hints=hints, order=order) if check else None
     noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(

@@ -19,14 +19,16 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.user_source import METHODS, defining_classes, unwrap
 from nbautograd.errors import CallError
 
 SECONDS = 60.0  # what an explanation is worth waiting for, and far more than one call of a Function takes
 BYTES = 4 << 30  # what the limits of elements below are made for: 10**7 elements into 10**7 take 2.5e9
 COPIES = 16 * 8  # bytes per element of inputs and outputs that a check holds at its peak: measured 120 to 170
 POLL = 0.1  # seconds between two looks at the clocks; nothing is measured with it
-METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
 IMPORTING = "<frozen importlib._bootstrap>"
+_BOUND: Any = (torch.autograd.Function.apply, BackwardCFunction.apply, BackwardCFunction.apply_jvp)
+APPLIES = frozenset(f.__code__ for f in _BOUND)  # what they call is a method of a Function, whatever its own name
 OURS = (str(Path(__file__).parents[2]) + os.sep, str(Path(torch.__file__).parent) + os.sep)
 
 
@@ -37,16 +39,16 @@ class Budget:
     Seconds end the search for causes and fixes and the look at second derivatives first; where they must end the
     verdict itself it is "cannot tell", and a finding of code ``"stopped"`` says what was left out. A call of the
     user's code that does not return is interrupted between two steps of Python, in whichever thread the check runs,
-    and named. What cannot be interrupted is one call into C: a product of matrices, a ``time.sleep``, a loop of a
-    compiled extension; the check then ends as soon as that returns.
+    and named; the default budget interrupts nothing. What cannot be interrupted is one call into C: a product of
+    matrices, a ``time.sleep``, a loop of a compiled extension; the check then ends as soon as that returns.
 
     Attributes:
         seconds: wall time of the whole check; None for no limit.
         bytes: memory that it may hold beside what the caller holds; None for no limit. Larger Jacobians are sampled,
             and a check that needs more to begin with "cannot tell".
         verdict_by_counts: True where the verdict depends on counts alone, so that every machine finds the same one:
-            seconds count for what comes after it, and for each single call of the user's code. The budget that
-            ``gradcheck`` has by default is such a one.
+            seconds count for what comes after it, between two calls of the user's code. The budget that ``gradcheck``
+            has by default is such a one.
 
     Example:
         >>> import torch, nbautograd
@@ -58,6 +60,11 @@ class Budget:
     seconds: float | None = SECONDS
     bytes: int | None = BYTES
     verdict_by_counts: bool = False
+
+    @property
+    def interrupts(self) -> bool:
+        """True where the caller gave seconds: an exception from another thread may strike any ``finally`` of theirs."""
+        return self.seconds is not None and not self.verdict_by_counts
 
 
 DEFAULT = Budget(verdict_by_counts=True)
@@ -108,7 +115,7 @@ class Clock:
     Attributes:
         ended: True once time was up.
         place: the call of the user's code that had to be interrupted, or None.
-        codes: of the functions that are the user's, beside all methods of Functions outside torch.
+        users: names of the functions that are the user's, by their code, beside what torch calls as a method.
         known: True once the verdict is known.
     """
 
@@ -117,7 +124,7 @@ class Clock:
         self.thread = threading.get_ident()
         self.ended = self.known = False
         self.place: Place | None = None
-        self.codes: set[CodeType] = set()
+        self.users: dict[CodeType, str] = {}
         self._sent_to: int | None = None
         self._frame: FrameType | None = None
         self._called = self._now()
@@ -154,7 +161,7 @@ class Clock:
         thread, frame = self._users_frame()
         if frame is None or (self.ended and frame is not self._frame):
             return  # ours, which asks by itself before the next call, or is on its way out
-        self.place = Place(_name(frame), frame.f_lineno)
+        self.place = Place(self.users.get(frame.f_code) or _name(frame), frame.f_lineno)
         self._frame, self._sent_to, self.ended = frame, thread, True
         _send(thread, OutOfBudgetError)
 
@@ -179,9 +186,11 @@ class Clock:
             code = frame.f_code
             if code.co_filename == IMPORTING:
                 return None  # a module that is imported by half would stay so; wait for the next look
-            if code in self.codes or (code.co_name in METHODS and not code.co_filename.startswith(OURS)):
+            caller = frame.f_back
+            by_torch = code.co_name in METHODS or (caller is not None and caller.f_code in APPLIES)
+            if code in self.users or (by_torch and not code.co_filename.startswith(OURS)):
                 return frame
-            frame = frame.f_back
+            frame = caller
         return None
 
     def _end_watch(self) -> None:
@@ -256,13 +265,14 @@ def budgeted(budget: Budget, now: Callable[[], float] | None = None) -> Iterator
         return
     clock = Clock(budget, now)
     token = _current.set(clock)
-    if budget.seconds is not None:
-        with _lock:
-            _watched.add(clock)
-            if _watcher is None or not _watcher.is_alive():  # dead in the child of a fork
-                _watcher = threading.Thread(target=_watch, name="nbautograd budget", daemon=True)
-                _watcher.start()
     try:
+        if budget.interrupts:
+            with _lock:
+                _watched.add(clock)
+                if _watcher is None or not _watcher.is_alive():  # dead in the child of a fork
+                    _watcher = threading.Thread(target=_watch, name="nbautograd budget", daemon=True)
+                    with contextlib.suppress(RuntimeError):  # no more threads: asked between two calls alone
+                        _watcher.start()
         yield clock
     finally:
         clock._end_watch()
@@ -280,11 +290,20 @@ def tick() -> None:
         clock.tick()
 
 
-def codes_of(fn: Any) -> set[CodeType]:
-    """Return the code of a callable of the user's, by which its calls are known."""
+def note_users(fn: Any, cls: type | None) -> None:
+    """Note in the check that runs which code is the user's: that of a callable, and of the methods of a Function."""
+    clock = _current.get()
+    if clock is None:
+        return
     called = vars(type(fn)).get("__call__")  # of an object that can be called
-    found = (getattr(f, "__code__", None) for f in (fn, getattr(fn, "func", None), called))
-    return {code for code in found if code is not None and not code.co_filename.startswith(OURS)}
+    named = [(getattr(f, "__qualname__", ""), f) for f in (fn, getattr(fn, "func", None), called)]
+    if cls is not None:
+        entries = ((name, vars(base)[name]) for name, base in defining_classes(cls).items())
+        named += [(f"{cls.__qualname__}.{name}", unwrap(entry)) for name, entry in entries]
+    for name, function in named:
+        code = getattr(function, "__code__", None)
+        if code is not None and not code.co_filename.startswith(OURS):
+            clock.users.setdefault(code, name.rpartition("<locals>.")[2])
 
 
 def verdict_was_known() -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
-from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, codes_of, stopped, validated_budget
+from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
 from nbautograd.core.checking.functions_inside import CheckedInside, check_functions_inside, with_findings_inside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
@@ -45,7 +45,6 @@ def gradcheck(
         raise CallError("checking.order_unknown", given=repr(order))
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell:
         run = GradcheckRun(Problem(fn, inputs, seed), atol, rtol, eps, tell=tell)
-        clock.codes |= codes_of(run.problem.fn)
         report = _reported(run, order, given, start, clock)
     entry_curve.remember_problem(report, run.problem)
     return report

@@ -488,9 +488,15 @@ def _first(item: Tensor) -> Tensor:
 
 def alike(problem: Problem) -> Iterator[tuple[Slot, ...]]:
     """Yield the dimensions of the inputs, those of the same size together."""
-    slots = [(i, d) for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    slots = _slots(problem)
     for size in dict.fromkeys(problem.inputs[i].shape[d] for i, d in slots):
         yield tuple(s for s in slots if problem.inputs[s[0]].shape[s[1]] == size)
+
+
+def _slots(problem: Problem) -> list[Slot]:
+    """Return the dimensions of the inputs; one of size 0 has no values that a larger one could be filled with."""
+    tensors = ((i, x) for i, x in enumerate(problem.inputs) if isinstance(x, Tensor))
+    return [(i, d) for i, x in tensors for d, size in enumerate(x.shape) if size]
 
 
 def apart(problem: Problem, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
@@ -514,7 +520,7 @@ def doubled(problem: Problem, seed: int, most: int = 6) -> Iterator[tuple[Any, .
 
 def groups(problem: Problem, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]]:
     """Yield the smallest sets of dimensions that can change together, and by how much: by one, double, or less one."""
-    slots = [(i, d) for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    slots = _slots(problem)
     free: list[Slot] = []
     for count in (1, 2, 3):
         for group in itertools.combinations([s for s in slots if s not in free], count):
@@ -596,6 +602,8 @@ def refilled(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> 
     count = 1
     for n in shape:
         count *= n
+    if not count:
+        return item.detach().new_empty(shape).requires_grad_(item.requires_grad)
     if _permutation(pool):
         return torch.randperm(count, generator=generator).to(pool).reshape(shape)  # as the user's, each number once
     if _whole(item) and item.dim() == len(shape) > 1:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nbautograd.core import pytrees
 from nbautograd.core.checking import prepared_inputs
-from nbautograd.core.checking.budget import Meter
+from nbautograd.core.checking.budget import Meter, note_users
 from nbautograd.core.checking.outside_state import ClassState, SharedTensors, names_outside, reachable
 from nbautograd.core.checking.prepared_inputs import refuse_unreadable, unreadable_kind
 from nbautograd.core.checking.quiet import own_generators, quiet, seed_all
@@ -172,6 +172,7 @@ class Problem:
         if self._depth:
             yield
             return
+        note_users(self.fn, self.cls)
         with quiet(recorded=recorded):
             used = [*reachable(self.fn, self.cls, dict(zip(self.input_names, self.inputs, strict=True)))]
             self._used, self.shared = used, SharedTensors(used)
@@ -295,6 +296,7 @@ class Problem:
             if self.cls is not None and library.written_as(self.cls) is not self.cls:
                 self.cls = None  # torch's Function around an operation: what its author wrote is checked by itself
             self.source = None if self.cls is None else _source(self.cls)
+            note_users(self.fn, self.cls)
             self.state = ClassState(self.cls)
             self._used += names_outside(None, self.cls)
             self.arguments = _handed_on(tensors, self.cls, given or ())

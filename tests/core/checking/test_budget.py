@@ -86,11 +86,10 @@ def stops(report):
 
 
 @pytest.mark.parametrize("method", ["forward", "backward"])
-@pytest.mark.parametrize("given", [{}, {"seconds": 5.0}])
-def test_a_call_that_never_returns_is_interrupted_and_named(method, given):
+def test_a_call_that_never_returns_is_interrupted_and_named(method):
     time = Time()
     fn = endless(time, method)
-    report = check(time, fn, doubles(3), **given)
+    report = check(time, fn, doubles(3), seconds=5.0)
     assert report.verdict == "cannot tell"
     [said] = stops(report)
     name = f"Endless.{method}" if sys.version_info >= (3, 11) else method  # a frame knows no class before
@@ -99,9 +98,81 @@ def test_a_call_that_never_returns_is_interrupted_and_named(method, given):
     assert "forever()" in lines[said.line - start]
 
 
+def of_another_name(time):
+    def body(ctx, grad_output):
+        while True:
+            time.passes(1)
+
+    return body
+
+
+def in_a_comprehension(time):
+    return lambda ctx, grad_output: [time.passes(1) for _ in iter(int, 1)]
+
+
+def in_a_generator(time):
+    return lambda ctx, grad_output: sum(time.passes(1) or 1 for _ in iter(int, 1))
+
+
+def in_a_function_that_it_calls(time):
+    inner = of_another_name(time)
+    return lambda ctx, grad_output: inner(ctx, grad_output)
+
+
+BODIES = [of_another_name, in_a_comprehension, in_a_generator, in_a_function_that_it_calls]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("body", BODIES)
+def test_a_backward_is_interrupted_whatever_its_function_is_called(body, inside):
+    time = Time()
+
+    class Endless(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.exp()
+
+        backward = staticmethod(body(time))
+
+    fn = Endless if not inside else (lambda x: Endless.apply(x) * Endless.apply(2 * x))
+    report = check(time, fn, doubles(2), seconds=5.0)
+    assert report.verdict == "cannot tell"
+    assert [said.params["function"] for said in stops(report)] == ["Endless.backward"]
+
+
+def test_a_budget_that_nobody_gave_interrupts_no_thread(monkeypatch):
+    threads = []
+
+    class Started(threading.Thread):
+        def start(self):
+            threads.append(self.name)
+            super().start()
+
+    monkeypatch.setattr(threading, "Thread", Started)
+    assert gradcheck(torch.exp, doubles(2)).verdict == "right"
+    assert not threads
+    assert gradcheck(torch.exp, doubles(2), budget=60).verdict == "right"
+    assert threads == ["nbautograd budget"] or budgets._watcher is not None
+
+
+def test_a_thread_that_cannot_start_leaves_no_clock_behind(monkeypatch):
+    def refused(self):
+        raise RuntimeError("can't start new thread")
+
+    time = Time()
+    monkeypatch.setattr(budgets, "_watcher", None)
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    report = check(time, exponential(time, 10), doubles(5), seconds=60.0)
+    assert report.verdict == "cannot tell"  # between two calls the clock is looked at all the same
+    assert not budgets._watched
+    assert budgets._current.get() is None
+
+
 def test_it_is_interrupted_in_any_thread():
     time, reports = Time(), []
-    thread = threading.Thread(target=lambda: reports.append(check(time, endless(time, "backward"), doubles(2))))
+    thread = threading.Thread(
+        target=lambda: reports.append(check(time, endless(time, "backward"), doubles(2), seconds=5.0))
+    )
     thread.start()
     thread.join()
     assert [said.message_id for said in stops(reports[0])] == ["checking.stopped_call"]
@@ -114,7 +185,7 @@ def test_a_plain_function_is_named_as_well():
         while True:
             time.passes(1)
 
-    assert "endless_function` had not returned" in str(check(time, endless_function, doubles(2)).reason)
+    assert "endless_function` had not returned" in str(check(time, endless_function, doubles(2), seconds=5.0).reason)
 
 
 def test_a_loop_that_catches_everything_is_interrupted_again():
@@ -130,7 +201,7 @@ def test_a_loop_that_catches_everything_is_interrupted_again():
                 if len(caught) == 3:
                     raise
 
-    assert check(time, forever, doubles(2)).verdict == "cannot tell"
+    assert check(time, forever, doubles(2), seconds=5.0).verdict == "cannot tell"
     assert caught == [budgets.OutOfBudgetError] * 3
 
 
@@ -156,7 +227,7 @@ def test_what_is_imported_by_half_is_not_interrupted(monkeypatch):
 def test_nothing_is_left_behind():
     handlers = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGALRM)} if sys.platform != "win32" else {}
     time = Time()
-    check(time, endless(time, "backward"), doubles(2))
+    check(time, endless(time, "backward"), doubles(2), seconds=5.0)
     assert not budgets._watched
     assert handlers == {s: signal.getsignal(s) for s in handlers}
     assert gradcheck(torch.exp, doubles(2)).verdict == "right"

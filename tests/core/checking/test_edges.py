@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from functions_checked import Square
 from torch.autograd import Function
@@ -138,3 +139,27 @@ def test_what_forward_takes_from_outside_is():
     assert [f.code for f in check(Hidden, 1.0, 3.0).findings][:1] == ["hidden_input"]
     direct = nbautograd.gradcheck(lambda x: Hidden.apply(x), (torch.ones(3, dtype=torch.float64, requires_grad=True),))
     assert [f.code for f in direct.findings][:1] == ["hidden_input"]
+
+
+class ScaledMean(torch.autograd.Function):
+    """Wrong by a number, with an argument that it does not use."""
+
+    @staticmethod
+    def forward(ctx, x, y, unused):
+        ctx.save_for_backward(x, y)
+        return (x * y).mean(0).sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        h = g * (x * y).mean(0).cos()
+        return h * y / 3, h * x / 4, None
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((0,), torch.float64), ((0,), torch.int64), ((0, 3), torch.float64)])
+def test_an_empty_tensor_among_the_inputs_has_no_values_to_draw_from(shape, dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.randn(4, 3, generator=generator, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    report = nbautograd.gradcheck(ScaledMean, (x, y, torch.empty(shape, dtype=dtype)), order=1)
+    assert report.verdict == "wrong"
+    assert [f.where for f in report.findings if f.kind == "bug"] == [(0, 0)]
