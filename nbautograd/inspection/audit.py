@@ -348,14 +348,15 @@ class _Checks:
         outcome = case.outcome
         if case.call is None or outcome.how not in ("entries", "slice") or outcome.verdict not in ("wrong", "right"):
             return
-        if tensors_inside(case.call.arguments):  # copies made for one check alone
+        arguments = (*case.call.arguments, *case.call.keywords.values())
+        if seconds <= 0 or tensors_inside(arguments):  # copies made for one check alone
             return
-        if seconds <= 0:
-            return
+        target, _ = reading(case.target, arguments, [one.name for one in outcome.inputs])
         with defaults(case.call, case.inputs):
-            report = self._gradcheck(case.target, case.inputs, None, "fix", seconds)
+            report = self._gradcheck(target, case.inputs, None, "fix", seconds)
         if report.verdict == outcome.verdict:
-            case.outcome = dataclasses.replace(outcome, report=report)
+            reason = "" if outcome.reason == Phrase("audit.wrong_with_objects") else outcome.reason
+            case.outcome = dataclasses.replace(outcome, report=report, reason=reason)
 
     def _registration(self, case: _Case, seconds: float) -> None:
         """Have torch look at how an operation was registered, once for each operation."""

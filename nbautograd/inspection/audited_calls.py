@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.recording.argument_copies import copied, is_structure, tensors_inside
+from nbautograd.core.recording.argument_copies import copied, is_structure
 from nbautograd.core.recording.watching import CopiedCall
 
 AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
@@ -73,9 +73,9 @@ def dtype_of(inputs: Sequence[Any]) -> str:
 def reading(target: Any, arguments: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, tuple[Any, ...]]:
     """Return a callable whose modules, closures and objects read the tensors that it is given, and what to give it.
 
-    Each call gets copies of them, so that what one call leaves in a module is not there for the next.
+    Each call gets copies of them, so that what one call leaves in a module or object is not there for the next.
     """
-    if not isinstance(target, type) or not tensors_inside(arguments):
+    if not isinstance(target, type) or not any(map(is_structure, arguments)):
         return target, arguments
     template = copied(arguments, _cloned)
 

@@ -721,6 +721,31 @@ def test_a_function_under_torch_func_is_checked_for_what_is_differentiated_there
     assert (function.name, function.verdict) == ("Scaled", "right")
 
 
+class AsksForFlags(Right):
+    """Leaves a term out where it needs no gradient, as in `if bias.requires_grad: addmm, else: mm`."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        ctx.save_for_backward(x)
+        return x.exp() + bias if bias.requires_grad else x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return Right.backward(ctx, grad), grad
+
+
+class AsksForFlagsAndLosesIt(AsksForFlags):
+    @staticmethod
+    def backward(ctx, grad):
+        return Right.backward(ctx, grad), torch.zeros_like(grad)
+
+
+@pytest.mark.parametrize("size", [3, 40, 2000])
+def test_differences_are_taken_with_the_flags_of_the_call(size):
+    report = audited(*((cls, leaf(size), leaf(size)) for cls in (AsksForFlags, AsksForFlagsAndLosesIt)))
+    assert verdicts(report) == {"AsksForFlagsAndLosesIt": "wrong", "AsksForFlags": "right"}
+
+
 def test_a_reversed_gradient_is_not_called_wrong():
     class Reversed(torch.autograd.Function):
         @staticmethod
@@ -750,17 +775,17 @@ def test_a_reversed_gradient_is_not_called_wrong():
 def test_a_situation_of_which_nothing_could_be_kept_is_described_all_the_same():
     class Called(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, lock, flag, x):
+        def forward(ctx, rows, flag, x):
             return x * 2
 
         @staticmethod
         def backward(ctx, grad):
             return None, None, grad
 
-    [function] = audited((Called, threading.Lock(), True, leaf(2))).functions
+    [function] = audited((Called, iter([1]), True, leaf(2))).functions
     [situation] = function.situations
-    assert [str(one) for one in situation.inputs] == ["lock: lock", "flag: True", "x: float32 (1-D)"]
-    assert "`lock` cannot be copied" in str(situation.reason)
+    assert [str(one) for one in situation.inputs] == ["rows: list_iterator", "flag: True", "x: float32 (1-D)"]
+    assert "`list_iterator` cannot be copied" in str(situation.reason)
 
 
 @pytest.mark.slow

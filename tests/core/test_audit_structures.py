@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import threading
 import types
+import weakref
 
 import pytest
 import torch
@@ -186,10 +188,103 @@ class Words(dict):
     """A container with code of its own."""
 
 
-@pytest.mark.parametrize("make", [threading.Lock, Slotted, Words, torch.Generator, lambda: iter([1])])
+@pytest.mark.parametrize("make", [Slotted, Words, torch.Generator, lambda: iter([1])])
 def test_what_holds_more_than_its_attributes_is_not_copied(make):
     with pytest.raises(NotKept):
         copied((types.SimpleNamespace(inner=make()),), torch.clone)
+
+
+class Counter:
+    """Works once."""
+
+    def __init__(self):
+        self.calls = []
+
+    def count(self):
+        assert not self.calls
+        self.calls.append(1)
+
+
+class Consuming(torch.autograd.Function):
+    """Takes what it uses out of its arguments, as a forward with a dict of options does."""
+
+    scale = 1.0
+
+    @staticmethod
+    def use(item):
+        kind = type(item)
+        if kind is dict:
+            return item.pop("inner")["scale"].pop()
+        if kind in (list, collections.deque):
+            return item.pop()
+        if kind is collections.defaultdict:
+            return item["never"] + item.pop("scale")
+        if isinstance(item, weakref.ref):
+            return Consuming.use(item())
+        if kind is Counter:
+            item.count()
+        if kind in (type(threading.Lock()), type(threading.RLock())):
+            assert item.acquire(blocking=False)
+        return 2.0 if item is float else 1.0
+
+    @staticmethod
+    def forward(ctx, x, item):
+        ctx.save_for_backward(x)
+        ctx.scale = Consuming.use(item)
+        return ctx.scale * x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ctx.scale * x.exp(), None
+
+
+class ConsumingOff(Consuming):
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * Consuming.backward(ctx, grad)[0], None
+
+
+counter = Counter()
+CONSUMED = {
+    "dict in a dict": lambda: {"inner": {"scale": [2.0]}},
+    "list": lambda: [3.0],
+    "list of tensors": lambda: [torch.tensor(3.0)],
+    "deque": lambda: collections.deque([3.0], maxlen=2),
+    "defaultdict": lambda: collections.defaultdict(float, scale=2.0),
+    "type": lambda: float,
+    "function": lambda: Consuming.use,
+    "object": Counter,
+    "weak reference": lambda: weakref.ref(counter),
+    "lock": threading.Lock,
+    "lock of a thread": threading.RLock,
+}
+
+
+@pytest.mark.parametrize("kind", CONSUMED)
+def test_each_call_gets_its_arguments_anew(kind):
+    counter.calls.clear()
+    with nbautograd.audit(**LONG) as audit:
+        for function in (Consuming, ConsumingOff):
+            counter.calls.clear()
+            function.apply(torch.randn(3, requires_grad=True), CONSUMED[kind]())
+    report = audit.report()
+    assert {f.name: f.verdict for f in report.functions} == {"Consuming": "right", "ConsumingOff": "wrong"}
+    assert report.functions[0].situations[0].cause.code == "constant_factor"
+    assert counter.calls in ([], [1])
+
+
+def test_containers_are_anew_in_a_check_of_one_function_too():
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    options = {"inner": {"scale": [2.0]}}
+    assert nbautograd.gradcheck(Consuming, (x, options)).verdict == "right"
+    assert nbautograd.gradcheck(lambda x, item: ConsumingOff.apply(x, item), (x, options)).verdict == "wrong"
+    assert options == {"inner": {"scale": [2.0]}}
+
+
+def test_a_weak_reference_to_what_is_gone_stays_one():
+    gone = weakref.ref(Counter())
+    assert copied((gone,), torch.clone) == (gone,)
 
 
 def test_tensors_out_of_sight_are_found():

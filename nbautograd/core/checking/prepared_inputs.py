@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 from nbautograd.core.migration import recognise
 from nbautograd.errors import CallError, InputError
 
+_CONTAINERS = (list, tuple, set, dict, collections.OrderedDict, collections.defaultdict)
 NARROW = 8  # bits of a floating number: torch computes next to nothing in so few
 
 
@@ -100,7 +102,16 @@ def prepare(inputs: Any) -> tuple[Any, ...]:
 
 
 def copy(item: Any, requires_grad: bool | None = None) -> Any:
-    """Return a detached copy of a tensor with its strides; anything else as it is."""
+    """Return a detached copy of a tensor with its strides, also inside a plain container; anything else as it is.
+
+    A call may take entries out of a dict that it is given, or write into the tensors of a list: the next gets them all.
+    """
+    if isinstance(item, dict) and type(item) in _CONTAINERS:
+        made = item.copy()
+        made.update((key, copy(value)) for key, value in item.items())
+        return made
+    if type(item) in _CONTAINERS:
+        return type(item)(map(copy, item))
     if not isinstance(item, Tensor):
         return item
     if unreadable_kind(item) is not None:

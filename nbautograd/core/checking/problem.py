@@ -125,6 +125,7 @@ class Problem:
         self.fn = prepared_inputs.callable_of(fn)
         self.inputs = prepared_inputs.prepare(inputs)
         given = (inputs,) if isinstance(inputs, Tensor) else inputs
+        self._containers = any(not isinstance(x, Tensor) and prepared_inputs.copy(x) is not x for x in self.inputs)
         self.differentiable = tuple(i for i, item in enumerate(self.inputs) if prepared_inputs.is_differentiable(item))
         self.seed = seed
         self.cls: type | None = function_class(fn)
@@ -207,6 +208,10 @@ class Problem:
         given = self.fresh() if inputs is None else map(prepared_inputs.copy, inputs)
         return tuple(change(x.detach()).requires_grad_() if k in which else x for k, x in enumerate(given))
 
+    def handed(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """Return what one call is handed for these inputs: containers among them anew, the rest as it is."""
+        return [x if isinstance(x, Tensor) else prepared_inputs.copy(x) for x in inputs] if self._containers else inputs
+
     def call(self, inputs: tuple[Any, ...] | None = None, seed: int | None = None) -> Outputs:
         """Call the function with the random generators seeded; on fresh copies of the inputs when none are given.
 
@@ -246,7 +251,7 @@ class Problem:
         self.meter.count()
         seed_all(self.seed)
         self.shared.put_back_values()
-        return tuple(pytrees.tensors(self.fn(*inputs)))
+        return tuple(pytrees.tensors(self.fn(*self.handed(inputs))))
 
     def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
         """Return the gradients of the differentiable inputs for these cotangents; the graph stays for the next call.
@@ -271,9 +276,9 @@ class Problem:
 
     def _run(self, given: tuple[Any, ...]) -> Any:
         if self._through_clone:
-            return self.fn(*(_cloned(item) for item in given))
+            return self.fn(*(_cloned(item) for item in self.handed(given)))
         try:
-            return self.fn(*given)
+            return self.fn(*self.handed(given))
         except RuntimeError as error:
             if "leaf Variable that requires grad" not in str(error):
                 raise
@@ -282,7 +287,7 @@ class Problem:
         for item, before in zip(given, self.inputs, strict=True):
             if isinstance(item, Tensor):
                 item.detach().copy_(before.detach())
-        return self.fn(*(_cloned(item) for item in given))
+        return self.fn(*(_cloned(item) for item in self.handed(given)))
 
     def _learn(self, tensors: tuple[Tensor, ...], given: tuple[Any, ...] | None) -> None:
         refuse_unreadable(enumerate(tensors), "output_")

@@ -10,7 +10,9 @@ import collections
 import contextlib
 import enum
 import functools
+import threading
 import types
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,7 +52,9 @@ _FIXED = (
     classmethod,
 )
 _TENSORS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)
-_CONTAINERS = (tuple, list, set, frozenset, dict, collections.OrderedDict)
+_CONTAINERS = (tuple, list, set, frozenset, dict, collections.OrderedDict, collections.defaultdict, collections.deque)
+# a copy of a lock is a free one: whoever holds the program's does not hold up a call on copies
+_LOCKS: dict[type, Callable[[], Any]] = {type(make()): make for make in (threading.Lock, threading.RLock)}
 _KEYS: tuple[type, ...] = (type({}.keys()), type(collections.OrderedDict().keys()))
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that was written in Python, as a rule
 MOST = 10_000  # objects of one call
@@ -168,19 +172,26 @@ class _Copier:
         if kind is functools.partial:
             keywords = {name: self.copy(value) for name, value in item.keywords.items()}
             return functools.partial(self.copy(item.func), *map(self.copy, item.args), **keywords)
+        if kind in _LOCKS:
+            return _LOCKS[kind]()
+        if kind in (weakref.ref, _HeldReference):
+            target = item()
+            return item if target is None else _HeldReference(self.copy(target))
         if kind is types.SimpleNamespace or _of_python(kind):
             return self._object(item)
         raise NotKept("audit.not_copied", type=kind.__name__)
 
     def _container(self, item: Any) -> Any:
         if isinstance(item, dict):
-            made = self.done[id(item)] = type(item)()
-            made.update((self.copy(key), self.copy(value)) for key, value in item.items())
+            factory = (self.copy(item.default_factory),) if isinstance(item, collections.defaultdict) else ()
+            table = self.done[id(item)] = type(item)(*factory)
+            table.update((self.copy(key), self.copy(value)) for key, value in item.items())
+            return table
+        if isinstance(item, (list, collections.deque)):
+            made: Any = collections.deque(maxlen=item.maxlen) if isinstance(item, collections.deque) else []
+            self.done[id(item)] = made
+            made.extend(self.copy(one) for one in item)
             return made
-        if type(item) is list:
-            rows = self.done[id(item)] = []
-            rows.extend(self.copy(one) for one in item)
-            return rows
         inner = [self.copy(one) for one in item]
         return type(item)(*inner) if hasattr(item, "_fields") else type(item)(inner)
 
@@ -210,6 +221,19 @@ class _Copier:
         )
         vars(made).update((name, self.copy(value)) for name, value in vars(item).items())
         return made
+
+
+class _HeldReference(weakref.ref[Any]):
+    """A weak reference to a copy, which nothing else may refer to: it keeps what it refers to."""
+
+    __slots__ = ("held",)
+    held: Any
+
+    def __new__(cls, target: Any) -> _HeldReference:
+        """Refer to an object, and hold it."""
+        self = super().__new__(cls, target)
+        self.held = target
+        return self
 
 
 def _of_python(kind: type) -> bool:

@@ -86,7 +86,9 @@ def forward_without_autograd(
         forward: takes the place of the class's own; by default that.
     """
     if problem.cls is None:
-        return None if problem.has_functions else lambda *args: tuple(pytrees.tensors(problem.fn(*args)))
+        return (
+            None if problem.has_functions else lambda *args: tuple(pytrees.tensors(problem.fn(*problem.handed(args))))
+        )
     cls = problem.cls
     forward = forward or getattr(cls, "forward", None)
     if forward is None:
@@ -99,9 +101,9 @@ def forward_without_autograd(
 
     def within(*args: Any) -> tuple[Any, ...]:
         with apply_replaced(cls, alone, transformed=True):
-            return tuple(pytrees.tensors(problem.fn(*args)))
+            return tuple(pytrees.tensors(problem.fn(*problem.handed(args))))
 
-    return (lambda *args: tuple(pytrees.tensors(alone(*args)))) if problem.direct else within
+    return (lambda *args: tuple(pytrees.tensors(alone(*problem.handed(args))))) if problem.direct else within
 
 
 def by_autograd(
@@ -172,7 +174,8 @@ class Forward:
         self.raised = ""
         self.problem, self.wanted = problem, wanted
         self.shapes = [real_shape(outputs[i]) for i in wanted]
-        self.base = tuple(prepared_inputs.copy(item, requires_grad=False) for item in problem.inputs)
+        # as flagged as the caller's: a forward may ask which of its inputs require grad, and branch
+        self.base = tuple(prepared_inputs.copy(item) for item in problem.inputs)
         self.inside = problem.casts.forward  # spacing of the coarsest numbers that values pass through
         self.promoted = self._promote(outputs)
         self.tensors = [self.base[i] for i in problem.differentiable]
@@ -273,7 +276,8 @@ class Forward:
     def _one(self, which: int, point: Array) -> list[Array]:
         position = self.problem.differentiable[which]
         given, point = self._to_give(point)
-        given[position] = _strided_like(from_array(point, self.tensors[which]), self.tensors[which])
+        moved = _strided_like(from_array(point, self.tensors[which]), self.tensors[which])
+        given[position] = moved.requires_grad_()
         try:
             with torch.no_grad():
                 found = self.problem.evaluate(tuple(given))
@@ -287,14 +291,14 @@ class Forward:
         """Return all inputs and these points; copies where the function may change what it gets."""
         if not self.problem.mutates_inputs:
             return list(self.base), points
-        return [prepared_inputs.copy(item, False) for item in self.base], points.copy()
+        return [prepared_inputs.copy(item) for item in self.base], points.copy()
 
     def _promote(self, outputs: Outputs) -> bool:
         if all(not isinstance(t, Tensor) or _is_double(t) for t in self.base):
             return False
         higher = tuple(_double(item) for item in self.base)
         try:
-            given = tuple(prepared_inputs.copy(item, False) for item in higher)
+            given = tuple(prepared_inputs.copy(item) for item in higher)
             with torch.no_grad(), CastWatch(given) as watch:
                 found = self.problem.evaluate(given)
             same = len(found) == len(outputs) and self._same(higher, found, outputs)
@@ -337,10 +341,10 @@ class Forward:
         random, moved = torch.Generator().manual_seed(seed), []
         for given, item in zip(self.base, inputs, strict=True):
             if item is given:
-                moved.append(prepared_inputs.copy(item, False))
+                moved.append(prepared_inputs.copy(item))
                 continue
             signs = torch.randint(0, 2, item.shape, generator=random).to(item.device) * 2 - 1
-            moved.append(item * (1 + sign * epsilon(given) * signs))
+            moved.append((item.detach() * (1 + sign * epsilon(given) * signs)).requires_grad_(item.requires_grad))
         with torch.no_grad():
             found = self.problem.evaluate(tuple(moved))
         return [np.abs(to_array(found[i]) - here) for i, here in zip(self.wanted, values, strict=True)]
@@ -420,7 +424,8 @@ def _is_double(tensor: Tensor) -> bool:
 def _double(item: Any) -> Any:
     if not isinstance(item, Tensor) or _is_double(item) or unreadable_kind(item) is not None:
         return item
-    return item.to(torch.complex128 if item.is_complex() else torch.float64)
+    wide = torch.complex128 if item.is_complex() else torch.float64
+    return item.detach().to(wide).requires_grad_(item.requires_grad)
 
 
 def _precision(high: Tensor, low: Tensor) -> float:
