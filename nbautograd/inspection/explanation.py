@@ -15,10 +15,10 @@ from typing import Any
 import torch
 
 from nbautograd.core.display import Redactable
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place
+from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
-from nbautograd.core.explaining.no_grad import without_gradient
-from nbautograd.core.explaining.not_finite import of_gradients
+from nbautograd.core.explaining.grad_none import grad_none, of_returned
+from nbautograd.core.explaining.not_finite import of_gradients, of_value
 from nbautograd.core.explaining.process_copy import Refused, in_copy
 from nbautograd.core.explaining.program import Program, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
@@ -32,7 +32,7 @@ from nbautograd.core.explaining.trial import (
     reaches,
     reaches_readers,
 )
-from nbautograd.core.explaining.watch import tensors_of
+from nbautograd.core.explaining.watch import all_finite, tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
@@ -41,8 +41,9 @@ from nbautograd.core.user_source import method_at, returns, tree_of
 from nbautograd.errors import InputError
 
 LONGEST_NAME = 48  # of what a function returns
+MOST_NAMED = 4  # parameters in one sentence
 MOST_NODES = 60  # of a graph that is drawn beside the answer
-UNSEEN = ("in_place", "freed", "no_grad", "not_finite")  # a run would show the line
+UNSEEN = ("in_place", "freed", "no_grad", "not_finite", "grad_none", "grad_none_not_a_leaf")  # a run shows the line
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,7 +133,8 @@ def _of_error(error: BaseException) -> Explanation:
     if cause is None:
         return Explanation("not_torch", (_note("not_torch"),))
     explanation = _explained(cause, program)
-    if cause.did is None and cause.code in UNSEEN and cause.findings[0].code != "explain_hidden":
+    unseen = cause.did is None and (cause.code in UNSEEN or cause.code.startswith("not_finite"))
+    if unseen and cause.findings[0].code != "explain_hidden":
         return replace(explanation, findings=(*explanation.findings, _run_it(explanation.raised)))
     return explanation
 
@@ -288,7 +290,7 @@ def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
         return False  # the iteration itself needs a gradient of what is stored
     if code.startswith("not_finite"):
         return ends_finite(run, edit)
-    if code.startswith(("no_grad", "freed_carried", "freed_shared_grad")):
+    if code.startswith(("no_grad", "unused", "grad_none", "freed_carried", "freed_shared_grad")):
         return reaches(run, edit, further=code not in ("freed_carried", "freed_shared_grad"))
     if code.startswith("in_place"):
         return mends(run, edit, "in_place") and reaches_readers(run, edit)
@@ -304,51 +306,106 @@ def _differs(watched: str, bare: str, where: str, before: Explanation | None) ->
     return replace(before, findings=(*before.findings, finding), run=where)
 
 
-def _bare_run(run: Run) -> str:
-    """Run a program as it is, and return what it ended in."""
+def _end(run: Run) -> tuple[Any, BaseException | None]:
+    """Run a program, and return what it returned and the error that it ended in; leaving by ``sys.exit`` is none."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            run()
+            warnings.simplefilter("ignore")  # they were shown when it ran for the first time
+            return run(), None
+    except SystemExit:
+        return None, None
     except Exception as error:
-        return ending(error)
-    return ""
+        return None, error
+
+
+def _bare_run(run: Run) -> str:
+    """Run a program as it is, and return what it ended in."""
+    error = _end(run)[1]
+    return "" if error is None else ending(error)
 
 
 def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, str]:
     watch = GradientWatch(finite=True)
-    try:
-        with warnings.catch_warnings(), watch, watch.steps:
-            warnings.simplefilter("ignore")  # they were shown when it ran for the first time
-            result = run()
-    except Exception as error:
+    with watch, watch.steps:
+        result, error = _end(run)
+    return explained_run(watch, error, result, run, where)
+
+
+def explained_run(
+    watch: GradientWatch, error: BaseException | None, result: Any, run: Run, where: str
+) -> tuple[Explanation, ErrorCause | None, str]:
+    """Return what a watched run showed, its cause where its changes are worth a trial, and what it ended in.
+
+    Args:
+        watch: what was seen.
+        error: what the run ended in.
+        result: what it returned.
+        run: the program.
+        where: how it was run, as in ``Explanation.run``.
+    """
+    if error is not None:
         cause, program = cause_of_error(error, watch)
-        if cause is None:
-            return Explanation("not_torch", (_raised(error, program),), run=where), None, ending(error)
-        return _explained(cause, program, where), cause, ending(error)
+        if cause is not None:
+            return _explained(cause, program, where), cause, ending(error)
+        raised = _raised(error, program)
+        program.roots = program.roots or watch.roots
+        seen = _seen(watch, program, None, "")
+        if seen is None:
+            return Explanation("not_torch", (raised,), run=where), None, ending(error)
+        seen = replace(seen, findings=(raised, *seen.findings))
+        return _explained(seen, program, where), seen, ending(error)
     caught, program = cause_of_error(watch.raised, watch) if watch.raised is not None else (None, Program())
     if caught is not None:
         caught = replace(caught, findings=(*caught.findings, _note("caught")))
         return _explained(caught, program, where), None, ""
-    roots = watch.roots or tuple(tensors_of(result))
-    program = Program(roots=roots, watch=watch)
-    bad = [root for root in roots if root.requires_grad or root in watch.bad]
-    # a function that returns a loss leaves its backward to its caller, so that it is tried here
-    ran = watch.backward if watch.passes else None
-    cause = cause_of_tensor(bad[0], program, ran) if bad else None
-    asked = isinstance(result, torch.Tensor) and result.requires_grad
-    steps, lacking = watch.steps.cause(watch), without_gradient(result, watch, run.returned()) if asked else None
-    if steps is not None and watch.steps.holds(result) and (lacking is None or lacking.did is None):
-        # says more of a tensor that an optimizer holds in place of another
-        also = () if lacking is None else lacking.findings[:1]
-        lacking = replace(steps, findings=(steps.findings[0], *also, *steps.findings[1:]))
-    cause = cause or lacking or steps
+    program = Program(roots=watch.roots or tuple(tensors_of(result)), watch=watch, scope=run.scope)
+    cause = (_asked if run.asks else _seen)(watch, program, result, run.returned())
     if cause is None:
         return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""
     return _explained(cause, program, where), cause, ""
 
 
-def _raised(error: Exception, program: Program) -> Finding:
+def _asked(watch: GradientWatch, program: Program, tensor: Any, name: str) -> ErrorCause | None:
+    """Return what a run shows of the one tensor that is asked about."""
+    if isinstance(tensor, torch.Tensor) and not all_finite(tensor):
+        return of_value(program, tensor)
+    if isinstance(tensor, torch.Tensor) and not tensor.requires_grad:
+        return grad_none(program, tensor, name)
+    return _seen(watch, program, tensor, name)
+
+
+def _seen(watch: GradientWatch, program: Program, result: Any, name: str) -> ErrorCause | None:
+    """Return what a run shows that ended in no error of torch's, or in none at all."""
+    bad = [root for root in program.roots if root.requires_grad or root in watch.bad]
+    # a function that returns a loss leaves its backward to its caller, so that it is tried here
+    cause = cause_of_tensor(bad[0], program, watch.backward if watch.passes else None) if bad else None
+    asked = isinstance(result, torch.Tensor) and result.requires_grad
+    steps, lacking = watch.steps.cause(watch), of_returned(result, watch, name) if asked else None
+    if steps is not None and watch.steps.holds(result) and (lacking is None or lacking.did is None):
+        # says more of a tensor that an optimizer holds in place of another
+        also = () if lacking is None else lacking.findings[:1]
+        lacking = replace(steps, findings=(steps.findings[0], *also, *steps.findings[1:]))
+    return cause or lacking or steps or _not_stepped(watch, program) or _nan_alive(watch, program)
+
+
+def _not_stepped(watch: GradientWatch, program: Program) -> ErrorCause | None:
+    """Return why a parameter that an optimizer holds had no gradient at any of its steps."""
+    idle = list(watch.steps.idle())
+    causes = ((name, place, grad_none(program, tensor, name)) for name, place, tensor in idle)
+    for name, place, cause in sorted(causes, key=lambda one: one[2].did is None):  # first one whose line is known
+        names = "`, `".join([name, *(other for other, *_ in idle if other not in ("", name))][:MOST_NAMED])
+        what = finding("grad_none.not_stepped", place, name=names, line=place.line, text=place.text)
+        return replace(cause, findings=(what, *cause.findings), tensor=name)
+    return None
+
+
+def _nan_alive(watch: GradientWatch, program: Program) -> ErrorCause | None:
+    """Return where the first NaN of a run began that is in some tensor still; of infinities many are meant."""
+    nans = [(bad.order, tensor) for tensor, bad in watch.bad.alive() if bad.what == "NaN"]
+    return of_value(program, min(nans, key=lambda one: one[0])[1]) if nans else None
+
+
+def _raised(error: BaseException, program: Program) -> Finding:
     """Return the sentence on an error of a run that is none of torch's gradient errors."""
     words, did = f"{type(error).__name__}: {error}", program.caller
     if did is None:

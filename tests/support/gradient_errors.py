@@ -764,6 +764,149 @@ loss = Length()(v).sum()
 loss.backward()
 """
 
+# errors that are not torch's, or none at all, behind which a gradient is missing or a number is not finite
+SYMPTOMS = """
+=== a step makes a new tensor | grad_none_not_a_leaf | w
+w = torch.randn(3, requires_grad=True)
+for _ in range(2):
+    loss = (w * w).sum()
+    loss.backward()
+    w = w - 0.1 * w.grad  # made
+    w.grad.zero_()
+=== a conversion behind requires_grad | grad_none_not_a_leaf | x
+x = torch.randn(3, requires_grad=True).double()  # made
+(x * x).sum().backward()
+x.grad.norm()
+=== a product with None | unused | b
+a = torch.ones(2, requires_grad=True)
+b = torch.ones(2, requires_grad=True)
+(a * 2).sum().backward()
+step = 0.1 * b.grad
+=== a product with None behind a detach | no_grad_detach | w
+w = torch.ones(2, requires_grad=True)
+v = torch.ones(2, requires_grad=True)
+h = (w * 2).detach()  # did
+(h * v).sum().backward()
+w = w - 0.1 * w.grad
+=== a gradient read before backward | grad_none_no_backward | w
+w = torch.ones(2, requires_grad=True)
+loss = (w * 2).sum()
+print(w.grad.abs())
+=== a gradient read after it was removed | grad_none_removed | model.weight
+model = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(1, 2)).sum().backward()
+opt.zero_grad()  # did
+norms = [p.grad.norm() for p in model.parameters()]
+=== gradients of a frozen layer | grad_none_frozen | net[0].weight
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+for p in net[0].parameters():
+    p.requires_grad = False  # did
+net(torch.ones(1, 2)).sum().backward()
+for p in net.parameters():
+    print(p.grad.mean())
+=== a gradient in a variable | grad_none_not_a_leaf | h
+x = torch.ones(3, requires_grad=True)
+h = x * 2  # made
+h.sum().backward()
+saliency = h.grad
+saliency.abs().max()
+=== assert of a loss | not_finite_log_negative | x
+x = torch.tensor([1.0, -1.0], requires_grad=True)
+y = torch.log(x)  # did
+loss = y.sum()
+assert torch.isfinite(loss)
+=== raise of a loss | not_finite_zero_over_zero | x
+x = torch.zeros(3, requires_grad=True)
+loss = (x / x.sum()).sum()  # did
+if torch.isnan(loss).any():
+    raise ValueError("NaN loss, stopping training")
+=== assert of a number | not_finite_sqrt_negative | x
+import math
+x = torch.tensor([-1.0], requires_grad=True)
+loss = x.sqrt().sum()  # did
+value = loss.item()
+assert not math.isnan(value), "diverged"
+=== assert of a gradient | not_finite_masked_sqrt_at_zero | -
+x = torch.tensor([0.0, 4.0], requires_grad=True)
+y = torch.where(x > 0, x.sqrt(), torch.zeros(2))  # did
+y.sum().backward()
+assert torch.isfinite(x.grad).all()
+=== a helper that raises | not_finite_log_of_zero | p
+def check(t):
+    if not torch.isfinite(t).all():
+        raise FloatingPointError("not finite")
+p = torch.tensor([0.0, 1.0], requires_grad=True)
+loss = -torch.log(p).sum()  # did
+check(loss)
+=== a distribution refuses its parameters | not_finite_log_negative | raw
+from torch.distributions import Normal
+raw = torch.tensor([-1.0, 2.0], requires_grad=True)
+scale = raw.log()  # did
+Normal(torch.zeros(2), scale).sample()
+=== an optimizer of what is detached | no_grad_detach | w
+w = torch.nn.Parameter(torch.ones(2))
+v = torch.nn.Parameter(torch.ones(2))
+opt = torch.optim.SGD([w, v], lr=0.1)
+for _ in range(2):
+    opt.zero_grad()
+    h = (w * 2).detach()  # did
+    loss = (h * v).sum()
+    loss.backward()
+    opt.step()
+=== a NaN that nobody looks at | not_finite_zero_over_zero | -
+x, mask = torch.ones(3), torch.zeros(3)
+mean = (x * mask).sum() / mask.sum()  # did
+print("mean", mean)
+=== a NaN before another error | not_finite_log_negative | x
+x = torch.tensor([-1.0], requires_grad=True)
+loss = x.log().sum()  # did
+loss.backward()
+{}["accuracy"]
+"""
+
+# programs that are as they are meant: nothing is wrong, or what is wrong has nothing to do with gradients
+QUIET = """
+=== a step, then the gradients are removed | nothing |
+model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+model[0].bias.requires_grad_(False)
+opt = torch.optim.Adam(model.parameters(), lr=0.1)
+for _ in range(2):
+    loss = model(torch.ones(1, 2)).sum()
+    loss.backward()
+    opt.step()
+    opt.zero_grad()
+=== a target network | nothing |
+import copy
+net = torch.nn.Linear(2, 1)
+target = copy.deepcopy(net)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+with torch.no_grad():
+    goal = target(torch.ones(1, 2))
+loss = (net(torch.ones(1, 2)) - goal.detach()).square().mean()
+loss.backward()
+opt.step()
+=== a mask of infinities | nothing |
+scores = torch.randn(2, 2, requires_grad=True)
+masked = scores.masked_fill(torch.tensor([[False, True], [False, False]]), float("-inf"))
+masked.softmax(-1).square().sum().backward()
+=== a mask of infinities before another error | not_torch |
+scores = torch.randn(2, 2, requires_grad=True)
+masked = scores.masked_fill(torch.tensor([[False, True], [False, False]]), float("-inf"))
+masked.softmax(-1).square().sum().backward()
+{}["accuracy"]
+=== a step before the first backward | nothing |
+w = torch.nn.Parameter(torch.ones(2))
+opt = torch.optim.SGD([w], lr=0.1)
+opt.step()
+(w * 2).sum().backward()
+opt.step()
+=== an evaluation | nothing |
+net = torch.nn.Linear(2, 1)
+with torch.no_grad():
+    accuracy = net(torch.ones(4, 2)).mean().item()
+"""
+
 OTHERS = """
 === shapes do not fit | |
 torch.randn(2, 3) @ torch.randn(2, 3)
@@ -785,6 +928,12 @@ torch.randn(3).backwards()
 torch.randn(3)[5]
 === value | |
 int("a")
+=== a shape that an assertion refuses | |
+scores = torch.zeros(2, 2).fill_(float("-inf"))
+assert scores.shape == (3, 3)
+=== None of something else | |
+x = torch.ones(2, requires_grad=True)
+x.grad_fn.name()
 === assertion | |
 assert torch.zeros(1).item() == 1, "element 0 of tensors does not require grad"
 """

@@ -126,60 +126,7 @@ def _cuts(program: Program) -> Iterator[Cut]:
             yield cut
 
 
-def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
-    """Explain what a run returned where its backwards left it without ``.grad``; None where that is as it must be.
-
-    Args:
-        tensor: what the run returned.
-        watch: what the run showed.
-        name: what it returned, as it is written.
-    """
-    if not (isinstance(tensor, torch.Tensor) and tensor.requires_grad and watch.passes):
-        return None
-    program = Program(roots=watch.roots, watch=watch, scope={name or "?": tensor, **_last_root(watch)})
-    nodes = program.nodes()
-    if tensor.is_leaf:
-        program.inputs = (tensor,)
-        if tensor.grad is not None:
-            return None
-        if (replaced := _replaced(watch, tensor, name)) is not None:
-            return replaced
-        removed, after = _removed(watch, tensor, name)
-        cause = unused(program) if removed is None or after < len(watch.passes) else None
-        return removed if removed is not None and (cause is None or cause.did is None) else cause
-    inside = node_of(tensor) in nodes and not any(node_of(r) is node_of(tensor) for r in program.roots)
-    # a part of a leaf, taken again behind the backward
-    inside = inside or (tensor._base is not None and any(leaf_tensor(node) is tensor._base for node in nodes))
-    if not inside or tensor.retains_grad:
-        return None
-    made = creation_line(program, tensor)
-    which = "grad_none.known" if made is None else "grad_none.unnamed" if "(" in (name or "(") else "grad_none.named"
-    at = {} if made is None else {"line": made.line, "text": made.text}
-    what = finding(which, made, name=name, **at)
-    return ErrorCause("grad_none_not_a_leaf", (what,), name, made)
-
-
-def _replaced(watch: Any, tensor: torch.Tensor, name: str) -> ErrorCause | None:
-    """Name the line that put another parameter in the place of one that no module has any more."""
-    attribute, spot = watch.replaced.get(tensor, ("", None))
-    if spot is None or watch.homes.get(tensor):
-        return None
-    did = spot.place()
-    what = finding("grad_none.replaced", did, line=did.line, text=did.text, name=name or "?", attribute=attribute)
-    return ErrorCause("grad_none_replaced", (what, finding("grad_none.replaced_rule")), name, None, did)
-
-
-def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | None, int]:
-    """Return which line set a gradient to None, where one did, and how many backwards had run."""
-    spot, after = watch.removed.get(tensor, (None, 0))
-    if spot is None:
-        return None, 0
-    did = spot.place()
-    what = finding("grad_none.removed", did, line=did.line, text=did.text, name=name or "?")
-    return ErrorCause("grad_none_removed", (what,), name, None, did if after == len(watch.passes) else None), after
-
-
-def _last_root(watch: Any) -> dict[str, torch.Tensor]:
+def differentiated_by(watch: Any) -> dict[str, torch.Tensor]:
     """Return what the last backward of a run differentiated, by the name that its line has for it."""
     spot = watch.passes[-1].spot
     line = "" if spot is None else spot.place().text

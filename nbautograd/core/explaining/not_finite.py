@@ -258,7 +258,7 @@ def not_finite(program: Program, backward: BackwardWatch | None = None) -> Error
     first = None if program.watch is None else program.watch.bad_root
     for root in program.roots if first is None else (first,):
         if not all_finite(root):
-            return _of_forward(program, root)
+            return of_value(program, root)
     seen = look(program) if backward is None else backward
     if seen is not None and seen.node:
         return _of_backward(program, seen)
@@ -300,7 +300,8 @@ def look(program: Program) -> BackwardWatch | None:
     return watch
 
 
-def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
+def of_value(program: Program, root: torch.Tensor) -> ErrorCause:
+    """Explain a tensor that holds a NaN or infinity."""
     name = program.name_of(root)
     bad: Bad | None = program.watch.bad.get(root) if program.watch is not None else None
     what = "NaN" if bool(root.detach().isnan().any()) else "Inf"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -28,6 +29,8 @@ class StepWatch:
         self._leaves = leaves
         self._held: dict[int, Spot | None] = {}  # by identity, the line that steps with it
         self._left_out: dict[int, tuple[str, Place, torch.Tensor, torch.optim.Optimizer]] = {}
+        self._served: set[int] = set()  # by identity, what had a gradient at some step
+        self._idle: dict[int, tuple[str, Place, torch.Tensor, torch.optim.Optimizer]] = {}  # what had none at one
         self._created: weakref.WeakKeyDictionary[torch.optim.Optimizer, tuple[int, Spot | None]] = (
             weakref.WeakKeyDictionary()
         )
@@ -51,16 +54,21 @@ class StepWatch:
 
     def _note(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         spot = line_here()
-        self._held |= {id(parameter): spot for group in optimizer.param_groups for parameter in group["params"]}
+        held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        self._held |= {id(parameter): spot for parameter in held}
+        self._served |= {id(parameter) for parameter in held if parameter.grad is not None}
+        new = [p for p in held if p.requires_grad and id(p) not in self._served and id(p) not in self._idle]
         others = [t for key, t in self._leaves.items() if key not in self._held and isinstance(t, nn.Parameter)]
+        others = [parameter for parameter in others if parameter.grad is not None]
         frame = users_frame()
-        if frame is None or not any(t.grad is not None for t in others):
+        if frame is None or not (others or new):
             return
         program = Program(scope=variables_of(frame))
         place = place_of(frame.f_code, frame.f_lineno, frame.f_globals)
-        for parameter in others:
-            if parameter.grad is not None and (name := program.name_of(parameter)):
-                self._left_out.setdefault(id(parameter), (name, place, parameter, optimizer))
+        for notes, parameters in ((self._left_out, others), (self._idle, new)):
+            for parameter in parameters:
+                if (name := program.name_of(parameter)) or notes is self._idle:
+                    notes.setdefault(id(parameter), (name, place, parameter, optimizer))
 
     def holds(self, tensor: Any) -> bool:
         """Return True for a tensor that an optimizer which stepped is to change."""
@@ -90,6 +98,10 @@ class StepWatch:
             what = finding("optimizer_left_out.before", placed, **shown, created=did.line, **placing)
             did = placed
         return ErrorCause("optimizer_holds_others", (what, finding("optimizer_left_out.rule")), name, made, did)
+
+    def idle(self) -> Iterator[tuple[str, Place, torch.Tensor]]:
+        """Yield what an optimizer held at a step and never had a gradient at one: its name, the line, the tensor."""
+        yield from (where[:3] for key, where in self._idle.items() if key not in self._served)
 
     def _creation(self, optimizer: torch.optim.Optimizer) -> tuple[int, Spot | None]:
         return self._created.get(optimizer, (-1, None))

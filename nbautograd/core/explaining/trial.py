@@ -34,11 +34,15 @@ class Run:
         call: runs it, given its texts.
         texts: the cells or files that ``call`` compiles anew, so that an edit of them needs no function to be changed.
         returned: gives what a function returns, as it is written.
+        scope: the variables that it runs with, where they are known.
+        asks: True where what it returns is the one tensor that is asked about.
     """
 
     call: Callable[[Mapping[str, str]], Any]
     texts: Mapping[str, str] = field(default_factory=dict)
     returned: Callable[[], str] = str
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    asks: bool = False
 
     def __call__(self, edit: Edit | None = None) -> Any:
         """Run it, changed or as it is."""

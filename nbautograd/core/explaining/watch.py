@@ -158,6 +158,10 @@ class OfTensors:
     def __bool__(self) -> bool:
         return bool(self._notes)
 
+    def alive(self) -> Iterator[tuple[torch.Tensor, Any]]:
+        """Yield the tensors that live still, each with what is noted of it."""
+        yield from ((tensor, note) for ref, note in [*self._notes.values()] if (tensor := ref()) is not None)
+
     def get(self, tensor: torch.Tensor, otherwise: Any = None) -> Any:
         """Return what is noted of a tensor."""
         ref, note = self._notes.get(id(tensor), _NOTHING)

@@ -39,6 +39,8 @@ def explanation_document(explanation: Explanation) -> Document:
         kinds = {
             "not_finite": "_finite",
             "no_grad": "_further",
+            "unused": "_further",
+            "grad_none": "_further",
             "freed_carried": "_reaches",
             "freed_shared_grad": "_reaches",
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from gradient_errors import FINITE, MISLEADING, OTHERS, PROGRAMS, Case, cases
+from gradient_errors import FINITE, MISLEADING, OTHERS, PROGRAMS, QUIET, SYMPTOMS, Case, cases
 
 from nbautograd import explain
 from nbautograd.core.explaining import explain as rooms
@@ -152,6 +152,41 @@ def test_the_first_nan_or_infinity_is_found_with_its_trap(case):
     found = explain(lambda: run())
     assert (found.code, lines(found)["did"]) == (case.code, case.did or lines(found)["did"])
     assert found.tensor == case.tensor or not case.tensor
+
+
+@pytest.mark.usefixtures("optimizers_imported")
+@pytest.mark.parametrize("case", cases(SYMPTOMS), ids=lambda case: case.name)
+def test_a_run_that_ends_in_any_error_or_in_none_says_what_it_saw(case):
+    run = program(case)
+    found = explain(lambda: run())
+    assert (found.code, found.tensor, lines(found)["did"]) == (case.code, case.tensor, case.did)
+    assert lines(found)["made"] == case.made or case.made is None
+    assert found.run == "copy"
+
+
+LEAVES = {
+    "a step makes a new tensor": "with torch.no_grad(): w -= 0.1 * w.grad",
+    "a conversion behind requires_grad": "x = torch.randn(3).double().requires_grad_()",
+    "a gradient in a variable": "h = x * 2\nh.retain_grad()",
+    "a product with None behind a detach": "h = w * 2",
+    "gradients of a frozen layer": None,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("optimizers_imported")
+@pytest.mark.parametrize("name", LEAVES)
+def test_a_changed_line_gives_the_tensor_its_gradient(name):
+    run = program(next(case for case in cases(SYMPTOMS) if case.name == name))
+    fix = explain(error_of(run), run=run).fix
+    assert (fix.source if fix is not None else None) == LEAVES[name]
+
+
+@pytest.mark.usefixtures("optimizers_imported")
+@pytest.mark.parametrize("case", cases(QUIET), ids=lambda case: case.name)
+def test_of_what_is_meant_nothing_is_said(case):
+    run = program(case)
+    assert explain(lambda: run()).code == case.code
 
 
 @pytest.mark.parametrize("case", cases(OTHERS), ids=lambda case: case.name)

@@ -1,0 +1,145 @@
+"""A ``.grad`` that is None: of a tensor that is asked about, that an error read, or that an optimizer holds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.edits import statement_of
+from nbautograd.core.explaining.no_grad import differentiated_by, no_grad, unused
+from nbautograd.core.explaining.program import Program, node_of, shares
+from nbautograd.core.explaining.watch import creation_line
+from nbautograd.core.torch_private.nodes import leaf_tensor
+
+
+def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
+    """Explain a ``.grad`` that is None.
+
+    Args:
+        program: what is left of the program, or what a run showed.
+        tensor: the tensor.
+        name: what the user calls it.
+    """
+    name = name or "?"
+    if not tensor.requires_grad:
+        return without_requires_grad(program, tensor, name)
+    if not tensor.is_leaf:
+        return _not_a_leaf(program, tensor, name)
+    watch = program.watch
+    if watch is None:
+        return ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
+    if (replaced := _replaced(watch, tensor, name)) is not None:
+        return replaced
+    here = program.caller
+    program = of_last_backward(program, tensor, name)
+    removed, after = _removed(watch, tensor, name)
+    if not watch.passes:
+        which = "grad_none.no_backward" if here is None else "grad_none.no_backward_before"
+        at = {} if here is None else {"line": here.line, "text": here.text}
+        return removed or ErrorCause("grad_none_no_backward", (finding(which, here, name=name, **at),), name)
+    cause = unused(program) if removed is None or after < len(watch.passes) else None
+    if removed is not None and (cause is None or cause.did is None):
+        return removed
+    return cause or ErrorCause("grad_none", (finding("grad_none.not_reached", None, name=name),), name)
+
+
+def of_last_backward(program: Program, tensor: torch.Tensor, name: str) -> Program:
+    """Return the evidence of a run on a leaf that its last backward is to have reached."""
+    watch = program.watch
+    scope = {name: tensor, **differentiated_by(watch), **program.variables} if watch.passes else program.variables
+    asked = Program(roots=watch.roots, watch=watch, scope=scope)
+    asked.inputs = (tensor,)
+    return asked
+
+
+def of_returned(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
+    """Explain what a run returned where its backwards left it without ``.grad``; None where that is as it must be."""
+    if not (isinstance(tensor, torch.Tensor) and tensor.requires_grad and watch.passes):
+        return None
+    program = Program(watch=watch, scope={name or "?": tensor})
+    if tensor.is_leaf:
+        cause = grad_none(program, tensor, name) if tensor.grad is None else None
+        return None if cause is None or cause.code == "grad_none" else cause
+    nodes = Program(roots=watch.roots).nodes()
+    inside = node_of(tensor) in nodes and not any(node_of(r) is node_of(tensor) for r in watch.roots)
+    # a part of a leaf, taken again behind the backward
+    inside = inside or (tensor._base is not None and any(leaf_tensor(node) is tensor._base for node in nodes))
+    return grad_none(program, tensor, name) if inside and not tensor.retains_grad else None
+
+
+def without_requires_grad(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
+    """Explain a tensor that does not require grad: frozen, detached, integers, or without a graph at all."""
+    watch = program.watch
+    off = None if watch is None else watch.off.get(tensor)
+    if isinstance(tensor, nn.Parameter) or off is not None:
+        did = None if off is None else off.place()
+        at = {} if did is None else {"line": did.line, "text": did.text}
+        what = finding("grad_none.frozen" if did is None else "grad_none.frozen_at", did, name=name, **at)
+        return ErrorCause("grad_none_frozen", (what,), name, None, did)
+    if watch is not None:
+        asked = Program(roots=(tensor,), watch=watch, scope={**program.variables, name: tensor})
+        if (cause := no_grad(asked)) is not None:
+            return replace(cause, tensor=cause.tensor or name)
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        return ErrorCause("no_grad_integer", (finding("no_grad.integer_root", None, root=name, dtype=dtype),), name)
+    of = next((n for n, t in program.tensors.items() if t is not tensor and t.requires_grad and shares(t, tensor)), "")
+    if of:
+        return ErrorCause("no_grad_detach", (finding("grad_none.detached", None, name=name, of=of),), name)
+    return ErrorCause("no_grad", (finding("grad_none.no_graph", None, name=name),), name)
+
+
+def _not_a_leaf(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
+    made = creation_line(program, tensor)
+    which = "grad_none.known" if made is None else "grad_none.unnamed" if "(" in name else "grad_none.named"
+    at = {} if made is None else {"line": made.line, "text": made.text}
+    edits = () if made is None else tuple(_leaf_again(made, name))
+    return ErrorCause("grad_none_not_a_leaf", (finding(which, made, name=name, **at),), name, made, None, {}, edits)
+
+
+def _leaf_again(made: Place, name: str) -> Iterator[Edit]:
+    """Yield the line that made a result with a leaf instead, or with its gradient kept.
+
+    ``w = w - lr * w.grad`` is a step, which has no graph; of ``torch.randn(3, requires_grad=True).to(device)`` the
+    result is meant to be the leaf (both are threads without number).
+    """
+    statement = statement_of(made.text)
+    if not isinstance(statement, ast.Assign) or ast.unparse(statement.targets[0]) != name:
+        return
+    value, kept = statement.value, f"{ast.unparse(statement)}\n{name}.retain_grad()"
+    if isinstance(value, ast.BinOp) and ast.unparse(value.left) == name:
+        sign = ast.unparse(ast.AugAssign(ast.Name("_"), value.op, value.right)).removeprefix("_ ")
+        yield Edit(made.file, made.line, made.text, f"with torch.no_grad(): {name} {sign}")
+    calls = [
+        n for n in ast.walk(value) if isinstance(n, ast.Call) and any(k.arg == "requires_grad" for k in n.keywords)
+    ]
+    if len(calls) == 1 and calls[0] is not value:
+        calls[0].keywords = [k for k in calls[0].keywords if k.arg != "requires_grad"]
+        yield Edit(made.file, made.line, made.text, f"{name} = {ast.unparse(value)}.requires_grad_()")
+    yield Edit(made.file, made.line, made.text, kept)
+
+
+def _replaced(watch: Any, tensor: torch.Tensor, name: str) -> ErrorCause | None:
+    """Name the line that put another parameter in the place of one that no module has any more."""
+    attribute, spot = watch.replaced.get(tensor, ("", None))
+    if spot is None or watch.homes.get(tensor):
+        return None
+    did = spot.place()
+    what = finding("grad_none.replaced", did, line=did.line, text=did.text, name=name, attribute=attribute)
+    return ErrorCause("grad_none_replaced", (what, finding("grad_none.replaced_rule")), name, None, did)
+
+
+def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | None, int]:
+    """Return which line set a gradient to None, where one did, and how many backwards had run."""
+    spot, after = watch.removed.get(tensor, (None, 0))
+    if spot is None:
+        return None, 0
+    did = spot.place()
+    what = finding("grad_none.removed", did, line=did.line, text=did.text, name=name)
+    return ErrorCause("grad_none_removed", (what,), name, None, did if after == len(watch.passes) else None), after
