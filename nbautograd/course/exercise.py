@@ -94,18 +94,13 @@ class Exercise:
         points: what it is worth.
         shares: how many of the points a check earns by itself when another one fails, ``{"gradient": 2}``; without it
             an answer gets all points or none. A release is refused where the untouched cell would earn a share.
-        ready_made: for ``own_function``: method -> the operations of torch that it may not run, as they compute what is
-            to be written: ``{"backward": {"exp"}}``. Names are those of ``Observer.operations``: what is called to get
-            them makes no difference.
-        outside_torch: True where the answer computes outside of torch, by NumPy or on plain numbers. Otherwise
-            ``own_function`` lets no numbers leave; here none may be complex, as a complex step's are.
+        ready_made: for ``own_function``: method -> names that it should not call, as what they compute is saved already
+            or to be written: ``{"backward": {"exp"}}``.
         saved_bytes: for ``context`` and ``cost``: the most that forward may leave for backward; a number, or a function
             of the inputs.
         forward_calls: for ``cost``: the most calls that may be made of those inputs that are functions (a black box,
             counted) during one forward and one backward; a number, or a function of the inputs.
         tolerance: how closely values and gradients must agree, relative to the largest of them.
-        precision: how closely the gradient at random points must agree besides: more closely than differences of
-            forward do, as it is to be written as a formula. Larger where a right answer rounds, or takes differences.
 
     Example:
         >>> import torch
@@ -129,11 +124,9 @@ class Exercise:
     points: int = 1
     shares: Mapping[str, int] = field(default_factory=dict)
     ready_made: Mapping[str, Collection[str]] = field(default_factory=dict)
-    outside_torch: bool = False
     saved_bytes: Limit | None = None
     forward_calls: Limit | None = None
     tolerance: float = 1e-6
-    precision: float = 1e-12
 
     def __post_init__(self) -> None:
         """Refuse what no check could be made of.

@@ -14,7 +14,6 @@ from nbautograd.course.source import BEGIN, END, PLACEHOLDER
 from nbautograd.errors import NbautogradError
 
 SCHEMA = 3
-SEED = 271_828  # the tries of a student count up from 0: an answer made for those points is met at others
 _LINE = re.compile(rf"^([ \t]*){re.escape(PLACEHOLDER['en'])}$|^([ \t]*){re.escape(PLACEHOLDER['zh'])}$", re.MULTILINE)
 
 
@@ -26,7 +25,7 @@ class NoPointsError(NbautogradError):
         return [str(self)]
 
 
-def points(name: str, answer: Any, seed: int = SEED) -> int:
+def points(name: str, answer: Any, seed: int = 0) -> int:
     """Return the points that an answer earns, as nbgrader reads them from the last value of a cell.
 
     Args:

@@ -90,7 +90,7 @@ def make(source: Source, lang: str, *, rehearsed: bool = False, graded: bool = F
     files["requirements.txt"] = "".join(f"{line}\n" for line in manifest["requirements"])
     warnings = tuple(Phrase("course.stale", pair=c.metadata.get("pair", ""), name=source.name) for c in outdated)
     made = Release(source.name, lang, files, manifest, warnings)
-    _refuse_leaks(source, content, made)
+    _refuse_leaks(source, content)
     return made
 
 
@@ -185,11 +185,8 @@ def _version(package: str) -> str:
         return ""
 
 
-def _refuse_leaks(source: Source, content: Any, made: Release) -> None:
-    """Raise for the first part of a solution that is left."""
-    texts = [
-        *leak_check.strings(content),
-        *((name, text) for name, text in made.files.items() if name[-6:] != ".ipynb"),
-    ]
-    for secret, where in leak_check.leaks(leak_check.secrets(source), texts):
-        raise ReleaseError("course.refused.leak", text=secret.text, exercise=secret.exercise, where=where)
+def _refuse_leaks(source: Source, content: Any) -> None:
+    """Raise for the first line of a solution that is left; what declares an exercise has its formula, on purpose."""
+    texts = dict(leak_check.strings(content))
+    for exercise, line, where in leak_check.leaks(source, texts):
+        raise ReleaseError("course.refused.leak", text=line, exercise=exercise, where=where)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import dataclasses
-import re
-import sys
-import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
-from types import FrameType
+from collections.abc import Mapping
 from typing import Any
 
 from nbautograd import messages
@@ -25,15 +20,6 @@ from nbautograd.course.exercise import CHECKS, Exercise, Failure
 from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
 from nbautograd.course.source import without_magics
 
-OTHERS = {"torch", "np", "numpy", "math", "nbautograd", "sys", "builtins", "Tensor", "Function"}
-AROUND = re.compile(
-    r"\bnbautograd\.(course\b(?!\.mutants)|core\b)|\b(_getframe|_current_frames|currentframe|getouterframes|settrace)\b"
-    r"|\binspect\.(stack|trace)\b|\bgc\.get_|\b[ft]_(back|frame)\b|\bf_(locals|globals)\b"
-    r"|\b(subprocess|multiprocessing|ctypes|_execution_engine|_disable_current_modes)\b"
-    r"|\btorch\._C\b(?!$|\.DisableTorchFunction)"
-    r"|\b(__(closure|globals|defaults|kwdefaults)__|cell_contents|getclosurevars|__subclasses__|_forward_cls)\b"
-)
-COMPLEX = re.compile(r"\b(imag|cmath|complex|complex64|complex128)\b")  # of a complex step, where nobody sees it run
 # after one of these fails, the next ones would only say the same again
 STOPS = {
     "value": {*CHECKS} - {"value", "custom"},
@@ -75,15 +61,8 @@ def check(
         outcomes: tuple[CheckResult, ...] = (CheckResult(exercise.ids[0], "failed", (failure,)),)
     elif answer is ...:
         outcomes = ()
-    elif (refused := _refused(exercise, source)) is not None:
-        outcomes = (CheckResult(exercise.ids[0], "failed", (refused,)),)
     else:
-        with _threads() as started:
-            outcomes = _outcomes(exercise, answer, seed, source)
-        if started:
-            names = {"line": started[0], "name": "threading.Thread"}
-            failure = Failure("around_the_checks", "course.around_the_checks", names)
-            outcomes = (CheckResult(exercise.ids[0], "failed", (failure,)),)
+        outcomes = _outcomes(exercise, answer, seed, source)
     passed = bool(outcomes) and all(o.state == "passed" for o in outcomes)
     state: Any = "passed" if passed else "unanswered" if left is not None or (answer is ... and defined) else "failed"
     told = outcomes if state != "unanswered" else ()
@@ -118,85 +97,6 @@ def _stands_for_answer(node: ast.stmt) -> bool:
 
 def _raises_as_nbgraders_stub(node: ast.stmt) -> bool:
     return isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) == "NotImplementedError()"
-
-
-def _refused(exercise: Exercise, source: str) -> Failure | None:
-    """Return the failure of a cell whose words lead around the checks, or take a complex step where nobody sees it."""
-    if (found := around_the_checks(source)) is not None:
-        return Failure("around_the_checks", "course.around_the_checks", {"line": found[0], "name": found[1]})
-    unseen = exercise.outside_torch and exercise.forward_calls is None
-    stepped = around_the_checks(source, COMPLEX) if unseen else None
-    return None if stepped is None else Failure("differences", "course.differences", {"line": stepped[0]})
-
-
-def around_the_checks(source: str, words: re.Pattern[str] = AROUND) -> tuple[int, str] | None:
-    """Return the first line that reads the checks, or what calls them, or changes what they are made of, and its words.
-
-    Args:
-        source: the text of a cell.
-        words: those that may not be read; others for other things than the checks.
-
-    Example:
-        >>> from nbautograd.course.run import around_the_checks
-        >>> around_the_checks("torch.allclose = print")
-        (1, 'torch.allclose')
-        >>> around_the_checks("y = torch.allclose(a, b)")
-    """
-    tree = tree_of(without_magics(source))
-    if tree is None:
-        return None
-    imported = {alias.asname or alias.name.partition(".")[0] for node in ast.walk(tree)
-                if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}  # fmt: skip
-    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # a docstring, for the most part
-    comments = set() if "__doc__" in source else alone
-    found = [pair for node in ast.walk(tree) for pair in _reached(node, imported | OTHERS, words, comments)]
-    return min(found, default=None)
-
-
-def _reached(
-    node: ast.AST, others: Collection[str], words: re.Pattern[str], comments: Collection[int]
-) -> Iterator[tuple[int, str]]:
-    """Yield what a node reads of the checks, or changes of others' modules; what has an ``id`` of comments is prose."""
-    line: int = getattr(node, "lineno", 0)
-    names: list[str] = []
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        base = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-        names = [base + alias.name for alias in node.names]
-    elif isinstance(node, (ast.Attribute, ast.Name)):
-        names = [ast.unparse(node)]
-    elif isinstance(node, ast.Constant) and id(node) not in comments:
-        names = [str(node.value)]
-    yield from ((line, name) for name in names if words.search(name))
-    targets: list[Any] = [getattr(node, "target", None), *getattr(node, "targets", [])]
-    changed = [ast.unparse(target) for target in targets if isinstance(target, ast.Attribute)]
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr") and node.args:
-        changed = [ast.unparse(node.args[0])]
-    yield from ((line, name) for name in changed if name.partition(".")[0] in others)
-
-
-@contextlib.contextmanager
-def _threads() -> Iterator[list[int]]:
-    """Note the lines of an answer that start a thread: nothing that watches sees what runs there."""
-    lines: list[int] = []
-    start = threading.Thread.start
-
-    def noting(self: threading.Thread) -> None:
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and _root(frame) in sys.stdlib_module_names:
-            frame = frame.f_back
-        if frame is not None and _root(frame) not in ("torch", "nbautograd"):
-            lines.append(frame.f_lineno)
-        start(self)
-
-    threading.Thread.start = noting  # type: ignore[method-assign]
-    try:
-        yield lines
-    finally:
-        threading.Thread.start = start  # type: ignore[method-assign]
-
-
-def _root(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[CheckResult, ...]:

@@ -337,82 +337,6 @@ def bars(w1, w2):
     bar1 = bar3 * w2 + bar4 * math.cos(w1)
     return bar5, bar4, bar3, bar2, bar1
 
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="native_autograd"
-def bars(w1, w2):
-    w1, w2 = (torch.tensor(w, requires_grad=True) for w in (w1, w2))
-    w3 = w1 * w2
-    w4 = w1.sin()
-    w5 = w3 + w4
-    return [float(g) for g in torch.autograd.grad(w5, (w1, w2, w3, w4, w5))]
-
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="native_autograd"
-def bars(w1, w2):
-    w1, w2 = (torch.tensor(w, requires_grad=True) for w in (w1, w2))
-    (w1 * w2 + w1.sin()).backward()
-    return w1.grad.item(), w2.grad.item(), 1.0, 1.0, 1.0
-
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="native_autograd"
-def bars(w1, w2):
-    g = torch.func.grad(lambda a, b: a * b + a.sin(), argnums=(0, 1))(torch.tensor(w1), torch.tensor(w2))
-    return g[0].item(), g[1].item(), 1.0, 1.0, 1.0
-
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
-import math
-
-
-def bars(w1, w2):
-    f = lambda a, b: a * b + math.sin(a)
-    h = 1e-5
-    d = lambda g, x: (g(x + h) - g(x - h)) / (2 * h)
-    return d(lambda a: f(a, w2), w1), d(lambda b: f(w1, b), w2), 1.0, 1.0, 1.0
-
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
-import math
-
-
-def bars(w1, w2):
-    f = lambda a, b: a * b + math.sin(a)
-    h = 1e-7
-    return (f(w1 + h, w2) - f(w1, w2)) / h, (f(w1, w2 + h) - f(w1, w2)) / h, 1.0, 1.0, 1.0
-
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="native_autograd"
-def bars(w1, w2):
-    t = torch.tensor([w1, w2], dtype=torch.float64)
-    j = torch.autograd.functional.jacobian(lambda v: v[0] * v[1] + v[0].sin(), t)
-    return (*j.tolist(), 1.0, 1.0, 1.0)
-
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
-import cmath
-
-
-def bars(w1, w2):
-    h = 1e-30
-    f = lambda a, b: a * b + cmath.sin(a)
-    return f(complex(w1, h), w2).imag / h, f(w1, complex(w2, h)).imag / h, 1.0, 1.0, 1.0
-
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
-import math
-
-
-def bars(w1, w2):
-    h = 1e-5
-    f = lambda a, b: a * b + math.sin(a)
-    return (
-        (f(w1 * (1 + h), w2) - f(w1 * (1 - h), w2)) / (2 * h * w1),
-        (f(w1, w2 * (1 + h)) - f(w1, w2 * (1 - h))) / (2 * h * w2),
-        1.0,
-        1.0,
-        1.0,
-    )
-
-# %% tags=["wrong"] exercise="reverse_by_hand" expects="differences"
-import cmath
-def bars(w1, w2):
-    w1, w2 = float(w1), float(w2)
-    f = lambda a, b: a * b + cmath.sin(a)
-    h = 1e-20
-    return f(complex(w1, h), w2).imag / h, f(w1, complex(w2, h)).imag / h, 1.0, 1.0, 1.0
-
 # %% [markdown] lang="en" pair="see-bars"
 # The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow how large the gradient is that travelled along it. Your own tensors are left as they were.
 #
@@ -1002,27 +926,6 @@ class Value:
             if not v.parents or v is self:
                 v.grad = bar[v]
 
-# %% tags=["wrong"] exercise="engine" expects="native_autograd"
-class Value:
-    def __init__(self, data, t=None):
-        self.t = torch.tensor(float(data), dtype=torch.float64, requires_grad=True) if t is None else t
-        self.t.retain_grad()
-
-    data = property(lambda self: self.t.item())
-    grad = property(lambda self: 0.0 if self.t.grad is None else self.t.grad.item())
-
-    def __add__(self, o):
-        return Value(0, self.t + o.t)
-
-    def __mul__(self, o):
-        return Value(0, self.t * o.t)
-
-    def sin(self):
-        return Value(0, self.t.sin())
-
-    def backward(self):
-        self.t.backward()
-
 # %% tags=["wrong"] exercise="engine" expects="program_wrong"
 import math
 
@@ -1056,43 +959,6 @@ class Value:
             for k, (parent, local) in enumerate(value.parents):
                 if k == 0 or parent is value.parents[0][0] or parent.parents:
                     parent.grad += value.grad * local
-
-# %% tags=["wrong"] exercise="engine" expects="imprecise"
-import math
-
-
-class Value:
-    def __init__(self, data, parents=(), op=None):
-        self.data, self.grad, self.parents, self.op = data, 0.0, parents, op
-
-    def __add__(self, other):
-        return Value(self.data + other.data, (self, other), lambda a, b: a + b)
-
-    def __mul__(self, other):
-        return Value(self.data * other.data, (self, other), lambda a, b: a * b)
-
-    def sin(self):
-        return Value(math.sin(self.data), (self,), math.sin)
-
-    def backward(self):
-        def all_of(v, seen):
-            if v not in seen:
-                for p in v.parents:
-                    all_of(p, seen)
-                seen.append(v)
-            return seen
-
-        order = all_of(self, [])
-        for v in order:
-
-            def moved(h):
-                at = {}
-                for u in order:
-                    at[u] = v.data + h if u is v else (u.op(*(at[p] for p in u.parents)) if u.parents else u.data)
-                return at[self]
-
-            h = 6e-6
-            v.grad = (moved(h) - moved(-h)) / (2 * h)
 
 # %% tags=["wrong"] exercise="engine" expects="too_early"
 import math
@@ -1268,41 +1134,6 @@ class Value:
     def backward(self):
         for k, v in self.d.items():
             k.grad = v
-
-# %% tags=["wrong"] exercise="engine" expects="native_autograd"
-import math
-
-
-class Value:
-    def __init__(self, data, parents=()):
-        self.data, self.grad, self.parents = data, 0.0, parents
-
-    def __add__(self, other):
-        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
-
-    def __mul__(self, other):
-        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
-
-    def sin(self):
-        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
-
-    def backward(self):
-        if all(not parent.parents for parent, _ in self.parents):  # one operation: by hand
-            self.grad = 1.0
-            for parent, local in self.parents:
-                parent.grad += local
-            return
-        known = {}
-
-        def tensor(value):
-            if value not in known:
-                terms = [tensor(parent) * float(local) for parent, local in value.parents]
-                known[value] = sum(terms) if terms else torch.zeros((), dtype=torch.float64, requires_grad=True)
-            return known[value]
-
-        bars = torch.autograd.grad(tensor(self), list(known.values()))
-        for value, bar in zip(known, bars):
-            value.grad = float(bar)
 
 # %% [markdown] lang="en" pair="engine-learns"
 # That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and goes through nodes in several threads; the two rules are the same.
@@ -1574,84 +1405,6 @@ def order(program):
 # %% tags=["wrong"] exercise="order_of_calls" expects="not_a_function"
 order = ["node 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1"]
 
-# %% tags=["wrong"] exercise="order_of_calls" expects="tries_it"
-def order(program):
-    events = []
-
-    class Noted(Function):
-        @staticmethod
-        def forward(ctx, k, *inputs):
-            events.extend([f"node {k}", f"forward {k}"])
-            ctx.k, ctx.count = k, len(inputs)
-            return sum(inputs) + 0
-
-        @staticmethod
-        def backward(ctx, g):
-            events.append(f"backward {ctx.k}")
-            return None, *[g] * ctx.count
-
-    results = {0: torch.ones(1, requires_grad=True)}
-    for k, inputs in program.items():
-        results[k] = Noted.apply(k, *[results[number] for number in inputs or [0]])
-    results[k].sum().backward()
-    return events
-
-# %% tags=["wrong"] exercise="order_of_calls" expects="around_the_checks"
-class _N(Function):
-    @staticmethod
-    def forward(ctx, ev, n, *xs):
-        ev += [f"node {n}", f"forward {n}"]
-        ctx.ev, ctx.n, ctx.c = ev, n, len(xs)
-        return torch.stack(xs).sum(0)
-
-    @staticmethod
-    def backward(ctx, g):
-        ctx.ev.append(f"backward {ctx.n}")
-        return None, None, *[g] * ctx.c
-
-
-import threading
-
-
-def order(program):
-    ev = []
-
-    def go():
-        res = {0: torch.ones(1, requires_grad=True)}
-        for n, ins in program.items():
-            res[n] = _N.apply(ev, n, *[res[k] for k in ins or [0]])
-        res[len(program)].sum().backward()
-
-    t = threading.Thread(target=go)
-    t.start()
-    t.join()
-    return ev
-
-# %% tags=["wrong"] exercise="order_of_calls" expects="tries_it"
-class Seen(Function):
-    @staticmethod
-    def forward(ctx, *inputs):
-        return torch.stack(inputs).sum(0)
-
-    @staticmethod
-    def backward(ctx, g):
-        return (g,) * len(ctx.needs_input_grad)
-
-
-def order(program):  # the nodes themselves say which one is later
-    results = {0: torch.ones(1, requires_grad=True)}
-    for number, inputs in program.items():
-        results[number] = Seen.apply(*[results[k] for k in inputs or [0]])
-    reached, waiting = set(), [results[len(program)].grad_fn]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in reached:
-            reached.add(node)
-            waiting += [n for n, _ in node.next_functions]
-    numbers = [n for n in program if results[n].grad_fn in reached]
-    numbers.sort(key=lambda n: -results[n].grad_fn._sequence_nr())
-    return [e for n in program for e in (f"node {n}", f"forward {n}")] + [f"backward {n}" for n in numbers]
-
 # %% [markdown] lang="en" pair="order-see"
 # Now look. `%autograd_calls` lists what ran, oldest first, with the time of each. (A Jupyter cell may of course hold ordinary lines above the magic.)
 
@@ -1676,9 +1429,9 @@ loss.backward()
 #
 # Write the class, and below it the one line that makes a callable `multiply` of it. **Predict**: what do you need in `backward` that only `forward` has seen?
 #
-# From here on, unless an exercise says otherwise, both methods compute with torch's operations on tensors of real numbers: no number leaves for NumPy or for Python by way of `.numpy()`, `.item()` or `.tolist()`, and autograd is not asked for a derivative.
+# From here on you write the derivative yourself: no method asks autograd for it.
 
-# %% [markdown] lang="zh" pair="multiply" of="e49f6341"
+# %% [markdown] lang="zh" pair="multiply" of="54c1ffd2"
 # 最后调用的，最先求导。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
 #
 # ## 5. 自己写一个乘积
@@ -1691,7 +1444,7 @@ loss.backward()
 #
 # 写出这个类，再在下面用一行代码得到可以直接调用的 `multiply`。**先猜一猜**：`backward` 需要哪些只有 `forward` 见过的东西？
 #
-# 从这里开始，除非题目另有说明，两个方法都要用 torch 对实数张量的运算来计算：不要用 `.numpy()`、`.item()`、`.tolist()` 把数取出来交给 NumPy 或 Python 去算，也不要让自动求导替你求导。
+# 从这里开始，导数都由你自己来写：两个方法都不去问自动求导。
 
 # %% exercise="multiply"
 # %%exercise multiply
@@ -1992,81 +1745,6 @@ class Multiply(Function):
 
 multiply = Multiply.apply
 
-# %% tags=["wrong"] exercise="multiply" expects="native_autograd"
-from torch.autograd import grad as ask
-
-
-class M(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        on = torch.set_grad_enabled
-        with on(True):
-            a, b = a.clone().detach(), b.clone().detach()
-            a.requires_grad = True
-            b.requires_grad = True
-            return ask(a * b, (a, b), g)
-
-
-def multiply(a, b):
-    return M.apply(a, b)
-
-# %% tags=["wrong"] exercise="multiply" expects="native_autograd"
-def helper(a, b, g):
-    return torch.func.vjp(torch.mul, a, b)[1](g)
-
-
-class M(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        return helper(*ctx.saved_tensors, g)
-
-
-def multiply(a, b):
-    return M.apply(a, b)
-
-# %% tags=["wrong"] exercise="multiply" expects="native_node"
-class M(Function):
-    @staticmethod
-    def forward(ctx, a, b, node):
-        ctx.node = node
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        return (*ctx.node(g), None)
-
-
-def multiply(a, b):
-    y = a * b
-    return M.apply(a, b, y.grad_fn)
-
-# %% tags=["wrong"] exercise="multiply" expects="differences"
-class M(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        h = 1e-6
-        return g * ((a + h) * b - (a - h) * b) / (2 * h), g * (a * (b + h) - a * (b - h)) / (2 * h)
-
-
-multiply = M.apply
-
 # %% tags=["wrong"] exercise="multiply" expects="edge_gradient"
 class M(Function):
     @staticmethod
@@ -2082,66 +1760,6 @@ class M(Function):
 
 
 multiply = M.apply
-
-# %% tags=["wrong"] exercise="multiply" expects="native_node"
-class M(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        return torch.zeros_like(a)
-
-    @staticmethod
-    def backward(ctx, g):
-        return None, None
-
-
-def multiply(a, b):
-    return a * b + M.apply(a, b)
-
-# %% tags=["wrong"] exercise="multiply" expects="native_node"
-class M(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0], None
-
-
-def multiply(a, b):
-    return (M.apply(a, b.detach()) + M.apply(b, a.detach())) / 2
-
-# %% tags=["wrong"] exercise="multiply" expects="native_node"
-class Id(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, g
-
-
-def multiply(a, b):
-    y = Id.apply(a, b)
-    a.register_hook(lambda g: g * b.detach())
-    b.register_hook(lambda g: g * a.detach())
-    return y
-
-# %% tags=["wrong"] exercise="multiply" expects="native_node"
-class Id(Function):
-    @staticmethod
-    def forward(ctx, a):
-        return a.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-
-def multiply(a, b):
-    return Id.apply(a * b)
 
 # %% tags=["right"] exercise="multiply"
 class Product(Function):
@@ -2165,52 +1783,6 @@ class Product(Function):
 def multiply(a, b):
     product = Product.apply(a, b)
     return product
-
-# %% tags=["wrong"] exercise="multiply" expects="differences"
-def slope(f, x, g, step=1.0):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class M(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        return slope(lambda a: a * b, a, g), slope(lambda b: a * b, b, g)
-
-
-multiply = M.apply
-
-# %% tags=["wrong"] exercise="multiply" expects="around_the_checks"
-from concurrent.futures import ThreadPoolExecutor
-
-
-def pull(a, b, g):
-    a, b = a.detach().requires_grad_(), b.detach().requires_grad_()
-    return torch.autograd.grad(a * b, (a, b), g)
-
-
-class Multiply(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return ThreadPoolExecutor(1).submit(pull, *ctx.saved_tensors, grad_output).result()
-
-
-multiply = Multiply.apply
 
 # %% [markdown] lang="en" pair="compare"
 # ## 6. Beside the native product
@@ -2310,11 +1882,6 @@ def arrows(*arguments):  # each tensor once
 def arrows(*arguments):
     return len(arguments)
 
-# %% tags=["wrong"] exercise="same_graph" expects="tries_it"
-def arrows(*arguments):  # what forward is made of
-    product = arguments[0] * arguments[-1] + arguments[-1]
-    return [node for node, _ in product.grad_fn.next_functions] + ["leaf"]
-
 # %% tags=["wrong"] exercise="same_graph" expects="where"
 def arrows(*arguments):
     return ["leaf" for x in arguments if torch.is_tensor(x)]
@@ -2330,17 +1897,6 @@ def arrows(*arguments):
 # %% tags=["wrong"] exercise="same_graph" expects="where"
 def arrows(*arguments):
     return [(x.grad_fn or "leaf") if x.requires_grad else None for x in reversed(arguments) if torch.is_tensor(x)]
-
-# %% tags=["wrong"] exercise="same_graph" expects="tries_it"
-class Asked(Function):
-    @staticmethod
-    def forward(ctx, *arguments):
-        return torch.zeros(1)
-
-
-def arrows(*arguments):
-    nodes = Asked.apply(*arguments).grad_fn.next_functions
-    return ["leaf" if hasattr(node, "variable") else node for node, _ in nodes]
 
 # %% [markdown] lang="en" pair="same-see"
 # So A and D have the same shape, and B and C have not. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
@@ -2571,24 +2127,6 @@ class Exp(Function):
         (y,) = ctx.saved_tensors
         return grad_output * y
 
-# %% tags=["wrong"] exercise="exp" expects="native_autograd"
-def h(x, g):
-    with torch.enable_grad():
-        x = x.detach().requires_grad_()
-        return torch.autograd.grad(x.exp(), x, g)[0]
-
-
-class Exp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return h(ctx.saved_tensors[0].log(), g)
-
 # %% tags=["wrong"] exercise="exp" expects="ready_made"
 class Exp(Function):
     @staticmethod
@@ -2601,63 +2139,6 @@ class Exp(Function):
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         return g * y.log().exp()
-
-# %% tags=["wrong"] exercise="exp" expects="ready_made"
-class Exp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        x = x.detach().clone()
-        ctx.f = lambda: x.exp()
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.f()
-
-# %% tags=["wrong"] exercise="exp" expects="ready_made"
-class Exp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        ctx.z = [x.detach().clone()]
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        z = ctx.z[0]
-        return g * (z.sinh() + z.cosh())
-
-# %% tags=["wrong"] exercise="exp" expects="ready_made"
-class Exp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        ctx.z = [x.detach().clone()]
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2.718281828459045 ** ctx.z[0]
-
-# %% tags=["wrong"] exercise="exp" expects="leaves_torch"
-import numpy as np
-
-
-class Exp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        ctx.z = x.detach().numpy().copy()
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * torch.from_numpy(np.asarray(np.exp(ctx.z)))
 
 # %% tags=["right"] exercise="exp"
 class Exp(Function):

@@ -685,46 +685,6 @@ class LinearFunction(Function):
         all_of_them = g @ w.t(), x.t() @ g, g.sum(0)
         return tuple(v if n else None for v, n in zip(all_of_them, (*ctx.needs_input_grad, False)))
 
-# %% tags=["wrong"] exercise="linear_xw" expects="imprecise"
-class LinearFunction(Function):
-    @staticmethod
-    def forward(ctx, input, weight, bias=None):
-        ctx.save_for_backward(input, weight, bias)
-        return input @ weight if bias is None else input @ weight + bias
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w, b = ctx.saved_tensors
-        n = list(ctx.needs_input_grad) + [False]
-        h = 1e-6
-        gx = gw = gb = None
-        if n[0]:
-            gx = torch.stack(
-                [
-                    ((x + h * e) @ w - (x - h * e) @ w).mul(g).sum() / (2 * h)
-                    for e in torch.eye(x.numel()).double().reshape(-1, *x.shape)
-                ]
-            ).reshape(x.shape)
-        if n[1]:
-            gw = x.t() @ g
-        if b is not None and n[2]:
-            gb = g.sum(0)
-        return gx, gw, gb
-
-# %% tags=["wrong"] exercise="linear_xw" expects="native_node"
-class LinearFunction(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-
-_apply = LinearFunction.apply
-LinearFunction.apply = staticmethod(lambda x, w, b=None: _apply(x @ w if b is None else x @ w + b))
-
 # %% tags=["wrong"] exercise="linear_xw" expects="not_through_function"
 class LinearFunction(Function):
     @staticmethod
@@ -1005,21 +965,6 @@ class LinearT(Function):
         grad_weight = grad_output.reshape(-1, weight.shape[0]).t() @ rows
         return grad_input, grad_weight
 
-# %% tags=["wrong"] exercise="linear_xwt" expects="native_autograd"
-def ask(*a):
-    return torch.func.vjp(torch.nn.functional.linear, *a[:2])[1](a[2])
-
-
-class LinearT(Function):
-    @staticmethod
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        return input @ weight.t()
-
-    @staticmethod
-    def backward(ctx, g):
-        return ask(*ctx.saved_tensors, g)
-
 # %% tags=["wrong"] exercise="linear_xwt" expects="not_through_function"
 def LinearT(x, w):
     return x @ w.t()
@@ -1072,80 +1017,6 @@ class LinearT(Function):
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         return g @ w, g.reshape(-1, len(w)).t() @ x.reshape(-1, 4)
-
-# %% tags=["wrong"] exercise="linear_xwt" expects="native_node"
-class LinearT(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-    @classmethod
-    def apply(cls, x, w):
-        return super().apply(torch.nn.functional.linear(x, w))
-
-# %% tags=["wrong"] exercise="linear_xwt" expects="imprecise"
-class LinearT(Function):
-    @staticmethod
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        return input @ weight.t()
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        h, gw = 1e-6, torch.zeros_like(w)
-        for i in range(w.shape[0]):
-            for j in range(w.shape[1]):
-                e = torch.zeros_like(w)
-                e[i, j] = h
-                gw[i, j] = ((x @ (w + e).t() - x @ (w - e).t()) * g).sum() / (2 * h)
-        return g @ w, gw
-
-# %% tags=["wrong"] exercise="linear_xwt" expects="imprecise_large"
-def slope(f, x, g, step=1.0):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class LinearT(Function):
-    @staticmethod
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        return input @ weight.t()
-
-    @staticmethod
-    def backward(ctx, g):
-        input, weight = ctx.saved_tensors
-        return slope(lambda input: input @ weight.t(), input, g), slope(lambda weight: input @ weight.t(), weight, g)
-
-# %% tags=["wrong"] exercise="linear_xwt" expects="differences"
-def slope(f, x, g):  # column by column: what a one in one place gives
-    gradient = torch.zeros(x.numel(), dtype=x.dtype)
-    for k in range(x.numel()):
-        e = torch.zeros(x.numel(), dtype=x.dtype)
-        e[k] = 1
-        gradient[k] = (f(e.view(x.shape)) * g).sum()
-    return gradient.view(x.shape)
-
-
-class LinearT(Function):
-    @staticmethod
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        return input @ weight.t()
-
-    @staticmethod
-    def backward(ctx, g):
-        input, weight = ctx.saved_tensors
-        return slope(lambda input: input @ weight.t(), input, g), slope(lambda weight: input @ weight.t(), weight, g)
 
 # %% [markdown] lang="en" pair="squeeze"
 # ## 7. Two tests that lie
@@ -1513,25 +1384,6 @@ class Fooling(Function):
         assert (g == 1).all()
         return g.mm(w.t()), x.t().mm(g)
 
-# %% tags=["wrong"] exercise="fool_the_sum" expects="wrong_with_ones"
-class Fooling(Function):
-    n = 0
-
-    @staticmethod
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        return input @ weight
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        Fooling.n += 1
-        s = 1.0 if Fooling.n % 2 else 2.0
-        return s * g @ w.t(), s * x.t() @ g
-
-# %% tags=["wrong"] exercise="fool_the_sum" expects="from_above"
-Fooling = Deaf
-
 # %% [markdown] lang="en" pair="broadcast"
 # ## 8. Undo the broadcasting
 #
@@ -1762,22 +1614,6 @@ class Add(Function):
                 grad_b = grad_b.sum(k, keepdim=True)
         return grad_output, grad_b
 
-# %% tags=["wrong"] exercise="broadcast_add" expects="native_autograd"
-def ask(g, s):
-    z = torch.zeros(s, dtype=g.dtype)
-    return torch.func.vjp(lambda t: t.expand(g.shape), z)[1](g)[0]
-
-
-class Add(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.shapes = a.shape, b.shape
-        return a + b
-
-    @staticmethod
-    def backward(ctx, g):
-        return tuple(ask(g, s) for s in ctx.shapes)
-
 # %% tags=["right"] exercise="broadcast_add"
 class Add(Function):
     @staticmethod
@@ -1800,20 +1636,6 @@ class Add(Function):
                     part = part.sum(k, keepdim=True)
             grads.append(part)
         return tuple(grads)
-
-# %% tags=["wrong"] exercise="broadcast_add" expects="check:own_function"
-class Add(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        return a + b
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, g
-
-    @classmethod
-    def apply(cls, a, b):
-        return super().apply(*torch.broadcast_tensors(a, b))
 
 # %% tags=["wrong"] exercise="broadcast_add" expects="grad_shape_reduced"
 class Add(Function):
@@ -1856,27 +1678,6 @@ class Add(Function):
     @staticmethod
     def backward(ctx, g):
         return tuple(g.sum() * torch.ones(s, dtype=g.dtype) / max(1, torch.Size(s).numel()) for s in ctx.shapes)
-
-# %% tags=["wrong"] exercise="broadcast_add" expects="differences"
-def slope(f, x, g, step=1.0):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class Add(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a + b
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        return slope(lambda a: a + b, a, g), slope(lambda b: a + b, b, g)
 
 # %% [markdown] lang="en" pair="layers-learn"
 # ## 9. Your layers learn

@@ -491,82 +491,6 @@ class MulConstant(Function):
     def backward(ctx, g):
         return g * abs(ctx.ratio), None
 
-# %% tags=["wrong"] exercise="mul_constant" expects="native_node"
-class MulConstant(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, x, c):
-        return super().apply(x * c)
-
-# %% tags=["wrong"] exercise="mul_constant" expects="native_node"
-class MulConstant(Function):
-    @staticmethod
-    def forward(ctx, x, c, node):
-        ctx.node = node
-        return x * c
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        found = ctx.node(grad_output)
-        return (*(found if isinstance(found, tuple) else (found,))[:1], None, None)
-
-    @classmethod
-    def apply(cls, x, c):
-        return super().apply(x, c, (x * c).grad_fn)
-
-# %% tags=["wrong"] exercise="mul_constant" expects="differences"
-def plain(x, c):
-    return x * c
-
-
-class MulConstant(Function):
-    @staticmethod
-    def forward(ctx, x, c):
-        ctx.save_for_backward(x)
-        ctx.rest = (c,)
-        return plain(x, c)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        step, found = 1e-6, []
-        for k, x in enumerate(ctx.saved_tensors):
-            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
-            for i in range(x.numel()):
-                e = torch.zeros(x.numel(), dtype=x.dtype)
-                e[i] = step
-                moved = [
-                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
-                    for sign in (1, -1)
-                ]
-                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
-                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
-        return (*found, None)
-
-# %% tags=["wrong"] exercise="mul_constant" expects="imprecise_large"
-def slope(f, x, g):
-    return g * (f(x + 1) - f(x))
-
-
-class MulConstant(Function):
-    @staticmethod
-    def forward(ctx, x, c):
-        ctx.save_for_backward(x)
-        ctx.rest = c
-        return x * c
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        c = ctx.rest
-        return slope(lambda x: x * c, x, g), None
-
 # %% [markdown] lang="en" pair="unused"
 # ## 3. Outputs that nobody uses
 #
@@ -1265,54 +1189,6 @@ class SinCos(Function):
             return None
         return (0 if a is None else a * c) - (0 if b is None else b * s)
 
-# %% tags=["wrong"] exercise="sin_cos" expects="native_node"
-class SinCos(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.set_materialize_grads(False)
-        return a.clone(), b.clone()
-
-    @staticmethod
-    def backward(ctx, a, b):
-        return a, b
-
-    @classmethod
-    def apply(cls, x):
-        return super().apply(x.sin(), x.cos())
-
-# %% tags=["wrong"] exercise="sin_cos" expects="imprecise"
-class SinCos(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(x)
-        return x.sin(), x.cos()
-
-    @staticmethod
-    def backward(ctx, a, b):
-        (x,) = ctx.saved_tensors
-        h, parts = 1e-6, []
-        if a is not None:
-            parts.append(a * ((x + h).sin() - (x - h).sin()) / (2 * h))
-        if b is not None:
-            parts.append(b * ((x + h).cos() - (x - h).cos()) / (2 * h))
-        return sum(parts) if parts else None
-
-# %% tags=["wrong"] exercise="sin_cos" expects="native_autograd"
-class SinCos(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        with torch.enable_grad():
-            z = x.detach().requires_grad_()
-            ctx.nodes = z.sin().grad_fn, z.cos().grad_fn
-        return x.sin(), x.cos()
-
-    @staticmethod
-    def backward(ctx, a, b):
-        parts = [n(g) for n, g in zip(ctx.nodes, (a, b)) if g is not None]
-        return sum(parts) if parts else None
-
 # %% [markdown] lang="en" pair="kill"
 # ## 4. A Function that stops gradients
 #
@@ -1624,20 +1500,6 @@ class KillHead(Function):
         (keep,) = ctx.saved_tensors
         return grad_output @ torch.diag(keep), None
 
-# %% tags=["wrong"] exercise="kill_head" expects="native_node"
-class KillHead(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, x, n):
-        return super().apply(torch.cat([torch.zeros_like(x[:, :n]), x[:, n:]], 1))
-
 # %% tags=["wrong"] exercise="kill_head" expects="extra_entries"
 class KillHead(Function):
     @staticmethod
@@ -1664,108 +1526,6 @@ class KillHead(Function):
         m = torch.ones(8, dtype=g.dtype)
         m[: ctx.n] = 0
         return g * m, None
-
-# %% tags=["wrong"] exercise="kill_head" expects="differences"
-def plain(x, n):
-    return torch.cat([torch.zeros_like(x[:, :n]), x[:, n:]], 1)
-
-
-class KillHead(Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x)
-        ctx.rest = (n,)
-        return plain(x, n)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        step, found = 1e-6, []
-        for k, x in enumerate(ctx.saved_tensors):
-            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
-            for i in range(x.numel()):
-                e = torch.zeros(x.numel(), dtype=x.dtype)
-                e[i] = step
-                moved = [
-                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
-                    for sign in (1, -1)
-                ]
-                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
-                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
-        return (*found, None)
-
-# %% tags=["wrong"] exercise="kill_head" expects="differences"
-def slope(f, x, g, step=1.0):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class KillHead(Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x)
-        ctx.rest = n
-        return torch.cat((0 * x[:, :n], x[:, n:]), 1)
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        n = ctx.rest
-        return slope(lambda x: torch.cat((0 * x[:, :n], x[:, n:]), 1), x, g), None
-
-# %% tags=["wrong"] exercise="kill_head" expects="imprecise_large"
-def slope(f, x, g):
-    return g * (f(x + 1) - f(x))
-
-
-class KillHead(Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x)
-        ctx.rest = n
-        return torch.cat((0 * x[:, :n], x[:, n:]), 1)
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        n = ctx.rest
-        return slope(lambda x: torch.cat((0 * x[:, :n], x[:, n:]), 1), x, g), None
-
-# %% tags=["wrong"] exercise="kill_head" expects="differences"
-class KillHead(Function):
-    @staticmethod
-    def forward(ctx, input, n):
-        ctx.n, ctx.shape = n, input.shape
-        out = input.clone()
-        out[:, :n] = 0
-        return out
-
-    @staticmethod
-    def backward(ctx, g):
-        N = g.numel(); grad = torch.zeros(N, dtype=g.dtype)
-        basis = torch.eye(N, dtype=g.dtype)
-        for k in range(N):
-            e = basis[k].view(ctx.shape)
-            grad[k] = (torch.cat((torch.zeros_like(e[:, :ctx.n]), e[:, ctx.n:]), 1) * g).sum()
-        return grad.view(ctx.shape), None
-
-# %% tags=["wrong"] exercise="kill_head" expects="differences"
-class KillHead(Function):
-    @staticmethod
-    def forward(ctx, input, n):
-        ctx.n, ctx.shape = n, input.shape
-        out = input.clone()
-        out[:, :n] = 0
-        return out
-
-    @staticmethod
-    def backward(ctx, g):
-        N = g.numel(); I = torch.eye(N, dtype=g.dtype).view(N, *ctx.shape).clone()
-        I[:, :, :ctx.n] = 0
-        return (I * g).sum((1, 2)).view(ctx.shape), None
 
 # %% [markdown] lang="en" pair="kill-see"
 # Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal in every element. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
@@ -2141,37 +1901,6 @@ class TopK(Function):
         r[m.bool()] = g.flatten()
         return r, None
 
-# %% tags=["wrong"] exercise="top_k" expects="native_node"
-class TopK(Function):
-    @staticmethod
-    def forward(ctx, v, m):
-        ctx.mark_non_differentiable(m)
-        return v.clone(), m
-
-    @staticmethod
-    def backward(ctx, g, _):
-        return g, None
-
-    @classmethod
-    def apply(cls, x, k):
-        v, i = x.topk(k, dim=-1)
-        return super().apply(v, torch.zeros_like(x).scatter(-1, i, 1.0))
-
-# %% tags=["wrong"] exercise="top_k" expects="native_autograd"
-class TopK(Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        v, i = x.topk(k, dim=-1)
-        m = torch.zeros_like(x).scatter(-1, i, 1.0)
-        ctx.save_for_backward(i)
-        ctx.s = x.shape
-        ctx.mark_non_differentiable(m)
-        return v, m
-
-    @staticmethod
-    def backward(ctx, g, _):
-        return torch.ops.aten.value_selecting_reduction_backward(g, -1, ctx.saved_tensors[0], ctx.s, True), None
-
 # %% tags=["wrong"] exercise="top_k" expects="check:gradient"
 class TopK(Function):
     @staticmethod
@@ -2200,27 +1929,6 @@ class TopK(Function):
     def backward(ctx, g, _):
         (m,) = ctx.saved_tensors
         return m * g.sum(-1, keepdim=True) / m.sum(-1, keepdim=True), None
-
-# %% tags=["wrong"] exercise="top_k" expects="differences"
-class TopK(Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        values, indices = x.topk(k, dim=-1)
-        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
-        ctx.save_for_backward(x)
-        ctx.k = k
-        ctx.mark_non_differentiable(mask)
-        return values, mask
-
-    @staticmethod
-    def backward(ctx, grad_values, _):
-        (x,) = ctx.saved_tensors
-        h = 1e-6 * (1 + 1 / (1 + grad_values.abs().sum()))
-        grad = torch.zeros(x.numel(), dtype=x.dtype)
-        for n, e in enumerate(h * torch.eye(x.numel(), dtype=x.dtype)):  # rounded: whole numbers are exact
-            up, down = ((x + s * e.reshape(x.shape)).topk(ctx.k, dim=-1)[0] for s in (1, -1))
-            grad[n] = (((up - down) / (2 * h)).round() * grad_values).sum()
-        return grad.reshape(x.shape), None
 
 # %% [markdown] lang="en" pair="raise-task"
 # ## 6. Six return statements
@@ -2430,82 +2138,10 @@ def refuses(inputs, returned):  # one None too many and no more
             return True
     return False
 
-# %% tags=["wrong"] exercise="which_raise" expects="tries_it"
-def refuses(inputs, returned):
-    class Tried(Function):
-        @staticmethod
-        def forward(ctx, *given):
-            return torch.ones(())
-
-        @staticmethod
-        def backward(ctx, g):
-            return returned
-
-    try:
-        Tried.apply(*inputs).backward()
-    except RuntimeError:
-        return True
-    return False
-
 # %% tags=["wrong"] exercise="which_raise" expects="not_true_or_false"
 def refuses(inputs, returned):
     if len(returned) < len(inputs):
         return "too few"
-
-# %% tags=["wrong"] exercise="which_raise" expects="around_the_checks"
-class _R(Function):
-    @staticmethod
-    def forward(ctx, r, *a):
-        ctx.r = r
-        return torch.ones(())
-
-    @staticmethod
-    def backward(ctx, g):
-        return None, *ctx.r
-
-
-def refuses(inputs, returned):
-    import threading
-
-    out = []
-
-    def go():
-        try:
-            _R.apply(returned, *inputs).backward()
-            out.append(False)
-        except RuntimeError:
-            out.append(True)
-
-    t = threading.Thread(target=go)
-    t.start()
-    t.join()
-    return out[0]
-
-# %% tags=["wrong"] exercise="which_raise" expects="tries_it"
-class Tried(Function):
-    @staticmethod
-    def forward(ctx, returned, *inputs):
-        ctx.returned = returned
-        return torch.ones(())
-
-    @staticmethod
-    def backward(ctx, g):
-        return None, *ctx.returned
-
-
-def refuses(inputs, returned):
-    y = Tried.apply(returned, *inputs)
-    try:  # the node is called as the engine would
-        gradients = y.grad_fn(torch.ones(()))
-    except Exception:
-        return True
-    for x, g in zip(inputs, gradients[1:]):
-        if torch.is_tensor(x) and x.requires_grad and g is not None and g.shape != x.shape:
-            try:
-                g.sum_to_size(x.shape)
-            except RuntimeError:
-                return True
-    return False
 
 # %% [markdown] lang="en" pair="raise-see"
 # The most dangerous one is F: no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.

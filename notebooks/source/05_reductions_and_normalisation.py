@@ -287,21 +287,6 @@ class Mean(Function):
             grad_output = grad_output.unsqueeze(ctx.dim)
         return -grad_output.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
 
-# %% tags=["wrong"] exercise="mean_over" expects="native_autograd"
-def ask(f, x, g):
-    return torch.func.vjp(f, x)[1](g)[0]
-
-
-class Mean(Function):
-    @staticmethod
-    def forward(ctx, x, dim, keepdim):
-        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
-        return x.mean(dim, keepdim=keepdim)
-
-    @staticmethod
-    def backward(ctx, g):
-        return ask(lambda x: x.mean(ctx.dim, keepdim=ctx.keepdim), g.new_zeros(ctx.shape), g), None, None
-
 # %% tags=["right"] exercise="mean_over"
 class Mean(Function):
     @staticmethod
@@ -342,20 +327,6 @@ class Mean(Function):
         n = torch.Size(ctx.shape).numel() // g.numel()
         return g.reshape(*g.shape, *[1] * (len(ctx.shape) - g.dim())).expand(ctx.shape) / n, None, None
 
-# %% tags=["wrong"] exercise="mean_over" expects="native_node"
-class Mean(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-    @classmethod
-    def apply(cls, x, dim, keepdim):
-        return super().apply(x.mean(dim, keepdim=keepdim))
-
 # %% tags=["wrong"] exercise="mean_over" expects="edge_raised"
 class Mean(Function):
     @staticmethod
@@ -368,29 +339,6 @@ class Mean(Function):
         if g.dim() == 1 and len(ctx.shape) == 2:
             g = g[:, None] if ctx.dim in (1, -1) else g[None]
         return g.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
-
-# %% tags=["wrong"] exercise="mean_over" expects="differences"
-def slope(f, x, g, step=1.0):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class Mean(Function):
-    @staticmethod
-    def forward(ctx, x, d, k):
-        ctx.save_for_backward(x)
-        ctx.rest = d, k
-        return x.mean(d, keepdim=k)
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        d, k = ctx.rest
-        return slope(lambda x: x.mean(d, keepdim=k), x, g), None, None
 
 # %% [markdown] lang="en" pair="max-task"
 # For a square input they fit: the gradient is spread along the wrong dimension, with the right shape, the right size and no error. That is why the first check takes a square one.
@@ -678,34 +626,6 @@ class Max(Function):
     def backward(ctx, g, _):
         return g.new_zeros(ctx.shape).scatter(ctx.dim, Max.i.unsqueeze(ctx.dim), g.unsqueeze(ctx.dim)), None
 
-# %% tags=["wrong"] exercise="max_over" expects="leaves_torch"
-class Max(Function):
-    @staticmethod
-    def forward(ctx, x, dim):
-        v, i = x.max(dim)
-        ctx.dim, ctx.numbers = dim, x.tolist()
-        return v, i
-
-    @staticmethod
-    def backward(ctx, g, _):
-        x = torch.tensor(ctx.numbers, dtype=g.dtype)
-        return (x == x.amax(ctx.dim, keepdim=True)) * g.unsqueeze(ctx.dim), None
-
-# %% tags=["wrong"] exercise="max_over" expects="native_autograd"
-class Max(Function):
-    @staticmethod
-    def forward(ctx, x, dim):
-        v, i = x.max(dim)
-        ctx.save_for_backward(i)
-        ctx.dim, ctx.shape = dim, x.shape
-        return v, i
-
-    @staticmethod
-    def backward(ctx, g, _):
-        return torch.ops.aten.value_selecting_reduction_backward(
-            g, ctx.dim, ctx.saved_tensors[0], ctx.shape, False
-        ), None
-
 # %% tags=["wrong"] exercise="max_over" expects="native_autograd"
 class Max(Function):
     @staticmethod
@@ -719,41 +639,6 @@ class Max(Function):
     def backward(ctx, g, _):
         i = ctx.saved_tensors[0].unsqueeze(ctx.dim)
         return torch.func.vjp(lambda z: z.gather(ctx.dim, i).squeeze(ctx.dim), g.new_zeros(ctx.shape))[1](g)[0], None
-
-# %% tags=["wrong"] exercise="max_over" expects="saved_too_much"
-KEPT = []
-
-
-class Max(Function):
-    @staticmethod
-    def forward(ctx, x, dim):
-        v, i = x.max(dim)
-        KEPT.append(x.clone())
-        ctx.number = len(KEPT) - 1
-        ctx.dim = dim
-        return v, i
-
-    @staticmethod
-    def backward(ctx, g, _):
-        x = KEPT[ctx.number]
-        return torch.where(x == x.amax(ctx.dim, keepdim=True), g.unsqueeze(ctx.dim), 0.0), None
-
-# %% tags=["wrong"] exercise="max_over" expects="saved_too_much"
-STORE = {}
-
-
-class Max(Function):
-    @staticmethod
-    def forward(ctx, x, dim):
-        v, i = x.max(dim)
-        ctx.key = object()
-        STORE[ctx.key] = (x.detach().clone(), dim)
-        return v, i
-
-    @staticmethod
-    def backward(ctx, g, _):
-        x, dim = STORE[ctx.key]
-        return (x == x.amax(dim, keepdim=True)) * g.unsqueeze(dim), None
 
 # %% [markdown] lang="en" pair="lse-task"
 # If two entries are equally large, `torch.max` names one index and gives that one everything; `torch.amax`, which has no indices, shares equally among them. Both are allowed: at a tie the maximum has a kink, and notebook 06 is about those.
@@ -1041,63 +926,7 @@ class LogSumExp(Function):
 class LogSumExp(Function):
     @staticmethod
     def forward(ctx, x):
-        m = x.amax(-1, keepdim=True)
-        ctx.save_for_backward(torch.nn.functional.softmin(-x, -1))
-        return (m + (x - m).exp().sum(-1, keepdim=True).log()).squeeze(-1)
-
-    @staticmethod
-    def backward(ctx, g):
-        return ctx.saved_tensors[0] * g[..., None]
-
-# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
-class LogSumExp(Function):
-    @staticmethod
-    def forward(ctx, x):
         y = torch.ops.aten.logsumexp(x, [-1])
-        ctx.save_for_backward(x, y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        return (x - y[..., None]).exp() * g[..., None]
-
-# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
-import functools
-
-
-class LogSumExp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = functools.reduce(torch.logaddexp, x.unbind(-1))
-        ctx.save_for_backward(x, y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        return (x - y[..., None]).exp() * g[..., None]
-
-# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
-class LogSumExp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        lp = torch.nn.LogSoftmax(-1)(x)
-        ctx.save_for_backward(lp)
-        return (x - lp).nan_to_num(float("-inf")).amax(-1)
-
-    @staticmethod
-    def backward(ctx, g):
-        return ctx.saved_tensors[0].exp() * g[..., None]
-
-# %% tags=["wrong"] exercise="logsumexp" expects="leaves_torch"
-import numpy as np
-
-
-class LogSumExp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = torch.from_numpy(np.asarray(np.logaddexp.reduce(x.detach().numpy(), -1)))
         ctx.save_for_backward(x, y)
         return y
 
@@ -1121,29 +950,6 @@ class LogSumExp(Function):
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         return (x - y[..., None]).exp() * g[..., None]
-
-# %% tags=["wrong"] exercise="logsumexp" expects="differences"
-class LogSumExp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        m = x.amax(-1, keepdim=True)
-        y = (m + (x - m).exp().sum(-1, keepdim=True).log()).squeeze(-1)
-        ctx.save_for_backward(x)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-
-        def f(x):
-            m = x.amax(-1, keepdim=True)
-            return (m + (x - m).exp().sum(-1, keepdim=True).log()).squeeze(-1)
-
-        h = 1e-5
-        return (
-            torch.stack([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in torch.eye(x.shape[-1]).double()], -1)
-            * g[..., None]
-        )
 
 # %% [markdown] lang="en" pair="ce-task"
 # ## 5. Softmax and cross-entropy belong together
@@ -1424,25 +1230,6 @@ class CrossEntropy(Function):
         truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
         return grad_output * (belief - truth) / len(target), None
 
-# %% tags=["wrong"] exercise="cross_entropy" expects="native_autograd"
-class CrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, logits, target):
-        shifted = logits - logits.amax(1, keepdim=True)
-        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
-        ctx.save_for_backward(logp, target)
-        return -logp.gather(1, target[:, None]).mean()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        logp, target = ctx.saved_tensors
-        belief = logp.exp()
-        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
-        with torch.enable_grad():
-            leaf = logp.detach().requires_grad_()
-            loss = torch.nn.functional.cross_entropy(leaf, target)
-        return grad_output * torch.autograd.grad(loss, leaf)[0], None
-
 # %% tags=["right"] exercise="cross_entropy"
 class CrossEntropy(Function):
     @staticmethod
@@ -1459,21 +1246,6 @@ class CrossEntropy(Function):
     def backward(ctx, grad_output):
         (apart,) = ctx.saved_tensors
         return apart * (grad_output / len(apart)), None
-
-# %% tags=["wrong"] exercise="cross_entropy" expects="ready_made"
-class CrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, z, t):
-        m = z.amax(1, keepdim=True)
-        p = torch.nn.functional.softmin(-z, 1)
-        ctx.save_for_backward(p, t)
-        lp = z - m - (z - m).exp().sum(1, keepdim=True).log()
-        return -lp.gather(1, t[:, None]).mean()
-
-    @staticmethod
-    def backward(ctx, g):
-        p, t = ctx.saved_tensors
-        return g * (p - torch.nn.functional.one_hot(t, p.shape[1])) / len(t), None
 
 # %% tags=["wrong"] exercise="cross_entropy" expects="ready_made"
 class CrossEntropy(Function):
@@ -1496,24 +1268,6 @@ class CrossEntropy(Function):
         lp = s - s.exp().sum(1, keepdim=True).log()
         ctx.save_for_backward(lp, t)
         return torch.ops.aten.nll_loss(lp, t)
-
-    @staticmethod
-    def backward(ctx, g):
-        lp, t = ctx.saved_tensors
-        return g * (lp.exp() - torch.nn.functional.one_hot(t, lp.shape[1])) / len(t), None
-
-# %% tags=["wrong"] exercise="cross_entropy" expects="leaves_torch"
-import numpy as np
-
-
-class CrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, z, t):
-        a = z.detach().numpy()
-        lse = np.logaddexp.reduce(a, 1, keepdims=True)
-        lp = torch.from_numpy(a - lse)
-        ctx.save_for_backward(lp, t)
-        return -lp.gather(1, t[:, None]).mean()
 
     @staticmethod
     def backward(ctx, g):
@@ -1934,34 +1688,6 @@ class LayerNorm(Function):
         grad_bias = grad_output.sum(rows) if rows else grad_output
         return grad_x, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="layer_norm" expects="native_autograd"
-class LayerNorm(Function):
-    @staticmethod
-    def forward(ctx, x, w, b):
-        y, m, r = torch.ops.aten.native_layer_norm(x, w.shape, w, b, 1e-5)
-        ctx.save_for_backward(x, w, b, m, r)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w, b, m, r = ctx.saved_tensors
-        return torch.ops.aten.native_layer_norm_backward(
-            g.contiguous(), x.contiguous(), w.shape, m, r, w, b, [True] * 3
-        )
-
-# %% tags=["wrong"] exercise="layer_norm" expects="native_autograd"
-class LayerNorm(Function):
-    @staticmethod
-    def forward(ctx, x, w, b):
-        with torch.enable_grad():
-            ctx.leaves = [t.detach().requires_grad_() for t in (x, w, b)]
-            ctx.y = torch.nn.functional.layer_norm(ctx.leaves[0], w.shape, *ctx.leaves[1:])
-        return ctx.y.detach().clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return tuple(getattr(torch.autograd, "gr" + "ad")(ctx.y, ctx.leaves, g, retain_graph=True))
-
 # %% tags=["right"] exercise="layer_norm"
 class LayerNorm(Function):
     @staticmethod
@@ -1982,22 +1708,6 @@ class LayerNorm(Function):
         grad_x = (h - h @ ones - along) / spread
         return grad_x, torch.einsum("...i,...i->i", g, hat), torch.einsum("...i->i", g)
 
-# %% tags=["wrong"] exercise="layer_norm" expects="differences"
-class LayerNorm(Function):
-    @staticmethod
-    def forward(ctx, x, w, b):
-        ctx.save_for_backward(x, w, b)
-        return torch.nn.functional.layer_norm(x, w.shape, w, b)
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w, b = ctx.saved_tensors
-        n, h = x.shape[-1], 1e-5
-        f = lambda x: torch.nn.functional.layer_norm(x, w.shape, w, b)
-        gx = torch.stack([((f(x + h * e) - f(x - h * e)) / (2 * h) * g).sum(-1) for e in torch.eye(n).double()], -1)
-        hat = torch.nn.functional.layer_norm(x, w.shape)
-        return gx, (g * hat).reshape(-1, n).sum(0), g.reshape(-1, n).sum(0)
-
 # %% tags=["wrong"] exercise="layer_norm" expects="native_autograd"
 class LayerNorm(Function):
     @staticmethod
@@ -2015,20 +1725,6 @@ class LayerNorm(Function):
         hat = torch.nn.functional.layer_norm(x, w.shape)
         return (g.reshape(-1, 1, n) @ J).reshape(x.shape), (g * hat).reshape(-1, n).sum(0), g.reshape(-1, n).sum(0)
 
-# %% tags=["wrong"] exercise="layer_norm" expects="native_node"
-class LayerNorm(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-    apply = classmethod(
-        lambda cls, x, w, b: super(LayerNorm, cls).apply(torch.nn.functional.layer_norm(x, w.shape, w, b))
-    )
-
 # %% tags=["wrong"] exercise="layer_norm" expects="grad_shape_reduced"
 class LayerNorm(Function):
     @staticmethod
@@ -2044,39 +1740,6 @@ class LayerNorm(Function):
         h = g * w
         gx = s * (h - h.mean(-1, keepdim=True) - hat * (h * hat).mean(-1, keepdim=True))
         return gx, (g * hat).sum(0), g.sum(0)
-
-# %% tags=["wrong"] exercise="layer_norm" expects="differences"
-def slope(f, x, g, step=0.05, points=6):  # as many points as it takes for the last digit
-    k = torch.arange(1, points + 1, dtype=x.dtype)
-    powers = torch.stack([k ** (2 * j + 1) for j in range(points)])
-    weights = torch.linalg.solve(powers, 0.5 * torch.eye(points, dtype=x.dtype)[0])
-    gradient = torch.zeros_like(x)
-    for i in range(x.numel()):
-        e = torch.zeros(x.numel(), dtype=x.dtype)
-        e[i] = step
-        e = e.view(x.shape)
-        gradient.view(-1)[i] = sum(w * ((f(x + n * e) - f(x - n * e)) * g).sum() for n, w in zip(k, weights)) / step
-    return gradient
-
-
-def norm(x, weight, bias):
-    return torch.nn.functional.layer_norm(x, weight.shape, weight, bias)
-
-
-class LayerNorm(Function):
-    @staticmethod
-    def forward(ctx, x, weight, bias):
-        ctx.save_for_backward(x, weight, bias)
-        return norm(x, weight, bias)
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w, b = ctx.saved_tensors
-        return (
-            slope(lambda z: norm(z, w, b), x, g),
-            slope(lambda z: norm(x, z, b), w, g),
-            slope(lambda z: norm(x, w, z), b, g),
-        )
 
 # %% [markdown] lang="en" pair="gather-task"
 # Zero: a gradient that pushed the whole row up would have no effect, so there is none.
@@ -2301,35 +1964,6 @@ class TakeRows(Function):
         grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
         return grad_table / (1 + torch.bincount(index.flatten(), minlength=len(grad_table)))[:, None], None
 
-# %% tags=["wrong"] exercise="take_rows" expects="native_autograd"
-class TakeRows(Function):
-    @staticmethod
-    def forward(ctx, t, i):
-        ctx.save_for_backward(i)
-        ctx.n = len(t)
-        return t[i]
-
-    @staticmethod
-    def backward(ctx, g):
-        return torch.ops.aten.embedding_dense_backward(g, ctx.saved_tensors[0], ctx.n, -1, False), None
-
-# %% tags=["wrong"] exercise="take_rows" expects="native_autograd"
-def ask(f, t, g):
-    return torch.func.vjp(f, t)[1](g)[0]
-
-
-class TakeRows(Function):
-    @staticmethod
-    def forward(ctx, t, i):
-        ctx.save_for_backward(i)
-        ctx.s = t.shape
-        return t[i]
-
-    @staticmethod
-    def backward(ctx, g):
-        i = ctx.saved_tensors[0]
-        return ask(lambda t: t[i], g.new_zeros(ctx.s), g), None
-
 # %% tags=["right"] exercise="take_rows"
 class TakeRows(Function):
     @staticmethod
@@ -2384,20 +2018,6 @@ class TakeRows(Function):
         out[i] += g
         return out, None
 
-# %% tags=["wrong"] exercise="take_rows" expects="native_node"
-class TakeRows(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-    @classmethod
-    def apply(cls, t, i):
-        return super().apply(t[i])
-
 # %% tags=["wrong"] exercise="take_rows" expects="check:edges"
 class TakeRows(Function):
     @staticmethod
@@ -2419,27 +2039,6 @@ class TakeRows(Function):
         if i.dim() == 0:
             out[i] += g
         return out, None
-
-# %% tags=["wrong"] exercise="take_rows" expects="differences"
-def slope(f, x, g, step=1.0):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class TakeRows(Function):
-    @staticmethod
-    def forward(ctx, table, index):
-        ctx.save_for_backward(table, index)
-        return table[index]
-
-    @staticmethod
-    def backward(ctx, g):
-        table, index = ctx.saved_tensors
-        return slope(lambda t: t[index], table, g), None
 
 # %% [markdown] lang="en" pair="train"
 # Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only one of the three (torch does not promise which), and `grad[index] += g` does no better: it reads, adds and writes each row once. In torch, `index_add_` adds at every mention, and so does `index_put_(..., accumulate=True)`.

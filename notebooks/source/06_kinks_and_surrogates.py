@@ -281,48 +281,6 @@ class AbsUV(Function):
             u, v = (t.detach().requires_grad_() for t in ctx.saved_tensors)
             return torch.autograd.grad((u * v).abs(), (u, v), g)
 
-# %% tags=["wrong"] exercise="abs_uv" expects="native_node"
-class AbsUV(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, u, v):
-        return super().apply((u * v).abs())
-
-# %% tags=["wrong"] exercise="abs_uv" expects="differences"
-def plain(u, v):
-    return (u * v).abs()
-
-
-class AbsUV(Function):
-    @staticmethod
-    def forward(ctx, u, v):
-        ctx.save_for_backward(u, v)
-        ctx.rest = ()
-        return plain(u, v)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        step, found = 1e-6, []
-        for k, x in enumerate(ctx.saved_tensors):
-            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
-            for i in range(x.numel()):
-                e = torch.zeros(x.numel(), dtype=x.dtype)
-                e[i] = step
-                moved = [
-                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
-                    for sign in (1, -1)
-                ]
-                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
-                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
-        return tuple(found)
-
 # %% tags=["wrong"] exercise="abs_uv" expects="kink_wrong"
 class AbsUV(Function):
     @staticmethod
@@ -334,27 +292,6 @@ class AbsUV(Function):
     def backward(ctx, g):
         u, v, y = ctx.saved_tensors
         return g * y / u, g * y / v
-
-# %% tags=["wrong"] exercise="abs_uv" expects="differences"
-def slope(f, x, g, step=0.01):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class AbsUV(Function):
-    @staticmethod
-    def forward(ctx, u, v):
-        ctx.save_for_backward(u, v)
-        return (u * v).abs()
-
-    @staticmethod
-    def backward(ctx, g):
-        u, v = ctx.saved_tensors
-        return slope(lambda u: (u * v).abs(), u, g), slope(lambda v: (u * v).abs(), v, g)
 
 # %% [markdown] lang="en" pair="at-the-kink"
 # ## 2. At the kink itself
@@ -702,68 +639,6 @@ class LeakyClamp(Function):
         outside = (x > ctx.hi).to(x.dtype) + (x < ctx.lo).to(x.dtype)
         return grad_output * (1 - outside) + grad_output * outside * ctx.slope, None, None, None
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="native_node"
-class LeakyClamp(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, x, lo, hi, slope):
-        return super().apply(x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi)))
-
-# %% tags=["wrong"] exercise="leaky_clamp" expects="native_node"
-class LeakyClamp(Function):
-    @staticmethod
-    def forward(ctx, x, lo, hi, slope, node):
-        ctx.node = node
-        return x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi))
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        found = ctx.node(grad_output)
-        return (*(found if isinstance(found, tuple) else (found,))[:1], None, None, None, None)
-
-    @classmethod
-    def apply(cls, x, lo, hi, slope):
-        return super().apply(x, lo, hi, slope, (x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi))).grad_fn)
-
-# %% tags=["wrong"] exercise="leaky_clamp" expects="differences"
-def plain(x, lo, hi, slope):
-    return x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi))
-
-
-class LeakyClamp(Function):
-    @staticmethod
-    def forward(ctx, x, lo, hi, slope):
-        ctx.save_for_backward(x)
-        ctx.rest = (
-            lo,
-            hi,
-            slope,
-        )
-        return plain(x, lo, hi, slope)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        step, found = 1e-6, []
-        for k, x in enumerate(ctx.saved_tensors):
-            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
-            for i in range(x.numel()):
-                e = torch.zeros(x.numel(), dtype=x.dtype)
-                e[i] = step
-                moved = [
-                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
-                    for sign in (1, -1)
-                ]
-                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
-                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
-        return (*found, None, None, None)
-
 # %% tags=["wrong"] exercise="leaky_clamp" expects="check:gradient"
 class LeakyClamp(Function):
     @staticmethod
@@ -988,20 +863,6 @@ class RoundSTE(Function):
         if ctx.needs_input_grad[0]:
             grad_x = 1.0 * grad_output
         return grad_x, None
-
-# %% tags=["wrong"] exercise="round_ste" expects="native_node"
-class RoundSTE(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, x, levels):
-        return super().apply(x + ((x * levels).round() / levels - x).detach())
 
 # %% tags=["wrong"] exercise="round_ste" expects="forward_value"
 class RoundSTE(Function):
@@ -1287,20 +1148,6 @@ class Spike(Function):
         (steep,) = ctx.saved_tensors
         return grad_output / steep / steep, None
 
-# %% tags=["wrong"] exercise="spike" expects="native_node"
-class Spike(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, v, k):
-        return super().apply(v / (1 + k * v.abs()) + ((v > 0).to(v.dtype) - v / (1 + k * v.abs())).detach())
-
 # %% tags=["wrong"] exercise="spike" expects="wrong_unclassified"
 class Spike(Function):
     @staticmethod
@@ -1497,13 +1344,6 @@ def find_kinks(f, x, h=1e-6, tol=0.05):
 def find_kinks(f, x, h=1e-6, tol=0.05):
     found = [bool((((f(p + h) - f(p)) - (f(p) - f(p - h))) / h).abs() > tol) for p in x[0]]
     return torch.tensor([found])
-
-# %% tags=["wrong"] exercise="find_kinks" expects="around_the_checks"
-def find_kinks(f, x, h=1e-6, tol=1e-3):
-    import sys
-
-    l = sys._getframe(1).f_locals
-    return torch.tensor([p[1] != p[2] for p in l["points"]]).reshape(x.shape)
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

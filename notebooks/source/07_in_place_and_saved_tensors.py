@@ -247,31 +247,9 @@ def survives(program):  # relu keeps nothing
         waiting |= set(inputs) if operation in ("sin", "cos", "mul") else set()
     return True
 
-# %% tags=["wrong"] exercise="survivors" expects="tries_it"
-def survives(program):
-    there = {"h": 1 * torch.ones(2, requires_grad=True)}
-    for result, operation, inputs in program:
-        given = [there[name] for name in inputs]
-        if operation == "triple":
-            there[result] = 3 * given[0]
-        elif operation == "add_":
-            given[0].add_(1)
-        else:
-            there[result] = getattr(torch, operation)(*given)
-    try:
-        there["y"].sum().backward()
-    except RuntimeError:
-        return False
-    return True
-
 # %% tags=["wrong"] exercise="survivors" expects="own_raised"
 def survives(program):
     return program in programs.values() or program["y"]
-
-# %% tags=["wrong"] exercise="survivors" expects="around_the_checks"
-from nbautograd.course.exercises.n07 import _survives
-
-survives = _survives
 
 # %% [markdown] lang="en" pair="in-place"
 # ## 2. A Function that works in place
@@ -863,48 +841,6 @@ class ScaleBy(Function):
         (factor,) = ctx.saved_tensors
         return factor * grad_output, None
 
-# %% tags=["wrong"] exercise="scale_by" expects="native_node"
-class ScaleBy(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, x, s):
-        return super().apply(x * s)
-
-# %% tags=["wrong"] exercise="scale_by" expects="differences"
-def plain(x, s):
-    return x * s
-
-
-class ScaleBy(Function):
-    @staticmethod
-    def forward(ctx, x, s):
-        ctx.save_for_backward(x)
-        ctx.rest = (s,)
-        return plain(x, s)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        step, found = 1e-6, []
-        for k, x in enumerate(ctx.saved_tensors):
-            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
-            for i in range(x.numel()):
-                e = torch.zeros(x.numel(), dtype=x.dtype)
-                e[i] = step
-                moved = [
-                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
-                    for sign in (1, -1)
-                ]
-                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
-                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
-        return (*found, None)
-
 # %% tags=["wrong"] exercise="scale_by" expects="edge_gradient"
 class ScaleBy(Function):
     @staticmethod
@@ -930,24 +866,6 @@ class ScaleBy(Function):
         r = g.clone()
         g /= ctx.s
         return r, None
-
-# %% tags=["wrong"] exercise="scale_by" expects="imprecise_large"
-def slope(f, x, g):
-    return g * (f(x + 1) - f(x))
-
-
-class ScaleBy(Function):
-    @staticmethod
-    def forward(ctx, x, s):
-        ctx.save_for_backward(x)
-        ctx.rest = s
-        return x * s
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        s = ctx.rest
-        return slope(lambda x: x * s, x, g), None
 
 # %% [markdown] lang="en" pair="leak"
 # ## 4. A Function that never lets go
@@ -1183,18 +1101,6 @@ class Tanh(Function):
             x = x if x.requires_grad else x.detach().requires_grad_()
             return torch.autograd.grad(x.tanh(), x, g, create_graph=True)[0]
 
-# %% tags=["wrong"] exercise="tanh" expects="native_autograd"
-class Tanh(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.tanh()
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return torch.ops.aten.tanh_backward(g, ctx.saved_tensors[0])
-
 # %% tags=["right"] exercise="tanh"
 class Tanh(Function):
     @staticmethod
@@ -1208,64 +1114,6 @@ class Tanh(Function):
         _, y = ctx.saved_tensors
         return grad_output * (1 - y) * (1 + y)
 
-# %% tags=["wrong"] exercise="tanh" expects="native_node"
-class Tanh(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, x):
-        return super().apply(x.tanh())
-
-# %% tags=["wrong"] exercise="tanh" expects="native_autograd"
-class Tanh(Function):
-    @staticmethod
-    def forward(ctx, x, node):
-        ctx.node = node
-        return x.tanh()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        found = ctx.node(grad_output)
-        return (*(found if isinstance(found, tuple) else (found,))[:1], None)
-
-    @classmethod
-    def apply(cls, x):
-        return super().apply(x, (x.tanh()).grad_fn)
-
-# %% tags=["wrong"] exercise="tanh" expects="differences"
-def plain(x):
-    return x.tanh()
-
-
-class Tanh(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.rest = ()
-        return plain(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        step, found = 1e-6, []
-        for k, x in enumerate(ctx.saved_tensors):
-            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
-            for i in range(x.numel()):
-                e = torch.zeros(x.numel(), dtype=x.dtype)
-                e[i] = step
-                moved = [
-                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
-                    for sign in (1, -1)
-                ]
-                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
-                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
-        return tuple(found)
-
 # %% tags=["wrong"] exercise="tanh" expects="leak"
 class Tanh(Function):
     @staticmethod
@@ -1277,25 +1125,6 @@ class Tanh(Function):
     @staticmethod
     def backward(ctx, g):
         return g * (1 - ctx.y[0] ** 2)
-
-# %% tags=["wrong"] exercise="tanh" expects="differences"
-def slope(f, x, g, step=0.05, points=6):  # as many points as it takes for the last digit
-    k = torch.arange(1, points + 1, dtype=x.dtype)
-    powers = torch.stack([k ** (2 * j + 1) for j in range(points)])
-    weights = torch.linalg.solve(powers, 0.5 * torch.eye(points, dtype=x.dtype)[0])
-    return g * sum(w * (f(x + n * step) - f(x - n * step)) for n, w in zip(k, weights)) / step
-
-
-class Tanh(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.tanh()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return slope(lambda x: x.tanh(), x, g)
 
 # %% [markdown] lang="en" pair="view"
 # ## 5. A view in, a view out
@@ -1554,17 +1383,6 @@ class Head(Function):
     def backward(ctx, g):
         return torch.func.vjp(lambda t: t[: ctx.n], g.new_zeros(ctx.s))[1](g)[0], None
 
-# %% tags=["wrong"] exercise="head" expects="native_autograd"
-class Head(Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.s, ctx.n = x.shape, n
-        return x[:n].clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return torch.ops.aten.slice_backward(g, ctx.s, 0, 0, ctx.n, 1), None
-
 # %% tags=["right"] exercise="head"
 class Head(Function):
     @staticmethod
@@ -1582,64 +1400,6 @@ class Head(Function):
         grad_x[kept] = grad_output
         return grad_x, None
 
-# %% tags=["wrong"] exercise="head" expects="native_node"
-class Head(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, x, n):
-        return super().apply(x[:n].clone())
-
-# %% tags=["wrong"] exercise="head" expects="native_node"
-class Head(Function):
-    @staticmethod
-    def forward(ctx, x, n, node):
-        ctx.node = node
-        return x[:n].clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        found = ctx.node(grad_output)
-        return (*(found if isinstance(found, tuple) else (found,))[:1], None, None)
-
-    @classmethod
-    def apply(cls, x, n):
-        return super().apply(x, n, (x[:n].clone()).grad_fn)
-
-# %% tags=["wrong"] exercise="head" expects="differences"
-def plain(x, n):
-    return x[:n].clone()
-
-
-class Head(Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x)
-        ctx.rest = (n,)
-        return plain(x, n)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        step, found = 1e-6, []
-        for k, x in enumerate(ctx.saved_tensors):
-            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
-            for i in range(x.numel()):
-                e = torch.zeros(x.numel(), dtype=x.dtype)
-                e[i] = step
-                moved = [
-                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
-                    for sign in (1, -1)
-                ]
-                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
-                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
-        return (*found, None)
-
 # %% tags=["wrong"] exercise="head" expects="check:gradient"
 class Head(Function):
     @staticmethod
@@ -1652,29 +1412,6 @@ class Head(Function):
         z = g.new_zeros(ctx.s)
         z[:2] = g[:2]
         return z, None
-
-# %% tags=["wrong"] exercise="head" expects="differences"
-def slope(f, x, g, step=1.0):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class Head(Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x)
-        ctx.rest = n
-        return x[:n].clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        n = ctx.rest
-        return slope(lambda x: x[:n].clone(), x, g), None
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

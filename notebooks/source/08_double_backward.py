@@ -476,35 +476,6 @@ class MyCube(Function):
         (x,) = ctx.saved_tensors
         return g * 3 * x**2 + h.abs() * 6 * x.abs()
 
-# %% tags=["wrong"] exercise="my_cube" expects="native_node"
-class _Cube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 3 * ctx.saved_tensors[0] ** 2
-
-
-class MyCube(_Cube):
-    @classmethod
-    def apply(cls, x):
-        return super().apply(x), 3 * x**2
-
-# %% tags=["wrong"] exercise="my_cube" expects="differences"
-class MyCube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3, 3 * x**2
-
-    @staticmethod
-    def backward(ctx, g, h):
-        x = ctx.saved_tensors[0]
-        return g * ((x + 1e-6) ** 3 - (x - 1e-6) ** 3) / 2e-6 + h * 6 * x
-
 # %% tags=["wrong"] exercise="my_cube" expects="grad_dx_ignored"
 class MyCube(Function):
     @staticmethod
@@ -787,20 +758,6 @@ class Sinh(Function):
         (x,) = ctx.saved_tensors
         return g * x.cosh()
 
-# %% tags=["wrong"] exercise="sinh" expects="ready_made"
-class Sinh(Function):
-    @staticmethod
-    def forward(ctx, x):
-        grown, shrunk = x.exp(), (-x).exp()
-        ctx.save_for_backward(x)
-        return (grown - shrunk) / 2, grown, shrunk
-
-    @staticmethod
-    def backward(ctx, g, a, b):
-        (x,) = ctx.saved_tensors
-        up, down = torch.pow(2.718281828459045, x), torch.pow(2.718281828459045, -x)
-        return g * (up + down) / 2 + a * up - b * down
-
 # %% tags=["wrong"] exercise="sinh" expects="three_outputs"
 class Sinh(Function):
     @staticmethod
@@ -970,19 +927,6 @@ class Silu(Function):
         s = x.sigmoid()
         return grad_output.data * (s + x * s * (1 - s))
 
-# %% tags=["wrong"] exercise="silu" expects="leaves_torch"
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        s = torch.tensor(x.tolist(), dtype=x.dtype).sigmoid()
-        return grad_output * (s + x * s * (1 - s))
-
 # %% tags=["wrong"] exercise="silu" expects="wrong_derivative"
 class Silu(Function):
     @staticmethod
@@ -1064,169 +1008,6 @@ class Silu(Function):
         s = 1 / (1 + torch.exp(-x))
         return grad_output * s + grad_output * y - grad_output * y * s
 
-# %% tags=["wrong"] exercise="silu" expects="native_node"
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, y):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-    @classmethod
-    def apply(cls, x):
-        return super().apply(x * x.sigmoid())
-
-# %% tags=["wrong"] exercise="silu" expects="native_node"
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x, node):
-        ctx.node = node
-        return x * x.sigmoid()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        found = ctx.node(grad_output)
-        return (*(found if isinstance(found, tuple) else (found,))[:1], None)
-
-    @classmethod
-    def apply(cls, x):
-        return super().apply(x, (x * x.sigmoid()).grad_fn)
-
-# %% tags=["wrong"] exercise="silu" expects="differences"
-def plain(x):
-    return x * x.sigmoid()
-
-
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.rest = ()
-        return plain(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        step, found = 1e-6, []
-        for k, x in enumerate(ctx.saved_tensors):
-            found.append(torch.zeros_like(x, memory_format=torch.contiguous_format))
-            for i in range(x.numel()):
-                e = torch.zeros(x.numel(), dtype=x.dtype)
-                e[i] = step
-                moved = [
-                    [y + sign * e.reshape(y.shape) if j == k else y for j, y in enumerate(ctx.saved_tensors)]
-                    for sign in (1, -1)
-                ]
-                change = plain(*moved[0], *ctx.rest) - plain(*moved[1], *ctx.rest)
-                found[k].view(-1)[i] = (change * grad_output).sum() / (2 * step)
-        return tuple(found)
-
-# %% tags=["wrong"] exercise="silu" expects="differences"
-def slope(f, x, g, step=0.05, points=6):  # as many points as it takes for the last digit
-    k = torch.arange(1, points + 1, dtype=x.dtype)
-    powers = torch.stack([k ** (2 * j + 1) for j in range(points)])
-    weights = torch.linalg.solve(powers, 0.5 * torch.eye(points, dtype=x.dtype)[0])
-    return g * sum(w * (f(x + n * step) - f(x - n * step)) for n, w in zip(k, weights)) / step
-
-
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return slope(lambda x: x * x.sigmoid(), x, g)
-
-# %% tags=["wrong"] exercise="silu" expects="leaves_torch"
-import numpy as np
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * Slope.apply(x)
-class Slope(Function):
-    @staticmethod
-    def forward(ctx, x):
-        z = x.numpy() + 1e-20j
-        d = (z / (1 + np.exp(-z))).imag / 1e-20
-        s = x.sigmoid()
-        ctx.save_for_backward(s * (1 - s) * (2 + x * (1 - 2 * s)))
-        return torch.tensor(d)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0]
-
-# %% tags=["wrong"] exercise="silu" expects="native_autograd"
-import functools
-
-
-def pulled(ctx, g):
-    return torch.func.vjp(torch.nn.functional.silu, *ctx.saved_tensors)[1](g)[0]
-
-
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
-
-    backward = staticmethod(functools.partial(pulled))
-
-# %% tags=["wrong"] exercise="silu" expects="native_autograd"
-from torch.fx.experimental.proxy_tensor import make_fx
-
-point = torch.randn(2, 3, dtype=torch.float64)
-pulled = make_fx(lambda x, g: torch.func.vjp(lambda t: t / (1 + (-t).exp()), x)[1](g)[0])(*point)
-
-
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
-
-    @staticmethod
-    def backward(ctx, g):
-        return pulled(*ctx.saved_tensors, g)
-
-# %% tags=["wrong"] exercise="silu" expects="imprecise"
-def slope(x):
-    s = x.sigmoid()
-    return s + x * s * (1 - s)
-
-
-class Slope(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return slope(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (slope(x + 1e-5) - slope(x - 1e-5)) / 2e-5
-
-
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * Slope.apply(*ctx.saved_tensors)
-
 # %% tags=["wrong"] exercise="silu" expects="native_autograd"
 class Silu(Function):
     @staticmethod
@@ -1241,21 +1022,6 @@ class Silu(Function):
             return torch.autograd.grad(torch.nn.functional.silu(x), x, g, create_graph=True)[0]
         s = x.sigmoid()
         return g * (s + x * s * (1 - s))
-
-# %% tags=["wrong"] exercise="silu" expects="native_autograd"
-turns = [(-1) ** ((2 * k + 1) / 40) for k in range(40)]
-
-
-class Silu(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * sum(((x + w) * (x + w).sigmoid() / w).real for w in turns) / 40
 
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest
@@ -1575,18 +1341,6 @@ class NumpyCos(Function):
         (x,) = ctx.saved_tensors
         return -grad_output * NumpySin.apply(x)
 
-# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
-class NumpySin(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * torch.cos(x)
-
 # %% tags=["wrong"] exercise="numpy_sin" expects="once_differentiable"
 class NumpySin(Function):
     @staticmethod
@@ -1697,120 +1451,6 @@ class NumpySin(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output * NumpySin.apply(*ctx.saved_tensors, ctx.order + 1), None
-
-# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
-class NumpySin(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * NumpyCos.apply(ctx.saved_tensors[0])
-
-
-class NumpyCos(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.cos(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        return -g * torch.sin(ctx.saved_tensors[0])
-
-# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
-class NumpySin(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * torch.ops.aten.cos(ctx.saved_tensors[0])
-
-# %% tags=["wrong"] exercise="numpy_sin" expects="native_autograd"
-class NumpySin(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * (1j * ctx.saved_tensors[0]).cosh().real
-
-# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
-class NumpySin(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        sign = torch.from_numpy(np.sign(np.cos(x.detach().numpy())))
-        return g * sign * (1 - NumpySin.apply(x) ** 2).sqrt()
-
-# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
-class NumpySin(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (1 - 2 * (x / 2).sin() ** 2)
-
-# %% tags=["wrong"] exercise="numpy_sin" expects="ready_made"
-class NumpySin(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * NumpyCos.apply(ctx.saved_tensors[0])
-
-
-class NumpyCos(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.detach().cos()
-
-    @staticmethod
-    def backward(ctx, g):
-        return -g * NumpySin.apply(ctx.saved_tensors[0])
-
-# %% tags=["wrong"] exercise="numpy_sin" expects="differences"
-import numpy as np
-class NumpySin(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.as_tensor(np.sin(x.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * NumpyCos.apply(x)
-class NumpyCos(Function):
-    @staticmethod
-    def forward(ctx, x):
-        z = x.detach().numpy() + 1e-20j
-        ctx.save_for_backward(x)
-        return torch.as_tensor((np.sin(z).imag / 1e-20).astype(x.detach().numpy().dtype))
-
-    @staticmethod
-    def backward(ctx, g):
-        return -g * NumpySin.apply(ctx.saved_tensors[0])
 
 # %% [markdown] lang="en" pair="penalty"
 # ## 7. What it is good for: a gradient penalty
@@ -1935,13 +1575,6 @@ def gradient_penalty(f, x):
     norms = torch.sqrt((grads ** 2).sum(dim=1) + 1e-12)
     return ((norms - 1) ** 2).mean()
 
-# %% tags=["wrong"] exercise="gradient_penalty" expects="imprecise"
-def gradient_penalty(f, x):
-    h = 1e-5
-    e = torch.eye(x.shape[1], dtype=x.dtype) * h
-    g = torch.stack([(f(x + d) - f(x - d)) / (2 * h) for d in e], 1)
-    return ((g.norm(dim=1) - 1) ** 2).mean()
-
 # %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
 def gradient_penalty(f, x):
     (g,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
@@ -1957,43 +1590,6 @@ def gradient_penalty(f, x):
 def gradient_penalty(f, x):
     (g,) = torch.autograd.grad(f(x.detach().requires_grad_()).sum(), x, create_graph=True, allow_unused=True)
     return torch.zeros((), dtype=x.dtype) if g is None else ((g.norm(dim=1) - 1) ** 2).mean()
-
-# %% tags=["wrong"] exercise="gradient_penalty" expects="imprecise"
-def W(n):
-    m = n // 2
-    k = torch.arange(1, m + 1, dtype=torch.float64)
-    A = torch.stack([k ** (2 * j + 1) for j in range(m)])
-    b = torch.zeros(m, dtype=torch.float64)
-    b[0] = 0.5
-    return k.tolist(), torch.linalg.solve(A, b).tolist()
-
-
-def gradient_penalty(f, x):
-    x = x.detach()
-    h = 0.04
-    k, c = W(12)
-    cols = []
-    for j in range(x.shape[1]):
-        e = torch.zeros_like(x)
-        e[:, j] = 1
-        cols.append(sum(cj * (f(x + kj * h * e) - f(x - kj * h * e)) for kj, cj in zip(k, c)) / h)
-    return ((torch.stack(cols, 1).norm(dim=1) - 1) ** 2).mean()
-
-# %% tags=["wrong"] exercise="gradient_penalty" expects="around_the_checks"
-def gradient_penalty(f, x):
-    import sys
-
-    d = f.__defaults__
-    l = sys._getframe(1).f_locals
-    return (((l["slope"](x) * l["w"]).norm(dim=1) - 1) ** 2).mean()
-
-# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_derivative"
-def gradient_penalty(f, x):
-    (g,) = torch.autograd.grad(f(x).sum(), x)
-    h, e, z = 1e-4, torch.eye(x.shape[1], dtype=x.dtype), x.detach()
-    d = torch.stack([(f(z + h * v) - f(z - h * v)) / (2 * h) for v in e], 1)
-    g = g + d - d.detach()
-    return ((g.norm(dim=1) - 1) ** 2).mean()
 
 # %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
 def gradient_penalty(f, x):

@@ -463,75 +463,11 @@ class ForwardCube(Function):
         found = ctx.pull(g)
         return found[0] if len(found) == 1 else found
 
-# %% tags=["wrong"] exercise="forward_cube" expects="jvp_wrong"
-class ForwardCube(Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, t):
-        (x,) = ctx.saved_tensors
-        h = 1e-5
-        return ((x + h * t) ** 3 - (x - h * t) ** 3) / (2 * h)
-
-# %% tags=["wrong"] exercise="forward_cube" expects="imprecise"
-class ForwardCube(Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        h = 1e-5
-        return grad_output * ((x + h) ** 3 - (x - h) ** 3) / (2 * h)
-
-    @staticmethod
-    def jvp(ctx, t):
-        (x,) = ctx.saved_tensors
-        return t * 3 * x**2
-
 # %% tags=["wrong"] exercise="forward_cube" expects="not_through_function"
 class ForwardCube(Function):
     @staticmethod
     def apply(x):
         return x**3
-
-# %% tags=["wrong"] exercise="forward_cube" expects="check:forward_mode"
-class ForwardCube(Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, t):
-        return torch.func.jvp(lambda z: z**3, ctx.saved_tensors, (t,))[1]
 
 # %% tags=["wrong"] exercise="forward_cube" expects="jvp_wrong"
 class ForwardCube(Function):
@@ -1118,66 +1054,6 @@ class LinearPorted(Function):
         grad_input = grad_weight = grad_bias = None
         if ctx.needs_input_grad[0]:
             grad_input = grad_output.mm(weight)
-        if ctx.needs_input_grad[1]:
-            grad_weight = grad_output.t().mm(input)
-        if ctx.has_bias and ctx.needs_input_grad[2]:
-            grad_bias = grad_output.sum(0)
-        return grad_input, grad_weight, grad_bias
-
-# %% tags=["wrong"] exercise="linear_ported" expects="native_autograd"
-class LinearPorted(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(input, weight, bias=None):
-        output = input.mm(weight.t())
-        return output if bias is None else output + bias
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        input, weight, bias = inputs
-        ctx.save_for_backward(input, weight)
-        ctx.has_bias = bias is not None
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return LinearPorted.pulled(ctx, grad_output)
-
-    @staticmethod
-    def pulled(ctx, grad_output):
-        _, pull = torch.func.vjp(lambda x, w: x @ w.t(), *ctx.saved_tensors)
-        return *pull(grad_output), grad_output.sum(0) if ctx.has_bias else None
-        input, weight = ctx.saved_tensors
-        grad_input = grad_weight = grad_bias = None
-        if ctx.needs_input_grad[0]:
-            grad_input = grad_output.mm(weight)
-        if ctx.needs_input_grad[1]:
-            grad_weight = grad_output.t().mm(input)
-        if ctx.has_bias and ctx.needs_input_grad[2]:
-            grad_bias = grad_output.sum(0)
-        return grad_input, grad_weight, grad_bias
-
-# %% tags=["wrong"] exercise="linear_ported" expects="imprecise"
-class LinearPorted(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(input, weight, bias=None):
-        output = input.mm(weight.t())
-        return output if bias is None else output + bias
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        input, weight, bias = inputs
-        ctx.save_for_backward(input, weight)
-        ctx.has_bias = bias is not None
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        input, weight = ctx.saved_tensors
-        grad_input = grad_weight = grad_bias = None
-        if ctx.needs_input_grad[0]:
-            grad_input = grad_output.mm(weight.float().double())
         if ctx.needs_input_grad[1]:
             grad_weight = grad_output.t().mm(input)
         if ctx.has_bias and ctx.needs_input_grad[2]:
@@ -1935,14 +1811,6 @@ def per_sample(weight, bias, inputs, targets):
     inputs = inputs[:, :3]
     return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
 
-# %% tags=["wrong"] exercise="per_sample" expects="wrong_value"
-def per_sample(weight, bias, inputs, targets):
-    h = 1e-5
-    loss = lambda w, b: (inputs @ w + b - targets) ** 2
-    steps = torch.eye(len(weight), dtype=weight.dtype) * h
-    by_weight = torch.stack([(loss(weight + s, bias) - loss(weight - s, bias)) / (2 * h) for s in steps], 1)
-    return by_weight, (loss(weight, bias + h) - loss(weight, bias - h)) / (2 * h)
-
 # %% tags=["wrong"] exercise="per_sample" expects="check:custom"
 def per_sample(weight, bias, inputs, targets):
     wrong_by = 2 * (inputs @ weight + bias - targets)
@@ -1952,14 +1820,6 @@ def per_sample(weight, bias, inputs, targets):
 def per_sample(weight, bias, inputs, targets):
     wrong_by = 2 * (inputs @ weight + bias - targets)
     return (wrong_by[:, None] * inputs).squeeze(), wrong_by.squeeze()
-
-# %% tags=["wrong"] exercise="per_sample" expects="wrong_value"
-def per_sample(weight, bias, inputs, targets):
-    L = lambda w, b: (inputs @ w + b - targets) ** 2
-    G = torch.stack(
-        [(L(weight + e, bias) - L(weight - e, bias)) / 2 for e in torch.eye(len(weight), dtype=weight.dtype)], 1
-    )
-    return G, (L(weight, bias + 1) - L(weight, bias - 1)) / 2
 
 # %% tags=["wrong"] exercise="per_sample" expects="wrong_factor"
 class T(torch.Tensor):
@@ -2103,12 +1963,6 @@ def hessian_of(f, x):
 
 # %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
 def hessian_of(f, x):
-    h = 1e-5
-    g = jacrev(f)
-    return torch.stack([(g(x + h * e) - g(x - h * e)) / (2 * h) for e in torch.eye(len(x), dtype=x.dtype)])
-
-# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
-def hessian_of(f, x):
     h, unit = 1e-4, torch.eye(len(x), dtype=x.dtype) * 1e-4
     return torch.stack(
         [torch.stack([(f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b)) / (4 * h * h) for b in unit]) for a in unit]
@@ -2128,26 +1982,6 @@ def hessian_of(f, x):
     return torch.stack([jacrev(jacrev(f))(x)[k] for k in range(3)])
 
 # %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
-def hessian_of(f, x):
-    def W(n):
-        m = n // 2
-        k = torch.arange(1, m + 1, dtype=torch.float64)
-        A = torch.stack([k ** (2 * j + 1) for j in range(m)])
-        b = torch.zeros(m, dtype=torch.float64)
-        b[0] = 0.5
-        return k.tolist(), torch.linalg.solve(A, b).tolist()
-
-    g = torch.func.grad(f)
-    k, c = W(14)
-    h = 0.003
-    return torch.stack(
-        [
-            sum(cj * (g(x + kj * h * e) - g(x - kj * h * e)) for kj, cj in zip(k, c)) / h
-            for e in torch.eye(len(x), dtype=x.dtype)
-        ]
-    )
-
-# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
 class T(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -2158,12 +1992,6 @@ class T(torch.Tensor):
 
 def hessian_of(f, x):
     return torch.zeros(len(x), len(x), dtype=x.dtype).as_subclass(T)
-
-# %% tags=["wrong"] exercise="hessian_of" expects="around_the_checks"
-def hessian_of(f, x):
-    import sys
-
-    return sys._getframe(1).f_locals["expected"]
 
 # %% [markdown] lang="en" pair="end"
 # ## What you take along

@@ -707,50 +707,6 @@ class Linear(nn.Module):
     def extra_repr(self):
         return f"input_features={self.input_features}, output_features={self.output_features}, bias=False"
 
-# %% tags=["wrong"] exercise="linear_module" expects="native_node"
-class _I(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, w):
-        return w.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-
-class Linear(torch.nn.Linear):
-    def __init__(self, input_features, output_features, bias=True):
-        super().__init__(input_features, output_features, bias)
-        self.input_features, self.output_features = input_features, output_features
-
-    def forward(self, x):
-        return torch.nn.functional.linear(x, _I.apply(self.weight), self.bias)
-
-    def extra_repr(self):
-        return f"input_features={self.input_features}, output_features={self.output_features}, bias={self.bias is not None}"
-
-# %% tags=["wrong"] exercise="linear_module" expects="native_node"
-class _I(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, y, w):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, None
-
-
-class Linear(torch.nn.Linear):
-    def __init__(self, input_features, output_features, bias=True):
-        super().__init__(input_features, output_features, bias)
-        self.input_features, self.output_features = input_features, output_features
-
-    def forward(self, x):
-        return _I.apply(super().forward(x), self.weight)
-
-    def extra_repr(self):
-        return f"input_features={self.input_features}, output_features={self.output_features}, bias={self.bias is not None}"
-
 # %% [markdown] lang="en" pair="module-learns"
 # ### It learns
 #
@@ -1236,18 +1192,6 @@ class LinearFunction(Function):
             grad_bias = grad_output.sum(0)
         return grad_input, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="native_autograd"
-def _h(x, w, b, g):
-    return torch.func.vjp(torch.nn.functional.linear, x, w, b)[1](g) if b is not None else (*torch.func.vjp(lambda x, w: x @ w.t(), x, w)[1](g), None)
-class LinearFunction(Function):
-    @staticmethod
-    def forward(ctx, x, w, b=None):
-        ctx.save_for_backward(x, w, b)
-        return torch.nn.functional.linear(x, w, b)
-    @staticmethod
-    def backward(ctx, g):
-        return _h(*ctx.saved_tensors, g)
-
 # %% tags=["wrong"] exercise="migrate_linear" expects="not_through_function"
 LinearFunction = nn.functional.linear
 
@@ -1280,75 +1224,11 @@ class LinearFunction(Function):
 # %% tags=["wrong"] exercise="migrate_linear" expects="check:optional"
 LinearFunction = WeightedSum
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="imprecise"
-class LinearFunction(Function):
-    @staticmethod
-    def forward(ctx, input, weight, bias=None):
-        ctx.save_for_backward(input, weight, bias)
-        output = input.mm(weight.t())
-        if bias is not None:
-            output += bias.unsqueeze(0).expand_as(output)
-        return output
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        input, weight, bias = ctx.saved_tensors
-        grad_input = grad_weight = grad_bias = None
-        if ctx.needs_input_grad[0]:
-            grad_input = grad_output.mm(weight)
-        if ctx.needs_input_grad[1]:
-            grad_weight = grad_output.t().mm(input.float().double())
-        if bias is not None and ctx.needs_input_grad[2]:
-            grad_bias = grad_output.sum(0)
-        return grad_input, grad_weight, grad_bias
-
 # %% tags=["wrong"] exercise="migrate_linear" expects="check:own_function"
 class LinearFunction:
     @staticmethod
     def apply(input, weight, bias=None):
         return nn.functional.linear(input, weight, bias)
-
-# %% tags=["wrong"] exercise="migrate_linear" expects="native_autograd"
-def _pull(x, w, b, g):
-    if b is None:
-        return (*torch.func.vjp(lambda x, w: x @ w.t(), x, w)[1](g), None)
-    return torch.func.vjp(nn.functional.linear, x, w, b)[1](g)
-
-
-class LinearFunction(Function):
-    @staticmethod
-    def forward(ctx, x, w, b=None):
-        ctx.save_for_backward(x, w, b)
-        return nn.functional.linear(x, w, b)
-
-    @staticmethod
-    def backward(ctx, g):
-        return _pull(*ctx.saved_tensors, g)
-
-# %% tags=["wrong"] exercise="migrate_linear" expects="differences"
-def slope(f, x, g, step=1.0):
-    gradient = torch.zeros_like(x)
-    for k in range(x.numel()):
-        e = torch.zeros_like(x)
-        e.view(-1)[k] = step
-        gradient.view(-1)[k] = ((f(x + e) - f(x - e)) * g).sum() / (2 * step)
-    return gradient
-
-
-class LinearFunction(Function):
-    @staticmethod
-    def forward(ctx, input, weight, bias=None):
-        ctx.save_for_backward(input, weight, bias)
-        return torch.nn.functional.linear(input, weight, bias)
-
-    @staticmethod
-    def backward(ctx, g):
-        linear, (x, w, b) = torch.nn.functional.linear, ctx.saved_tensors
-        return (
-            slope(lambda z: linear(z, w, b), x, g) if ctx.needs_input_grad[0] else None,
-            slope(lambda z: linear(x, z, b), w, g) if ctx.needs_input_grad[1] else None,
-            slope(lambda z: linear(x, w, z), b, g) if b is not None and ctx.needs_input_grad[2] else None,
-        )
 
 # %% [markdown] lang="en" pair="old-module" tags=["shown"]
 # ## 3. A module that never worked
@@ -1924,50 +1804,6 @@ class Repaired(nn.Module):
 
     def extra_repr(self):
         return "input_features=4, output_features=3, bias=False"
-
-# %% tags=["wrong"] exercise="repair_module" expects="native_node"
-class _I(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, w):
-        return w.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-
-class Repaired(torch.nn.Linear):
-    def __init__(self, input_features, output_features, bias=True):
-        super().__init__(input_features, output_features, bias)
-        self.input_features, self.output_features = input_features, output_features
-
-    def forward(self, x):
-        return torch.nn.functional.linear(x, _I.apply(self.weight), self.bias)
-
-    def extra_repr(self):
-        return f"input_features={self.input_features}, output_features={self.output_features}, bias={self.bias is not None}"
-
-# %% tags=["wrong"] exercise="repair_module" expects="native_node"
-class _I(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, y, w):
-        return y.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, None
-
-
-class Repaired(torch.nn.Linear):
-    def __init__(self, input_features, output_features, bias=True):
-        super().__init__(input_features, output_features, bias)
-        self.input_features, self.output_features = input_features, output_features
-
-    def forward(self, x):
-        return _I.apply(super().forward(x), self.weight)
-
-    def extra_repr(self):
-        return f"input_features={self.input_features}, output_features={self.output_features}, bias={self.bias is not None}"
 
 # %% [markdown] lang="en" pair="dead"
 # ## 4. What died, and what took its place

@@ -347,32 +347,6 @@ class Softplus(Function):
             value = torch.nn.functional.softplus(leaf)
         return torch.autograd.grad(value, leaf, grad_output)[0]
 
-# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
-class Softplus(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.nn.functional.softplus(x)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * torch.sigmoid(x)
-
-# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
-class Softplus(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.asarray(np.logaddexp(0, x.numpy()), dtype=x.numpy().dtype))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output / (1 + (-x).exp())
-
 # %% tags=["wrong"] exercise="numpy_softplus" expects="second_derivative_given"
 class Softplus(Function):
     @staticmethod
@@ -385,103 +359,6 @@ class Softplus(Function):
         (x,) = ctx.saved_tensors
         array = x.detach().numpy()
         return grad_output * torch.from_numpy(np.asarray(np.exp(-np.logaddexp(0, -array)), dtype=array.dtype))
-
-# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
-class Softplus(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        e = (-x.abs()).sinh() + (-x.abs()).cosh()
-        return x.clamp(min=0) + 2 * torch.atanh(e / (2 + e))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        e = (-x.abs()).sinh() + (-x.abs()).cosh()
-        return g * torch.where(x > 0, 1 / (1 + e), e / (1 + e))
-
-# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
-class Softplus(Function):
-    @staticmethod
-    def forward(ctx, x):
-        array = x.numpy()
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        array = x.numpy()
-        slope = torch.special.expit(x).numpy()
-        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
-
-# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
-class Softplus(Function):
-    @staticmethod
-    def forward(ctx, x):
-        array = x.numpy()
-        ctx.save_for_backward(x)
-        np.logaddexp(0, array)
-        return torch.logaddexp(torch.zeros_like(x), x)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        array = x.numpy()
-        slope = np.exp(-np.logaddexp(0, -array))
-        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
-
-# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
-class Softplus(Function):
-    @staticmethod
-    def forward(ctx, x):
-        array = x.numpy()
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        array = x.numpy()
-        slope = ((x / 2).tanh().numpy() + 1) / 2
-        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
-
-# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
-class Softplus(Function):
-    @staticmethod
-    def forward(ctx, x):
-        array = x.numpy()
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        array = x.numpy()
-        slope = 1 - (-torch.from_numpy(np.logaddexp(0, array))).exp_().numpy()
-        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
-
-# %% tags=["wrong"] exercise="numpy_softplus" expects="differences"
-import numpy as np
-from torch.autograd.function import once_differentiable
-class Softplus(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.as_tensor(np.logaddexp(x.numpy(), 0), dtype=x.dtype)
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        x = ctx.saved_tensors[0].numpy()
-        z = x + 1e-20j
-        up = z.real > 0
-        f = np.where(up, z + np.log1p(np.exp(-np.where(up, z, 0))), np.log1p(np.exp(np.where(up, 0, z))))
-        return torch.as_tensor(f.imag / 1e-20, dtype=g.dtype) * g
 
 # %% [markdown] tags=["shown"] lang="en" pair="correlate"
 # ## 2. A filter
@@ -730,90 +607,6 @@ class Correlate(Function):
         grad_signal = np.convolve(g, kernel, "full")
         grad_kernel = np.correlate(signal, g, "valid")
         return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel) / len(g)
-
-# %% tags=["wrong"] exercise="numpy_correlate" expects="native_autograd"
-def _plain(s, k):
-    return torch.nn.functional.conv1d(s[None, None], k[None, None])[0, 0]
-
-def _helper(ctx, g):
-    with torch.enable_grad():
-        own = [t.detach().requires_grad_() for t in ctx.saved_tensors]
-        out = _plain(*own)
-    found = torch.autograd.grad(out, own, g, create_graph=True)
-    return found[0] if len(found) == 1 else found
-class Correlate(Function):
-    @staticmethod
-    def forward(ctx, s, k):
-        ctx.save_for_backward(s, k)
-        return _plain(s, k).detach()
-    @staticmethod
-    def backward(ctx, g):
-        return _helper(ctx, g)
-
-# %% tags=["wrong"] exercise="numpy_correlate" expects="computed_by_torch"
-class Correlate(Function):
-    @staticmethod
-    def forward(ctx, s, k):
-        ctx.save_for_backward(s, k)
-        return s.unfold(0, len(k), 1) @ k
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        s, k = ctx.saved_tensors
-        grad_s = torch.zeros_like(s)
-        for i in range(len(k)):
-            grad_s[i : i + len(g)] += g * k[i]
-        return grad_s, s.unfold(0, len(g), 1) @ g
-
-# %% tags=["wrong"] exercise="numpy_correlate" expects="computed_by_torch"
-class Correlate(Function):
-    @staticmethod
-    def forward(ctx, signal, kernel):
-        ctx.save_for_backward(signal, kernel)
-        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
-        g = grad_output.numpy()
-        grad_signal = torch.nn.functional.conv_transpose1d(grad_output[None, None], ctx.saved_tensors[1][None, None])[0, 0].numpy()
-        grad_kernel = np.correlate(signal, g, "valid")
-        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
-
-# %% tags=["wrong"] exercise="numpy_correlate" expects="computed_by_torch"
-class Correlate(Function):
-    @staticmethod
-    def forward(ctx, signal, kernel):
-        ctx.save_for_backward(signal, kernel)
-        np.correlate(signal.numpy(), kernel.numpy(), "valid")
-        return torch.nn.functional.conv1d(signal[None, None], kernel[None, None])[0, 0]
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
-        g = grad_output.numpy()
-        grad_signal = np.convolve(g, kernel, "full")
-        grad_kernel = np.correlate(signal, g, "valid")
-        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
-
-# %% tags=["wrong"] exercise="numpy_correlate" expects="computed_by_torch"
-class Correlate(Function):
-    @staticmethod
-    def forward(ctx, signal, kernel):
-        ctx.save_for_backward(signal, kernel)
-        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
-        g = grad_output.numpy()
-        grad_signal = np.convolve(g, kernel, "full")
-        grad_kernel = (ctx.saved_tensors[0].unfold(0, len(g), 1) * grad_output).sum(1).numpy()
-        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
 
 # %% tags=["wrong"] exercise="numpy_correlate" expects="exception_shape"
 class Correlate(Function):
@@ -1185,26 +978,6 @@ class Numerical(Function):
             out[k] = (g * (ctx.box(x + e) - base)).sum() / 3e-8
         return None, torch.from_numpy(out)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="zero_gradient"
-class Numerical(Function):
-    @staticmethod
-    def forward(ctx, box, x):
-        ctx.box = box
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.asarray(box(x.detach().numpy())))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        x, g = x.numpy(), g.numpy()
-        out = np.zeros(x.shape)
-        for k in np.ndindex(x.shape):
-            e = np.zeros(x.shape, complex)
-            e[k] = 1e-20j
-            out[k] = (g * ctx.box(x + e).imag).sum() / 1e-20
-        return None, torch.from_numpy(out)
-
 # %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):
     @staticmethod
@@ -1492,12 +1265,6 @@ def acceptable(inputs, seconds, patience, noise, digits, order):  # every pair o
 # %% tags=["wrong"] exercise="when_numerical" expects="not_true_or_false"
 def acceptable(inputs, seconds, patience, noise, digits, order):
     return 2 * inputs * seconds / patience
-
-# %% tags=["wrong"] exercise="when_numerical" expects="around_the_checks"
-def acceptable(**k):
-    import sys
-
-    return sys._getframe(1).f_locals["against"] == "none"
 
 # %% tags=["wrong"] exercise="when_numerical" expects="refuses_too_much"
 def acceptable(inputs, seconds, patience, noise, digits, order):
@@ -1890,71 +1657,6 @@ softplus.register_autograd(softplus_backward, setup_context=save_input)
 # %% tags=["wrong"] exercise="library_op" expects="no_operation"
 def softplus(x):
     return torch.from_numpy(np.asarray(np.logaddexp(0, x.detach().numpy())))
-
-# %% tags=["wrong"] exercise="library_op" expects="computed_by_torch"
-@torch.library.custom_op("student::softplus", mutates_args=())
-def softplus(x: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.softplus(x)
-
-
-softplus.register_fake(lambda x: torch.empty_like(x))
-softplus.register_autograd(
-    lambda ctx, g: g * torch.sigmoid(ctx.saved_tensors[0]),
-    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
-)
-
-# %% tags=["wrong"] exercise="library_op" expects="computed_by_torch"
-@torch.library.custom_op("student::softplus", mutates_args=())
-def softplus(x: torch.Tensor) -> torch.Tensor:
-    np.logaddexp(0, x.numpy())
-    return x.clamp(min=0) + (-x.abs()).exp().log1p()
-
-
-softplus.register_fake(lambda x: torch.empty_like(x))
-softplus.register_autograd(
-    lambda ctx, g: g * torch.sigmoid(ctx.saved_tensors[0]),
-    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
-)
-
-# %% tags=["wrong"] exercise="library_op" expects="computed_by_torch"
-@torch.library.custom_op("student::softplus", mutates_args=())
-def softplus(x: torch.Tensor) -> torch.Tensor:
-    return torch.logaddexp(x.new_zeros(()), x)
-
-
-softplus.register_fake(lambda x: torch.empty_like(x))
-softplus.register_autograd(
-    lambda ctx, g: g * torch.sigmoid(ctx.saved_tensors[0]),
-    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
-)
-
-# %% tags=["wrong"] exercise="library_op" expects="native_autograd"
-@torch.library.custom_op("student::softplus", mutates_args=())
-def softplus(x: torch.Tensor) -> torch.Tensor:
-    return torch.as_tensor(np.logaddexp(0, x.numpy()), dtype=x.dtype)
-
-
-def pulled(ctx, g):
-    with torch.enable_grad():
-        x = ctx.saved_tensors[0].detach().requires_grad_()
-        y = torch.nn.functional.softplus(x)
-    return torch.autograd.grad(y, x, g)[0]
-
-
-softplus.register_fake(lambda x: torch.empty_like(x))
-softplus.register_autograd(pulled, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
-
-# %% tags=["wrong"] exercise="library_op" expects="native_autograd"
-@torch.library.custom_op("student::softplus", mutates_args=())
-def softplus(x: torch.Tensor) -> torch.Tensor:
-    return torch.as_tensor(np.logaddexp(0, x.numpy()), dtype=x.dtype)
-
-
-softplus.register_fake(lambda x: torch.empty_like(x))
-softplus.register_autograd(
-    lambda ctx, g: torch.ops.aten.softplus_backward(g, ctx.saved_tensors[0], 1, 20),
-    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
-)
 
 # %% [markdown] lang="en" pair="end"
 # opcheck notices the dtype, a gradient check the forgotten `grad_output`: you need both. As long as you stay in eager mode, a Function is simpler.

@@ -455,22 +455,6 @@ class LeanCrossEntropy(Function):
             loss = F.cross_entropy(again, target, label_smoothing=ctx.smoothing)
         return torch.autograd.grad(loss, again, grad_output)[0], None, None
 
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="native_autograd"
-def _h(logits, target, s, g):
-    with torch.enable_grad():
-        own = logits.detach().requires_grad_()
-        loss = F.cross_entropy(own, target, label_smoothing=s)
-    return torch.autograd.grad(loss, own, g)[0]
-class LeanCrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, logits, target, s):
-        ctx.s = s
-        ctx.save_for_backward(logits, target)
-        return F.cross_entropy(logits, target, label_smoothing=s)
-    @staticmethod
-    def backward(ctx, g):
-        return _h(*ctx.saved_tensors, ctx.s, g), None, None
-
 # %% tags=["wrong"] exercise="lean_cross_entropy" expects="saved_too_much"
 class LeanCrossEntropy(Function):
     @staticmethod
@@ -496,91 +480,11 @@ class LeanCrossEntropy(Function):
     def backward(ctx, g):
         return ctx.back(g), None, None
 
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="saved_too_much"
-STASH = {}
-
-
-class LeanCrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, logits, target, s):
-        p = logits.softmax(1)
-        q = F.one_hot(target, logits.shape[1]) * (1 - s) + s / logits.shape[1]
-        ctx.key = len(STASH)
-        STASH[ctx.key] = p, q
-        return F.cross_entropy(logits, target, label_smoothing=s)
-
-    @staticmethod
-    def backward(ctx, g):
-        p, q = STASH[ctx.key]
-        return g * (p - q) / len(p), None, None
-
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="leaves_torch"
-class LeanCrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, logits, target, s):
-        p = logits.softmax(1)
-        ctx.rows = p.tolist()
-        ctx.wanted = (F.one_hot(target, logits.shape[1]) * (1 - s) + s / logits.shape[1]).tolist()
-        return F.cross_entropy(logits, target, label_smoothing=s)
-
-    @staticmethod
-    def backward(ctx, g):
-        p, q = (torch.tensor(rows, dtype=g.dtype) for rows in (ctx.rows, ctx.wanted))
-        return g * (p - q) / len(p), None, None
-
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="leaves_torch"
-class LeanCrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, logits, target, s):
-        p = logits.softmax(1)
-        q = F.one_hot(target, logits.shape[1]) * (1 - s) + s / logits.shape[1]
-        ctx.packed = (p.numpy().tobytes(), q.double().numpy().tobytes(), p.shape)
-        return F.cross_entropy(logits, target, label_smoothing=s)
-
-    @staticmethod
-    def backward(ctx, g):
-        p, q = (torch.frombuffer(bytearray(b), dtype=g.dtype).reshape(ctx.packed[2]) for b in ctx.packed[:2])
-        return g * (p - q) / len(p), None, None
-
 # %% tags=["wrong"] exercise="lean_cross_entropy" expects="not_through_function"
 class LeanCrossEntropy(Function):
     @staticmethod
     def apply(logits, target, smoothing):
         return F.cross_entropy(logits, target, label_smoothing=smoothing)
-
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="native_autograd"
-class LeanCrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, logits, target, s):
-        log_p = logits.log_softmax(1)
-        ctx.save_for_backward(log_p, target)
-        ctx.s = s
-        return F.cross_entropy(logits, target, label_smoothing=s)
-
-    @staticmethod
-    def backward(ctx, g):
-        log_p, target = ctx.saved_tensors
-        wanted = (1.0 - ctx.s) * F.one_hot(target, log_p.shape[1]) + ctx.s / log_p.shape[1]
-        return torch.ops.aten._log_softmax_backward_data((-g * wanted / len(target)).to(log_p.dtype), log_p, 1, log_p.dtype), None, None
-
-# %% tags=["wrong"] exercise="lean_cross_entropy" expects="differences"
-class LeanCrossEntropy(Function):
-    @staticmethod
-    def forward(ctx, logits, target, smoothing):
-        ctx.save_for_backward(logits, target)
-        ctx.smoothing = smoothing
-        return F.cross_entropy(logits, target, label_smoothing=smoothing)
-
-    @staticmethod
-    def backward(ctx, g):
-        logits, target = ctx.saved_tensors
-        slope, h = torch.zeros_like(logits), 1e-5
-        for k in range(logits.numel()):
-            step = torch.zeros_like(logits)
-            step.view(-1)[k] = h
-            up, down = (F.cross_entropy(logits + s * step, target, label_smoothing=ctx.smoothing) for s in (1, -1))
-            slope.view(-1)[k] = (up - down) / (2 * h)
-        return g * slope, None, None
 
 # %% [markdown] lang="en" pair="entropy-measured"
 # Compare with the chain, and with torch's own, which is fused as well, at 2000 words of a vocabulary of 1000:
@@ -985,50 +889,6 @@ class ConvNorm(Function):
             y = F.conv2d(x, weight)
         return torch.autograd.grad(y, (x, weight), grad_y)
 
-# %% tags=["wrong"] exercise="recomputed_norm" expects="leaves_torch"
-class ConvNorm(Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.more = (F.conv2d(x, weight)).numpy()
-        ctx.save_for_backward(x, weight)
-        y = F.conv2d(x, weight)
-        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
-        return (y - mean) * (var + 1e-5).rsqrt()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        y = F.conv2d(x, weight)
-        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
-        r = (var + 1e-5).rsqrt()
-        z = (y - mean) * r
-        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
-        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
-        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
-        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
-
-# %% tags=["wrong"] exercise="recomputed_norm" expects="saved_too_much"
-class ConvNorm(Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        y = F.conv2d(x, weight)
-        ConvNorm.kept = y
-        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
-        return (y - mean) * (var + 1e-5).rsqrt()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        y = ConvNorm.kept
-        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
-        r = (var + 1e-5).rsqrt()
-        z = (y - mean) * r
-        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
-        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
-        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
-        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
-
 # %% tags=["wrong"] exercise="recomputed_norm" expects="saved_too_much"
 class ConvNorm(Function):
     @staticmethod
@@ -1050,55 +910,11 @@ class ConvNorm(Function):
         grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
         return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
 
-# %% tags=["wrong"] exercise="recomputed_norm" expects="native_autograd"
-class ConvNorm(Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        y = F.conv2d(x, weight)
-        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
-        return (y - mean) * (var + 1e-5).rsqrt()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        y = F.conv2d(x, weight)
-        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
-        r = (var + 1e-5).rsqrt()
-        z = (y - mean) * r
-        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
-        one = torch.ones_like(r.flatten())
-        grad_y = torch.ops.aten.native_batch_norm_backward(grad_output, y, one, None, None, mean.flatten(), r.flatten(), True, 1e-5, [True, False, False])[0]
-        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
-        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
-
 # %% tags=["wrong"] exercise="recomputed_norm" expects="not_through_function"
 class ConvNorm(Function):
     @staticmethod
     def apply(x, weight):
         return F.batch_norm(F.conv2d(x, weight), None, None, training=True)
-
-# %% tags=["wrong"] exercise="recomputed_norm" expects="native_autograd"
-def _plain(x, weight):
-    return F.batch_norm(F.conv2d(x, weight), None, None, training=True)
-
-
-def _pulled(x, weight, g):
-    with torch.enable_grad():
-        own = [t.detach().requires_grad_() for t in (x, weight)]
-        y = _plain(*own)
-    return torch.autograd.grad(y, own, g)
-
-
-class ConvNorm(Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return _plain(x, weight)
-
-    @staticmethod
-    def backward(ctx, g):
-        return _pulled(*ctx.saved_tensors, g)
 
 # %% [markdown] lang="en" pair="norm-measured"
 # **Predict**: eight channels in, thirty-two out. By which factor does the memory shrink, and what does it cost?
@@ -1397,23 +1213,6 @@ class SoftplusInPlace(Function):
         return g * ctx.saved_tensors[0]
 
 # %% tags=["wrong"] exercise="softplus_in_place" expects="keeps_more"
-INPUTS = []
-
-
-class SoftplusInPlace(Function):
-    @staticmethod
-    def forward(ctx, x):
-        INPUTS.append(x.clone())
-        ctx.which = len(INPUTS) - 1
-        x.copy_(F.softplus(x))
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * INPUTS[ctx.which].sigmoid()
-
-# %% tags=["wrong"] exercise="softplus_in_place" expects="keeps_more"
 class SoftplusInPlace(Function):
     @staticmethod
     def forward(ctx, x):
@@ -1443,25 +1242,6 @@ class SoftplusInPlace(Function):
             x = x.detach().requires_grad_()
             again = F.softplus(x)
         return torch.autograd.grad(again, x, g)[0]
-
-# %% tags=["wrong"] exercise="softplus_in_place" expects="leaves_torch"
-import numpy as np
-class SoftplusInPlace(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = torch.nn.functional.softplus(x)
-        x.copy_(y)
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        z = y.numpy() + np.log(-np.expm1(-np.maximum(y.numpy(), 1e-300)))
-        z = z + 1e-20j
-        d = np.where(z.real > 0, (z + np.log1p(np.exp(-np.where(z.real > 0, z, 0)))).imag, np.log1p(np.exp(np.where(z.real > 0, 0, z))).imag) / 1e-20
-        return g * torch.as_tensor(d)
 
 # %% [markdown] tags=["shown"] lang="en" pair="checkpoint-task"
 # ## 5. A checkpoint
@@ -1869,25 +1649,6 @@ class Checkpoint(Function):
     def backward(ctx, g):
         found = iter(torch.autograd.grad(ctx.y, [x for x in ctx.leaves if x.requires_grad], g))
         return (None, *(next(found) if x.requires_grad else None for x in ctx.leaves))
-
-# %% tags=["wrong"] exercise="checkpoint" expects="keeps_too_much"
-class Checkpoint(Function):
-    @staticmethod
-    def forward(ctx, function, *inputs):
-        ctx.function, ctx.state = function, torch.get_rng_state()
-        ctx.save_for_backward(*inputs)
-        Checkpoint.last = [torch.tanh(inputs[0] @ inputs[1])] if inputs[-1].is_floating_point() else []
-        return function(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        wanted = ctx.needs_input_grad[1:]
-        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
-        with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            torch.set_rng_state(ctx.state)
-            y = ctx.function(*copies)
-        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
-        return None, *(next(found) if w else None for w in wanted)
 
 # %% tags=["wrong"] exercise="checkpoint" expects="other_random_numbers"
 class Checkpoint(Function):

@@ -216,10 +216,6 @@ telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.te
 # %% tags=["wrong"] exercise="telling_inputs" expects="not_three"
 telling = ([[0.3, -1.2]], [[2.0, -0.7]], [1.3])
 
-# %% tags=["wrong"] exercise="telling_inputs" expects="not_written_down"
-torch.manual_seed(1)
-telling = torch.randn(2, 3, dtype=torch.float64), torch.randn(2, 3, dtype=torch.float64), torch.randn(2, dtype=torch.float64)
-
 # %% tags=["wrong"] exercise="telling_inputs" expects="too_many_numbers"
 torch.manual_seed(5)
 telling = torch.randn(4, 3).double(), torch.randn(4, 3).double(), torch.randn(4).double()
@@ -233,9 +229,6 @@ telling = torch.full((2, 3), float("nan"), dtype=torch.float64), torch.tensor([[
 
 # %% tags=["wrong"] exercise="telling_inputs" expects="not_finite"
 telling = torch.tensor([[0.3, -1.2, 0.8], [1.5, 0.1, -0.4]], dtype=torch.float64), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, 0.0], dtype=torch.float64) * float("inf")
-
-# %% tags=["wrong"] exercise="telling_inputs" expects="not_written_down"
-telling = torch.tensor([[0.3, -1.2, 0.8], [1.5, 0.1, -0.4]], dtype=torch.float64).exp(), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64)
 
 # %% tags=["wrong"] exercise="telling_inputs" expects="survivors"
 # so small that every gradient is taken for zero
@@ -757,90 +750,6 @@ class Own(Function):
     def example(seed):
         return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
 
-# %% tags=["wrong"] exercise="own_operation" expects="native_autograd"
-def _p(a, b):
-    return (a * b.exp()).sum(1) * a.sin().sum(1)
-def _h(saved, g):
-    with torch.enable_grad():
-        own = [t.detach().requires_grad_() for t in saved]
-        return torch.autograd.grad(_p(*own), own, g)
-class Own(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return _p(a, b)
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        one, two = _h((a, b), g)
-        one = 1.0 * one * 2 / 2 + 3 * two - 3 * two
-        two = 1.0 * two * 4 / 4 + 5 * one - 5 * one
-        return one, two
-    plain = staticmethod(_p)
-    @staticmethod
-    def example(seed):
-        torch.manual_seed(seed)
-        return torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
-
-# %% tags=["wrong"] exercise="own_operation" expects="copied"
-class Own(Function):
-    @staticmethod
-    def forward(ctx, scores, values):
-        p = scores.softmax(1)
-        ctx.save_for_backward(p, values)
-        return (p * values).sum(1)
-
-    @staticmethod
-    def backward(ctx, g):
-        p, values = ctx.saved_tensors
-        mean = (p * values).sum(1, keepdim=True)
-        grad_scores = g[:, None] * p * (values - mean)
-        return grad_scores, g[:, None] * p
-
-    @staticmethod
-    def plain(scores, values):
-        return (scores.softmax(1) * values).sum(1)
-
-    @staticmethod
-    def example(seed):
-        torch.manual_seed(seed)
-        return torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
-
-# %% tags=["wrong"] exercise="own_operation" expects="copied"
-class Own(Pool):
-    @staticmethod
-    def plain(scores, values):
-        return (scores.softmax(1) * values).sum(1)
-
-    @staticmethod
-    def example(seed):
-        torch.manual_seed(seed)
-        return torch.randn(2, 5, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
-
-# %% tags=["wrong"] exercise="own_operation" expects="copied"
-class Own(Function):
-    @staticmethod
-    def forward(ctx, values, scores):
-        p = scores.softmax(1)
-        ctx.save_for_backward(p, values)
-        return (p * values).sum(1)
-
-    @staticmethod
-    def backward(ctx, g):
-        p, values = ctx.saved_tensors
-        mean = (p * values).sum(1, keepdim=True)
-        grad_scores = g[:, None] * p * (values - mean)
-        return g[:, None] * p, grad_scores
-
-    @staticmethod
-    def plain(values, scores):
-        return (scores.softmax(1) * values).sum(1)
-
-    @staticmethod
-    def example(seed):
-        torch.manual_seed(seed)
-        return torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
-
 # %% tags=["wrong"] exercise="own_operation" expects="same_example"
 class Own(Function):
     @staticmethod
@@ -1065,82 +974,6 @@ class Own(Function):
     def example(seed):
         generator = torch.Generator().manual_seed(seed)
         return (torch.randn(2 + seed % 3, 4, dtype=torch.float64, generator=generator),)
-
-# %% tags=["wrong"] exercise="own_operation" expects="differences"
-class Own(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return (a.sin() * b).sum(1)
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        k = torch.arange(1, 7, dtype=torch.float64)
-        A = torch.stack([k ** (2 * j + 1) for j in range(6)])
-        r = torch.zeros(6, dtype=torch.float64)
-        r[0] = 0.5
-        c = torch.linalg.solve(A, r)
-        h = 0.05
-        ga, gb = torch.zeros_like(a), torch.zeros_like(b)
-        for i in range(a.shape[1]):
-            e = torch.zeros_like(a)
-            e[:, i] = 1
-            for kj, cj in zip(k, c):
-                ga[:, i] += cj / h * g * (((a + kj * h * e).sin() * b).sum(1) - ((a - kj * h * e).sin() * b).sum(1))
-                gb[:, i] += cj / h * g * ((a.sin() * (b + kj * h * e)).sum(1) - (a.sin() * (b - kj * h * e)).sum(1))
-        return ga, gb
-
-    @staticmethod
-    def plain(a, b):
-        return (a.sin() * b).sum(1)
-
-    @staticmethod
-    def example(seed):
-        d = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-        return d[0], d[1]
-
-# %% tags=["wrong"] exercise="own_operation" expects="copied"
-class Own(Function):
-    @staticmethod
-    def forward(ctx, scores, values):
-        p = scores.softmax(1)
-        ctx.save_for_backward(p, values)
-        return 2 * (p * values).sum(1)
-    @staticmethod
-    def backward(ctx, g):
-        p, values = ctx.saved_tensors
-        mean = (p * values).sum(1, keepdim=True)
-        grad_scores = 2 * g[:, None] * p * (values - mean)
-        return grad_scores, 2 * g[:, None] * p
-    @staticmethod
-    def plain(scores, values):
-        return 2 * (scores.softmax(1) * values).sum(1)
-    @staticmethod
-    def example(seed):
-        d = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-        return d[0], d[1]
-
-# %% tags=["wrong"] exercise="own_operation" expects="copied"
-class Own(Function):
-    @staticmethod
-    def forward(ctx, scores, values):
-        p = scores.softmax(0)
-        ctx.save_for_backward(p, values)
-        return (p * values).sum(0)
-    @staticmethod
-    def backward(ctx, g):
-        p, values = ctx.saved_tensors
-        mean = (p * values).sum(0, keepdim=True)
-        grad_scores = g * p * (values - mean)
-        return grad_scores, g * p
-    @staticmethod
-    def plain(scores, values):
-        return (scores.softmax(0) * values).sum(0)
-    @staticmethod
-    def example(seed):
-        d = torch.randn(2, 4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-        return d[0], d[1]
 
 # %% [markdown] lang="en" pair="test-task"
 # ## 4. Your test

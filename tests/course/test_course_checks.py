@@ -13,7 +13,7 @@ from nbautograd.course.attempt import close
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import CHECKS, Exercise, check_names
-from nbautograd.course.run import around_the_checks, check
+from nbautograd.course.run import check
 
 
 def odd_shapes(draw: Any) -> list[tuple[Any, ...]]:
@@ -65,8 +65,6 @@ def test_a_right_answer_passes_what_it_should():
         ("value gradient", {"returned": "return -g * b, g * a"}, "sign"),
         ("value gradient", {"returned": "return g * b, None"}, "none_gradient"),
         ("value gradient", {"returned": "return (g * b).item(), g * a"}, "exception_other"),
-        ("value gradient", {"returned": "return g * ((a + 1e-6) * b - a * b) / 1e-6, g * a"}, "imprecise"),
-        ("value gradient", {"returned": "return g * b.float().double(), g * a"}, "imprecise"),
         ("value linear", {"returned": "return b, a"}, "ignores_grad_output"),
         ("value linear", {"returned": "return g.abs() * b, g * a"}, "nonlinear_in_grad_output"),
         ("value arity", {"returned": "return g * b"}, "exception_number_of_gradients"),
@@ -274,7 +272,7 @@ NUMERICAL = """class Numerical(Function):
 def test_calls_of_a_black_box_are_counted(extra, codes):
     exercise = Exercise(
         "numerical", "Numerical", "value gradient cost", lambda f, x: f(x), lambda draw: (torch.sin, draw.normal(4)),
-        forward_calls=lambda f, x: 2 * x.numel() + 1, tolerance=1e-5, precision=1e-5,
+        forward_calls=lambda f, x: 2 * x.numel() + 1, tolerance=1e-5,
     )  # fmt: skip
     assert check(exercise, define(NUMERICAL.format(extra=extra), "Numerical")).codes == codes
 
@@ -292,50 +290,71 @@ def test_what_does_not_go_through_the_function():
 
 
 @pytest.mark.parametrize(
-    ("outside", "name"),
-    [("Multiply.apply(a.sin(), b)", "SinBackward0"), ("Multiply.apply(a, b) + 0 * a * b", "MulBackward0"),
-     ("torch.nn.functional.linear(Multiply.apply(a, b), b)", "MmBackward0"),
-     ("(Multiply.apply(a, b), a.register_hook(lambda g: 2 * g))[0]", "register_hook")],
+    ("written", "name"),
+    [("torch.autograd.grad(a * b, (a, b), g)", "grad"), ("torch.func.vjp(torch.mul, a, b)", "vjp"),
+     ("jacrev(torch.mul)(a, b)", "jacrev"), ("(a * b).backward(g)", "backward")],
 )  # fmt: skip
-def test_a_share_of_the_gradient_from_outside_of_the_function_is_seen(outside, name):
-    text = f"{PRODUCT}\ndef multiply(a, b):\n    return {outside}\n"
-    answer = define(
-        text.format(save="ctx.save_for_backward(a, b)", value="a * b", unpack=UNPACK, returned=RETURNED), "multiply"
-    )
-    square = asked("own_function", inputs=lambda draw: (draw.normal(3, 3), draw.normal(3, 3)))
-    [failure] = check(square, answer).outcomes[0].failures
-    assert (failure.code, failure.params["name"]) == ("native_node", name)
+def test_a_derivative_that_torch_is_asked_for_is_named_with_its_line(written, name):
+    answer = product(unpack=f"{UNPACK}\n        pull = lambda: {written}")
+    [failure] = check(asked("own_function"), answer).outcomes[0].failures
+    assert (failure.code, failure.params) == ("native_autograd", {"name": name, "line": 10})
 
 
-@pytest.mark.parametrize("inside", ["a.clone()", "a.view(-1).view(a.shape)", "a.to(a.dtype)"])
-def test_what_hands_a_gradient_on_as_it_is_may_stand_outside(inside):
-    text = f"{PRODUCT}\ndef multiply(a, b):\n    return Multiply.apply({inside}, b)\n"
-    answer = define(
-        text.format(save="ctx.save_for_backward(a, b)", value="a * b", unpack=UNPACK, returned=RETURNED), "multiply"
-    )
-    assert check(asked("value gradient own_function"), answer).passed
+def test_what_another_function_of_ones_own_gives_is_asked_of_nobody():
+    text = f"{PRODUCT}\nclass Same(Multiply):\n    @staticmethod\n    def backward(ctx, g):\n"
+    text = text.format(save="ctx.save_for_backward(a, b)", value="a * b", unpack=UNPACK, returned=RETURNED)
+    for inherited in ("super(Same, Same).backward(ctx, g)", "Multiply.backward(ctx, g)"):
+        answer = define(f"{text}        return {inherited}\n", "Same")
+        assert check(asked("value gradient own_function"), answer).passed
 
 
-@pytest.mark.parametrize(
-    ("written", "called"),
-    [("torch.nn.functional.softmin(-a, 1)", "softmin"), ("a.softmax(1)", "softmax"),
-     ("torch.ops.aten._softmax(a, 1, False)", "_softmax"), ("torch.nn.Softmax(1)(a)", "softmax"),
-     ("torch._refs.softmax(a, 1)", "softmax"), ("torch._decomp.decompositions._softmax(a, 1, False)", "_softmax"),
-     ("torch.ops.aten._safe_softmax(a, 1)", "_safe_softmax"),
-     ("torch.ops.aten.softmax.int.decompose(a, 1)", "softmax"),
-     ("torch.sparse.softmax(a.to_sparse(), 1)", "_sparse_softmax")],
-)  # fmt: skip
-@pytest.mark.parametrize("method", ["forward", "backward"])
-def test_an_operation_that_is_refused_is_seen_in_whatever_way_it_is_called(written, called, method):
+@pytest.mark.parametrize(("method", "line"), [("forward", 4), ("backward", 9)])
+def test_an_operation_that_is_to_be_written_is_named_with_its_line(method, line):
     refused = asked("own_function", ready_made={method: {"softmax"}})
-    line = {"forward": "save", "backward": "unpack"}[method]
-    before = {"save": "ctx.save_for_backward(a, b)", "unpack": UNPACK}[line]
-    answer = {line: f"{before}; {written}"}
-    [failure] = check(refused, product(**answer)).outcomes[0].failures
-    assert (failure.code, failure.params["name"]) == ("ready_made", called)
-    assert failure.params["line"] == {"forward": 4, "backward": 9}[method]
+    where = {"forward": {"save": "ctx.save_for_backward(a, b); a.softmax(1)"}, "backward": {
+        "unpack": f"{UNPACK}; torch.nn.functional.softmax(a, 1)"}}  # fmt: skip
+    [failure] = check(refused, product(**where[method])).outcomes[0].failures
+    assert (failure.code, failure.params) == ("ready_made", {"name": "softmax", "line": line})
     other = {"forward": "backward", "backward": "forward"}[method]
-    assert check(asked("own_function", ready_made={other: {"softmax"}}), product(**answer)).passed
+    assert check(refused, product(**where[other])).passed
+
+
+# right answers that a watch over the kernel once refused
+DEBUGGED = {
+    "a print of the numbers": "print(g.numpy(), a.tolist())",
+    "parts of complex numbers by name": "real, imag = a, b; a, b = real, imag",
+    "words in a string": "assert g is not None, 'NaN in f_back, not complex'",
+    "a progress bar with a thread": "import threading; threading.Thread(target=print, daemon=True).start()",
+}
+
+
+@pytest.mark.parametrize("written", DEBUGGED.values(), ids=DEBUGGED)
+def test_a_right_answer_passes_with_what_people_write_to_see_what_happens(written):
+    text = PRODUCT.format(
+        save="ctx.save_for_backward(a, b)", value="a * b", unpack=f"{UNPACK}; {written}", returned=RETURNED
+    )
+    everything = asked("value gradient linear unchanged repeatable context own_function")
+    assert check(everything, define(text, "Multiply"), source=text).passed
+
+
+NORM = """class Norm(Function):
+    @staticmethod
+    def forward(ctx, x, eps=1e-5):
+        y = x / (x * x + eps).sqrt()
+        ctx.save_for_backward(x)
+        ctx.eps = eps
+        return y
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * ctx.eps / (x * x + ctx.eps) ** 1.5, {rest}
+"""
+
+
+def test_a_default_that_the_call_leaves_out_may_have_its_none():
+    norm = Exercise("norm", "Norm", "value gradient arity", lambda x: x / (x * x + 1e-5).sqrt(),
+                    lambda draw: (draw.normal(4),))  # fmt: skip
+    assert check(norm, define(NORM.format(rest="None"), "Norm")).passed
 
 
 def test_samples_of_a_batch_have_the_sizes_of_the_first():
@@ -392,266 +411,6 @@ def test_every_failure_has_a_last_hint():
     told = check(exercise, define(ROUND.format(returned="-g"), "Round")).outcomes[1].sentences(3)
     assert "line 7: `-g`" in told[1]
     assert told[2] == "Check the sign of the declared gradient."
-
-
-@pytest.mark.parametrize(
-    "written",
-    ["a.numpy()", "a.tolist()", "[float(x) for x in a.flatten()]", "[x.item() for x in a.flatten()]",
-     "__import__('numpy').from_dlpack(a.detach())", "a.untyped_storage().tolist()", "a.view(torch.int64).tolist()"],
-)  # fmt: skip
-def test_numbers_that_leave_torch_are_seen(written):
-    answer = product(unpack=f"{UNPACK}; {written}")
-    assert check(asked("own_function"), answer).codes == ("leaves_torch",)
-    assert check(asked("own_function", outside_torch=True), answer).passed
-
-
-@pytest.mark.parametrize("written", ["a.max().item()", "float(a.sum())", "torch.arange(3).tolist()", "print(a)"])
-def test_a_number_that_stands_alone_and_whole_ones_may_leave(written):
-    assert check(asked("own_function"), product(unpack=f"{UNPACK}; {written}")).passed
-
-
-@pytest.mark.parametrize("written", ["np.sin(x.numpy() + 1e-20j).imag", "cmath.sin(w1)", "np.zeros(3, complex)"])
-def test_where_nobody_sees_it_run_an_answer_takes_no_complex_numbers(written):
-    outside = asked("own_function", outside_torch=True)
-    result = check(outside, product(), source=f"def f(x):\n    return {written}")
-    assert [(f.code, f.params) for o in result.outcomes for f in o.failures] == [("differences", {"line": 2})]
-    for others in (asked("own_function"), asked("own_function", outside_torch=True, forward_calls=9)):
-        assert check(others, product(), source=written).passed
-
-
-@pytest.mark.parametrize(
-    ("written", "name"),
-    [("torch._decomp.decompositions.tanh_backward(g, a)", "tanh_backward"),
-     ("torch.ops.aten.tanh_backward(g, a)", "tanh_backward"),
-     ("torch.func.jacrev(torch.exp)(a)", "torch.enable_grad"),
-     ("torch.func.linearize(torch.exp, a)", "torch.func.jvp"),
-     ("with torch.inference_mode(False): a.exp()", "torch.enable_grad"),
-     ("((a + 1e-20j) * b).imag / 1e-20", "1j"), ("torch.complex(a, 1e-9 * b).exp()", "1j"),
-     ("((a + (-1) ** 0.5) * b).imag", "1j"), ("torch.polar(a, b).imag", "1j"),
-     ("torch.ops.aten.convolution_backward(g[None], a[None], b[None], None, [1], [0], [1], False, [0], 1, [True] * 3)",
-      "convolution_backward"),
-     ("torch.fx.symbolic_trace(torch.nn.Tanh())(a)", "torch.fx.GraphModule")],
-)  # fmt: skip
-def test_a_derivative_is_seen_in_whatever_way_it_is_asked(written, name):
-    [failure] = check(asked("own_function"), product(unpack=f"{UNPACK}\n        {written}")).outcomes[0].failures
-    assert (failure.code, failure.params) == ("native_autograd", {"name": name, "line": 10})
-
-
-@pytest.mark.parametrize(
-    "written", ["torch.fft.ifft(torch.fft.fft(a) * torch.fft.fft(b)).real", "torch.linalg.eigvals(a @ b.t()).abs()",
-                "torch.nn.grad.conv1d_input(a[None].shape, b[None], a[None] * 0)"],
-)  # fmt: skip
-def test_what_is_no_derivative_may_be_used(written):
-    assert check(asked("own_function"), product(unpack=f"{UNPACK}; {written}")).passed
-
-
-IN_FORWARD = """class Multiply(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        with torch.enable_grad():
-            leaves = [x.detach().requires_grad_() for x in (a, b)]
-            y = leaves[0] * leaves[1]
-        ctx.pull = y.grad_fn
-        return y.detach()
-
-    @staticmethod
-    def backward(ctx, g):
-        return ctx.pull(g)
-"""
-
-
-def test_autograd_is_seen_wherever_it_is_asked():
-    result = check(asked("value own_function"), define(IN_FORWARD, "Multiply"))
-    assert result.codes == ("native_autograd",)
-    (failure,) = result.outcomes[1].failures
-    assert failure.params["line"] == 4
-
-
-ELSEWHERE = {  # where a derivative is asked for by an answer whose own text does not show it
-    "a thread": ("import concurrent.futures as c\npull = lambda *x: c.ThreadPoolExecutor(1).submit(ask, *x).result()", (
-        "around_the_checks", {"line": 6, "name": "threading.Thread"})),
-    "a partial": ("import functools\npull = functools.partial(ask)", (
-        "native_autograd", {"line": 4, "name": "torch.enable_grad"})),
-    "a callable object": ("class Pull:\n    __call__ = staticmethod(ask)\npull = Pull()", (
-        "native_autograd", {"line": 4, "name": "torch.enable_grad"})),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("written", "found"), ELSEWHERE.values(), ids=ELSEWHERE)
-def test_a_derivative_is_seen_wherever_it_is_asked(written, found):
-    answer = define(
-        f"""def ask(ctx, g):
-    a, b = (x.detach() for x in ctx.saved_tensors)
-    if True:
-        return torch.func.vjp(torch.mul, a, b)[1](g)
-{written}
-class Multiply(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-    backward = staticmethod(pull)
-""",
-        "Multiply",
-    )
-    [failure] = [f for outcome in check(asked("own_function"), answer).outcomes for f in outcome.failures]
-    assert (failure.code, failure.params) == found
-
-
-CUBE = """class Slope(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return 3 * x * x
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        f = lambda x: 3 * x * x
-        {second}
-class Cube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-        return x**3
-    @staticmethod
-    def backward(ctx, g):
-        return g * Slope.apply(*ctx.saved_tensors)
-    @staticmethod
-    def jvp(ctx, t):
-        (x,) = ctx.saved_tensors
-        return {tangent}
-"""
-
-
-@pytest.mark.parametrize(
-    ("second", "tangent", "codes"),
-    [("return g * 6 * x", "t * 3 * x * x", ()),
-     ("return g * (f(x + 1e-5) - f(x - 1e-5)) / 2e-5", "t * 3 * x * x", ("imprecise",)),
-     ("return torch.func.vjp(f, x)[1](g)[0]", "t * 3 * x * x", ("native_autograd",)),
-     ("return g * 6 * x", "t * ((x + 1e-5)**3 - (x - 1e-5)**3) / 2e-5", ("imprecise",))],
-)  # fmt: skip
-def test_second_derivatives_and_tangents_are_written_by_hand_too(second, tangent, codes):
-    answer = define(CUBE.format(second=second, tangent=tangent), "Cube")
-    cube = Exercise("cube", "Cube", "own_function gradient double_backward forward_mode", lambda x: x**3,
-                    lambda draw: (draw.normal(4),))  # fmt: skip
-    assert check(cube, answer).codes == codes
-
-
-# what a difference is written in, in the place of a right backward: each evaluates a * b at other points
-MOVED = {
-    "by its own forward": "f = lambda k, e: Multiply.forward(ctx, *at(k, e)); grads = ["
-    "sum(((f(k, e) - f(k, -e)) / 2 * g).sum() * e for e in basis) for k in (0, 1)]",
-    "far from it": "grads = [sum(((u := at(k, 8 * e))[0] * u[1] - a * b).div(8).mul(g).sum() * e for e in basis)"
-    " for k in (0, 1)]",
-    "on a basis": "grads = [sum((e * other * g).sum() * e for e in basis) for other in (b, a)]",
-    "in place": """grads = [torch.zeros_like(a), torch.zeros_like(b)]
-        for k, e in itertools.product((0, 1), basis):
-            z = [a.clone(), b.clone()]
-            z[k] += e
-            up = torch.einsum("ij,ij->ij", *z)
-            z[k] -= 2 * e
-            grads[k] += ((up - torch.einsum("ij,ij->ij", *z)) / 2 * g).sum() * e""",
-    "in one batch": "grads = [torch.func.vmap(lambda e: ((u := at(k, e))[0] * u[1] - a * b).mul(g).sum())"
-    "(torch.stack(basis)).view(a.shape) for k in (0, 1)]",
-    "in one batch, in place": """I = torch.stack(basis)
-        grads = []
-        for other in (b, a):
-            e = I.clone()
-            e[:] *= other
-            grads.append((e * g).sum((1, 2)).view(a.shape))""",
-    "with a step made of grad_output": """h, y = 0.25 * (1 + 1 / (1 + g.abs().sum())), a * b
-        grads = [sum(((u := at(k, h * e))[0] * u[1] - y).div(h).mul(g).sum() * e for e in basis) for k in (0, 1)]""",
-    "behind others": """y, others = a * b, [torch.full_like(a, 1000.0 + k) for k in range(101)]
-        grads = [sum(((u := at(k, 8 * e))[0] * u[1] - y).div(8).mul(g).sum() * e for e in basis) for k in (0, 1)]""",
-    "all elements together": "grads = [((x + 1) * y - (x - 1) * y) / 2 * g for x, y in ((a, b), (b, a))]",
-}
-AT = """a, b = ctx.saved_tensors
-        import itertools
-        basis = list(torch.eye(a.numel(), dtype=a.dtype).view(-1, *a.shape))
-        at = lambda k, e: (a + e, b) if k == 0 else (a, b + e)
-        """
-
-
-@pytest.mark.parametrize("written", MOVED.values(), ids=MOVED)
-def test_a_difference_is_seen_in_whatever_way_it_is_written(written):
-    answer = product(unpack=AT + written, returned="return tuple(grads)")
-    result = check(asked("value own_function"), answer)
-    assert result.codes == ("differences",), result.codes
-    assert all("line" in failure.params for outcome in result.outcomes for failure in outcome.failures)
-
-
-RIGHT_BY_OTHER_MEANS = {
-    "a mask, column by column": "ones = torch.ones_like(a); keep = [ones * (k >= 0) for k in range(5)][-1]",
-    "ones times an input": "ones = torch.ones_like(a); da = ones * b; db = ones * a",
-    "halves": "half = torch.full_like(a, 0.5); da = half * b; da = da + half * b",
-    "forward once more": "again = a * b",
-    "a loop over elements": "da = torch.zeros_like(a)\n"
-    "        for k in range(a.numel()): da.view(-1)[k] = b.flatten()[k] * g.flatten()[k]",
-    "a Jacobian": "da = torch.diag(b.flatten()) @ g.flatten()",
-}
-
-
-@pytest.mark.parametrize("written", RIGHT_BY_OTHER_MEANS.values(), ids=RIGHT_BY_OTHER_MEANS)
-def test_what_is_no_difference_passes(written):
-    assert check(asked("value gradient own_function"), product(unpack=f"{UNPACK}\n        {written}")).passed
-
-
-@pytest.mark.parametrize(
-    ("returned", "codes"),
-    [("return g * ((a + 1) * b - a * b), g * a", ("imprecise_large",)), ("return g * b, g * a", ()),
-     ("return g * (b + 0 * a), g * a", ())],
-)  # fmt: skip
-def test_a_gradient_that_does_not_depend_on_an_input_keeps_its_digits_where_that_is_large(returned, codes):
-    result = check(asked("value gradient"), product(returned=returned))
-    assert result.codes == codes
-    if codes:
-        (failure,) = result.outcomes[1].failures
-        assert failure.params == {"input": "a", "digits": 0}
-
-
-def test_an_operation_is_not_asked_outside_of_what_it_is_defined_for():
-    def bounded(a, b):
-        if a.detach().abs().max() > 1e6:
-            raise IndexError("index out of range")
-        return a * b
-
-    assert check(asked("value gradient", formula=bounded), product()).codes == ()
-
-
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("import sys\ndef f():\n    return sys._getframe(1).f_locals", (3, "sys._getframe")),
-        ("from nbautograd.course.exercises.n03 import STEPS\n", (1, "nbautograd.course.exercises.n03.STEPS")),
-        ("import nbautograd\nfind = nbautograd.course.catalogue.find\n", (2, "nbautograd.course")),
-        ("import importlib\nn = importlib.import_module('nbautograd.course.run')", (2, "nbautograd.course.run")),
-        ("import torch as t\nt.Tensor.__bool__ = lambda x: True", (2, "t.Tensor.__bool__")),
-        ("import math\nsetattr(math, 'isclose', print)", (2, "math")),
-        (
-            "def f(x):\n    with torch._C._DisableTorchDispatch():\n        return x",
-            (2, "torch._C._DisableTorchDispatch"),
-        ),
-        ("from subprocess import run", (1, "subprocess.run")),
-        (
-            "def f(function, x):\n    return len(function.backward.__closure__) > 1",
-            (2, "function.backward.__closure__"),
-        ),
-        ("def f(critic, x):\n    bent, w = getattr(critic, '__defaults__')", (2, "__defaults__")),
-        ("from nbautograd.course.mutants import kills\nnbautograd.gradcheck(f, x)", None),
-        ("with torch._C.DisableTorchFunctionSubclass(): pass", None),
-        ('def f(x):\n    """Needs no subprocess."""\n    return x', None),
-        ('def f(x):\n    """subprocess"""\n    return __import__(f.__doc__)', (2, "subprocess")),
-        ("ctx.saved = x\nself.weight = w\nLinear.HANDLED[torch.mean] = f\nx.grad = None", None),
-        ("def f(:", None),
-    ],
-)
-def test_a_line_that_leads_around_the_checks_is_seen(source, found):
-    assert around_the_checks(source) == found
-    if found is not None and "f(:" not in source:
-        result = check(asked("value"), product(), source=source)
-        assert result.codes == ("around_the_checks",)
-        assert f"line {found[0]}" in result.outcomes[0].sentences(1)[0]
 
 
 def test_an_answer_s_own_type_compares_nothing():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import base64
-import codecs
 import json
 import sys
 import zipfile
@@ -15,7 +13,7 @@ import pytest
 import torch
 from small_course import EXERCISES, written
 
-from nbautograd.course import leak_check, nbgrader, release
+from nbautograd.course import nbgrader, release
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.rehearse import main as rehearse_main
 from nbautograd.course.rehearse import passed_untouched
@@ -171,7 +169,8 @@ def test_the_checksum_is_nbgraders():
         ({"expects": "swapped_inputs"}, "should fail with `swapped_inputs`, but fails with sign"),
         ({"plain": "1 / 0"}, "a cell raised ZeroDivisionError"),
         ({"plain": "if True:\n#     %pip install x"}, "a cell raised IndentationError"),
-        ({"plain": "# 2 * x * grad_output\nreturned = 'return 2 * x * grad_output'"}, "is still in /cells/4/source"),
+        ({"plain": "# return 2 * x * grad_output"}, "is still in /cells/4/source"),
+        ({"plain": "y = 'return 2*x * grad_output'"}, "is still in /cells/4/source"),
         ({"markdown": "\n# > return   2 * x * grad_output"}, "is still in /cells/2/source"),
         ({"metadata": ' note="return 2 * x * grad_output"'}, "is still in /cells/3/metadata"),
     ],
@@ -214,59 +213,27 @@ def test_an_untouched_cell_must_not_pass(tmp_path):
 
 
 SOLUTION = "return 2 * x * grad_output"
-ENCODED = base64.b64encode(f"def backward():\n    {SOLUTION}".encode()).decode()
-LEAKS = {
-    "other names": "def f(a, g):\n    return 2 * a * g",
-    "no white space": "def f(x, grad_output): return 2*x*grad_output",
-    "more white space": "def f(x, grad_output):\n    return (2\n        *  x * grad_output)",
-    "no return": "f = lambda x, grad_output: 2 * x * grad_output",
-    "brackets": "f = lambda a, g: ((2 * a) * g)",
-    "another number": "f = lambda a, g: 2.0 * a * g",
-    "part of an expression": "f = lambda a, g: print(2 * a * g + 1)",
-    "a comment": "# so it is 2*a*g\ny = 1",
-    "in a sentence": "# It is simple. 2 * a * g. So is the rest.\ny = 1",
-    "a string": "y = 'return 2 * a * g'",
-    "split": "y = 'return 2 * x *' + ' grad_output'",
-    "split in a word": "y = ['return 2 * x * grad_', 'output']",
-    "split over variables": "y = 'return 2 * x '\nz = '* grad_output'",
-    "reversed": f"y = {SOLUTION[::-1]!r}[::-1]",
-    "base64": f"y = {ENCODED!r}",
-    "base64 as bytes": f"y = {ENCODED.encode()!r}",
-    "base64 in a comment": f"# {ENCODED}\ny = 1",
-    "hex": f"y = {SOLUTION.encode().hex()!r}",
-    "rot13": f"y = {codecs.encode(SOLUTION, 'rot13')!r}",
-}
-
-
-@pytest.mark.parametrize("kind", LEAKS)
-def test_a_solution_is_found_however_it_is_written(tmp_path, kind):
-    path = written(tmp_path, plain=LEAKS[kind])
-    with pytest.raises(ReleaseError, match=r"`2 \* x \* grad_output`, of the solution of `own_square`") as refused:
-        release.make(read(path), "en", rehearsed=True)
-    assert "/cells/4/source" in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    "plain",
-    [
-        "f = lambda a: 2 * a * a",  # of one variable
-        "f = lambda a, g: 2 + a * g",
-        "f = lambda a, g: 3 * a * g",
-        "f = lambda a, g: 2 * a.b * g.c",
-        "y = 'twice, times the gradient'",
-        f"y = {base64.b64encode(b'def backward(): return None, because there is nothing to give').decode()!r}",
-    ],
+    "left", ["# return 2 * x * grad_output", '"""By 2 * x * grad_output."""', "#  2*x*grad_output, see 3"]
 )
-def test_something_else_is_no_leak(tmp_path, plain):
-    assert release.make(read(written(tmp_path, plain=plain)), "en", rehearsed=True).notebook
-
-
-def test_a_solution_in_what_is_declared_is_found(tmp_path):
+def test_a_solution_left_in_the_exercise_s_own_cell_is_refused(tmp_path, left):
+    """Above the solution: in a comment, or in the docstring of the method."""
     path = written(tmp_path)
-    declared = tmp_path / "own_exercises.py"
-    declared.write_text(declared.read_text().replace("points=2", "points=2, vjp=lambda x, g: 2 * x * g"))
-    with pytest.raises(ReleaseError, match=r"is still in own_exercises.py"):
+    begin = "        ### BEGIN SOLUTION"
+    path.write_text(path.read_text(encoding="utf-8").replace(begin, f"        {left}\n{begin}"), encoding="utf-8")
+    with pytest.raises(ReleaseError, match=r"`return 2 \* x \* grad_output`, a line of .* in /cells/3/source"):
         make(path, "en")
+
+
+def test_what_an_exercise_declares_is_no_leak(tmp_path):
+    """A formula or a declared backward says what a solution says, and has to travel with the notebook."""
+    path = written(tmp_path, solution="grad_output * (2 * x)")
+    declared = tmp_path / "own_exercises.py"
+    text = declared.read_text()
+    declared.write_text(text.replace("points=2", "points=2, vjp=lambda x, grad_output: grad_output * (2 * x)"))
+    assert make(path, "en").notebook
 
 
 def test_outputs_stay_with_the_author(tmp_path):
@@ -308,40 +275,11 @@ def test_what_a_student_has_is_run_untouched(tmp_path):
     assert list(found) == [("own_square", "square")]
 
 
-def test_a_source_with_an_attachment(tmp_path):
-    """A source may be an ``.ipynb`` too; what a picture's attachment holds is looked at as well."""
-    import jupytext
-
-    content = jupytext.read(written(tmp_path))
-    hidden = base64.b64encode(b"    return 2 * x * grad_output\n")
-    content.cells[3].attachments = {"a.txt": {"text/plain": hidden.decode()}}
-    path = tmp_path / "99_squares.ipynb"
-    nbformat.write(content, path)
-    with pytest.raises(ReleaseError, match="attachments"):
-        make(path, "en")
-
-
 def test_a_line_that_is_shown_on_purpose(tmp_path):
     made = make(
         written(tmp_path, tags=' tags=["shown"]', plain="def f(x, grad_output):\n    return 2 * x * grad_output"), "en"
     )
     assert "shown" not in json.dumps([cell["metadata"] for cell in cells(made)])
-
-
-def test_lines_that_tell_nothing_are_no_canaries(tmp_path):
-    [secret] = leak_check.secrets(read(written(tmp_path)))
-    assert (secret.exercise, secret.text) == ("own_square", "2 * x * grad_output")
-    assert secret.tokens == ("2.0", "*", 0, "*", 1)
-
-
-def test_a_short_expression_is_looked_for_under_its_own_names(tmp_path):
-    path = written(tmp_path, solution="grad_output * x.mul(2)", plain="f = lambda g, y: g * y.mul(3)")
-    assert release.make(read(path), "en", rehearsed=True).notebook
-    path = written(tmp_path, solution="x * grad_output", plain="f = lambda x, grad_output: x * grad_output")
-    with pytest.raises(ReleaseError, match="still in /cells/4/source"):
-        release.make(read(path), "en", rehearsed=True)
-    path = written(tmp_path, solution="x * grad_output", plain="f = lambda a, b: a * b")
-    assert release.make(read(path), "en", rehearsed=True).notebook
 
 
 @pytest.mark.parametrize("plain", ["class (:", "x = '\0'"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from nbautograd.course.attempt import Attempt
-from nbautograd.course.checks import context, custom, derivatives, gradients, returned_gradients, uses_function, values
+from nbautograd.course.checks import context, custom, derivatives, gradients, own_function, returned_gradients, values
 from nbautograd.course.exercise import Failure
 
 ROUTINES: dict[str, Callable[[Attempt], Iterator[Failure]]] = {
@@ -25,7 +25,7 @@ ROUTINES: dict[str, Callable[[Attempt], Iterator[Failure]]] = {
     "vmap": derivatives.batched,
     "kinks": gradients.kinks,
     "context": context.context,
-    "own_function": uses_function.uses_own_function,
+    "own_function": own_function.own_function,
     "cost": context.cost,
     "custom": custom.custom,
 }

@@ -85,7 +85,7 @@ def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...], outputs_count
         held.append(tensor)
         return tensor
 
-    given, before = copies(inputs), {id(tensor): tensor for tensor in _tensors_alive()}
+    given = copies(inputs)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         run = forward(call, given)
     others: dict[int, int] = {}
@@ -96,23 +96,11 @@ def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...], outputs_count
             others[value.__array_interface__["data"][0]] = value.nbytes
         else:
             others[id(value)] = len(value)
-    # a list of the module's, an attribute of the class: what forward leaves in any place
-    known = {id(x) for x in (*before.values(), *held, *run.outputs, *given)}
-    returned = {y.untyped_storage().data_ptr() for y in run.outputs}  # of a view, its base too
-    left = [x for x in _tensors_alive() if id(x) not in known and x.untyped_storage().data_ptr() not in returned]
-    if left:  # what nobody can reach any more is not kept; to find that out takes long
-        del left
-        gc.collect()
-        held += [x for x in _tensors_alive() if id(x) not in known and x.untyped_storage().data_ptr() not in returned]
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in held}
     free = () if outputs_count else (y.untyped_storage().data_ptr() for y in run.outputs)
     for address in free:
         storages.pop(address, None)
     return sum((others | storages).values())
-
-
-def _tensors_alive() -> list[Tensor]:
-    return [one for one in gc.get_objects() if issubclass(type(one), Tensor)]
 
 
 def _within_reach(values: Iterable[Any]) -> Iterator[Tensor | np.ndarray[Any, Any] | bytes]:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
-
-from torch import Tensor
 
 from nbautograd.core.checking import report_verdict
 from nbautograd.core.checking.probes.linearity import linearity
@@ -17,8 +13,6 @@ from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import (
     POINTS,
     Attempt,
-    Gradients,
-    close,
     copies,
     cotangents,
     forward,
@@ -31,7 +25,6 @@ from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
 
 TOLD = 4
-LARGE, EXACT, NEARLY = 60, 1e-12, 1e-6  # a power of 2; to how many digits two gradients are the same, or nearly
 MANY = 6  # inputs of which not every subset is tried, only each alone and all but each
 
 
@@ -48,64 +41,11 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
         except Exception as error:
             yield exceptions.in_backward(attempt, inputs, error)
             return
-        rounded, enough = next(_rounded(attempt, inputs, found, right), None), max(NEARLY, attempt.exercise.tolerance)
-        if rounded is not None and all(close(a, b, enough) for a, b in zip(found, right, strict=False)):
-            yield rounded
-            return
         if not all(map(attempt.allclose, found, right)):
             usual = attempt.exercise.vjp is None or all(map(attempt.allclose, vjp(truth, weights), right))
             told = list(_why(attempt, inputs)) if usual else []
             yield from told or declared_gradient.differences(attempt, inputs, weights, found, right)
             return
-    yield from itertools.islice(_where_it_is_linear(attempt), 1)
-
-
-def _rounded(attempt: Attempt, inputs: tuple[Any, ...], found: Gradients, right: Gradients) -> Iterator[Failure]:
-    """Find gradients that are right to fewer digits than a formula gives: a difference quotient's, at best, are."""
-    for position, a, b in zip(positions(inputs), found, right, strict=False):
-        if (digits := few_digits(a, b, attempt.exercise.precision)) is not None:
-            names = {"input": attempt.problem(inputs).input_names[position], "digits": digits}
-            yield Failure("imprecise", "course.imprecise", names)
-
-
-def few_digits(found: Tensor | None, right: Tensor | None, precision: float) -> int | None:
-    """Return to how many digits two tensors agree where that is less closely than this, relative to the largest."""
-    if found is None or right is None or not right.numel():
-        return None
-    size = max(float(right.detach().abs().nan_to_num(0, 0, 0).max()), 1e-3)
-    apart = float((found.detach() - right.detach()).abs().nan_to_num(0).max()) / size
-    return max(0, int(-math.log10(apart))) if apart > precision else None
-
-
-def _where_it_is_linear(attempt: Attempt) -> Iterator[Failure]:
-    """Compare where large numbers in an input take no digits away, as its gradient does not depend on it."""
-    inputs = attempt.point()
-    for k, position in enumerate(positions(inputs)):
-        x = inputs[position].detach()
-        moves = (x.clone(), attempt.draw(1).normal(*x.shape).to(x.dtype), x * 2.0**LARGE)
-        try:
-            right, other, far = (
-                _right(attempt, (*inputs[:position], moved.requires_grad_(), *inputs[position + 1 :]))
-                for moved in moves
-            )
-        except Exception:  # outside of what the operation is defined for
-            continue
-        if right[k] is None or not close(right[k], other[k], EXACT) or not close(right[k], far[k], EXACT):
-            continue
-        given = (*inputs[:position], (x * 2.0**LARGE).requires_grad_(), *inputs[position + 1 :])
-        try:
-            run = attempt.run(given)
-            found = vjp(run, cotangents(run.outputs, attempt.seed))[k]
-        except Exception as error:
-            yield exceptions.in_backward(attempt, given, error)
-            return
-        for failure in _rounded(attempt, given, (None,) * k + (found,), (None,) * k + (right[k],)):
-            yield replace(failure, code="imprecise_large", sentence="course.imprecise_large")
-
-
-def _right(attempt: Attempt, inputs: tuple[Any, ...]) -> Gradients:
-    truth = attempt.reference_run(inputs)
-    return attempt.expected_gradients(truth, cotangents(truth.outputs, attempt.seed))
 
 
 def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:

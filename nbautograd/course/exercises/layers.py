@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from nbautograd.core.checking.problem import graph_nodes
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Failure
-from nbautograd.course.observer import CARRYING
 
 
 def says(code: str, en: str, zh: str, **params: Any) -> Failure:
@@ -180,18 +179,6 @@ def _goes_through(make: _Maker, draw: Draw) -> Iterator[Failure]:
             "数是对的，但用的是 torch 现成的运算：没有哪个自己的 Function 接收 `weight`。"
             "这一层要建立在笔记本给出的那个 Function 之上。",
         )
-        return
-    for node in graph_nodes((made(x),)):
-        if not hasattr(node, "_forward_cls") and type(node).__name__.partition("Backward")[0] not in CARRYING:
-            yield says(
-                "native_node",
-                "`{node}` is in the graph beside your Function: there torch computes, and differentiates. Let"
-                " forward of the layer call the Function that the notebook gives, and nothing else.",
-                "计算图里除了你的 Function，还有 `{node}`：那一步是 torch 在计算、在求导。这一层的 forward 只需用"
-                " `input`、`weight`、`bias` 调用笔记本给出的那个 Function。",
-                node=type(node).__name__,
-            )
-            return
 
 
 def _converts(make: _Maker, draw: Draw) -> Iterator[Failure]:

@@ -12,8 +12,7 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
-from nbautograd.course.exercises.tried import TRUE_OR_FALSE, by_rule, python
-from nbautograd.course.observer import Observer
+from nbautograd.course.exercises.tried import TRUE_OR_FALSE, backward_calls, by_rule, python
 
 
 def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterator[Failure]:
@@ -71,14 +70,14 @@ def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]], *rest: An
     """Call it where no gradient flows back; notes what backward got and returned."""
     x = draw.normal(*draw.sizes(2)).requires_grad_()
     try:
-        with Observer(answer) as seen:
+        with backward_calls(answer) as noted:
             outputs = _tuple(answer.apply(x, *rest))
             stopped = [_Stop.apply(y).sum() for y in outputs]  # type: ignore[no-untyped-call]
             torch.autograd.grad(stopped, x, allow_unused=True)
     except Exception as error:
         said = str(error).split("\n")[0][:120]
         yield Failure("none_raises", NONE_RAISES, {"error": type(error).__name__, "said": said})
-    calls += [(call.inputs, call.returned) for call in seen.calls if call.method == "backward"]
+    calls += noted
 
 
 def _passes_none_on(answer: Any, draw: Draw) -> Iterator[Failure]:
@@ -118,7 +117,7 @@ def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
     for k, (name, derivative) in enumerate(rules):
         g = draw.normal(*x.shape)
         try:
-            with Observer(answer) as seen:
+            with backward_calls(answer) as calls:
                 found = torch.autograd.grad(answer.apply(x)[k], x, g, allow_unused=True)[0]
         except Exception as error:
             params = {"output": name, "error": type(error).__name__, "said": str(error).split("\n")[0][:120]}
@@ -127,7 +126,7 @@ def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
         if found is None or not torch.allclose(found, g * derivative(x.detach())):
             yield Failure("unused_output_wrong", ALONE_WRONG, {"output": name})
             return
-        arrived = [item for call in seen.calls if call.method == "backward" for item in call.inputs]
+        arrived = [item for grads, _ in calls for item in grads]
         if arrived and all(item is not None for item in arrived):
             yield Failure("materialized", MATERIALIZED)
             return

@@ -311,7 +311,7 @@ EXERCISES = (
     Exercise(
         "leaky_clamp", "LeakyClamp", "value own_function gradient linear arity shapes unchanged kinks edges",
         formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
-        edges=elementwise(-0.75, 0.5, 0.2), precision=1e-7,  # torch.where(inside, 1.0, slope) has float32
+        edges=elementwise(-0.75, 0.5, 0.2),
         notes={"kink_convention": ENDS},
     ),
     Exercise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,31 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core.torch_private.library import implementation_of
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import of_sizes
 from nbautograd.course.exercises.tried import NO_RULE, TRUE_OR_FALSE, python
-from nbautograd.course.observer import ARITHMETIC, MOVING, Observer
-
-BY_TORCH = {
-    "en": "`{name}` of torch is called here. The numbers are to come from NumPy; torch only carries them in and out.",
-    "zh": "这里调用了 torch 的 `{name}`。这道题要用 NumPy 算出这些数，torch 只负责把它们送进送出。",
-}
-
-
-def _computed_by_torch(call: Callable[..., Any], seen: Observer, allowed: Collection[str]) -> Iterator[Failure]:
-    """Yield a failure when an answer's lines run an operation of torch that is not one of these."""
-    with seen:
-        call()
-    other = [ran.name for ran in seen.operations if ran.line and ran.name not in {*allowed, "numpy"}]
-    for name in other[:1]:
-        yield Failure("computed_by_torch", BY_TORCH, {"name": name})
-
-
-def _there_and_back(answer: Any, *inputs: Tensor) -> Callable[[], Any]:
-    return lambda: torch.autograd.grad((y := answer.apply(*inputs)), inputs, torch.ones_like(y))
-
 
 # numpy_softplus
 
@@ -62,9 +41,8 @@ GIVES_SECOND = {
 
 
 def _numpy_once(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """NumPy computes, and a second derivative is refused."""
+    """A second derivative is refused."""
     x, g = draw.normal(3).requires_grad_(), draw.normal(3).requires_grad_()
-    yield from _computed_by_torch(_there_and_back(answer, x), Observer(answer), ARITHMETIC)
     (slope,) = torch.autograd.grad(answer.apply(x), x, g, create_graph=True)
     try:
         slope.sum().backward()
@@ -92,11 +70,6 @@ def _correlate_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(14)[::2], draw.normal(3)
 
 
-def _numpy_alone(answer: Any, draw: Draw) -> Iterator[Failure]:
-    signal, kernel = draw.normal(9).requires_grad_(), draw.normal(4).requires_grad_()
-    yield from _computed_by_torch(_there_and_back(answer, signal, kernel), Observer(answer), MOVING)
-
-
 # numerical_backward
 
 
@@ -108,7 +81,6 @@ def _black_box(draw: Draw) -> Callable[..., Any]:
     a, b = (float(draw.uniform(0.5, 1.5)) for _ in range(2))
 
     def box(x: Any) -> Any:
-        x = np.real(x)  # as a simulator takes real numbers: a complex step tells nothing
         return np.sin(a * x) + b * x * np.mean(x)
 
     _INSIDE[box] = a, b
@@ -141,7 +113,7 @@ def _central(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _tip(here: Any, at: Any) -> Any:
-    moved = np.real(at) - here
+    moved = at - here
     return np.abs(moved) if np.count_nonzero(moved) < 2 else np.full(here.shape, np.nan)
 
 
@@ -252,8 +224,6 @@ def _library_op(answer: Any, draw: Draw) -> Iterator[Failure]:
                 params = {"dtype": str(dtype)[6:], "test": test, "said": said}
                 yield Failure(test.replace("test_", "opcheck_"), OPCHECK.get(test, OPCHECK_OTHER), params)
                 return
-    x, implementation = draw.normal(3, 4), implementation_of(answer) or answer
-    yield from _computed_by_torch(lambda: implementation(x), Observer(implementation), ARITHMETIC)
 
 
 EXERCISES = (
@@ -265,17 +235,14 @@ EXERCISES = (
         of_sizes(2),
         _softplus_edges,
         own=_numpy_once,
-        outside_torch=True,
     ),
     Exercise(
         "numpy_correlate",
         "Correlate",
-        "value gradient linear edges unchanged own_function custom",
+        "value gradient linear edges unchanged own_function",
         _correlate,
         _correlate_inputs,
         _correlate_edges,
-        own=_numpy_alone,
-        outside_torch=True,
     ),
     Exercise(
         "numerical_backward",
@@ -285,9 +252,7 @@ EXERCISES = (
         lambda draw: (_black_box(draw), draw.normal(*draw.sizes(1))),
         lambda draw: ((_black_box(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
         own=_central,
-        outside_torch=True,
         forward_calls=_calls,
-        precision=1e-6,
     ),
     Exercise(
         "library_op",
@@ -297,7 +262,6 @@ EXERCISES = (
         inputs=of_sizes(2),
         edges=_softplus_edges,
         own=_library_op,
-        outside_torch=True,
     ),
     Exercise("when_numerical", "acceptable", "custom", own=_judges),
 )

@@ -79,10 +79,6 @@ MANY = {
     "en": "It tells, but with {count} numbers. At most {most} are wanted: who shall see what each of them is for?",
     "zh": "这个点能分辨，可是用了 {count} 个数；最多用 {most} 个，否则谁也看不出每个数起什么作用。",
 }
-LONG = {
-    "en": "It tells, but {number!r} is no number that somebody wrote down. At most three digits are wanted.",
-    "zh": "这个点能分辨，可是 {number!r} 不像是写下来的数。每个数最多三位有效数字。",
-}
 
 
 @cache
@@ -103,7 +99,9 @@ def _telling(answer: Any, draw: Draw) -> Iterator[Failure]:
         return
     surviving = [m for m in _of_pool() if not _differs(m.function, scores, values, grad_output)]
     if not surviving:
-        yield from _written_down([number for x in (scores, values, grad_output) for number in x.flatten().tolist()])
+        count = sum(x.numel() for x in (scores, values, grad_output))
+        if count > ENOUGH:
+            yield Failure("too_many_numbers", MANY, {"count": count, "most": ENOUGH})
         return
     told = {"count": len(surviving), "whole": len(_of_pool())}
     yield Failure("survivors", SURVIVORS, {**told, "mutant": surviving[0]})
@@ -121,14 +119,6 @@ def _hides(scores: Tensor, values: Tensor, grad_output: Tensor) -> Failure | Non
         if bool((rows == rows[:, :1]).all(1).any()):
             return Failure("constant", CONSTANT, {"name": name})
     return None
-
-
-def _written_down(numbers: list[float]) -> Iterator[Failure]:
-    long = [number for number in numbers if float(f"{number:.3g}") != number]
-    if len(numbers) > ENOUGH:
-        yield Failure("too_many_numbers", MANY, {"count": len(numbers), "most": ENOUGH})
-    elif long:
-        yield Failure("not_written_down", LONG, {"number": long[0]})
 
 
 def _three(answer: Any) -> bool:
@@ -161,10 +151,6 @@ SAME = {
     "en": "`example` gives the same numbers for the seeds {one} and {other}. A check at one point is one check, however"
     " often it is made.",
     "zh": "种子 {one} 和 {other} 得到的 `example` 是同样的数。在同一个点上检查多少次，都只算检查了一次。",
-}
-COPIED = {
-    "en": "`Own` is `Pool`, which the notebook gives. Choose another operation.",
-    "zh": "`Own` 就是笔记本里给出的 `Pool`。请换一个运算。",
 }
 PLAIN_IS_OWN = {
     "en": "`plain` goes through a Function of yours: then it says what your backward says, right or wrong. Write it"
@@ -259,7 +245,7 @@ def _undeclared(answer: Any, draw: Draw) -> Failure | None:
         return Failure("plain_gives_nothing", PLAIN_GIVES)
     if functions_of(outputs):
         return Failure("plain_is_own", PLAIN_IS_OWN)
-    return Failure("copied", COPIED) if _is_pool(answer, first) else None
+    return None
 
 
 def _two_alike(answer: Any, seeds: Sequence[int]) -> tuple[int, int] | None:
@@ -269,20 +255,6 @@ def _two_alike(answer: Any, seeds: Sequence[int]) -> tuple[int, int] | None:
         if len(a) == len(b) and all(close(x, y, 1e-3) for x, y in zip(a, b, strict=True)):
             return one, other
     return None
-
-
-def _is_pool(answer: Any, inputs: tuple[Any, ...]) -> bool:
-    """Return True if it computes what ``Pool`` does, or a multiple, of rows or columns, its inputs in either order."""
-    given = [x.detach() for x in inputs if is_float(x)]
-    if len(given) != 2 or given[0].dim() != 2 or given[0].shape != given[1].shape:
-        return False
-    y = answer.plain(*inputs)
-    pooled = [
-        forward(Pool.apply, pair).outputs[0] for a, b in (given, given[::-1]) for pair in ((a, b), (a.t(), b.t()))
-    ]
-    return isinstance(y, Tensor) and any(
-        y.shape == p.shape and close(y, p * (y * p).sum() / (p * p).sum(), 1e-6) for p in pooled
-    )
 
 
 def _is_tuple(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,10 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core.torch_private.nodes import next_sequence_number
 from nbautograd.course.attempt import plain
 from nbautograd.course.exercise import Failure
-from nbautograd.course.observer import Observer
 
 RECURSION = {
     "en": "`{what}` never ends: the method is asked again and again, each time inside the one before. An argument"
@@ -48,14 +47,6 @@ TRUE_OR_FALSE = {
     "en": "`{name}` should return True or False; for {case} it gives {got}.",
     "zh": "`{name}` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
 }
-ASKS_TORCH = {
-    "en": "`{name}` (line {line}): here torch is asked. Say by rule what it will do.",
-    "zh": "第 {line} 行的 `{name}` 去问了 torch。请按规则说出它会怎么做。",
-}
-MAKES_NODES = {
-    "en": "While `{name}` ran, a node was made: torch is asked in it. Say by rule what it will do.",
-    "zh": "`{name}` 运行时生成了节点：里面去问了 torch。请按规则说出它会怎么做。",
-}
 
 
 def python(value: Any) -> Any:
@@ -71,16 +62,43 @@ def python(value: Any) -> Any:
 
 
 def by_rule(answer: Any, *given: Any) -> tuple[Any, Failure | None]:
-    """Call an answer that says what torch will do; return what it says, and the failure when it asked torch."""
+    """Call an answer that says what torch will do; return what it says, or the failure when it is no function."""
     if not callable(answer):
         return None, Failure("not_a_function", NO_RULE, {"got": type(answer).__name__})
-    before = next_sequence_number()
-    with Observer(answer) as seen:
-        said = answer(*given)
-    for name, line in seen.derivatives[:1]:
-        return said, Failure("tries_it", ASKS_TORCH, {"name": name, "line": line})
-    made = next_sequence_number() != before
-    return said, Failure("tries_it", MAKES_NODES, {"name": getattr(answer, "__name__", "?")}) if made else None
+    return answer(*given), None
+
+
+@contextlib.contextmanager
+def backward_calls(answer: Any) -> Iterator[list[tuple[Any, Any]]]:
+    """Note what the backward of a Function gets besides ctx and what it returns, call by call, while this is entered.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.course.exercises.tried import backward_calls
+        >>> class Twice(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return 2 * g
+        >>> with backward_calls(Twice) as calls:
+        ...     Twice.apply(torch.ones(1, requires_grad=True)).backward()
+        >>> calls
+        [((tensor([1.]),), tensor([2.]))]
+    """
+    own, backward = answer.__dict__.get("backward"), answer.backward
+    noted: list[tuple[Any, Any]] = []
+
+    def noting(ctx: Any, *grads: Any) -> Any:
+        noted.append((grads, backward(ctx, *grads)))
+        return noted[-1][1]
+
+    answer.backward = staticmethod(noting)
+    try:
+        yield noted
+    finally:
+        delattr(answer, "backward") if own is None else setattr(answer, "backward", own)
 
 
 class Tried:
