@@ -78,6 +78,11 @@ SHORT = 1e-4  # of such a direction, where what it tells is looked at again
 SMALL = 600  # elements that a large wrong one is cut down to, to be explained
 SAID = 200  # letters of an error that are told
 ALONG = "wrong_along_directions"  # code of a finding
+# what the engine refuses after backward has returned, so that the program's own cannot have ended well
+REFUSED = {
+    f"causes.exception_{error}"
+    for error in ("number_of_gradients", "gradient_for_no_tensor", "shape", "returned_no_tensor")
+}
 
 
 class Audit:
@@ -461,6 +466,9 @@ class _Checks:
             return "cannot tell", Phrase("audit.hands_on")
         if not mismatched and runs_once(target, inputs):
             return "cannot tell", Phrase("audit.runs_once")
+        raised = next((finding for finding in report.findings if finding.code == "exception"), None)
+        if raised is not None and raised.message_id not in REFUSED and self._only_when_run_again(case, target):
+            return "cannot tell", Phrase("audit.only_run_again", **raised.params)
         if mismatched and self._right_where_symmetric(target, inputs, seconds):
             return "right", Phrase("audit.right_symmetric")
         if target is case.target:
@@ -469,6 +477,16 @@ class _Checks:
         if elsewhere:
             return "cannot tell", Phrase("audit.read_elsewhere", input=elsewhere)
         return "wrong", Phrase("audit.wrong_with_objects")
+
+    def _only_when_run_again(self, case: _Case, target: Any) -> bool:
+        """Return True where the backward that raises on copies of a call's arguments did not raise in the program.
+
+        Copies cut what connects an argument with another, such as a closure over what was computed from it. Where
+        objects are among the arguments a backward that the program never ran is no evidence either.
+        """
+        if case.situation.raised:
+            return False
+        return case.situation.backwards > 0 or target is not case.target
 
     def _right_where_symmetric(self, target: Any, inputs: tuple[Any, ...], seconds: float) -> bool:
         """Return True where a gradient is right as long as the program's symmetric matrices stay symmetric."""

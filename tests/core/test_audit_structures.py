@@ -364,3 +364,82 @@ def test_a_backward_that_frees_what_it_used_is_no_wrong_one():
     report = audit.report()
     assert report.verdict == "cannot tell"
     assert "works once" in str(report)
+
+
+class Scale:
+    """Holds what was computed from an argument, whose copy is connected with nothing."""
+
+    def __init__(self, log_scale):
+        self.scale = log_scale.exp()
+
+    def multiply(self, x):
+        return x * self.scale
+
+
+class Inverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, function, y, log_scale):
+        ctx.function = function
+        with torch.no_grad():
+            x = y / function(torch.ones_like(y))
+        ctx.save_for_backward(x, log_scale)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, log_scale = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.function(x)
+        (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+        return None, grad / slope, *torch.autograd.grad(y, log_scale, -grad / slope, retain_graph=True)
+
+
+class Refused(Inverse):
+    """Returns what the engine refuses, in the program as well."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None, grad.new_zeros(5), None
+
+
+class Raising(Inverse):
+    @staticmethod
+    def backward(ctx, grad):
+        raise ValueError("in the program too")
+
+
+@pytest.mark.parametrize(("function", "verdict"), [(Inverse, "cannot tell"), (Refused, "wrong"), (Raising, "wrong")])
+def test_an_error_that_only_copies_raise_is_no_wrong_gradient(function, verdict):
+    log_scale = torch.randn(3, requires_grad=True)
+    with nbautograd.audit(**LONG) as audit:
+        x = function.apply(Scale(log_scale).multiply, torch.randn(3, requires_grad=True), log_scale)
+        try:
+            x.sum().backward()
+        except (RuntimeError, ValueError):
+            assert function is not Inverse
+    [situation] = audit.report().functions[0].situations
+    assert situation.verdict == verdict
+    assert verdict == "wrong" or situation.reason.message_id == "audit.only_run_again"
+
+
+@pytest.mark.parametrize(("ends", "verdict"), [(True, "cannot tell"), (False, "wrong")])
+def test_an_error_that_the_programs_own_backward_had_not_is_no_wrong_gradient(ends, verdict):
+    """Without objects: the backward needs what the program set up beside it, and has taken away since."""
+    around = [1.0]
+
+    class Around(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2 * around[0]
+
+    with nbautograd.audit(**LONG) as audit:
+        y = Around.apply(torch.randn(3, requires_grad=True))
+        if ends:
+            y.sum().backward()
+        around.clear()
+    assert audit.report().verdict == verdict

@@ -28,7 +28,7 @@ _GET_USER_FN = private_ctx.user_function_code()  # compared first: it is who ask
 _get_frame = sys._getframe
 _functorch_active = private.functorch_active
 return_none: Callable[[], None] = [].clear  # a C function that does nothing
-ctx_watcher: Callable[[type], None] | None = None  # told of new ctxs of recorded Functions too; see watching.py
+ctx_watcher: Callable[[Any], None] | None = None  # told of new ctxs of recorded Functions too; see watching.py
 
 
 class Spy:
@@ -230,7 +230,7 @@ class _CtxCreation:
         elif self.links:
             self.links.pop(id(ctx), None)  # an older ctx had the same id
         if ctx_watcher is not None:
-            ctx_watcher(type(ctx))
+            ctx_watcher(ctx)
         return return_none
 
     def __reduce_ex__(self, protocol: Any) -> Any:

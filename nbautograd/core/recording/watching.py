@@ -9,6 +9,7 @@ made below autograd and the user's modes.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 import threading
@@ -62,11 +63,15 @@ class Situation:
         calls: how many there were.
         copies: copies of the arguments of the smallest ones, smallest first.
         lacking: why a call could not be kept, where none was.
+        backwards: how many of the program's own backwards of these calls returned.
+        raised: how many of them raised.
     """
 
     calls: int = 0
     copies: list[CopiedCall] = field(default_factory=list)
     lacking: Phrase | None = None
+    backwards: int = 0
+    raised: int = 0
 
 
 @dataclass(eq=False)
@@ -136,6 +141,7 @@ class Watch:
         self.unseen = Unseen()
         self.errors: dict[str, int] = {}
         self.bytes = 0
+        self.links: dict[int, Situation] = {}  # by id of a ctx; one that is created takes an older one's id out
         self._lock = threading.RLock()
         self._forks = 0
 
@@ -148,11 +154,12 @@ class Watch:
         _hook.remove(self)
         self.unseen.processes += _forks.count - self._forks
 
-    def see(self, cls: type, args: tuple[Any, ...], grad: bool, required: tuple[bool, ...] | None) -> None:
+    def see(self, cls: type, ctx: int, args: tuple[Any, ...], grad: bool, required: tuple[bool, ...] | None) -> None:
         """Take note of a call of forward.
 
         Args:
             cls: the Function.
+            ctx: id of the call's ctx.
             args: of forward, without ctx.
             grad: True where grad mode was on when ``apply`` was called.
             required: which arguments require grad in the transform of ``torch.func`` around the call; None outside.
@@ -174,11 +181,20 @@ class Watch:
                 found.without_gradient += 1
                 return
             found.calls += 1
-            self._sort(found, args, keywords, required)
+            self._sort(found, ctx, args, keywords, required)
+
+    def see_backward(self, ctx: int, returned: bool) -> None:
+        """Take note of how the backward of a call ended."""
+        situation = self.links.get(ctx)
+        if situation is not None:
+            with self._lock:
+                situation.backwards += returned
+                situation.raised += not returned
 
     def _sort(
-        self, found: WatchedFunction, args: tuple[Any, ...], keywords: dict[str, Any], required: tuple[bool, ...]
-    ) -> None:
+        self, found: WatchedFunction, ctx: int, args: tuple[Any, ...], keywords: dict[str, Any],
+        required: tuple[bool, ...],
+    ) -> None:  # fmt: skip
         key = tuple([_kind(x, needs) for x, needs in zip((*args, *keywords.values()), required, strict=True)])
         situation = found.situations.get(key)
         if situation is None:
@@ -187,6 +203,7 @@ class Watch:
                 return
             situation = found.situations[key] = Situation()
         situation.calls += 1
+        self.links[ctx] = situation
         elements, size = _extent((*args, *keywords.values()))
         largest = situation.copies[-1] if len(situation.copies) == KEPT else None
         if largest is not None and elements >= largest.elements:
@@ -285,45 +302,45 @@ def _mebibytes(size: int) -> str:
 
 
 class _Tap:
-    """The spy on one class's forward, and what stands behind it.
+    """The spy on one method of a class, and what stands behind it.
 
     Args:
+        function: for calls that nobody else records.
         cls: the Function.
+        method: its name.
     """
 
-    def __init__(self, cls: Any) -> None:
-        self.cls = cls
-        self.owner: Any = defining_classes(cls).get("forward")
-        self.function = InstrumentedFunction(cls)  # for calls that nobody else records
-        self.skips = 0 if self.function.sets_up else 1
-        self.inner: Any = None
+    def __init__(self, function: InstrumentedFunction, cls: Any, method: str) -> None:
+        self.cls, self.method, self.function = cls, method, function
+        self.owner: Any = defining_classes(cls).get(method)
+        self.skips = 0 if function.sets_up else 1
         self.before: tuple[Any, Any] | None = None
         self.spy: Any = None
         self.hook: tuple[InstrumentedFunction, Callable[..., Any]] | None = None
 
-    def arm(self, state: Any) -> None:
-        """Have the next lookup of forward in this thread, which is PyTorch's, give our wrapper."""
+    def stand(self) -> InstrumentedFunction | None:
+        """Have the spy stand in the class; returns whose wrapper it hands to PyTorch."""
         if self.owner is None:
-            return
-        here = self.spy is not None and vars(self.owner).get("forward") is self.spy
+            return None
+        here = self.spy is not None and vars(self.owner).get(self.method) is self.spy
         if not here or self.spy.hooks.get(id(self.cls)) is not self.hook:
             self._install()
-        if self.hook is not None:
-            state.armed = self.hook[0]
+        return None if self.hook is None else self.hook[0]
 
     def _install(self) -> None:
-        entry = vars(self.owner)["forward"]
-        made = entry if isinstance(entry, spy.Spy) else spy.spy_on(entry, "forward")
+        entry = vars(self.owner)[self.method]
+        made = entry if isinstance(entry, spy.Spy) else spy.spy_on(entry, self.method)
         found = made.hooks.get(id(self.cls))
         method = spy.plain_get(made.original, self.cls) if found is None else found[1]
         if not callable(method):
             self.spy = self.hook = None
             return
+        wrapper = (_watching_wrapper if self.method == "forward" else _backward_wrapper)(method, self)
         self.spy, self.before = made, found
-        self.hook = (self.function if found is None else found[0], _watching_wrapper(method, self))
+        self.hook = (self.function if found is None else found[0], wrapper)
         made.hooks[id(self.cls)] = self.hook
         if made is not entry:
-            self.owner.forward = made
+            setattr(self.owner, self.method, made)
 
     def remove(self) -> None:
         """Leave the class as it is without us; what others have put there since stays."""
@@ -333,14 +350,22 @@ class _Tap:
             self.spy.hooks[id(self.cls)] = self.before
             return
         del self.spy.hooks[id(self.cls)]
-        if not self.spy.hooks and vars(self.owner).get("forward") is self.spy:
-            self.owner.forward = self.spy.original
+        if not self.spy.hooks and vars(self.owner).get(self.method) is self.spy:
+            setattr(self.owner, self.method, self.spy.original)
+
+
+def _taps(cls: type) -> tuple[_Tap, ...]:
+    """Return the taps on a class: that on forward first."""
+    function = InstrumentedFunction(cls)
+    backwards = [method for method in ("backward", "vjp") if method in defining_classes(cls)]
+    return tuple(_Tap(function, cls, method) for method in ("forward", *backwards))
 
 
 class _Seen(threading.local):
     """State of one thread whose call begins."""
 
     grad = True
+    ctx = 0
     required: tuple[bool, ...] | None = None
 
 
@@ -352,7 +377,7 @@ class _Hook:
 
     def __init__(self) -> None:
         self.watches: tuple[Watch, ...] = ()
-        self.taps: dict[type, _Tap] = {}
+        self.taps: dict[type, tuple[_Tap, ...]] = {}
         self._lock = threading.RLock()
 
     def add(self, watch: Watch) -> None:
@@ -371,27 +396,30 @@ class _Hook:
             spy.ctx_watcher = None
             if vars(BackwardCFunction).get("__init__") is _NEW_CTX:
                 del BackwardCFunction.__init__
-            for tap in self.taps.values():
+            for tap in itertools.chain.from_iterable(self.taps.values()):
                 tap.remove()
             self.taps = {}
 
-    def ctx_created(self, hidden: type) -> None:
+    def ctx_created(self, ctx: Any) -> None:
         """Take note that a ctx is created: PyTorch looks up forward next."""
         state = local.state
         if state.paused or not self.watches:
             return
         try:
-            cls: type | None = getattr(hidden, "_forward_cls", None)
+            cls: type | None = getattr(type(ctx), "_forward_cls", None)
             if cls is None:
                 return
-            _seen.grad = torch.is_grad_enabled()
-            tap = self.taps.get(cls)
-            if tap is None:
+            _seen.grad, _seen.ctx = torch.is_grad_enabled(), id(ctx)
+            for watch in self.watches:
+                watch.links.pop(id(ctx), None)
+            taps = self.taps.get(cls)
+            if taps is None:
                 if cls.__module__.startswith("torch._functorch.") and not self._of_torch_func(cls):
                     return
                 with self._lock:
-                    tap = self.taps[cls] = _Tap(cls)
-            tap.arm(state)
+                    taps = self.taps[cls] = _taps(cls)
+            armed, *_ = [tap.stand() for tap in taps]
+            state.armed = armed or state.armed  # the next lookup of forward in this thread, which is PyTorch's
         except Exception as error:
             self.note(error)
 
@@ -419,9 +447,14 @@ class _Hook:
             grad = _seen.grad
             with private.disable_torch_function():  # neither a mode nor a subclass of the user's hears of it
                 for watch in self.watches:
-                    watch.see(tap.cls, given, grad, required)
+                    watch.see(tap.cls, _seen.ctx, given, grad, required)
         except Exception as error:
             self.note(error)
+
+    def see_backward(self, ctx: Any, returned: bool) -> None:
+        """Tell all who watch how a backward ended."""
+        for watch in self.watches:
+            watch.see_backward(id(ctx), returned)
 
     def note(self, error: Exception) -> None:
         """Count a mistake of ours, which never reaches the program."""
@@ -436,7 +469,7 @@ class _NewCtx:
     def __get__(self, ctx: Any, owner: type | None = None) -> Any:
         if ctx is None:
             return object.__init__
-        _hook.ctx_created(type(ctx))
+        _hook.ctx_created(ctx)
         return spy.return_none
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -456,6 +489,25 @@ def _watching_wrapper(method: Callable[..., Any], tap: _Tap) -> Callable[..., An
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
             raise
+
+    return run
+
+
+def _backward_wrapper(method: Callable[..., Any], tap: _Tap) -> Callable[..., Any]:
+    """Return a function that runs the user's backward and tells how it ended; it takes itself out of tracebacks."""
+    see = _hook.see_backward
+
+    def run(ctx: Any, *grads: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            result = method(ctx, *grads)
+        except BaseException as error:
+            see(ctx, False)
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
+        see(ctx, True)
+        return result
 
     return run
 
@@ -493,5 +545,11 @@ def compiled_meanwhile() -> bool:
 
 private.skip_in_dynamo(_NewCtx.__get__.__code__, _Hook.see.__code__, _Hook.ctx_created.__code__, with_calls=True)
 private.skip_in_dynamo(
-    *[code for code in _watching_wrapper.__code__.co_consts if isinstance(code, types.CodeType)], with_calls=False
+    *[
+        code
+        for wrapper in (_watching_wrapper, _backward_wrapper)
+        for code in wrapper.__code__.co_consts
+        if isinstance(code, types.CodeType)
+    ],
+    with_calls=False,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sys
 import threading
@@ -178,10 +179,70 @@ def test_many_situations_are_counted_not_kept(monkeypatch):
 
 def test_an_argument_that_cannot_be_copied_is_named():
     with Watch() as watch:
-        square(leaf(2), threading.Lock())
+        square(leaf(2), iter([1]))
     [situation] = only(watch).situations.values()
     assert not situation.copies
-    assert "lock" in str(situation.lacking)
+    assert "list_iterator" in str(situation.lacking)
+
+
+class Cubed(torch.autograd.Function):
+    """Raises in backward where it is told to."""
+
+    @staticmethod
+    def forward(x, fails):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.fails = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.fails:
+            raise ValueError("told to")
+        return 3 * grad * ctx.saved_tensors[0] ** 2, None
+
+
+class CubedByVjp(torch.autograd.Function):
+    """Takes ctx in forward, and has a vjp in place of a backward."""
+
+    @staticmethod
+    def forward(ctx, x, fails):
+        ctx.save_for_backward(x)
+        ctx.fails = fails
+        return x**3
+
+    vjp = Cubed.backward
+
+
+@pytest.mark.parametrize("cls", [Cubed, CubedByVjp])
+def test_how_the_programs_own_backwards_ended_is_counted_by_situation(cls):
+    inside = vars(cls).copy()
+    with Watch() as watch:
+        for fails in (False, False, True):
+            y = cls.apply(leaf(2), fails)
+            with pytest.raises(ValueError, match="told to") if fails else contextlib.nullcontext():
+                y.sum().backward()
+        cls.apply(leaf(2), False)
+    assert [(s.calls, s.backwards, s.raised) for s in only(watch).situations.values()] == [(3, 2, 0), (1, 0, 1)]
+    assert vars(cls) == inside
+    assert not watch.errors
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_backwards_of_a_function_that_is_recorded_as_well_are_counted(first):
+    calls = len(nbautograd.calls())
+    try:
+        if first:
+            nbautograd.instrument(Cubed)
+        with Watch() as watch:
+            nbautograd.instrument(Cubed)
+            Cubed.apply(leaf(2), False).sum().backward()
+    finally:
+        nbautograd.uninstrument(Cubed)
+    assert [s.backwards for s in only(watch).situations.values()] == [1]
+    assert [call.method for call in nbautograd.calls()[calls:]] == ["forward", "setup_context", "backward"]
 
 
 def test_no_mode_is_entered_for_a_copy_that_is_on_already(monkeypatch):
