@@ -37,6 +37,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+class UserValue(str):
+    """Text of a value of the user's: a number, a string, a path, an entry. A redacted report does not print it."""
+
+    __slots__ = ()
+
+
 class Phrase:
     """A sentence, or a piece of one, put into words when it is read, in the language of that moment.
 

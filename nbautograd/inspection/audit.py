@@ -28,7 +28,7 @@ from nbautograd.core.checking.other_points import shrunk
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.quiet import quiet
-from nbautograd.core.display import Phrase
+from nbautograd.core.display import Phrase, UserValue
 from nbautograd.core.explaining.program import cell_number
 from nbautograd.core.findings import Finding
 from nbautograd.core.recording.argument_copies import copied, is_structure, tensors_inside
@@ -599,9 +599,9 @@ def _input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None
         dtype = str(kind[0]).removeprefix("torch.") if isinstance(kind, tuple) else getattr(kind, "__name__", "")
         if isinstance(kind, tuple) and len(kind) == TENSOR:
             return AuditedInput(name, f"{dtype} ({kind[1]}-D)", kind[2])
-        return AuditedInput(name, short_repr(kind[1]) if isinstance(kind, tuple) else dtype)
+        return AuditedInput(name, UserValue(short_repr(kind[1])) if isinstance(kind, tuple) else dtype)
     if not isinstance(item, Tensor):
-        return AuditedInput(name, _code_name(item) if is_structure(item) else short_repr(item))
+        return AuditedInput(name, _code_name(item) if is_structure(item) else UserValue(short_repr(item)))
     notes = [] if item.device.type == "cpu" else [str(item.device)]
     notes += [] if item.is_contiguous() else ["not contiguous"]
     return AuditedInput(name, dtype_and_shape(item), item.requires_grad, tuple(notes))

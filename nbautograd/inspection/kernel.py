@@ -14,7 +14,7 @@ from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
-from nbautograd.core.display import Phrase
+from nbautograd.core.display import Phrase, UserValue
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, Compiled, compiled
@@ -39,6 +39,7 @@ from nbautograd.core.kernel.sweep import (
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.values import describe, dtype_and_shape, sizes_text
 from nbautograd.errors import CallError
+from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.inspection.kernel_report import KernelCase, KernelCompiled, KernelQuantity, KernelReport, worst_first
 from nbautograd.inspection.repro import compile_script
 
@@ -289,7 +290,7 @@ class KernelCheck:
             worst_first(map(_case, self.results)),
             None if self.smallest is None else shapes_of(self.smallest.inputs),
             dtype="" if outcome is None else str(outcome.trial.pair.dtype).removeprefix("torch."),
-            inputs=tuple(f"{name}: {_kind(x)}" for name, x in own),
+            inputs=tuple(AuditedInput(name, _kind(x)) for name, x in own),
             draws=0 if outcome is None else outcome.draws,
             notes=(*_overflows(tracks), *self.notes),
             seconds=time.perf_counter() - self._start,
@@ -386,7 +387,7 @@ def _shapes(case: Case) -> str:
 
 def _kind(x: Any) -> str:
     if not isinstance(x, torch.Tensor):
-        return str(describe("", x).repr)
+        return UserValue(describe("", x).repr)
     return dtype_and_shape(x)
 
 

@@ -11,6 +11,7 @@ from nbautograd.core.checking.block import Verdict
 from nbautograd.core.display import Phrase, Redactable, plain, render
 from nbautograd.core.findings import Finding
 from nbautograd.errors import GradcheckError
+from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.version import __version__
 
 
@@ -130,7 +131,7 @@ class KernelReport(Redactable["KernelReport"]):
         cases: of the sweep, worst first.
         smallest: the smallest shapes at which a fault of the sweep still shows, or None.
         dtype: the coarsest one among inputs and outputs.
-        inputs: the arguments in short.
+        inputs: the arguments; ``str`` of each is short.
         draws: at how many inputs and grad_outputs the two were compared.
         notes: what limits the answer, one sentence each (``str`` of it).
         seconds: wall time.
@@ -151,7 +152,7 @@ class KernelReport(Redactable["KernelReport"]):
     cases: tuple[KernelCase, ...] = ()
     smallest: tuple[tuple[int, ...], ...] | None = None
     dtype: str = ""
-    inputs: tuple[str, ...] = ()
+    inputs: tuple[AuditedInput, ...] = ()
     draws: int = 0
     notes: tuple[Phrase, ...] = ()
     seconds: float = 0.0
@@ -190,7 +191,7 @@ class KernelReport(Redactable["KernelReport"]):
         """Return plain data as ``nbautograd audit --json`` writes it, with numbers of each quantity."""
         messages = (finding.message for finding in self.findings)
         situation = {
-            "inputs": list(self.inputs),
+            "inputs": [str(one) for one in self.inputs],
             "verdict": self.verdict,
             "order2": None,
             "codes": [finding.code for finding in self.findings],

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import platform
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
-from nbautograd.core.display import Displayable, Phrase, plural
+from nbautograd.core.display import Displayable, Phrase, UserValue, plural
+from nbautograd.core.explaining.cause import Place
 from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.recording.call import Call
 from nbautograd.core.values import Value
-from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
+from nbautograd.inspection.audit_report import AuditedFunction, AuditedInput, AuditReport
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.inspection.kernel_report import KernelReport
 from nbautograd.inspection.report import FunctionReport
@@ -33,9 +34,18 @@ class LeftOut(str):
 
 
 LEFT_OUT = LeftOut("…")
-# with a decimal point or an exponent; counts, sizes, indices and line numbers are none of the user's data
-_NUMBER = re.compile(r"[-+]?(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?")
-_SAID, _ERROR = "said", "error"  # parameters of sentences that quote an exception: its words, and its type before them
+# Parameters of sentences that name something of the program: its variables, its code and lines, shapes, dtypes,
+# versions and counts. All others may hold a value of the user's: those of a new sentence are left out until they
+# stand here.
+OF_THE_PROGRAM = {
+    "argument", "attribute", "caller", "forward", "call", "function", "functions", "input", "inputs", "method",
+    "module", "name", "names", "node", "op", "operation", "option", "other", "output", "outputs", "quantity",
+    "reference", "root", "source", "type", "expression", "statement", "text", "at", "cell", "cells", "index",
+    "line", "n", "position", "positions", "device", "dim", "dims", "dtype", "in_dims", "layout", "shape",
+    "shapes", "takes", "torch", "backends", "way", "count", "elements", "element", "entries", "expected", "first",
+    "got", "last", "limit", "now", "saved", "second", "version", "versions", "wrong",
+}  # fmt: skip
+ERROR = "error"  # parameter of sentences that quote an exception: the type, then its words, which may hold anything
 
 
 @dataclass(frozen=True)
@@ -117,7 +127,7 @@ def redacted(
         return dataclasses.replace(
             report,
             functions=tuple(map(_audited, report.functions)),
-            notes=tuple(_without_numbers("", note) for note in report.notes),
+            notes=tuple(_parameter("", note) for note in report.notes),
         )
     check = report.gradcheck if isinstance(report, FunctionReport) else report
     return RedactedReport(
@@ -138,56 +148,70 @@ def redacted(
 
 def _explanation(explanation: Explanation) -> Explanation:
     """Return an explanation without its graph, whose nodes may hold numbers; the text of a line is code and stays."""
+    return dataclasses.replace(
+        explanation,
+        findings=tuple(dataclasses.replace(one, params=_parameters(one.params)) for one in explanation.findings),
+        graph=None,
+        params=_parameters(explanation.params),
+        made=_place(explanation.made),
+        did=_place(explanation.did),
+        raised=_place(explanation.raised),
+        saved=_place(explanation.saved),
+    )
 
-    def params(given: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value if name == "text" else _without_numbers(name, value) for name, value in given.items()}
 
-    findings = tuple(dataclasses.replace(one, params=params(one.params)) for one in explanation.findings)
-    return dataclasses.replace(explanation, findings=findings, graph=None, params=params(explanation.params))
+def _place(place: Place | None) -> Place | None:
+    return None if place is None else dataclasses.replace(place, file=_file(place.file) or "")
+
+
+def _file(path: str | None) -> str | None:
+    """Return the name of a file without its folders, which may name a person."""
+    return path if path is None else Path(path).name
 
 
 def _kernel(report: KernelReport) -> KernelReport:
     """Return a kernel's report with its errors, which are relative; a script holds the arguments and is left out."""
 
     def reasonless(rows: Iterable[Any], **left: str) -> tuple[Any, ...]:
-        return tuple(dataclasses.replace(row, reason=_without_numbers("", row.reason), **left) for row in rows)
+        return tuple(dataclasses.replace(row, reason=_parameter("", row.reason), **left) for row in rows)
 
-    arguments = (one.partition(": ") for one in report.inputs)
     return dataclasses.replace(
         report,
-        reason=_without_numbers("", report.reason),
+        reason=_parameter("", report.reason),
         findings=tuple(map(_finding, report.findings)),
         cases=reasonless(report.cases),
         compiled=reasonless(report.compiled, script=""),
-        inputs=tuple(f"{name}{colon}{_argument(kind)}" for name, colon, kind in arguments),
-        notes=tuple(_without_numbers("", note) for note in report.notes),
-        trace="",
+        inputs=tuple(map(_input, report.inputs)),
+        notes=tuple(_parameter("", note) for note in report.notes),
+        file=_file(report.file),
+        trace="",  # ends with the words of an exception
     )
 
 
-def _argument(kind: str) -> str:
-    """Return an argument in short without its numbers, and without words, which are a value too."""
-    return LEFT_OUT if "'" in kind or '"' in kind else _NUMBER.sub(LEFT_OUT, kind)
+def _input(argument: AuditedInput) -> AuditedInput:
+    """Return an argument; of what is no tensor the name alone."""
+    return dataclasses.replace(argument, kind=LEFT_OUT) if isinstance(argument.kind, UserValue) else argument
 
 
 def _audited(function: AuditedFunction) -> AuditedFunction:
     situations = tuple(
         dataclasses.replace(
             one,
-            inputs=tuple(dataclasses.replace(item, kind=_argument(item.kind)) for item in one.inputs),
-            reason=_without_numbers("", one.reason),
+            inputs=tuple(map(_input, one.inputs)),
+            reason=_parameter("", one.reason),
             report=_checked(one.report),
         )
         for one in function.situations
     )
-    return dataclasses.replace(function, situations=situations, findings=tuple(map(_finding, function.findings)))
+    findings = tuple(map(_finding, function.findings))
+    return dataclasses.replace(function, situations=situations, findings=findings, file=_file(function.file))
 
 
 def _checked(report: GradcheckReport | None) -> GradcheckReport | None:
     """Return a check without its blocks, which hold the numbers of the Jacobian."""
     if report is None:
         return None
-    findings, reason = tuple(map(_finding, report.findings)), _without_numbers("", report.reason)
+    findings, reason = tuple(map(_finding, report.findings)), _parameter("", report.reason)
     return dataclasses.replace(report, findings=findings, blocks={}, reason=reason, order2=_checked(report.order2))
 
 
@@ -195,18 +219,23 @@ def _finding(finding: Finding) -> Finding:
     """Return a finding with what is wrong and where; the example, and advice that may name a number, are left out."""
     hints = "where" if finding.hints == "fix" else finding.hints
     [shorter] = limit_findings((finding,), hints) or (finding,)
-    params = {name: _without_numbers(name, value) for name, value in shorter.params.items()}
+    params = _parameters(shorter.params)
     return dataclasses.replace(shorter, code=finding.code, params=params, line=finding.line, fix=finding.fix)
 
 
-def _without_numbers(name: str, value: Any) -> Any:
+def _parameters(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _parameter(name, value) for name, value in params.items()}
+
+
+def _parameter(name: str, value: Any) -> Any:
+    """Return a parameter of a sentence as it is, or what stands in place of a value of the user's."""
     if isinstance(value, Phrase):
-        return Phrase(value.message_id, **{k: _without_numbers(k, v) for k, v in value.params.items()})
-    if isinstance(value, (bool, int)) or value is None:
+        return Phrase(value.message_id, **_parameters(value.params))
+    if value is None or value == "" or isinstance(value, bool):
         return value
-    if not isinstance(value, str) or name == _SAID:
-        return LEFT_OUT
-    return _NUMBER.sub(LEFT_OUT, value.partition(":")[0] if name == _ERROR else value)
+    if name == ERROR and isinstance(value, str):
+        return value.partition(":")[0]
+    return value if name in OF_THE_PROGRAM and not isinstance(value, (UserValue, float)) else LEFT_OUT
 
 
 def _block(block: Block) -> RedactedBlock:

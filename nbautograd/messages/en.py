@@ -459,6 +459,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_noise": "The values of `{output}` are too uncertain for finite differences in `{input}` (rounding, randomness, or an ill-conditioned step such as a nearly singular solve); try float64, a fixed seed, or better conditioned inputs.",
     "checking.because_backward_noise": "The backward for `{input}` differs from finite differences by no more than it changes itself when the inputs move by their last bits, as in an ill-conditioned solve; try better conditioned inputs.",
     "checking.because_domain_edge": "`{output}` is not finite next to `{input}`; try inputs inside the function's domain.",
+    "checking.element_at": "{element} = {number}",
     "checking.because_input_not_finite": "The input `{input}` is {value}, where nothing has a derivative; try inputs that are finite.",
     "checking.because_not_finite": "`{output}` is {value} at these inputs; try inputs inside the function's domain.",
     "checking.because_raised": "Beside this value of `{input}` forward raised {raised}, so there are no finite differences of `{output}`; try inputs inside its domain.",

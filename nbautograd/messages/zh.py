@@ -459,6 +459,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_noise": "`{output}` 的值不够确定（forward 中的舍入、随机性，或接近奇异的求解之类的病态步骤），无法对 `{input}` 求差分；请试试 float64、固定随机种子或条件更好的输入。",
     "checking.because_backward_noise": "对 `{input}` 的反向与有限差分之间的差异，不超过输入变动最后几位时反向自身的变化，病态求解就会这样；请换条件更好的输入。",
     "checking.because_domain_edge": "`{output}` 在 `{input}` 旁边不是有限数；请使用函数定义域内部的输入。",
+    "checking.element_at": "{element} = {number}",
     "checking.because_input_not_finite": "输入 `{input}` 是 {value}，在那里谈不上导数；请使用有限的输入。",
     "checking.because_not_finite": "`{output}` 在这组输入处是 {value}；请使用函数定义域内部的输入。",
     "checking.because_raised": "在 `{input}` 的这个取值旁边，forward 抛出了 {raised}，因此得不到 `{output}` 的有限差分；请使用定义域内部的输入。",

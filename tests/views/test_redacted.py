@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import pickle
 import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +17,7 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
+from nbautograd.core.display import Phrase, UserValue
 from nbautograd.views.bundle import html
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
@@ -179,6 +185,105 @@ def test_an_explanation_keeps_its_lines_and_no_value(explained) -> None:
     assert any(one in str(found) for one in shown) == (found.code == "not_torch")  # the error's words quote one
     copied = found.redact()
     assert [one for one in shown if one in everything(copied)] == []
-    assert (copied.code, copied.tensor, copied.did, copied.fix) == (found.code, found.tensor, found.did, found.fix)
+    assert (copied.code, copied.tensor, copied.fix) == (found.code, found.tensor, found.fix)
+    assert found.did is None or copied.did == dataclasses.replace(found.did, file=Path(__file__).name)
     assert [f.code for f in copied.findings] == [f.code for f in found.findings]
     assert found.raised is None or found.raised.text in str(copied)
+
+
+# as every formatter of the package may write them, and parts of them
+MARKS = ("81253", "8.125", "8.13", "0.4931", "0.493", "493107", "hunter2", "patient", "/data/")
+NUMBER, COUNT, SECRET, PATH = 8.125371, 493107, "hunter2", "/data/patient-77/scan.npy"
+
+
+class Marked(Function):
+    """Wrong, with a number, a count, a word and a path of the user's among its arguments."""
+
+    @staticmethod
+    def forward(ctx, x, factor, count, secret, path):
+        ctx.factor, ctx.more = factor, (secret, path, count)
+        ctx.save_for_backward(x)
+        return x * factor + count
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor**2, None, None, None, None
+
+
+class Quoting(Marked):
+    """Raises with all of them in its words."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        raise ValueError(f"{ctx.factor} {ctx.more} {ctx.saved_tensors[0]}")
+
+
+class Edged(Marked):
+    """Cannot be told, with the element and its number in the reason."""
+
+    @staticmethod
+    def forward(ctx, x, factor, count, secret, path):
+        ctx.factor = factor
+        return torch.where(x > factor, float("nan"), x)
+
+
+def marked(dtype: torch.dtype = F64) -> torch.Tensor:
+    return torch.full((2, 3), NUMBER, dtype=dtype).requires_grad_()
+
+
+def arguments(dtype: torch.dtype = F64) -> tuple[Any, ...]:
+    return marked(dtype), NUMBER, COUNT, SECRET, PATH
+
+
+def audited(cls: type) -> nbautograd.AuditReport:
+    with nbautograd.audit() as watch, contextlib.suppress(ValueError):
+        cls.apply(*arguments()).sum().backward()
+    return watch.report()
+
+
+def kernel(cls: type) -> nbautograd.KernelReport:
+    return nbautograd.gradcheck(cls, arguments(torch.bfloat16), reference=lambda x, f, c, s, p: x * f + c)
+
+
+def explained(cls: type) -> nbautograd.Explanation:
+    def program() -> None:
+        y = cls.apply(*arguments()) * 1
+        z = y.exp()
+        z += NUMBER
+        z.sum().backward()
+
+    return nbautograd.explain(program)
+
+
+def reports() -> Iterator[Any]:
+    """Every type of report that can be redacted, of what is wrong, raises and cannot be told."""
+    for name, make in {
+        "gradcheck": lambda cls: nbautograd.gradcheck(cls, arguments()),
+        "order 2": lambda cls: nbautograd.gradcheck(cls, arguments(), order=2),
+        "inspect": lambda cls: nbautograd.inspect(cls, *arguments()),
+        "audit": audited, "kernel": kernel, "explain": explained,
+    }.items():  # fmt: skip
+        for cls in (Marked, Quoting, Edged):
+            yield pytest.param(make, cls, id=f"{name} {cls.__name__}")
+
+
+@pytest.mark.parametrize(("make", "cls"), list(reports()))
+def test_no_type_of_report_shows_a_marked_value(make: Callable[[type], Any], cls: type) -> None:
+    report = make(cls)
+    for language in ("en", "zh"):
+        nbautograd.set_language(language)
+        copied = everything(report.redact())
+        assert [mark for mark in MARKS if mark in copied] == []
+        assert str(Path(__file__).parent) not in copied
+
+
+def test_the_marks_are_in_the_reports_themselves() -> None:
+    whole = [audited(Quoting), kernel(Quoting), nbautograd.inspect(Quoting, *arguments())]
+    shown = "".join(map(everything, whole))
+    assert [mark for mark in ("8.125", "493107", "hunter2", "patient", "/data/") if mark not in shown] == []
+
+
+def test_a_sentence_of_tomorrow_shows_only_what_is_known_to_be_the_programs() -> None:
+    note = Phrase("report.as_text", text="x * 2", gist="8.125371", line=3, input=UserValue("x"), wrong=0.5)
+    copied = nbautograd.AuditReport(notes=(note,)).redact().notes[0].params
+    assert copied == {"text": "x * 2", "gist": "…", "line": 3, "input": "…", "wrong": "…"}

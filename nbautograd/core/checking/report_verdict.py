@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from nbautograd import messages
 from nbautograd.core import formats
@@ -202,12 +203,12 @@ def reason(run: GradcheckRun, block: Block) -> Phrase:
     message = f"checking.because_{block.reason.replace(' ', '_')}"
     if block.reason == "float32" and dtype.endswith("float16"):
         message = "checking.because_half"  # in double precision a mistake of its own would be gone
-    params = {"output": block.output_name, "input": block.input_name, "dtype": dtype}
+    params: dict[str, Any] = {"output": block.output_name, "input": block.input_name, "dtype": dtype}
     if message in AT_AN_ENTRY and block.worst is not None:
         at, value = run.values_at(block)
         params["output"] += formats.index(block.worst.output_index, block.output_complex)
         element = block.input_name + formats.index(block.worst.input_index, block.input_complex)
-        params["input"] = f"{element} = {formats.number(at)}"
+        params["input"] = Phrase("checking.element_at", element=element, number=formats.number(at))
         if not math.isfinite(at):
             return Phrase("checking.because_input_not_finite", input=element, value=formats.number(at))
         if not math.isfinite(value):  # whichever input that comes from
