@@ -49,6 +49,16 @@ def pytest_runtest_setup() -> None:
     torch.default_generator.manual_seed(0)  # torch.manual_seed formats a stack for each device that is not there
 
 
+@pytest.fixture(autouse=True)
+def no_stumbles() -> Iterator[None]:
+    """Fail a test in which nbautograd's own code failed and went on; one about stumbles forgets its own."""
+    from nbautograd.core import stumbles
+
+    stumbles.forget()
+    yield
+    assert stumbles.recent() == ()
+
+
 @pytest.fixture
 def fixes() -> None:
     """Look for fixes as well, in a module whose other tests are ``without_fixes``."""

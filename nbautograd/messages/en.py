@@ -420,6 +420,8 @@ SENTENCES: dict[str, str] = {
     "checking.without_second_order": " Second derivatives were not checked.",
     "checking.stopped_memory.what": "The check needs about {needed} of memory, more than the {allowed} of its budget.",
     "checking.stopped_memory.advice": "Try smaller inputs, or allow more with `budget=Budget(bytes=...)`.",
+    "checking.stumbled.what": "nbautograd itself failed in `{part}`: {error} ({file}, line {at}, `{function}`).",
+    "checking.stumbled.advice": "Please report this: `nbautograd report-bug` prints what to send, without your data.",
     "checking.order2_too_large": "Inputs and outputs have {elements} elements together: try smaller inputs.",
     "checking.order2_not_claimed": "There are none: backward is marked `@once_differentiable`.",
     "checking.order2_not_sampled": "With {elements} elements they could only be sampled, and that takes real inputs in float64. Try smaller inputs, or `.double()`.",

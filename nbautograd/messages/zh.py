@@ -420,6 +420,8 @@ SENTENCES: dict[str, str] = {
     "checking.without_second_order": "没有检查二阶导数。",
     "checking.stopped_memory.what": "这次检查大约需要 {needed} 内存，超过了预算的 {allowed}。",
     "checking.stopped_memory.advice": "请换小一些的输入，或者用 `budget=Budget(bytes=...)` 允许更多。",
+    "checking.stumbled.what": "nbautograd 自身在 `{part}` 中出错：{error}（{file} 第 {at} 行，`{function}`）。",
+    "checking.stumbled.advice": "请报告此问题：`nbautograd report-bug` 会打印要发送的内容，其中不含你的数据。",
     "checking.order2_too_large": "输入和输出一共有 {elements} 个元素；请换小一些的输入。",
     "checking.order2_not_claimed": "backward 标了 `@once_differentiable`，所以没有二阶导数可查。",
     "checking.order2_not_sampled": "{elements} 个元素只能抽样，而抽样需要 float64 的实数输入。请换小一些的输入，或用 `.double()`。",

@@ -16,10 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem, graph_nodes
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import LOOSEST
+from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private.tensors import gradients
 
 Backward = Callable[..., Any]
@@ -57,6 +59,12 @@ def user_backward(cls: Any) -> Backward:
     """Return the class's own ``backward`` or ``vjp``."""
     function: Backward = cls.backward if cls.vjp is torch.autograd.Function.vjp else cls.vjp
     return function
+
+
+@hands_over
+def run_backward(cls: Any, ctx: Any, grads: Sequence[Any]) -> Any:
+    """Call the class's own ``backward`` or ``vjp``."""
+    return user_backward(cls)(ctx, *grads)
 
 
 @contextlib.contextmanager
@@ -98,6 +106,7 @@ def observe(problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | No
         return seen
     original = user_backward(type(node)._forward_cls)
 
+    @hands_over
     def watching(ctx: Any, *grads: Any) -> Any:
         seen.grad_outputs = grads
         before = [(g.detach().clone(), g._version) if isinstance(g, Tensor) else None for g in grads]
@@ -114,7 +123,12 @@ def observe(problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | No
 def _differs(now: Any, was: tuple[Tensor, int] | None) -> bool:
     if was is None:
         return False
-    return now._version != was[1] or not agree_bitwise(now, was[0])
+    return now._version != was[1] or other_values(now, was[0])
+
+
+def other_values(now: Tensor, was: Tensor) -> bool:
+    """Compare a tensor with a copy of before; of one whose entries cannot be read nothing is known."""
+    return unreadable_kind(was) is None and not agree_bitwise(now, was)
 
 
 def pull(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import inspect
 import random
 import sys
@@ -22,6 +21,7 @@ from nbautograd.core.checking.backward_call import backward_replaced, cotangents
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import TRACED_ELEMENTS, TRACED_STATEMENTS
+from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.user_source import Returned, methods_of
 
 # calls that make a tensor to be filled, or copied to be changed
@@ -73,6 +73,7 @@ def steps(problem: Problem, look: Look, only: int | None = None) -> list[Step]:
     original, found = user_backward(type(node)._forward_cls), list[Step]()
     code = getattr(inspect.unwrap(original), "__code__", None)
 
+    @hands_over
     def traced(ctx: Any, *grads: Any) -> Any:
         line = 0
 
@@ -89,7 +90,7 @@ def steps(problem: Problem, look: Look, only: int | None = None) -> list[Step]:
         finally:
             sys.settrace(None)
 
-    with contextlib.suppress(Exception), backward_replaced(node, traced):
+    with users_errors(), backward_replaced(node, traced):
         pull(problem, outputs, cotangents(problem, outputs, problem.seed + 41, only))
     return found if len(found) < TRACED_STATEMENTS else []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -19,14 +18,14 @@ from nbautograd.core.checking.diagnosis.hypothesis import Other
 from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
 from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
 from nbautograd.core.checking.other_points import Once
-from nbautograd.core.checking.probes.determinism import never_written, unsteady_forward
-from nbautograd.core.checking.probes.linearity import linearity
-from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
+from nbautograd.core.checking.probes.determinism import unsteady_forward
+from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, probed
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract.rules import RANK
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.stumbles import any_errors, users_errors
 
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
 Call = tuple[str, Problem, tuple[Any, ...]]  # the argument that is another, a problem, and inputs for it
@@ -63,7 +62,7 @@ def diagnose(
     yield from found
     if outputs is None:
         return
-    unwritten = quietly(lambda: never_written(problem))
+    unwritten = probed("never_written", problem)
     yield from unwritten
     if unwritten:
         return  # all else depends on what lay there
@@ -76,11 +75,12 @@ def diagnose(
     yield from first
     between()
     if not any(f.code in UNASKED and f.kind == "bug" for f in first):
-        nonlinear = tuple(quietly(lambda: linearity(problem, outputs)))
+        nonlinear = probed("linearity", problem, outputs)
         yield from nonlinear
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
         between()
-        yield from _values(problem, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
+        with any_errors("causes"):
+            yield from _values(problem, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
     steady = not any(f.code in CHANGING and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
     yield from after_values(problem, outputs, blocks, between) if steady else ()
@@ -165,7 +165,7 @@ def _place(call: Call | None, other_values: Callable[[], Call | None], what: Oth
     """
     if call is None:
         return None
-    with contextlib.suppress(Exception):
+    with users_errors():
         label, problem, inputs = call
         other = Problem(problem.fn, inputs, problem.seed)
         run = GradcheckRun(other, None, None, None, by_forward=True)

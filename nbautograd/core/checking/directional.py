@@ -22,6 +22,7 @@ from nbautograd.core.numerics.directional import (
     random_direction,
     slope_at_zero,
 )
+from nbautograd.core.stumbles import users_errors
 
 DOUBLE = float(torch.finfo(torch.float64).eps)
 BORNE_OUT = 1e-6  # relative to the terms: how well a difference at the finest step agrees with a right derivative
@@ -299,10 +300,9 @@ def _compared_along(
     along = _along(problem, problem.inputs, {position: u}, v)
 
     def value(h: float) -> float:
-        try:
+        with users_errors():
             return along(h)
-        except Exception:
-            return math.nan
+        return math.nan
 
     found = slope_at_zero(value, _size(problem, problem.inputs, v), x.dtype)
     if found is None:

@@ -26,6 +26,7 @@ from nbautograd.core.checking.problem import Problem, functions_of
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
+from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.ctx import apply_replaced
 from nbautograd.core.user_source import read_source
@@ -144,7 +145,7 @@ def _checked(cls: type, calls: CallsOfClass, check: Check) -> CheckedInside:
 
 def _disturbed(cls: type, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Return True if the gradient of one call becomes another where the other call comes before its backward."""
-    with contextlib.suppress(Exception):
+    with users_errors():
         problem, between = Problem(cls, one), Problem(cls, other)
         with problem.state.put_back(), problem.session():
             first, again, last = problem.call(), problem.call(), problem.call()
@@ -160,9 +161,9 @@ def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckRep
     """Check a Function at some arguments, in double precision where their own tells nothing; None if it cannot be."""
     report = None
     for given in (arguments, other_points.in_double(arguments)):
-        try:
+        with users_errors() as guard:  # nothing to differentiate, or forward refuses it
             report = check(cls, given)
-        except Exception:  # nothing to differentiate, or forward refuses it
+        if guard.failed or report is None:
             return report
         if not report.complete:
             raise KeyboardInterrupt
@@ -176,6 +177,7 @@ def _calls_inside(problem: Problem, classes: Sequence[type]) -> dict[type, Calls
     calls = {cls: CallsOfClass() for cls in classes}
     room = BYTES
 
+    @hands_over
     def seen(cls: type, *arguments: Any) -> Any:
         nonlocal room
         size = sum(item.nbytes for item in arguments if isinstance(item, Tensor))

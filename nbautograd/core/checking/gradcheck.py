@@ -16,6 +16,7 @@ from nbautograd.core.checking.repair.search import mended
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Hints, limit_findings, validated_hints
+from nbautograd.core.stumbles import collected, own_errors
 from nbautograd.errors import CallError
 
 
@@ -52,9 +53,11 @@ def gradcheck(
 
 def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, clock: Clock) -> GradcheckReport:
     """Find, judge and explain the blocks; findings are cut to the hints given, time counts from the start."""
-    with run.problem.session():
-        run.find_blocks()
-        run.add_curves()
+    with run.problem.session(), collected() as stumbled:
+        with own_errors("blocks", decides=True):
+            run.find_blocks()
+        with own_errors("curves"):
+            run.add_curves()
 
         def known(verdict: Verdict, reason: Phrase | str = "") -> None:
             clock.verdict_known()
@@ -65,11 +68,14 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
             )  # fmt: skip
             run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
-        inside = _functions_inside(run, given, clock)
+        inside: tuple[CheckedInside, ...] = ()
+        with own_errors("functions inside"):
+            inside = _functions_inside(run, given, clock)
         findings = report_verdict.findings(run, mended if given == "fix" else None, known)
         findings = with_findings_inside(run, inside, findings)
         lacking = run.lacking or (stopped(clock, "verdict") if clock.ended else None)
-        verdict, reason = report_verdict.verdict(run, findings, lacking)
+        findings = (*findings, *report_verdict.notes(stumbled))
+        verdict, reason = report_verdict.verdict(run, findings, lacking, stumbled)
         if run.complete:
             with run.interruptible():
                 known(verdict, reason)

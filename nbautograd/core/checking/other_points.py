@@ -18,6 +18,7 @@ from nbautograd.core import user_source
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.compare import symmetric
+from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private.ctx import apply_replaced
 
 Slot = tuple[int, int]  # (input, dimension)
@@ -248,6 +249,7 @@ def _arguments_inside(
 ) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
     given: list[tuple[Any, ...]] = []
 
+    @hands_over
     def seen(*args: Any) -> Any:
         given.append(args)
         return apply(*args)
@@ -262,7 +264,7 @@ def _arguments_inside(
         for value in others(item, problem, name) if not any(item is known for known in own) else ():
             other = Problem(_Changed(problem, k, value), problem.inputs, problem.seed)
             inputs = nearby_inputs(problem, seed + k)
-            with contextlib.suppress(Exception):
+            with users_errors():
                 other.call()
                 if other.cls is problem.cls and works(other, inputs):
                     yield name, other, _in_its_domain(other, inputs)
@@ -363,7 +365,7 @@ def _in_its_domain(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]
 
 
 def _finite(problem: Problem, inputs: tuple[Any, ...]) -> bool:
-    with contextlib.suppress(Exception):
+    with users_errors():
         return all(bool(torch.isfinite(y).all()) for y in problem.call(inputs))
     return False
 
@@ -468,12 +470,11 @@ def reads_one_triangle(problem: Problem, position: int) -> bool:
     def after(change: Tensor) -> list[Tensor]:
         return [y.detach() for y in problem.call(problem.changed_inputs(lambda x: x + change, (position,)))]
 
-    try:
+    with users_errors():
         here, lower, upper = map(after, (torch.zeros_like(noise), noise.tril(-1), noise.triu(1)))
-    except Exception:
-        return False
-    same = [all(map(torch.equal, here, other)) for other in (lower, upper)]
-    return same[0] != same[1]
+        same = [all(map(torch.equal, here, other)) for other in (lower, upper)]
+        return same[0] != same[1]
+    return False
 
 
 def _stacked(item: Tensor, count: int) -> Tensor:
@@ -567,11 +568,9 @@ def shrunk(problem: Problem, largest: int, size: int, seed: int) -> Problem:
 
 def works(problem: Problem, inputs: tuple[Any, ...]) -> bool:
     """Return True where the forward takes these inputs."""
-    try:
-        outputs = problem.call(inputs)
-    except Exception:
-        return False
-    return any(y.requires_grad for y in outputs)
+    with users_errors():
+        return any(y.requires_grad for y in problem.call(inputs))
+    return False
 
 
 def resized(problem: Problem, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from nbautograd.core.checking.outside_state import ClassState, SharedTensors, na
 from nbautograd.core.checking.prepared_inputs import refuse_unreadable, unreadable_kind
 from nbautograd.core.checking.quiet import own_generators, quiet, seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
+from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.casts import CastWatch, spacing
 from nbautograd.core.torch_private.tensors import gradients
@@ -246,6 +247,7 @@ class Problem:
         hidden = casts.hidden if watch.read >= spacing(casts.hidden) else None
         casts.in_backward = max(casts.in_backward, watch.dtype, hidden, key=spacing)
 
+    @hands_over
     def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""
         self.meter.count()
@@ -274,6 +276,7 @@ class Problem:
         """Return positions of the floating or complex outputs that require grad."""
         return tuple(i for i, o in enumerate(outputs) if o.requires_grad and (o.is_floating_point() or o.is_complex()))
 
+    @hands_over
     def _run(self, given: tuple[Any, ...]) -> Any:
         if self._through_clone:
             return self.fn(*(_cloned(item) for item in self.handed(given)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nbautograd import messages
@@ -17,9 +18,11 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order import second_order, stopped_report
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.stumbles import Stumble, collected, own_errors
 from nbautograd.core.torch_private.casts import spacing
 
 AT_AN_ENTRY = ("checking.because_domain_edge", "checking.because_jump")  # sentences that say at which element
+NOTES = 3  # of stumbles in one report
 PROBES = 12  # that the search for causes consists of
 Known = Callable[[Verdict], None]
 Mend = Callable[[Problem, tuple[Finding, ...]], tuple[Finding, ...]]
@@ -48,7 +51,8 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
         if run.complete:
             run.start_diagnosis(PROBES)
             with run.problem.session():
-                causes.extend(diagnose(run.problem, run.blocks, between))  # what came stays
+                with own_errors("diagnosis", decides=True):
+                    causes.extend(diagnose(run.problem, run.blocks, between))  # what came stays
                 if any(f.kind == "bug" for f in causes):
                     known("wrong")
                 found = ranked(causes) if mend is None else mend(run.problem, ranked(causes))
@@ -122,12 +126,39 @@ def second_order_report(run: GradcheckRun, counts: bool = False) -> GradcheckRep
         counts: True when second derivatives count.
     """
     try:
-        found = second_order(run.problem, counts)
+        found = None
+        with collected() as stumbled, own_errors("second order", decides=True):
+            found = second_order(run.problem, counts)
+        if stumbled:
+            return _stumbled_second(run.problem, found, stumbled)
         if not budget.ended():
             return found
     except KeyboardInterrupt:
         run.interrupted()
     return stopped_report(run.problem) if budget.ended() and counts else None
+
+
+def notes(stumbled: Sequence[Stumble]) -> tuple[Finding, ...]:
+    """Return what to send us of parts of the check that failed by themselves, those first that decide."""
+    told = {(one.part, one.what, one.where): one for one in sorted(stumbled, key=lambda one: not one.decides)}
+    return tuple(map(_note, list(told.values())[:NOTES]))
+
+
+def _note(stumble: Stumble) -> Finding:
+    file, _, place = stumble.where.partition(":")
+    at, _, function = place.partition(" ")
+    params = {"part": stumble.part, "error": stumble.what, "file": file, "at": int(at), "function": function}
+    return Finding("stumbled", "note", "checking.stumbled", params)
+
+
+def _stumbled_second(problem: Problem, report: GradcheckReport | None, stumbled: Sequence[Stumble]) -> GradcheckReport:
+    """Return the report on second derivatives, of which nothing is right where a part of its check failed by itself."""
+    found = stopped_report(problem) if report is None else report
+    told = notes(stumbled)
+    if found.verdict == "wrong" or not told:
+        return dataclasses.replace(found, findings=(*found.findings, *told))
+    reason = told[0].phrase("what") or ""
+    return dataclasses.replace(found, verdict="cannot tell", findings=(*found.findings, *told), reason=reason)
 
 
 def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
@@ -146,7 +177,7 @@ def _risk(finding: Finding) -> Finding:
 
 
 def verdict(
-    run: GradcheckRun, found: tuple[Finding, ...], lacking: Finding | None = None
+    run: GradcheckRun, found: tuple[Finding, ...], lacking: Finding | None = None, stumbled: Sequence[Stumble] = ()
 ) -> tuple[Verdict, Phrase | str]:
     """Return the verdict on first derivatives and, for "cannot tell", the reason in one sentence.
 
@@ -154,9 +185,12 @@ def verdict(
         run: with its blocks.
         found: the findings.
         lacking: what the budget did not allow, if anything.
+        stumbled: parts of the check that failed by themselves.
     """
     if any(f.kind == "bug" for f in found):
         return "wrong", ""
+    for note in notes([one for one in stumbled if one.decides]):
+        return "cannot tell", note.phrase("what") or ""
     if not run.complete and lacking is not None:
         return "cannot tell", lacking.phrase("what") or ""
     if not run.complete:

@@ -21,14 +21,14 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.budget import Meter, OutOfRunsError
 from nbautograd.core.checking.other_points import nearby_inputs
-from nbautograd.core.checking.probes.forward_mode import over_reverse
-from nbautograd.core.checking.probes.run_probes import quietly
+from nbautograd.core.checking.probes.run_probes import probed
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import to_array
 from nbautograd.core.numerics.compare import agree_within_rounding
+from nbautograd.core.stumbles import is_ours
 from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.user_source import methods_of
 
@@ -61,6 +61,8 @@ def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | No
     try:
         gradients = _gradients(problem, outputs, cotangents(problem, outputs, problem.seed + 41))
     except Exception as error:
+        if is_ours(error):
+            raise
         return _report(problem, (_unsupported(problem, error),), start)
     if _claims_none(gradients):
         return _left_out(problem, start, "checking.order2_not_claimed", size) if counts else None
@@ -72,7 +74,7 @@ def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | No
     if run.error is not None:
         return _report(problem, (_unsupported(problem, run.error),), start)
     found = tuple(_findings(problem, outputs, run))
-    findings = found or tuple(quietly(lambda: over_reverse(problem, _problem(problem, outputs))))
+    findings = found or tuple(probed("over_reverse", problem, _problem(problem, outputs)))
     sampled: Phrase | str = ""
     if run.problem.sampled:
         sampled = Phrase("checking.sampled_directions", elements=f"{size:,}")

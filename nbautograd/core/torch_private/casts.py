@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.stumbles import hands_over
+
 try:
     from torch.utils._python_dispatch import TorchDispatchMode
 except ImportError:  # then nothing is seen, and the dtypes of inputs and outputs count alone
@@ -56,6 +58,7 @@ class CastWatch(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # torch would import its compiler, and sympy with it, to keep it off: two seconds
 
+    @hands_over
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
@@ -63,6 +66,7 @@ class CastWatch(TorchDispatchMode):
         compared = _compared if "torch._dynamo" not in sys.modules else _compared_untraced
         return compared(self, func, args, kwargs)
 
+    @hands_over
     def compare(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
         """Run an operation; take note of where its result has fewer digits than its arguments."""
         given = _floating(args if kwargs is None else (*args, *kwargs.values()))

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.stumbles import hands_over
 from nbautograd.errors import CallError
 
 try:
@@ -19,6 +20,7 @@ class _Refusing(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
 
+    @hands_over
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func.namespace in ("c10d", "_c10d_functional"):
             raise CallError("audit.other_processes", operation=func.overloadpacket.__name__)

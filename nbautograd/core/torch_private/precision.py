@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core import pytrees
+from nbautograd.core.stumbles import hands_over
 
 try:
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -54,6 +55,7 @@ class RandomNumbers(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self._drawn: dict[tuple[str, torch.Size], list[Tensor]] = {}
 
+    @hands_over
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
@@ -109,6 +111,7 @@ class InFloat64(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self._drawn = {} if numbers is None else numbers.replay()
 
+    @hands_over
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
@@ -137,6 +140,7 @@ class RandomRounding(TorchDispatchMode):
         self._drawn = {} if numbers is None else numbers.replay()
         self._generators: dict[torch.device, torch.Generator] = {}
 
+    @hands_over
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:

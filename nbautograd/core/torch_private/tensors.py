@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.stumbles import hands_over
+
 
 def _probe(path: str, otherwise: Any) -> Any:
     """Return something private of torch by its dotted name, or what to use where it does not exist."""
@@ -205,6 +207,7 @@ _run_backward: Callable[..., Any] | None = _probe("autograd.Variable._execution_
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
+@hands_over
 def gradients(
     outputs: Sequence[torch.Tensor],
     inputs: Sequence[torch.Tensor],
@@ -225,6 +228,12 @@ def gradients(
         tuple(outputs), tuple(grad_outputs), True, create_graph, tuple(inputs), True, accumulate_grad=False
     )
     return computed
+
+
+@hands_over
+def vmap(function: Callable[..., Any], in_dims: Any, *given: Any) -> Any:
+    """Call a function for many arguments at once, as ``torch.vmap`` does."""
+    return torch.func.vmap(function, in_dims=in_dims)(*given)
 
 
 def refuses_grad(error: BaseException) -> bool:

@@ -9,6 +9,7 @@ import torch
 
 from nbautograd import gradcheck, jacobian
 from nbautograd.core.checking import diagnose, report_verdict
+from nbautograd.core.checking.probes.run_probes import PROBES
 from nbautograd.core.checking.progress import Progress
 
 
@@ -212,9 +213,9 @@ def test_the_verdict_of_first_order_is_told_once(fn, verdict):
 
 def test_a_wrong_verdict_comes_before_causes_and_fixes(monkeypatch):
     listening, seen = Listening(), []
-    for name in ("causes", "linearity"):
-        plain = getattr(diagnose, name)
-        monkeypatch.setattr(diagnose, name, lambda *a, p=plain: (seen.append(len(listening.reports)), p(*a))[1])
+    for where, name in ((vars(diagnose), "causes"), (PROBES, "linearity")):
+        plain = where[name]
+        monkeypatch.setitem(where, name, lambda *a, p=plain: (seen.append(len(listening.reports)), p(*a))[1])
     gradcheck(Exp, doubles(3), progress=listening)
     assert seen
     assert set(seen) == {1}

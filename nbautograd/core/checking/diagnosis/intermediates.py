@@ -10,7 +10,6 @@ replaced is sought at the inputs given and borne out at others, of other sizes a
 from __future__ import annotations
 
 import ast
-import contextlib
 import itertools
 import math
 import re
@@ -29,6 +28,7 @@ from nbautograd.core.checking.diagnosis.wrong_variable import Site, WrongVariabl
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Phrase
 from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.stumbles import any_errors, users_errors
 
 MOST = 200  # backwards with another value that are tried
 ARGUMENTS = 2  # places at which an argument that is no tensor is another
@@ -50,11 +50,10 @@ def wrong_variable(problem: Problem, position: int, solved: bool = True) -> Wron
     size = sum(x.numel() for x in problem.inputs if isinstance(x, Tensor))
     if problem.cls is None or not problem.direct or size > ELEMENTS:
         return None
-    try:
+    with any_errors("wrong variable"):
         bench = _Bench(problem, position)
         return bench.search(solved) if bench.sites else None
-    except Exception:
-        return None  # where backward or forward cannot be run so, nothing is claimed
+    return None  # where backward or forward cannot be run so, nothing is claimed
 
 
 def rounded_variable(problem: Problem, double: Problem, position: int) -> Site | None:
@@ -67,7 +66,7 @@ def rounded_variable(problem: Problem, double: Problem, position: int) -> Site |
     """
     if problem.cls is None or not problem.direct:
         return None
-    with contextlib.suppress(Exception), double.session():
+    with any_errors("rounded variable"), double.session():
         double.call()
         places = [ReplacementPoint(_Bench(p, position), p.fresh()) for p in (problem, double)]
         known = {number: value for number, value, kind in places[1].values if kind == "value"}
@@ -308,11 +307,10 @@ class _Bench(InstrumentedBackward):
         return list(itertools.islice((p for p in map(self._place, inputs) if p is not None), most))
 
     def _place(self, inputs: tuple[Any, ...]) -> ReplacementPoint | None:
-        try:
+        with users_errors():
             place = ReplacementPoint(self, inputs)
-        except Exception:
-            return None
-        return place if place.wrong else None
+            return place if place.wrong else None
+        return None
 
 
 def _is_product(text: str) -> bool:

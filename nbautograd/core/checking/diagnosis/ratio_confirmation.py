@@ -19,6 +19,7 @@ from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.constants import CLEAR, STEADY
+from nbautograd.core.stumbles import users_errors
 
 RatioAt = tuple[float, Outputs]
 
@@ -34,11 +35,11 @@ def gradient_ratio(problem: Problem, which: int, output: int, inputs: tuple[Any,
 
 
 def _ratio_at(problem: Problem, which: int, output: int, inputs: tuple[Any, ...]) -> RatioAt | None:
-    try:
+    with users_errors() as guard:
         outputs = problem.call(inputs)
         v = cotangents(problem, outputs, problem.seed + 61, output)
         gradient = pull(problem, outputs, v)[which]
-    except Exception:
+    if guard.failed:
         return None
     asked = directional_derivative(problem, outputs.inputs, which, v, problem.seed + 62)
     if asked is None or gradient is None or abs(asked.slope) <= CLEAR * asked.error:

@@ -24,6 +24,7 @@ from nbautograd.core.checking.jacobian.forward_values import by_autograd
 from nbautograd.core.checking.problem import pullback
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT
+from nbautograd.core.stumbles import users_errors
 
 SOLVED = 64  # elements of a condition up to which it is solved where to turn it over
 SPARE = 2  # elements of gradients at each place beyond those of a variable that is solved for
@@ -218,7 +219,7 @@ class ReplacementPoint:
             return torch.cat([self._flat(self.run(replaced, v), every) for v, _ in solved])
 
         change: Tensor = torch.zeros(value.numel(), dtype=torch.float64)
-        try:
+        with users_errors():
             base = got(change)
             wrong = (base - rights).abs() > self.rel * rights.abs().max()
             if bool((got(change + 0.3 * size) == base)[wrong].any()):
@@ -238,8 +239,6 @@ class ReplacementPoint:
                     return None
                 if self.mends(number, change, arriving):
                     return change
-        except Exception:
-            return None
         return None
 
     def holds(self, number: int, value: Any) -> bool:
@@ -275,9 +274,9 @@ class ReplacementPoint:
 
     def mended(self, number: int, tensor: Any) -> bool:
         """Return True if the gradient is right with this value, and no other is worse than before."""
-        try:
+        with users_errors() as guard:
             got = self.run((number, tensor))
-        except Exception:
+        if guard.failed:
             return False
         which = self.bench.which
         return self._right(got, which) and all(
@@ -304,9 +303,9 @@ class ReplacementPoint:
             noise = torch.rand(value.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
             return 0.7 * value + (noise * (float(value.abs().mean()) + 1)).to(value.dtype)
 
-        try:
+        with users_errors() as guard:
             got = self.run((number, other))
-        except Exception:
+        if guard.failed:
             return False
         for k, (now, was) in enumerate(zip(got, self.gradients, strict=True)):
             if self._right(self.gradients, k) != agree_relative(now, was, 0.0):
@@ -322,9 +321,9 @@ class ReplacementPoint:
         """Return True if whatever value a variable has is the gradient that comes out."""
         noise = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
         other = tensor + noise.to(tensor)
-        try:
+        with users_errors() as guard:
             got = self.run((number, other))[self.bench.which]
-        except Exception:
+        if guard.failed:
             return False
         return got is not None and got.numel() == other.numel() and equal(got.reshape(other.shape), other, self.rel)
 

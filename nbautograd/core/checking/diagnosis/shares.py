@@ -30,6 +30,7 @@ from nbautograd.core.checking.problem import Problem, pullback
 from nbautograd.core.contract import rules
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT, STEADY
+from nbautograd.core.stumbles import users_errors
 
 MOST = 80  # expressions of forward that are tried: a forward and a backward each
 CUT = "_cut"  # what the call around an expression is named
@@ -130,10 +131,9 @@ class _Cut:
     def detached(self, place: _Place, number: int) -> Tensor | None:
         """Return the gradient at a place with this expression detached; None where forward cannot be run so."""
         self._number = number
-        try:
+        found = None
+        with users_errors():
             found = None if self.forward is None else place.by_autograd(self.forward)
-        except Exception:
-            return None
         return None if found is None else found[place.which]
 
 
@@ -182,7 +182,7 @@ class _Place:
 
     def __init__(self, problem: Problem, inputs: tuple[Any, ...], where: tuple[int, int], seed: int) -> None:
         self.problem, (self.output, self.which), self.wrong = problem, where, False
-        try:
+        with users_errors() as guard:
             outputs = problem.call(inputs)
             self.outputs = outputs
             self.shapes = [x.shape for x in outputs.inputs if isinstance(x, Tensor)]
@@ -190,7 +190,7 @@ class _Place:
             self.returned = pull(problem, outputs, self.v)[self.which]
             found = self.by_autograd(None)
             known = found is not None and trusted(problem, outputs, self.v, found, self.which, seed + 20)
-        except Exception:
+        if guard.failed:
             return
         self.right = None if found is None else found[self.which]
         self.rel = max(SIGNIFICANT, gradient_tolerance(outputs, problem.inputs))

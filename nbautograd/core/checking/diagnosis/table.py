@@ -33,6 +33,7 @@ from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
 from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.stumbles import any_errors
 from nbautograd.core.user_source import Returned
 
 Blocks = Mapping[tuple[int, int], Block]
@@ -190,12 +191,16 @@ def first_confirmed(case: Case) -> Cause:
 
     Of a term that is missing somewhere it says which expression of forward it comes through, where there is one.
     """
+    cause = None
     for row in HYPOTHESES:
-        cause = row.cause(case)
+        with any_errors(f"hypothesis {row.code}"):
+            cause = row.cause(case)
         if cause is not None:
             break
-    assert cause is not None
-    known = shares.share(case) if cause.message in TERMS else None
+    cause = cause or Cause("wrong_unclassified", "wrong_unclassified")
+    known = None
+    with any_errors("share"):
+        known = shares.share(case) if cause.message in TERMS else None
     return cause if known is None else Cause(cause.code, known[0], {**cause.params, **known[1]})
 
 

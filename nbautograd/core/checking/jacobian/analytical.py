@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from nbautograd.core.checking.budget import Meter, allowed_elements
@@ -26,7 +25,8 @@ from nbautograd.core.numerics.arrays import (
     to_real,
 )
 from nbautograd.core.numerics.compare import agree_within_rounding
-from nbautograd.core.torch_private.tensors import gradients
+from nbautograd.core.stumbles import is_ours, users_errors
+from nbautograd.core.torch_private.tensors import gradients, vmap
 
 FEW = 4  # up to so many cotangents a loop is faster than a batch
 SAME_VALUES = 1e-6  # relative, by element: what an output of forward may differ by from that of apply
@@ -70,7 +70,7 @@ class Rows:
             with watch or contextlib.nullcontext():
                 vjps = gradients([self.output], self.leaves, [v])
         except Exception as error:
-            self.error = error
+            self.error = None if is_ours(error) else error
             raise
         return [_array(g, leaf) for g, leaf in zip(vjps, self.leaves, strict=True)]
 
@@ -82,13 +82,11 @@ class Rows:
         for start in range(0, len(cotangents), step):
             batch = cotangents[start : start + step]
             if self.batched and len(batch) > FEW:
-                try:
+                with users_errors():
                     batches.append(self._vmapped(batch))
                     self.progress.tick(len(batch))
                     continue
-                except Exception:
-                    # no batching rule, random numbers, numpy, writes into plain buffers, ...: ask one by one
-                    self.batched = False
+                self.batched = False  # no batching rule, random numbers, numpy, writes into plain buffers, ...
             for cotangent in batch:
                 batches.append([vjp[None] for vjp in self.one(cotangent)])
                 self.progress.tick()
@@ -105,7 +103,7 @@ class Rows:
         seed_all(self.seed)
         self.meter.count()
         tensors = from_array(cotangents, self.output)
-        results = iter(torch.func.vmap(backward)(tensors.reshape(-1, *self.output.shape)))
+        results = iter(vmap(backward, 0, tensors.reshape(-1, *self.output.shape)))
         count = len(cotangents)
         return [
             as_array(to_real(next(results))) if there else np.zeros((count, *real_shape(leaf)))
@@ -130,9 +128,9 @@ def rows_of_forward(problem: Problem, outputs: Outputs, wanted: Sequence[int]) -
         return [], "no_own_forward" if problem.cls is None else "not_entered"
     given = problem.fresh()
     seed_all(problem.seed)
-    try:
+    with users_errors() as guard:
         found = raw(*given)
-    except Exception:
+    if guard.failed:
         return [], "raised"
     if functions_of([t for t in found if isinstance(t, Tensor)]):
         return [], "not_entered"

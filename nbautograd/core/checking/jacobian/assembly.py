@@ -30,6 +30,7 @@ from nbautograd.core.numerics.constants import (
     SLIGHT,
     SUM_ROUNDINGS,
 )
+from nbautograd.core.stumbles import users_errors
 
 MOST_WORK = 2_000_000_000  # elements through forward and backward, some ten seconds; beyond that a sample is taken
 VERIFIED = 1e4  # tolerances by which the stored rows may miss a plain backward of their random combination
@@ -244,7 +245,8 @@ class Assembly:
         rows = None if absent else found[i]
         if rows is None:
             return {}
-        try:
+        data = dict[int, Array]()
+        with users_errors():
             answers = rows.one(probe)
             v = [from_array(probe, y) if k == self.wanted[i] else None for k, y in enumerate(self.outputs)]
             gradients = [from_array(g, x) for g, x in zip(answers, rows.leaves, strict=True)]
@@ -252,8 +254,6 @@ class Assembly:
             if not any(borne_out(self.problem, self.outputs, v, gradients, seed) for seed in seeds):
                 return {}
             data = self._fill(i, layouts, rows)
-        except Exception:
-            return {}
         return {j: d for j, d in data.items() if self._rows_verified(layouts[j], d, probe, answers[j])}
 
     def _fill(self, i: int, layouts: dict[int, Layout], rows: Rows | None = None) -> dict[int, Array]:

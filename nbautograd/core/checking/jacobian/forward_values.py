@@ -30,8 +30,10 @@ from nbautograd.core.numerics.arrays import (
 )
 from nbautograd.core.numerics.compare import agree_within, agree_within_rounding
 from nbautograd.core.numerics.constants import ERROR_BARS
+from nbautograd.core.stumbles import hands_over, is_ours, users_errors
 from nbautograd.core.torch_private.casts import CastWatch, spacing
 from nbautograd.core.torch_private.ctx import apply_replaced
+from nbautograd.core.torch_private.tensors import vmap
 
 
 class StubContext:
@@ -72,6 +74,7 @@ class StubContext:
         """Do nothing."""
 
 
+@hands_over
 def forward_without_autograd(
     problem: Problem, forward: Callable[..., Any] | None = None
 ) -> Callable[..., tuple[Any, ...]] | None:
@@ -131,11 +134,10 @@ def gradients_of_forward(
     problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...] | None:
     """Return the gradients of the differentiable inputs by autograd of the forward; None where it cannot be run so."""
-    try:
+    with users_errors():
         found = by_autograd(problem, outputs)
         return None if found is None else pullback(found[1], [found[0][i] for i in problem.differentiable], v)
-    except Exception:
-        return None
+    return None
 
 
 BATCH_ELEMENTS = 2_000_000
@@ -238,14 +240,11 @@ class Forward:
 
     def _chunk(self, which: int, points: Array) -> list[Array]:
         if self._batched is not None and len(points) > FEW:
-            try:
+            with users_errors():  # no batching rule for something in the forward
                 answers = self._vmapped(which, points)
                 if self._agrees(which, points, answers):
                     self.progress.tick(len(points))
                     return answers
-            except Exception:
-                # no batching rule for something in the forward
-                pass
             self._batched = None
         each = []
         for point in points:
@@ -270,7 +269,7 @@ class Forward:
         given[position] = batch.reshape(-1, *self.tensors[which].shape)
         self.problem.meter.count()
         with torch.no_grad():
-            found = torch.func.vmap(self._batched, in_dims=axes)(*given)
+            found = vmap(self._batched, axes, *given)
         return [_whole(as_array(to_real(found[i])), found[i]) for i in self.wanted]
 
     def _one(self, which: int, point: Array) -> list[Array]:
@@ -282,6 +281,8 @@ class Forward:
             with torch.no_grad():
                 found = self.problem.evaluate(tuple(given))
         except Exception as error:
+            if is_ours(error):
+                raise
             self.raised = self.raised or f"{type(error).__name__}: {' '.join(str(error).split())}"
             return [np.full(shape, np.nan) for shape in self.shapes]
         picked = [found[i] if i < len(found) else None for i in self.wanted]
@@ -297,13 +298,12 @@ class Forward:
         if all(not isinstance(t, Tensor) or _is_double(t) for t in self.base):
             return False
         higher = tuple(_double(item) for item in self.base)
-        try:
+        same = False
+        with users_errors():  # also where it takes no inputs a last bit away
             given = tuple(prepared_inputs.copy(item) for item in higher)
             with torch.no_grad(), CastWatch(given) as watch:
                 found = self.problem.evaluate(given)
             same = len(found) == len(outputs) and self._same(higher, found, outputs)
-        except Exception:  # also where it takes no inputs a last bit away
-            return False
         if not same:
             return False
         inside = spacing(watch.behind([found[i] for i in self.wanted]))

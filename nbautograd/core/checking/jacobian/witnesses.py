@@ -16,6 +16,7 @@ from nbautograd.core.checking.problem import own_method
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
 from nbautograd.core.numerics.compare import agree_in_sum, agree_within
 from nbautograd.core.numerics.constants import SIGNIFICANT, SMALL_IN_ROW, SUM_ROUNDINGS
+from nbautograd.core.stumbles import hands_over, users_errors
 
 ROWS = 256  # rows of a block that autograd of the forward is asked for at most, one backward each
 SAME = 1e-9  # relative to the largest entry: two analytical gradients this close differ by rounding
@@ -61,9 +62,9 @@ class ForwardWitness:
         if rows is None:
             return Testimony(absent=self.absent or "leaves_torch")
         probe, answers = self.assembly.probes[i]
-        try:
+        with users_errors() as guard:
             found = rows.one(probe)[j]
-        except Exception:
+        if guard.failed:
             return Testimony(absent="raised")
         testimony = _compare(answers[j], found)
         if testimony.apart is not None and testimony.apart < SAME and (i, j) in self.assembly.agreed:
@@ -109,9 +110,9 @@ class JvpWitness:
             return Testimony(absent=self.absent)
         probe, answers = self.assembly.probes[i]
         direction: Array = np.asarray(np.random.default_rng(self.problem.seed + 2).normal(size=answers[j].shape))
-        try:
+        with users_errors() as guard:
             tangent = self._tangent(self.assembly.wanted[i], j, direction)
-        except Exception:
+        if guard.failed:
             return Testimony(absent="raised")
         if tangent is None:
             tangent = np.zeros(probe.shape)
@@ -119,6 +120,7 @@ class JvpWitness:
         apart = abs(float((probe * tangent).sum() - (answers[j] * direction).sum()))
         return Testimony(apart / terms if terms else 0.0, "", apart)
 
+    @hands_over
     def _tangent(self, output: int, j: int, direction: Array) -> Array | None:
         given: list[Any] = list(self.problem.fresh())
         position = self.problem.differentiable[j]

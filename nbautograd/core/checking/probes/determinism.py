@@ -18,6 +18,7 @@ from nbautograd.core.checking.backward_call import (
     cotangents,
     gradient_tolerance,
     observe,
+    other_values,
     own_node,
     pull,
     tensors_on_ctx,
@@ -27,6 +28,7 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about, seen
+from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.probes.return_values import backward_record
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.quiet import memory_filled
@@ -34,6 +36,7 @@ from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, PLAINLY
+from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private.tensors import storage_address
 
 
@@ -58,6 +61,7 @@ Entry = tuple[int, ...]  # position in a tensor
 class _Zeros(TorchFunctionMode):
     """Fills what ``torch.empty`` and the like return with zeros."""
 
+    @hands_over
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if isinstance(result, Tensor) and "empty" in getattr(func, "__name__", ""):
@@ -118,17 +122,15 @@ def _changes(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> 
     for found in call_rules.gradients_changed(backward_record(node._forward_cls, watched)) if node is not None else ():
         line = line_of_change(problem, backward_lines.versions)
         yield dataclasses.replace(found, line=line or found.line)
-    written = [(name, t) for name, t, was, version in before if _written(after.get(name, t), t, was, version)]
+    written = [
+        (name, t) for name, t, was, version in before if t._version != version or other_values(after.get(name, t), was)
+    ]
     changed = [name for name, t in written if _is_users(t, outputs)]
     if not changed and not _repeats(problem, outputs, v, watched.gradients):
         changed = [name for name, _ in written]
         changed += [f"ctx.{name}" for name, value, items in containers if _items(value) != items]
     for name in changed[:1]:
         yield rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
-
-
-def _written(now: Tensor, tensor: Tensor, was: Tensor, version: int) -> bool:
-    return tensor._version != version or not agree_bitwise(now, was)
 
 
 def _is_users(tensor: Tensor, outputs: Outputs) -> bool:
@@ -142,11 +144,10 @@ def _repeats(
 ) -> bool:
     """Run backward once more and tell if it gives the same: then what it writes on ctx is scratch space or a cache."""
     rel = gradient_tolerance(outputs, problem.inputs)
-    try:
+    with users_errors():  # such as torch's own, where a saved tensor was changed
         again = pull(problem, outputs, v)
-    except Exception:  # such as torch's own, where a saved tensor was changed
-        return False
-    return all(agree_relative(a, b, rel) for a, b in zip(gradients, again, strict=True))
+        return all(agree_relative(a, b, rel) for a, b in zip(gradients, again, strict=True))
+    return False
 
 
 def _containers(node: Any) -> list[tuple[str, Any]]:
@@ -196,9 +197,9 @@ def _between(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     outputs = problem.call()
     alone = pull(problem, outputs, v)
     outputs = problem.call()
-    try:
+    with users_errors() as guard:
         problem.call(nearby_inputs(problem, problem.seed + 3))
-    except Exception:  # the inputs are tied to each other: a forward that raises is no evidence, any other call will do
+    if guard.failed:  # the inputs are tied to each other: a forward that raises is no evidence, any other call will do
         problem.call()
     together = pull(problem, outputs, v)
     problem.call()
@@ -211,17 +212,16 @@ def _between(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
 def _with_one_buffer(problem: Problem, v: Sequence[Tensor | None], alone: Sequence[Tensor | None]) -> Iterator[Finding]:
     """Make two calls that write into the same buffer: backward must not read the second one's values."""
     outputs = problem.call()
-    given = [i for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) and i not in problem.differentiable]
+    read = [i for i, x in enumerate(problem.inputs) if isinstance(x, Tensor) and unreadable_kind(x) is None]
+    given = [i for i in read if i not in problem.differentiable]
     written = [i for i in given if not agree_bitwise(outputs.inputs[i], problem.inputs[i])]
     if not written:
         return
     others = problem.fresh()
     problem.call(tuple(outputs.inputs[i] if i in written else x for i, x in enumerate(others)))
-    try:
+    with users_errors() as guard:  # saved by ``save_for_backward``, which notices by itself
         together = pull(problem, outputs, v)
-    except Exception:  # saved by ``save_for_backward``, which notices by itself
-        return
-    if not agree(problem, outputs, alone, together):
+    if not guard.failed and not agree(problem, outputs, alone, together):
         name = problem.input_names[written[0]]
         yield rules.state_outside_ctx(seen(problem), "causes.shared_state_buffer", name=name)
 
@@ -295,10 +295,9 @@ def _left_over(problem: Problem, which: int) -> bool:
 
 
 def _right(problem: Problem, seed: int, which: int) -> bool:
-    try:
+    with users_errors():  # emptied state that forward cannot do without
         return which not in _wrong(problem, seed, must=True)
-    except Exception:  # emptied state that forward cannot do without
-        return False
+    return False
 
 
 def _plainly_right(block: Block) -> bool:
@@ -314,9 +313,9 @@ def _wrong(problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None, m
     With ``must`` also those of which differences tell nothing. A forward that raises there is no evidence.
     """
     inputs = nearby_inputs(problem, seed) if inputs is None else inputs
-    try:
+    with users_errors() as guard:
         outputs = problem.call(inputs)
-    except Exception:
+    if guard.failed:
         return set() if not must else set(range(len(problem.differentiable)))
     v = cotangents(problem, outputs, seed)
     gradients = problem.vjp(outputs, v)

@@ -17,7 +17,9 @@ from nbautograd.core.checking.backward_call import gradient_tolerance
 from nbautograd.core.checking.problem import Outputs, Problem, own_method, separate_context
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.stumbles import hands_over, is_ours
 from nbautograd.core.torch_private import tensors as internals
+from nbautograd.core.torch_private.tensors import vmap
 
 TANGENTS = 2
 
@@ -30,8 +32,10 @@ def batched(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     single = [_pushed(problem, [u[k] for u in tangents]) for k in range(TANGENTS)]
     try:
         given = tuple(x.detach() if isinstance(x, Tensor) else x for x in problem.fresh())
-        together = torch.func.vmap(lambda *us: _functional(problem, given, us))(*tangents)
+        together = vmap(lambda *us: _functional(problem, given, us), 0, *tangents)
     except Exception as error:
+        if is_ours(error):
+            raise
         yield _finding(problem, "jvp_batched", "lint", said=phrases.short(str(error), 120))
         return
     rel = gradient_tolerance(outputs, problem.inputs)
@@ -41,6 +45,7 @@ def batched(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
             return
 
 
+@hands_over
 def _functional(problem: Problem, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Return the tangents of the floating outputs, by torch.func."""
 
@@ -67,6 +72,8 @@ def over_reverse(problem: Problem, derived: Problem) -> Iterator[Finding]:
     try:
         tangents = _dense(_pushed(derived, directions), outputs)
     except Exception as error:
+        if is_ours(error):
+            raise
         yield _finding(problem, "forward_over_reverse", "lint", said=phrases.short(str(error), 120))
         return
     generator = torch.Generator().manual_seed(derived.seed + 55)
@@ -91,6 +98,7 @@ def _directions(problem: Problem, count: int) -> list[Tensor]:
     return [torch.randn((count, *x.shape), generator=generator, dtype=x.dtype).to(x.device) for x in leaves]
 
 
+@hands_over
 def _pushed(problem: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
     """Return the tangents of all outputs; None where none came."""
     given: list[Any] = list(problem.fresh())

@@ -17,6 +17,7 @@ from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
+from nbautograd.core.stumbles import is_ours, users_errors
 
 Gradients = tuple[Tensor | None, ...]
 ROUNDINGS = 20  # times what a few last bits of the inputs change: more is no rounding
@@ -39,6 +40,8 @@ def _grad_outputs(problem: Problem) -> Iterator[Finding]:
         try:
             found = pull(problem, outputs, odd)
         except Exception as error:
+            if is_ours(error):
+                raise
             yield rules.fails_for_strided_gradient(phrases.seen(problem), phrases.short(str(error), 120))
             return
         for k in _apart(problem, outputs, plain, found, right):
@@ -97,6 +100,8 @@ def _inputs(problem: Problem) -> Iterator[Finding]:
             moved = problem.call(odd)
             found = pull(problem, moved, v)
         except Exception as error:
+            if is_ours(error):
+                raise
             yield phrases.about(problem, "fails_noncontiguous_input", said=phrases.short(str(error), 120))
             return
         wrong = _other_values(problem, outputs, moved) and not _draws(problem)
@@ -136,7 +141,7 @@ def _contradicts(
 
 
 def _packed(item: Any) -> Any:
-    if not isinstance(item, Tensor):
+    if not isinstance(item, Tensor) or item.layout is not torch.strided:
         return item
     return item.detach().clone(memory_format=torch.contiguous_format).requires_grad_(item.requires_grad)
 
@@ -152,18 +157,18 @@ def _batched(problem: Problem) -> Iterator[Finding]:
         return
     given = list(problem.fresh())
     given[position] = torch.stack([item[position].detach() for item in two]).requires_grad_()
-    try:
+    with users_errors() as guard:
         halves = [problem.call(tuple(item)) for item in two]
         batched = problem.call(tuple(given))
-    except Exception:
-        return
-    if not _side_by_side(problem, halves, batched):
+    if guard.failed or not _side_by_side(problem, halves, batched):
         return
     params = {"input": problem.input_names[position], "dims": given[position].dim()}
     v = cotangents(problem, halves[0], problem.seed + 23)
     try:
         both = pull(problem, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
     except Exception as error:
+        if is_ours(error):
+            raise
         sentence = "causes.fails_batched" if "t()" in str(error) else "causes.fails_batched_raises"
         yield _wrong_batch(problem, sentence, said=phrases.short(str(error), 120), **params)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -33,6 +32,7 @@ from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.numerics.constants import ABOUT_ZERO, CLEAR
 from nbautograd.core.recording.record import OWN_CALL, CallRecord, CtxRecord, InstrumentedFunction
 from nbautograd.core.recording.snapshot import SHAPES, Known, snapshots
+from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private import ctx as private_ctx
 
 
@@ -47,7 +47,7 @@ def forward_record(problem: Problem) -> CallRecord | None:
     ctx = StubContext(tuple(isinstance(x, Tensor) and x.requires_grad for x in given))
     record = _record(problem.cls, "forward", given)
     record.ctx = CtxRecord(needs_input_grad=ctx.needs_input_grad)
-    with contextlib.suppress(Exception):
+    with users_errors():
         seed_all(problem.seed)
         problem.meter.count()
         values = _run(problem.cls, ctx, given)
@@ -58,6 +58,7 @@ def forward_record(problem: Problem) -> CallRecord | None:
     return record
 
 
+@hands_over
 def _run(cls: Any, ctx: StubContext, given: tuple[Any, ...]) -> Sequence[Any]:
     """Run forward as ``apply`` does, with grad mode off."""
     with torch.no_grad():
@@ -150,6 +151,7 @@ def _answers(problem: Problem, outputs: Outputs, k: int) -> bool:
         return False
     original = user_backward(type(node)._forward_cls)
 
+    @hands_over
     def with_gradient(ctx: Any, *grads: Any) -> Any:
         return original(ctx, *grads[:k], torch.ones_like(outputs[k]), *grads[k + 1 :])
 

@@ -1,15 +1,16 @@
-"""All probes beyond values, most serious first; one that fails says nothing."""
+"""All probes beyond values, most serious first; one that the user's code ends says nothing more."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.probes.determinism import gradients_written, state, wrong_at_other_inputs
+from nbautograd.core.checking.probes.determinism import gradients_written, never_written, state, wrong_at_other_inputs
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
-from nbautograd.core.checking.probes.forward_mode import batched
-from nbautograd.core.checking.probes.linearity import rounded_inside
+from nbautograd.core.checking.probes.forward_mode import batched, over_reverse
+from nbautograd.core.checking.probes.linearity import linearity, rounded_inside
 from nbautograd.core.checking.probes.memory_layout import layout
 from nbautograd.core.checking.probes.return_values import differentiable_outputs, retained_tensors, returned_gradients
 from nbautograd.core.checking.probes.usage import (
@@ -22,8 +23,31 @@ from nbautograd.core.checking.probes.usage import (
 from nbautograd.core.checking.probes.vmap_rule import vmap_rule
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding
+from nbautograd.core.stumbles import any_errors, is_ours
 
-Probe = Callable[[], Iterable[Finding]]
+Probe = Callable[..., Iterable[Finding]]
+
+PROBES: dict[str, Probe] = {
+    probe.__name__: probe
+    for probe in (
+        backward_never_called, never_written, linearity, state, outputs_alone, gradients_written, hidden_inputs,
+        inputs_alone, rounded_inside, layout, wrong_at_other_inputs, differentiable_outputs, returned_gradients,
+        retained_tensors, inputs_outside, vmap_rule, batched, over_reverse,
+    )
+}  # fmt: skip
+
+
+def probed(name: str, *given: Any) -> list[Finding]:
+    """Return what a probe finds; none from where it ends by an error on, of the user's code or of its own.
+
+    Args:
+        name: of the probe, in ``PROBES``.
+        given: its arguments.
+    """
+    found: list[Finding] = []
+    with any_errors(name, decides=True):
+        found.extend(PROBES[name](*given))
+    return found
 
 
 def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
@@ -38,54 +62,46 @@ def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
     try:
         outputs = problem.call()
     except Exception as error:
-        if from_forward(error, problem.cls) or not contract_broken(error):
+        if is_ours(error) or from_forward(error, problem.cls) or not contract_broken(error):
             raise
         return None, (explain(error, problem),)
-    found = tuple(quietly(lambda: backward_never_called(problem, outputs)))
+    found = tuple(probed("backward_never_called", problem, outputs))
     if found or not problem.differentiable_outputs(outputs):
         return None, found
     try:
         with problem.watched_backward():
             pull(problem, outputs, cotangents(problem, outputs, problem.seed))
     except Exception as error:
+        if is_ours(error):
+            raise
         return None, (explain(error, problem),)
     return outputs, ()
 
 
 def before_values(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Yield what makes every other answer doubtful: state, hidden inputs."""
-    yield from quietly(lambda: state(problem))
-    yield from quietly(lambda: outputs_alone(problem, outputs))
-    yield from quietly(lambda: gradients_written(problem))
-    yield from quietly(lambda: hidden_inputs(problem))
+    yield from probed("state", problem)
+    yield from probed("outputs_alone", problem, outputs)
+    yield from probed("gradients_written", problem)
+    yield from probed("hidden_inputs", problem)
 
 
 def after_values(
     problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
 ) -> Iterator[Finding]:
     """Use and layout, then what is legal but risky; ``between`` is called before each probe."""
-    tries: tuple[Probe, ...] = (
-        lambda: inputs_alone(problem, outputs),
-        lambda: rounded_inside(problem, outputs),
-        lambda: layout(problem),
-        lambda: wrong_at_other_inputs(problem, blocks),
-        lambda: differentiable_outputs(problem, outputs, blocks),
-        lambda: returned_gradients(problem, outputs),
-        lambda: retained_tensors(problem),
-        lambda: inputs_outside(problem),
-        lambda: vmap_rule(problem, outputs),
-        lambda: batched(problem, outputs),
+    tries: tuple[tuple[str, tuple[Any, ...]], ...] = (
+        ("inputs_alone", (problem, outputs)),
+        ("rounded_inside", (problem, outputs)),
+        ("layout", (problem,)),
+        ("wrong_at_other_inputs", (problem, blocks)),
+        ("differentiable_outputs", (problem, outputs, blocks)),
+        ("returned_gradients", (problem, outputs)),
+        ("retained_tensors", (problem,)),
+        ("inputs_outside", (problem,)),
+        ("vmap_rule", (problem, outputs)),
+        ("batched", (problem, outputs)),
     )
-    for probe in tries:
+    for name, given in tries:
         between()
-        yield from quietly(probe)
-
-
-def quietly(probe: Probe) -> list[Finding]:
-    """Yield the findings of a probe; none when it meets something that it was not made for."""
-    found: list[Finding] = []
-    try:
-        found.extend(probe())
-    except Exception:
-        return found
-    return found
+        yield from probed(name, *given)

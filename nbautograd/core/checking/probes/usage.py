@@ -20,7 +20,7 @@ from nbautograd.core.checking.backward_call import (
     own_node,
     pull,
     rounding_level,
-    user_backward,
+    run_backward,
 )
 from nbautograd.core.checking.backward_lines import last_line
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
@@ -32,6 +32,7 @@ from nbautograd.core.contract.rules import Seen
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import OF_SUMS
+from nbautograd.core.stumbles import is_ours, users_errors
 from nbautograd.core.user_source import closure
 from nbautograd.core.values import sizes_text
 
@@ -74,6 +75,8 @@ def outputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     try:
         shares = [pull(problem, outputs, [c if k == o else None for k, c in enumerate(v)]) for o in takes]
     except Exception as error:
+        if is_ours(error):
+            raise
         yield explain(error, problem)
         return
     there = [[g for g in parts if g is not None] for parts in zip(*shares, strict=True)]
@@ -95,8 +98,10 @@ def _undefined(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         return
     count = len(problem.source.grad_outputs) if problem.source is not None else len(outputs)
     try:
-        user_backward(type(node)._forward_cls)(node, *[None] * count)
+        run_backward(type(node)._forward_cls, node, [None] * count)
     except Exception as error:
+        if is_ours(error):
+            raise
         yield explain(error, problem)
 
 
@@ -116,6 +121,8 @@ def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
         try:
             found = pullback(problem.call(given), [given[i] for i in wanted], v)
         except Exception as error:
+            if is_ours(error):
+                raise
             yield _wrong_alone(
                 problem, "causes.needs_input_grad_raises", input=name, said=phrases.short(str(error), 120)
             )
@@ -148,9 +155,9 @@ def hidden_inputs(problem: Problem) -> Iterator[Finding]:
     if forward is None:
         return
     given = problem.fresh()
-    try:
+    with users_errors() as guard:
         first, second = (graph_leaves(t for t in forward(*given) if isinstance(t, Tensor)) for _ in range(2))
-    except Exception:
+    if guard.failed:
         return
     # what the real call's graph ends in gets its gradient: the arguments, and what a wrapper hands on besides
     known = {id(x) for x in given} | {id(leaf) for leaf in graph_leaves(problem.call())}

@@ -15,6 +15,7 @@ from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Outputs, Problem, own_method
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.stumbles import hands_over, is_ours
 
 SIZE = 3  # items of a batch; not 2, so that an item taken for a pair of something is seen
 SEEDS = range(71, 71 + SIZE)  # of the values of the items
@@ -38,6 +39,8 @@ def vmap_rule(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
             try:
                 found = _batched(problem, dims, items)
             except Exception as error:
+                if is_ours(error):
+                    raise
                 said = phrases.short(str(error), 120)
                 yield phrases.about(problem, "vmap_raises", line, said=said, in_dims=str(dims))
                 return
@@ -66,6 +69,7 @@ def _chosen(problem: Problem, dims: Dims, point: Sequence[Any]) -> tuple[Any, ..
     return tuple(x.detach() if isinstance(x, Tensor) else x for x in taken)
 
 
+@hands_over
 def _batched(problem: Problem, dims: Dims, items: Sequence[tuple[Any, ...]]) -> tuple[Tensor, ...]:
     """Return the outputs of one call for all items, these stacked along the dimensions given."""
     columns = zip(zip(*items, strict=True), dims, strict=True)

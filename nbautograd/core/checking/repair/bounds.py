@@ -28,6 +28,7 @@ from torch.overrides import TorchFunctionMode
 from nbautograd.core import user_source
 from nbautograd.core.pytrees import leaves, tensors
 from nbautograd.core.recording.record import value_around
+from nbautograd.core.stumbles import hands_over, users_errors
 
 ELEMENTS = 1 << 23  # of all results together; 64 MiB of doubles
 CALLS = 500  # of torch: far more than what one edit adds to a backward of a few lines
@@ -85,12 +86,14 @@ class Meter(TorchFunctionMode):
     def around(self, backward: Callable[..., Any]) -> Callable[..., Any]:
         """Return the same backward, each call of it counted, on whichever thread the engine makes it."""
 
+        @hands_over
         def metered(ctx: Any, *grads: Any) -> Any:
             with self._deeper(), self:
                 return backward(ctx, *grads)
 
         return metered
 
+    @hands_over
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
     ) -> Any:
@@ -161,12 +164,14 @@ def foreseen(func: Callable[..., Any], name: str, args: Any, kwargs: Any) -> flo
         return math.inf
     if name in ("__getitem__", "__setitem__", "masked_select", "nonzero") and any(t.dtype == torch.bool for t in given):
         return math.prod(max(1, t.numel()) for t in given if t.dtype != torch.bool)
-    try:
-        with torch.no_grad():
-            result = func(*_without_data(args), **_without_data(kwargs))
-    except Exception:
-        return math.inf
-    return sum(t.numel() for t in tensors(result))
+    with users_errors(), torch.no_grad():
+        return sum(t.numel() for t in tensors(_called(func, _without_data(args), _without_data(kwargs))))
+    return math.inf
+
+
+@hands_over
+def _called(func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    return func(*args, **kwargs)
 
 
 def _without_data(item: Any) -> Any:

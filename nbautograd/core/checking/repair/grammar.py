@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -29,6 +30,7 @@ from nbautograd.core.checking.repair.script import (
     places,
 )
 from nbautograd.core.checking.repair.values import Value, Values
+from nbautograd.core.stumbles import own_errors
 
 MODULES = ("torch", "F", "np", "math")
 NEXT = 0.05  # what each further number for the same constant costs more
@@ -56,25 +58,26 @@ def edits(
     brought = re.compile(r"(?<![\w.])(?:" + "|".join(map(re.escape, whole.unused)) + r")(?!\w)")
     drawn = drawing(script.tree)
 
-    def add(of: Kind, made: Iterable[Edit], away: float = 0.0, root: ast.expr | None = None) -> None:
-        for e in made:
-            if isinstance(e.node, ast.expr) and e.replacement in map(whole.source, alternatives(e.node)):
-                continue  # where the other one is taken nobody would see that it is gone
-            if not drawn or not any(id(node) in drawn for node in e.nodes):
-                text = e.replacement if e.node is not root else _bare(e.replacement)
-                cost = e.cost + away - (UNUSED if whole.unused and brought.search(text) else 0.0)
-                found.append(Edit(e.node, text, cost, e.also, of.name))
+    def add(of: Kind, *place: Any, away: float = 0.0, root: ast.expr | None = None) -> None:
+        with own_errors(f"edit {of.name}"):
+            for e in of.rule(*place):
+                if isinstance(e.node, ast.expr) and e.replacement in map(whole.source, alternatives(e.node)):
+                    continue  # where the other one is taken nobody would see that it is gone
+                if not drawn or not any(id(node) in drawn for node in e.nodes):
+                    text = e.replacement if e.node is not root else _bare(e.replacement)
+                    cost = e.cost + away - (UNUSED if whole.unused and brought.search(text) else 0.0)
+                    found.append(Edit(e.node, text, cost, e.also, of.name))
 
     rules = {place: [k for k in KINDS.values() if k.place == place] for place in ("value", "part", "whole")}
     for place in places(script):
         away = 0.0 if place.line in near else min(near.values(), default=0.0)
         context = replace(whole, names=known.bound(place.value, names))
         for k in rules["value"]:
-            add(k, k.rule(context, place.value), away, place.value)
+            add(k, context, place.value, away=away, root=place.value)
         for node, k in itertools.product(place.subexpressions, rules["part"]):
-            add(k, k.rule(context, node), away, place.value)
+            add(k, context, node, away=away, root=place.value)
     for k in rules["whole"]:
-        add(k, k.rule(whole))
+        add(k, whole)
     cheapest: dict[tuple[int | str, ...], Edit] = {}
     for edit in sorted(found, key=lambda edit: (edit.cost, len(edit.replacement))):
         also = [part for node, text in edit.also for part in (id(node), text)] if edit.also else ()

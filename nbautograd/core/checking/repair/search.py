@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import collections
-import contextlib
 import functools
 import inspect
 import itertools
@@ -41,6 +40,7 @@ from nbautograd.core.checking.repair.script import (
 from nbautograd.core.checking.repair.values import Span, Values, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.stumbles import any_errors, users_errors
 
 TRIES = 800.0  # calls of an edited backward on something small: about a third of a second
 PAIRS = 200.0  # of these, for two edits in sequence
@@ -454,9 +454,9 @@ def _in_double(problem: Problem) -> Problem:
     if all(not isinstance(x, Tensor) or x.dtype == given.dtype for x, given in zip(wide, problem.inputs, strict=True)):
         return problem
     double = Problem(problem.fn, wide, problem.seed)
-    try:
+    with users_errors() as guard:
         outputs = double.call()
-    except Exception:
+    if guard.failed:
         return problem
     fine = all(y.dtype in (torch.float64, torch.complex128) for y in outputs if y.requires_grad)
     return double if fine and double.casts.coarsest <= torch.finfo(torch.float64).eps else problem
@@ -564,7 +564,7 @@ def mended(problem: Problem, findings: tuple[Finding, ...]) -> tuple[Finding, ..
     fixes: dict[int, Fix] = {}
     if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):
         # a backward that no edit was made for is not mended; what calls at other sizes leave on the class is undone
-        with contextlib.suppress(Exception), problem.state.put_back():
+        with any_errors("repair"), problem.state.put_back():
             fixes = repaired(problem, findings)
     return tuple(replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
 

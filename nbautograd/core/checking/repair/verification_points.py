@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +24,8 @@ from nbautograd.core.checking.other_points import Once, expanded, strided
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.quiet import memory_filled
-from nbautograd.core.checking.repair.bounds import Meter, Usage, reachable
+from nbautograd.core.checking.repair.bounds import BoundsError, Meter, Usage, reachable
+from nbautograd.core.stumbles import hands_over, is_ours, users_errors
 
 # for these the values are right, but something is changed that must stay as it is
 TIDY = ("mutates_grad_output", "mutates_saved")
@@ -93,6 +93,8 @@ class Stage:
             with backward_replaced(self.node, meter.around(own)), memory_filled():
                 self.original = pull(self.problem, self.outputs, self.v)
         except Exception as error:
+            if is_ours(error):
+                raise
             self.raised = str(error)
         self.usage = meter.usage
         self._undo()
@@ -122,6 +124,8 @@ class Stage:
             with backward_replaced(node, bounded), memory_filled():  # else an answer might depend on what was there
                 return pull(self.problem, outputs, self.v)
         except Exception as error:
+            if is_ours(error):
+                raise
             return str(error)
         finally:
             self._undo()
@@ -145,7 +149,7 @@ class Stage:
             which: number of the input among the differentiable ones.
             gradient: of that input.
         """
-        with contextlib.suppress(Exception):  # forward may refuse a step from a point that it takes
+        with users_errors():  # forward may refuse a step from a point that it takes
             if not self._known:
                 self._known.update(self._by_autograd())
             if which not in self._known:
@@ -217,6 +221,7 @@ def _others(result: Any, shapes: dict[int, torch.Size]) -> set[int]:
 def _noted(backward: Callable[..., Any], larger: set[int], shapes: dict[int, torch.Size]) -> Callable[..., Any]:
     """Return the same backward, which notes the arguments for which it leaves it to the engine to sum."""
 
+    @hands_over
     def noting(ctx: Any, *grads: Any) -> Any:
         result = backward(ctx, *grads)
         larger.update(_others(result, shapes))
@@ -228,22 +233,24 @@ def _noted(backward: Callable[..., Any], larger: set[int], shapes: dict[int, tor
 def _shaped(backward: Callable[..., Any], shapes: dict[int, torch.Size]) -> Callable[..., Any]:
     """Return the same backward; raises when it returns a gradient of another shape than that of its argument."""
 
+    @hands_over
     def shaped(ctx: Any, *grads: Any) -> Any:
         result = backward(ctx, *grads)
         if _others(result, shapes):
-            raise RuntimeError(ANOTHER_SHAPE)
+            raise BoundsError(ANOTHER_SHAPE)
         return result
 
     return shaped
 
 
 def _refused() -> None:
-    raise RuntimeError("changed in place")
+    raise BoundsError("changed in place")
 
 
 def _watched(backward: Callable[..., Any], changed: Callable[[], None]) -> Callable[..., Any]:
     """Return the same backward; calls ``changed`` when it changed a grad_output or a tensor on ctx in place."""
 
+    @hands_over
     def watching(ctx: Any, *grads: Any) -> Any:
         held = [t for t in (*grads, *ctx.saved_tensors, *vars(ctx).values()) if isinstance(t, Tensor)]
         before, names = [t._version for t in held], {k: id(v) for k, v in vars(ctx).items()}
@@ -270,9 +277,9 @@ def stage(
     symmetric: frozenset[int] = frozenset(),
 ) -> Stage | None:
     """Return a stage at these inputs, with cotangents for all outputs or for one; None where the forward fails."""
-    try:
+    with users_errors() as guard:
         outputs = problem.call(inputs)
-    except Exception:
+    if guard.failed:
         return None
     node = own_node(problem, outputs)
     v = [c if c is None or odd is None else odd(c) for c in cotangents(problem, outputs, seed, only)]
