@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ import torch
 
 from nbautograd.core.display import Redactable
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.cells import cell_of, first_needed
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.grad_none import grad_none, of_returned
 from nbautograd.core.explaining.not_finite import of_gradients, of_value
@@ -120,9 +122,14 @@ def explain(
     """
     if isinstance(target, BaseException):
         before = _of_error(target)
-        return before if run is None else _of_run(run, before, apart, ending(target))
+        if run is None:
+            return before
+        kept = tuple(finding for finding in before.findings if not finding.code.startswith("explain_run_"))
+        return _of_run(run, replace(before, findings=kept), apart, ending(target))
     if isinstance(target, torch.Tensor):
         return _of_tensor(target, names)
+    if isinstance(target, Run):
+        return _of_run(target, None, apart)
     if callable(target):
         return _of_run(Run(lambda _: target(*args), returned=partial(_returned, target)), None, apart)
     raise InputError("explain.not_explainable", type=type(target).__name__)
@@ -135,14 +142,31 @@ def _of_error(error: BaseException) -> Explanation:
     explanation = _explained(cause, program)
     unseen = cause.did is None and (cause.code in UNSEEN or cause.code.startswith("not_finite"))
     if unseen and cause.findings[0].code != "explain_hidden":
-        return replace(explanation, findings=(*explanation.findings, _run_it(explanation.raised)))
+        return replace(explanation, findings=(*explanation.findings, _run_it(program, cause)))
     return explanation
 
 
-def _run_it(raised: Place | None) -> Finding:
-    """Return how to see the line: by a run of the cell that raised, and of those before it."""
-    cell = None if raised is None else raised.cell
-    return _note("run_it") if cell is None else _note("run_cells", cells=f"{max(1, cell - 1)}-{cell}")
+def _run_it(program: Program, cause: ErrorCause) -> Finding:
+    """Return how to see the line: by a run of the cell that raised, and of those that made what it reads."""
+    cell = cell_of(program)
+    if cell is None:
+        return _note("run_it")
+    first = _first_cell(program, cause, cell)
+    return _note("run_cell") if first == cell else _note("run_cells", cells=f"{first}-{cell}")
+
+
+def first_cell(error: BaseException) -> int:
+    """Return the first of the cells that have to run again to explain an error of a notebook."""
+    cause, program = cause_of_error(error)
+    cell = cell_of(program) or 1
+    return cell if cause is None else _first_cell(program, cause, cell)
+
+
+def _first_cell(program: Program, cause: ErrorCause, cell: int) -> int:
+    # where something has no graph, or no gradient, it is to be seen why, of what has none itself as well
+    whole = cause.code.startswith(("no_grad", "unused", "grad_none"))
+    name = re.split(r"\W", cause.tensor, maxsplit=1)[0] if whole else ""
+    return first_needed([name] if name else [], cell, program.frames[0][0].f_globals, whole)
 
 
 def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explanation:
@@ -158,13 +182,19 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
     cause = cause_of_tensor(tensor, program)
     if cause is not None:
         found = _explained(cause, program)
-        unseen = cause.code == "no_grad" and cause.did is None
-        return replace(found, findings=(*found.findings, _note("run_function"))) if unseen else found
+        unseen = cause.did is None and cause.code.startswith(("no_grad", "not_finite"))
+        return replace(found, findings=(*found.findings, _run_tensor(names, found))) if unseen else found
     if of_tensor(tensor) == "not_a_leaf" and _is_inside(tensor, program):
         name = program.name_of(tensor)
         finding = reason_finding("not_a_leaf", name=name or "?")
         return Explanation(finding.code, (finding,), name)
     return Explanation("nothing", (_note("nothing"),))
+
+
+def _run_tensor(names: Mapping[str, Any] | None, found: Explanation) -> Finding:
+    """Return how to see the line that a tensor's numbers or its graph come from."""
+    asked = "" if names is None or "In" not in names else next(iter(names))
+    return _note("run_tensor", name=asked) if asked else _note("run_function")
 
 
 def _returned(function: Callable[..., Any]) -> str:
@@ -262,9 +292,6 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
     if cause is None or ended not in (None, now):
         again = _note("did_not_happen_again")
         return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
-    if before is not None and explanation.did is None:
-        others = [finding for finding in before.findings if finding.code == "explain_run_cells"]
-        explanation = replace(explanation, findings=(*explanation.findings, *others))
     for edit in cause.edits:
         if _works(run, edit, cause):
             rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all

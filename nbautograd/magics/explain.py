@@ -1,14 +1,18 @@
-"""``%autograd_explain``, and the line beneath the traceback of one of torch's gradient errors."""
+"""``%autograd_explain``, and the line below the traceback of an error about gradients."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import linecache
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import torch
 from IPython.core.error import UsageError
 from IPython.core.history import extract_hist_ranges
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
@@ -21,7 +25,9 @@ from nbautograd.magics.call_expression import EvaluationError, evaluate, express
 from nbautograd.magics.inputs import one_line
 from nbautograd.magics.options import EXPLAIN
 
-WORDS = ("on", "off")
+if TYPE_CHECKING:
+    from nbautograd.core.explaining.trial import Run
+
 CELLS = re.compile(r"\d+(-\d+)?(\s+\d+(-\d+)?)*").fullmatch
 
 
@@ -36,23 +42,36 @@ class ExplainMagics(Magics):
         self._runs = False  # the cell again, for an answer at once
         self._last: Any = None
         self._cell: int | None = None  # in which it was raised
-        self._other: Any = None  # an error since, which is none of torch's
+        self._other: Any = None  # an error since, which is none of gradients
+        self._quiet: int | None = None  # the last cell since that raised nothing
 
     def after_cell(self, result: Any) -> None:
-        """Write one line, or the answer, beneath an error of torch's: IPython's ``post_run_cell``."""
+        """Write one line, or the answer, below an error about gradients: IPython's ``post_run_cell``."""
         error = getattr(result, "error_in_exec", None)
-        if error is None or error is self._last:
+        if error is None:
+            asks = "autograd_explain" in (getattr(getattr(result, "info", None), "raw_cell", None) or "")
+            self._quiet = self._quiet if asks else getattr(result, "execution_count", None)
+            return
+        if error is self._last:
             return
         try:
-            from nbautograd.core.explaining.torch_errors import kind_of
+            from nbautograd.core.explaining.explain import kind_of_error
 
-            if kind_of(error) is None:
-                self._other = None if isinstance(error, UsageError) else error
+            if isinstance(error, UsageError):
+                self._other = None
+                return
+            self._quiet = None
+            if kind_of_error(error) is None:
+                self._other = error
                 return
             self._last, self._other = error, None  # IPython keeps it too, as sys.last_value
             self._cell = getattr(result, "execution_count", None)
+            numbers = _cells_needed(error)
             if self._at_once:
-                display(_explain(error, run=_rerun_cells(error, [], self._shell.user_ns) if self._runs else None))
+                again = _run_again(error, numbers, self._shell.user_ns) if self._runs else None
+                display(_explain(error, run=again))
+            elif len(numbers) > 1:
+                output.show_message("explain.hint_cells", cells=f"{numbers[0]}-{numbers[-1]}")
             else:
                 output.show_message("explain.hint")
         except Exception as problem:  # a mistake of ours is a sentence, the user's error stands
@@ -64,25 +83,14 @@ class ExplainMagics(Magics):
     def autograd_explain(self, line: str) -> Any:
         """Explain the last gradient error; the text of the help is set when the extension is loaded."""
         text, options = EXPLAIN.read(line.strip().removesuffix(";"))
-        if text in WORDS:
-            self._at_once, self._runs = text == "on", text == "on" and bool(options.get("run"))
-            output.show_message("explain.turned_on_run" if self._runs else f"explain.turned_{text}")
+        if not text and (options.get("on") or options.get("off")):
+            self._at_once = bool(options.get("on"))
+            self._runs = self._at_once and bool(options.get("run"))
+            which = "off" if not self._at_once else "on_run" if self._runs else "on"
+            output.show_message(f"explain.turned_{which}")
             return None
         try:
-            cells = [n for _, a, b in extract_hist_ranges(text) for n in range(a, b or a + 1)] if CELLS(text) else []
-            if text and not cells:
-                value = evaluate(expression(text, "%autograd_explain"), self._shell.user_ns)
-                return _explain(value, names={text: value, **self._shell.user_ns})
-            error = self._last or self._other or getattr(sys, "last_value", None)
-            if not cells and (error is None or isinstance(error, UsageError)):
-                raise UsageError(messages.text("explain.no_error"))
-            if not cells and self._last is not None and self._other is not None:
-                which = "explain.earlier" if self._cell is None else "explain.earlier_in_cell"
-                output.show_message(which, error=type(self._other).__name__, cell=self._cell)
-            again = _rerun_cells(error, cells, self._shell.user_ns) if cells or options.get("run") else None
-            if cells and (self._last is None or self._cell not in cells):
-                return _explain(again)
-            return _explain(error, run=again)
+            return self._answer(text, bool(options.get("run")))
         except EvaluationError as error:
             raise UsageError(
                 messages.text("magics.line_failed", magic="%autograd_explain", error=one_line(error))
@@ -98,6 +106,37 @@ class ExplainMagics(Magics):
             words = f"{type(problem).__name__}: {one_line(problem)}"
             raise UsageError(messages.text("magics.stumbled", magic="%autograd_explain", error=words)) from None
 
+    def _answer(self, text: str, runs: bool) -> Any:
+        """Explain a tensor, cells that run again, or the last error."""
+        variables = self._shell.user_ns
+        if text and not CELLS(text):
+            written = expression(text, "%autograd_explain")
+            value = evaluate(written, variables)
+            if runs and not callable(value):
+                return _explain(_tensor_again(value, text, written, variables))
+            return _explain(value, names={text: value, **variables})
+        if text:
+            numbers = [n for _, a, b in extract_hist_ranges(text) for n in range(a, b or a + 1)]
+            again = _run_of(numbers, variables)
+            return (
+                _explain(again) if self._last is None or self._cell not in numbers else _explain(self._last, run=again)
+            )
+        error = self._last or self._other or getattr(sys, "last_value", None)
+        if error is None or isinstance(error, UsageError):
+            raise UsageError(messages.text("explain.no_error"))
+        if self._last is not None and self._other is not None:
+            which = "explain.earlier" if self._cell is None else "explain.earlier_in_cell"
+            output.show_message(which, error=type(self._other).__name__, cell=self._cell)
+        elif self._quiet is not None and self._cell is not None:
+            output.show_message("explain.quiet_since", cell=self._cell, quiet=self._quiet)
+        if not runs:
+            return _explain(error)
+        needed = _cells_needed(error)
+        found = _explain(error, run=_run_again(error, needed, variables))
+        # what an earlier cell reaches for is no reason to say nothing of the one that raised
+        alone = found.run == "refused" and len(needed) > 1
+        return _explain(error, run=_run_again(error, needed[-1:], variables)) if alone else found
+
 
 def set_help() -> None:
     """Write the help text in the language that is chosen now."""
@@ -110,33 +149,67 @@ def _explain(target: Any, **options: Any) -> Any:
     return explain(target, **options)
 
 
-def _rerun_cells(error: BaseException | None, numbers: Sequence[int], namespace: dict[str, Any]) -> Any:
-    """Return a run of cells, or of the one that ended in an error, with the variables as they are now.
+def _cells_needed(error: BaseException) -> Sequence[int]:
+    """Return the cell that raised, and those before it from the first that made what has to be computed again."""
+    from nbautograd.core.explaining.cells import cell_of
+    from nbautograd.core.explaining.program import Program
+    from nbautograd.inspection.explanation import first_cell
 
-    As in the notebook, the next cell runs also after one that raises.
-    """
+    last = cell_of(Program(error))
+    return () if last is None else range(first_cell(error), last + 1)
+
+
+def _run_again(error: BaseException, numbers: Sequence[int], variables: dict[str, Any]) -> Run:
+    """Return a run of cells, or of the text that raised where that is no cell with a number."""
     from nbautograd.core.explaining.program import Program
     from nbautograd.core.explaining.trial import Run
 
     if numbers:
-        cells = [namespace["In"][n] if 0 < n < len(namespace["In"]) else "" for n in numbers]
-        if "" in cells:
-            raise UsageError(messages.text("explain.no_cell", number=numbers[cells.index("")]))
-        texts = {_file_of(cell) or f"<cell {n}>": cell for n, cell in zip(numbers, cells, strict=True)}
-    else:
-        frames = Program(error).frames
-        if not frames:
-            raise UsageError(messages.text("explain.no_error"))
-        file = frames[0][0].f_code.co_filename
-        texts = {file: "".join(linecache.getlines(file))}
-    last = list(texts)[-1]
+        return _run_of(numbers, variables)
+    frames = Program(error).frames
+    if not frames:
+        raise UsageError(messages.text("explain.no_error"))
+    file = frames[0][0].f_code.co_filename
+    return Run(partial(_run_texts, variables, [file]), {file: "".join(linecache.getlines(file))}, scope=variables)
 
-    def call(changed: Mapping[str, str]) -> None:
-        for file, text in changed.items():
-            with contextlib.suppress(*([] if file == last else [Exception])):
-                exec(compile(text, file, "exec"), namespace)
 
-    return Run(call, texts)
+def _tensor_again(value: Any, text: str, written: ast.expr, variables: dict[str, Any]) -> Run:
+    """Return a run of the cells that made a tensor; of a leaf, of those as well that may have brought its gradient."""
+    from nbautograd.core.explaining.cells import first_needed, last_assigned, reads
+
+    names, cells = reads(text, variables), variables["In"]
+    now = len(cells) - ("autograd_explain" in cells[-1])  # the cell that asks is there already, where it has a number
+    leaf = isinstance(value, torch.Tensor) and value.is_leaf and not bool(value.detach().isnan().any())
+    last = now - 1 if leaf else last_assigned(names, now, variables)
+    if last < 1:
+        raise UsageError(messages.text("explain.no_cell_of", name=text))
+    again = _run_of(range(first_needed(names, last, variables, whole=True), last + 1), variables)
+
+    def call(changed: Mapping[str, str]) -> Any:
+        again.call(changed)
+        return evaluate(written, variables)
+
+    return replace(again, call=call, returned=lambda: text, asks=True)
+
+
+def _run_of(numbers: Sequence[int], variables: dict[str, Any]) -> Run:
+    """Return a run of cells, with the variables as they are now."""
+    from nbautograd.core.explaining.cells import without_magics
+    from nbautograd.core.explaining.trial import Run
+
+    cells = [variables["In"][n] if 0 < n < len(variables["In"]) else "" for n in numbers]
+    if "" in cells:
+        raise UsageError(messages.text("explain.no_cell", number=numbers[cells.index("")]))
+    files = [_file_of(cell) or f"<cell {n}>" for n, cell in zip(numbers, cells, strict=True)]
+    texts = dict(zip(files, map(without_magics, cells), strict=True))  # a cell that ran twice is there once
+    return Run(partial(_run_texts, variables, files), texts, scope=variables)
+
+
+def _run_texts(variables: dict[str, Any], files: Sequence[str], texts: Mapping[str, str]) -> None:
+    """Run cells; as in the notebook, the next one runs also after one that raises."""
+    for k, file in enumerate(files):
+        with contextlib.suppress(*([Exception] if k < len(files) - 1 else [])):
+            exec(compile(texts[file], file, "exec"), variables)
 
 
 def _file_of(text: str) -> str:

@@ -170,7 +170,11 @@ GRADCHECK = Grammar(
 _BUDGET = tuple(option for option in TABLE if option.field == "budget")
 AUDIT = Grammar("%autograd_audit", _BUDGET, operand="expression")
 AUDITED_CELL = Grammar("%%autograd_audit", _BUDGET)
-EXPLAIN = Grammar("%autograd_explain", (Option(("--run",), "run"),), operand="expression")
+EXPLAIN = Grammar(
+    "%autograd_explain",
+    (Option(("--run",), "run"), Option(("--on",), "on"), Option(("--off",), "off")),
+    operand="expression",
+)
 GRAMMARS = {
     grammar.magic: grammar
     for grammar in (

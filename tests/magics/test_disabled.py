@@ -82,7 +82,7 @@ def test_a_line_makes_its_call_once_and_gives_its_value(disabled, line: str) -> 
         "%autograd_dispatches",
         "%autograd_explain",
         "%autograd_explain --run",
-        "%autograd_explain on",
+        "%autograd_explain --on",
     ],
 )
 def test_a_line_without_a_call_does_nothing(disabled, line: str) -> None:
