@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from nbautograd import messages
-from nbautograd.core import formats
+from nbautograd.core import forks, formats
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
@@ -90,7 +90,7 @@ class ProgressBar:
         self._begin = self._last = now()
         self._output = LiveOutput()
         self._end = threading.Event()
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
 
     @property
     def shown(self) -> bool:

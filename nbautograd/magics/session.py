@@ -9,7 +9,6 @@ from typing import Any
 
 from nbautograd.core.checking.progress import watching
 from nbautograd.core.recording import api as log
-from nbautograd.core.recording import prints
 from nbautograd.core.recording.api import instrument, uninstrument
 from nbautograd.core.recording.class_creation import ClassCreation
 from nbautograd.core.torch_private import library
@@ -105,8 +104,6 @@ class Session:
         self._cells.append(cell)
         if len(self._cells) == 1:
             log.set_cell(self._number(cell.info))
-            prints.listen()
-            cell.cleanup.callback(prints.leave)
             cell.cleanup.callback(self.bars.clear)
             cell.cleanup.enter_context(watching(self.bars.around))
             cell.cleanup.enter_context(self.cards.watching(self.shell.display_pub))

@@ -1320,6 +1320,7 @@ SENTENCES: dict[str, str] = {
     "recording.incomplete": "The record of this call is incomplete: {reason}.",
     "recording.gradient_of": "gradient of {input}",
     "recording.missing.no_copier": "no way to read memory safely on this system",
+    "recording.missing.off": "NBAUTOGRAD_VALUES is 0",
     "recording.missing.profiler": "a profiler is running, and reading them would appear in its table",
     "recording.missing.storage": "its storage is gone, or smaller than the tensor says",
     "recording.missing.memory": "its memory cannot be read",

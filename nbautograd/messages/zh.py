@@ -1320,6 +1320,7 @@ SENTENCES: dict[str, str] = {
     "recording.incomplete": "这次调用的记录不完整：{reason}。",
     "recording.gradient_of": "{input} 的梯度",
     "recording.missing.no_copier": "本系统没有安全读取内存的办法",
+    "recording.missing.off": "NBAUTOGRAD_VALUES 设为 0",
     "recording.missing.profiler": "正在运行性能分析器，读取会出现在它的表中",
     "recording.missing.storage": "它的存储已经释放，或比张量所说的小",
     "recording.missing.memory": "它的内存无法读取",

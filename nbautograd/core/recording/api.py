@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import weakref
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -100,8 +102,6 @@ def uninstrument(cls: C) -> C:
         if _functions.pop(function, None) is not None:
             _engine().remove(function)
             _problems.pop(function.__name__, None)
-    if not _functions:
-        prints.leave()
     return cls
 
 
@@ -142,8 +142,7 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
         _set_level(cls, one, LEVELS[level])
     log = LiveLog(_ring, recorded, engine, problems, first=_ring.next_index())
     try:
-        with prints.teed():  # after a cell nobody else listens
-            yield log
+        yield log
     finally:
         log.close()
         for cls, one, was in zip(functions, recorded, before, strict=True):
@@ -208,7 +207,6 @@ def paused() -> Iterator[None]:
 def set_cell(number: int | None) -> None:
     """Say which notebook cell is running (its execution count), None outside one."""
     _recorder.cell = number
-    prints.follow()
 
 
 def clear_open_calls() -> None:
@@ -294,7 +292,6 @@ def _install(cls: type, level: int) -> None:
     _functions[cls] = function
     if library.stands_for_operation(cls) and not _follow(library.definition_of(cls)):
         _problems.setdefault(cls.__name__, []).append(Phrase("recording.operation", operation=cls.__name__))
-    prints.listen()
 
 
 class _NoEngine:
@@ -314,9 +311,22 @@ class _NoEngine:
 
 @cache
 def _engine() -> SpyEngine | InPlaceEngine | _NoEngine:
-    """Return the first engine that passes the self-test here."""
-    candidates: list[SpyEngine | InPlaceEngine] = [SpyEngine(), InPlaceEngine()]
-    return next((candidate for candidate in candidates if works(candidate)), _NoEngine())
+    """Return the first engine that passes the self-test here.
+
+    It runs in a thread of its own, where no mode of the user's is on: a ``TorchDispatchMode`` around the first
+    ``instrument`` heard its operations, and one that raised left every later call unrecorded.
+    """
+    passed: list[SpyEngine | InPlaceEngine] = []
+
+    def choose() -> None:
+        for candidate in (SpyEngine(), InPlaceEngine()):
+            if not passed and works(candidate):
+                passed.append(candidate)
+
+    thread = threading.Thread(target=choose, name="nbautograd self-test")
+    thread.start()
+    thread.join()
+    return passed[0] if passed else _NoEngine()
 
 
 def works(engine: SpyEngine | InPlaceEngine) -> bool:
@@ -357,3 +367,7 @@ def _triple() -> type:
             return grad * 3
 
     return Triple
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=prints.forked)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import threading
+import stat
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -96,18 +96,20 @@ class Pipe:
         for call in (self._write, self._read):
             call.restype = ctypes.c_ssize_t
             call.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
-        self._lock = threading.Lock()
-        self._open()
-        os.register_at_fork(after_in_child=self._open)  # the parent's pipe carries the parent's bytes
+        self._spare = [_Ends()]  # taken out while in use, by another thread or around a signal handler: no lock
+        os.register_at_fork(after_in_child=self._own_pipe)  # the parent's pipe carries the parent's bytes
 
-    def _open(self) -> None:
-        self._out, self._in = os.pipe()
-        os.set_blocking(self._in, False)
-        self._lock = threading.Lock()
+    def _own_pipe(self) -> None:
+        for ends in self._spare:
+            ends.close()
+        self._spare = [_Ends()]
 
     def copy(self, spans: Spans, total: int) -> bytes | None:
         """Return the spans one after the other; None when any of them is not there."""
-        if not self._lock.acquire(blocking=False):  # another thread, or this one inside a signal handler
+        spare = self._spare
+        try:
+            ends = spare.pop()
+        except IndexError:
             return None
         try:
             target: Any = (ctypes.c_char * total)()
@@ -115,15 +117,41 @@ class Pipe:
             for start, count in zip(spans[::2], spans[1::2], strict=True):
                 for at in range(0, count, _PIPE_PIECE):
                     size = min(_PIPE_PIECE, count - at)
-                    sent = self._write(self._in, start + at, size)
-                    if sent > 0 and self._read(self._out, address + done, sent) != sent:
+                    if not ends.are_ours():  # looked at before each piece: bytes of tensors were in files of the user's
+                        ends = _Ends()
+                    sent = self._write(ends.into, start + at, size)
+                    if sent > 0 and self._read(ends.out, address + done, sent) != sent:
                         return None
                     if sent != size:
                         return None
                     done += size
             return bytes(target[:])
         finally:
-            self._lock.release()
+            spare.append(ends)
+
+
+class _Ends:
+    """A pipe of our own, as long as its numbers are: what closes every descriptor, as a daemon does, frees them."""
+
+    def __init__(self) -> None:
+        self.out, self.into = os.pipe()
+        os.set_blocking(self.into, False)
+        os.set_blocking(self.out, False)
+        self._inode = os.fstat(self.into).st_ino, os.fstat(self.out).st_ino
+
+    def are_ours(self) -> bool:
+        """Return True while both numbers are those of this pipe."""
+        try:
+            now = os.fstat(self.into), os.fstat(self.out)
+        except OSError:
+            return False
+        return tuple(one.st_ino for one in now) == self._inode and all(stat.S_ISFIFO(one.st_mode) for one in now)
+
+    def close(self) -> None:
+        """Close what is ours."""
+        if self.are_ours():
+            os.close(self.into)
+            os.close(self.out)
 
 
 def works(copier: VirtualMemory | Pipe) -> bool:
@@ -135,9 +163,14 @@ def works(copier: VirtualMemory | Pipe) -> bool:
     return copier.copy(spans, numbers.nbytes) == numbers.tobytes() and copier.copy(page_zero, 8) is None
 
 
+off = os.environ.get("NBAUTOGRAD_VALUES") == "0"  # for sandboxes that end a process at a system call of ours
+
+
 @cache
 def copier() -> VirtualMemory | Pipe | None:
     """Return the first way to copy memory that works here, None when none does."""
+    if off:
+        return None
     for kind in (VirtualMemory, Pipe):
         with contextlib.suppress(AttributeError, OSError, TypeError, ValueError):  # no such call in this system
             candidate: VirtualMemory | Pipe = kind()

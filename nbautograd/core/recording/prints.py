@@ -1,93 +1,135 @@
-"""Prints of a method: a tee of ``sys.stdout.write`` on the stream itself keeps them with the running call.
+"""Prints of a method: while a recorded call runs, a tee in place of its stream's ``write`` keeps them with the call.
 
-The stream object stays the user's; only its ``write`` attribute is set, and taken away again by ``leave``.
+The tee is there for no longer than that. Between calls a stream can be copied, pickled, closed and freed as if we were
+not there; one that we kept was never flushed, and ``redirect_stdout(open(...))`` in a loop ran out of descriptors.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import weakref
+from types import FunctionType, GetSetDescriptorType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any
 
-from nbautograd.core.recording.record import local
+from nbautograd.core.recording.record import CallRecord, ThreadState, local
 
 _MOST = 64 * 1024  # characters kept per call
 
-_streams: list[tuple[Any, Any, Any]] = []  # stream, our write, the instance's own write before us (None: the class's)
-_current: Any = None  # our write on the stream heard last
-followed: Any = None  # the stream heard last: before each call it is compared with ``sys.stdout``
-enabled = False
 
+class Tee:
+    """Stands for ``write`` on a stream: keeps what it is given with the thread's running call, and hands it on.
 
-def follow() -> None:
-    """Hear the stream that ``sys.stdout`` is now; called before a call that meets another stream, and once per cell."""
-    global followed
-    followed = sys.stdout
-    if enabled and getattr(sys.stdout, "write", None) is not _current:
-        _hear(sys.stdout)
+    Args:
+        stream: the stream; held weakly.
 
+    Attributes:
+        threads: those whose calls are heard; the last one takes the tee away. Each step is atomic or loses prints at
+            worst: no lock, which a signal handler or a fork could meet held.
+        before: the stream's own ``write`` among its attributes, None where it has only that of its class.
+    """
 
-def listen() -> None:
-    """Start hearing prints: from now on each recorded call keeps what it prints."""
-    global enabled
-    enabled = True
-    follow()
+    __slots__ = ("before", "stream", "threads")
 
+    def __init__(self, stream: Any) -> None:
+        self.stream = weakref.ref(stream)
+        self.before: Any = None
+        self.threads: set[ThreadState] = set()
 
-def leave() -> None:
-    """Stop hearing, and give every stream its own ``write`` back."""
-    global enabled, _current, followed
-    enabled, _current, followed = False, None, None
-    while _streams:
-        stream, ours, before = _streams.pop()
-        if vars(stream).get("write") is not ours:  # somebody set another on top of ours: it is theirs to take away
-            continue
-        if before is None:
-            del stream.write
-        else:
-            stream.write = before
-
-
-@contextmanager
-def teed() -> Iterator[None]:
-    """Hear prints for a while, as in ``with teed():``; nested ones leave the outer one at work."""
-    was = enabled
-    listen()
-    try:
-        yield
-    finally:
-        if not was:
-            leave()
-
-
-def _hear(stream: Any) -> None:
-    global _current
-    try:
-        before, write = vars(stream).get("write"), stream.write
-        stream.write = ours = _tee(write)
-    except (AttributeError, TypeError):  # no stdout at all, or a stream that takes no attributes
-        _current = getattr(stream, "write", None)
-        return
-    _streams[:] = [kept for kept in _streams if vars(kept[0]).get("write") is kept[1]]  # the others are gone already
-    _streams.append((stream, ours, before))
-    _current = ours
-
-
-def _tee(write: Any) -> Any:
-    def hearing(text: Any, *args: Any, **kwargs: Any) -> Any:
-        state = local.state
-        if not state.stack or state.writing:
-            return write(text, *args, **kwargs)
-        call = state.stack[-1]
-        if call.printed is None:
-            call.printed = []
-        if isinstance(text, str) and sum(map(len, call.printed)) < _MOST:
-            call.printed.append(text)
-        state.writing = True
+    def __call__(self, text: Any, *args: Any, **kwargs: Any) -> Any:
+        """Keep a text, and write it."""
+        __tracebackhide__ = True
+        state: ThreadState = local.state
+        call = state.stack[-1] if state.stack and not state.writing else None
+        if call is not None:
+            if call.printed is None:
+                call.printed = []
+            if isinstance(text, str) and sum(map(len, call.printed)) < _MOST:
+                call.printed.append(text)
+            state.writing = True
         try:
-            return write(text, *args, **kwargs)
+            if self.before is not None:
+                return self.before(text, *args, **kwargs)
+            stream: Any = self.stream()
+            return type(stream).write(stream, text, *args, **kwargs)
+        except BaseException as error:
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
         finally:
-            state.writing = False
+            if call is not None:
+                state.writing = False
 
-    return hearing
+
+_last: Tee | None = None  # of the stream heard last, to be used again
+
+
+def hear(record: CallRecord, state: ThreadState) -> None:
+    """Keep what ``sys.stdout`` is given with a call that is on its thread's stack, until ``leave_prints``."""
+    global _last
+    stream: Any = getattr(sys, "stdout", None)
+    if stream is None:
+        return
+    tee = _last
+    if tee is None or tee.stream() is not stream:
+        if not _known(type(stream)):
+            return
+        tee = Tee(stream)
+    attributes = stream.__dict__
+    now = attributes.get("write")
+    if type(now) is not Tee:
+        tee.before = now
+    elif state in now.threads and len(state.stack) > 1:  # the call around this one is heard
+        return
+    else:
+        tee = now
+    _last = record.tee = tee
+    tee.threads.add(state)
+    attributes["write"] = tee
+
+
+def leave_prints(record: CallRecord, state: ThreadState) -> None:
+    """Keep no more with a call that ends; what somebody has put on the stream meanwhile stays."""
+    tee, record.tee = record.tee, None
+    if tee is not None:
+        tee.threads.discard(state)
+        if not tee.threads:
+            _take_away(tee)
+
+
+def _take_away(tee: Tee) -> None:
+    stream = tee.stream()
+    if stream is not None and stream.__dict__.get("write") is tee:
+        if tee.before is None:
+            stream.__dict__.pop("write", None)
+        else:
+            stream.__dict__["write"] = tee.before
+    tee.before = None
+
+
+def forked() -> None:
+    """Take away a tee of a thread that is not in this child of a fork."""
+    tee = _last
+    if tee is not None:
+        tee.threads &= {local.state}
+        if not tee.threads:
+            _take_away(tee)
+
+
+_plain: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def _known(kind: type) -> bool:
+    """Return True for streams whose attributes are had and set without running code of anybody's.
+
+    A proxy's ``__getattr__`` or a property may raise or do anything, and all that would come out of the user's call.
+    """
+    known = _plain.get(kind)
+    if known is None:
+        entries = {name: entry for one in reversed(kind.__mro__) for name, entry in vars(one).items()}
+        known = _plain[kind] = (
+            isinstance(entries.get("write"), (FunctionType, MethodDescriptorType))
+            and isinstance(entries.get("__dict__"), GetSetDescriptorType)
+            and isinstance(entries["__getattribute__"], WrapperDescriptorType)
+            and kind.__weakrefoffset__ != 0
+        )
+    return known

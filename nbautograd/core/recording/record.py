@@ -16,6 +16,7 @@ from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import Any
 
+from nbautograd.core import forks
 from nbautograd.core.recording.call import Call
 from nbautograd.core.recording.snapshot import SUMMARY, Known, Snapshot
 from nbautograd.core.torch_private import ctx as private
@@ -172,6 +173,7 @@ class CallRecord:
         began: when the user's method began, by ``perf_counter``.
         seconds: wall time inside the user's method.
         printed: what the method printed.
+        tee: the ``prints.Tee`` that hears what it prints while it runs, where no call around it does.
         exception: ``"TypeError: ..."`` when the method raised.
         missing: what could not be recorded, as text of our own errors.
         weight: bytes that the record takes, estimated; what was copied is counted exactly. Of a call that has ended.
@@ -207,6 +209,7 @@ class CallRecord:
     began: float = 0.0
     seconds: float = 0.0
     printed: list[str] | None = None
+    tee: Any = None
     exception: str | None = None
     missing: str | None = None
     weight: int = 0
@@ -297,7 +300,7 @@ class Ring:
         self._calls: deque[CallRecord] = deque()
         self._decoded: deque[tuple[CallRecord, int]] = deque()  # and how many bytes each Call takes
         self.used_by_decoded = 0
-        self._lock = threading.RLock()  # a signal handler or a finalizer may record a call in the middle
+        self._lock = forks.lock()
         self.add = self._fresh.append  # takes in a call that ended, from any thread; settle counts it
         self.next_index = itertools.count().__next__  # gives the number of the next call
 

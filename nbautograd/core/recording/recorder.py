@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.recording import prints
+from nbautograd.core.recording.prints import hear, leave_prints
 from nbautograd.core.recording.record import (
     EVERY,
     CallRecord,
@@ -38,6 +38,8 @@ from nbautograd.core.recording.snapshot import (
     TensorSnapshot,
     changed_elements,
     is_whole_copy,
+    name_of,
+    safe_text,
     snapshots,
 )
 from nbautograd.core.torch_private import ctx as private_ctx
@@ -114,9 +116,11 @@ class MethodRecorder:
         except Exception as error:
             self.recorder.note(error)
             return None
-        if prints.enabled and sys.stdout is not prints.followed:
-            prints.follow()
         state.stack.append(record)
+        try:
+            hear(record, state)
+        except Exception as error:
+            self.recorder.note(error)
         record.began = perf_counter()
         return record
 
@@ -138,9 +142,9 @@ class MethodRecorder:
     def fail(self, record: CallRecord, args: tuple[Any, ...], error: BaseException, state: ThreadState) -> None:
         """Take down that a method raised."""
         record.seconds = perf_counter() - record.began
-        kind = type(error).__name__
+        kind = name_of(type(error))
         try:
-            text = str(error) if error.args else ""
+            text = safe_text(error)
             record.strided = self.strided(args)
         except Exception as ours:
             record.missing, text = self.recorder.note(ours), ""
@@ -149,6 +153,7 @@ class MethodRecorder:
 
     def close(self, record: CallRecord, state: ThreadState) -> None:
         """Take a call off the stack and put its record into the ring."""
+        leave_prints(record, state)
         stack = state.stack
         if stack and stack[-1] is record:
             stack.pop()
@@ -440,6 +445,7 @@ def abandon(state: ThreadState, ring: Ring, depth: int = 0) -> None:
     """Close the calls that an interrupt left open above a depth of a thread's stack: a later one had a dead parent."""
     while len(state.stack) > depth:
         record: CallRecord = state.stack.pop()
+        leave_prints(record, state)
         record.finish()
         record.seconds = record.seconds or (perf_counter() - record.began if record.began else 0.0)
         record.exception = record.exception or "KeyboardInterrupt"

@@ -8,10 +8,12 @@ One encoding from here to ``Call``: a record holds snapshots; ``live_log.py`` ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from math import prod, sqrt
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, WrapperDescriptorType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +32,12 @@ _WHOLE = {SHAPES: 0, SUMMARY: memory.WHOLE, POOLED: 2**25, VALUES: 2**62}
 _PLAIN_NAMES: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 PLAIN_TYPES = frozenset(_PLAIN_NAMES)
 _CPU = torch.device("cpu")
-_DTYPE = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]  # of torch itself, whatever a subclass says
+# of torch itself: what a subclass has in their place is code of the user's, which may raise or end the process
+_SHAPE = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
+_DTYPE = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
+_DEVICE = torch.Tensor.device.__get__
+_REQUIRES_GRAD = torch.Tensor.requires_grad.__get__  # type: ignore[attr-defined]
+name_of: Callable[[type], str] = type.__dict__["__name__"].__get__
 _ORDINARY = frozenset({private.ORDINARY, private.INFERENCE} - {0})  # dispatch keys
 
 _BLOCKS, _BLOCK = 8, 512  # of a larger contiguous one: so many blocks of so many bytes; the system asks for each page
@@ -112,7 +119,6 @@ _GONE = Phrase("recording.missing.storage")
 _LAYOUT = Phrase("recording.missing.layout")
 _UNREADABLE = Phrase("recording.missing.memory")
 _CHANGED = Phrase("recording.missing.changed")
-_guards: list[Any] = []  # entered again and again; taken out while in use, since a signal handler may record a call
 
 
 def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> tuple[Snapshot, ...]:
@@ -137,7 +143,7 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
                 one = known[key] = _tensor(value, kind, level, wanted)
             taken.append(one)
         else:
-            taken.append(ObjectSnapshot(kind.__name__, safe_repr(value)))
+            taken.append(ObjectSnapshot(name_of(kind), safe_repr(value)))
     if wanted:
         copied = copy_elements(wanted, _WHOLE[level])
         known.copied += copied if level != POOLED else sum([_measure(one) for one, _, _ in wanted])
@@ -171,49 +177,56 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
     copier = memory.copier()
     if copier is None or private.only_kernels is None or private.profiling():
         # the check of the storage's size would appear in the table of a profiler
-        missing = Phrase(f"recording.missing.{'profiler' if copier and private.profiling() else 'no_copier'}")
+        kind = "off" if memory.off else "profiler" if copier and private.profiling() else "no_copier"
         for one, _, _ in wanted:
-            one.reason = missing
+            one.reason = Phrase(f"recording.missing.{kind}")
         return 0
     plans: list[Plan] = []
     pieces: list[int] = []
     total = 0
-    try:
-        guard = _guards.pop()
-    except IndexError:
-        guard = private.only_kernels()
-    with guard:
-        for one, tensor, version in wanted:
+    for one, tensor, version in _in_bounds(wanted):
+        if 0 in (one.shape or ()):  # not ``nbytes``: that of 2**62 elements overflows to 0
+            one.data, one.strides = b"", ()
+        elif not one.address:  # zeros that nobody wrote down, or what only stands for a tensor
+            one.reason = _LAYOUT
+        else:
+            steps: tuple[int, ...] | None = ()
             size = one.nbytes
-            try:
-                strides = tensor.stride()
-                tensor.as_strided(one.shape or (), strides)
-            except NotImplementedError:  # it is no ordinary strided CPU tensor
-                one.reason = _LAYOUT
-                continue
-            except RuntimeError:  # "... are out of bounds for storage of size ..."
-                one.reason = _GONE
-                continue
-            if not size:
-                one.data, one.strides = b"", ()
-            elif not one.address:  # zeros that nobody wrote down, or what only stands for a tensor
-                one.reason = _LAYOUT
+            if tensor.is_contiguous() and size <= whole:
+                pieces += one.address, size
             else:
-                steps: tuple[int, ...] | None = ()
-                if size <= whole and tensor.is_contiguous():
-                    pieces += one.address, size
-                else:
-                    steps, spread = _spans(one, tensor, strides, whole)
-                    pieces += spread
-                    size = sum(spread[1::2])
-                plans.append((one, tensor, version, steps, size))
-                total += size
-    _guards.append(guard)
+                steps, spread = _spans(one, tensor, tensor.stride(), whole)
+                pieces += spread
+                size = sum(spread[1::2])
+            plans.append((one, tensor, version, steps, size))
+            total += size
     copied = copier.copy(pieces, total) if pieces else b""
     if copied is None and len(plans) > 1:  # where one of them is not there, each is tried alone
         return sum([copy_elements([plan[:3]], whole) for plan in plans])
     _hand_out(plans, copied)
     return total
+
+
+def _in_bounds(wanted: Wanted) -> Wanted:
+    """Return those whose storage holds all elements, which torch itself checks; the others get a reason."""
+    plain, guarded = private.nobody_hears(), []
+    try:
+        for one, tensor, _ in wanted:
+            if plain and one.address:
+                tensor.as_strided(one.shape or (), tensor.stride())
+            else:  # what stands for a tensor has no address, and hears of an operation by itself
+                guarded.append(partial(tensor.as_strided, one.shape or (), tensor.stride()))
+        if guarded:
+            private.run_unheard(guarded)
+        return wanted
+    except NotImplementedError:  # it is no ordinary strided CPU tensor
+        reason = _LAYOUT
+    except RuntimeError:  # "... are out of bounds for storage of size ..."
+        reason = _GONE
+    if len(wanted) > 1:
+        return [one for alone in wanted for one in _in_bounds([alone])]
+    wanted[0][0].reason = reason
+    return []
 
 
 def _hand_out(plans: list[Plan], copied: bytes | None) -> None:
@@ -227,7 +240,8 @@ def _hand_out(plans: list[Plan], copied: bytes | None) -> None:
             one.reason = _CHANGED
         else:
             one.data, one.strides = copied[at : at + size], steps
-            if steps and size > memory.WHOLE and one.nbytes < size:  # of one with repeats nothing is written out
+            # of one with repeats nothing is written out
+            if steps and size > memory.WHOLE and prod(one.shape or ()) * tensor.itemsize < size:
                 _close_gaps(one, tensor)
         at += size
 
@@ -242,13 +256,32 @@ def _spans(
     if not contiguous:
         span = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * itemsize
     if span <= whole:
-        return () if contiguous else strides, [address, span]
+        apart = None if contiguous or span <= memory.WHOLE else _runs(shape, strides, itemsize, address, span)
+        return (() if contiguous else strides, [address, span]) if apart is None else ((), apart)
     if contiguous:
         step = (span - _BLOCK) // (_BLOCKS - 1) // itemsize * itemsize
         return None, [number for i in range(_BLOCKS) for number in (address + i * step, _BLOCK)]
-    places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), shape)
+    last = prod(shape) - 1  # may be more than a float can count
+    places = np.unravel_index([last * i // (_PICKED - 1) for i in range(_PICKED)], shape)
     offsets = np.asarray(places).T @ np.asarray(strides) * itemsize
     return None, [number for at in offsets.tolist() for number in (address + at, itemsize)]
+
+
+_APART = 64  # bytes, a cache line: runs of memory that lie further apart on average are copied one by one
+
+
+def _runs(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, address: int, span: int) -> list[int] | None:
+    """Return the runs of memory that a tensor with wide gaps is made of, in row-major order; None for other tensors."""
+    run, inner = itemsize, len(shape)
+    while inner and (strides[inner - 1] * itemsize == run or shape[inner - 1] == 1):
+        inner -= 1
+        run *= shape[inner]
+    if prod(shape[:inner]) * (run + _APART) > span:
+        return None
+    offsets = np.zeros((), np.int64)
+    for size, step in zip(shape[:inner], strides[:inner], strict=True):
+        offsets = offsets[..., None] + np.arange(size) * (step * itemsize)
+    return [number for at in offsets.reshape(-1).tolist() for number in (address + at, run)]
 
 
 RUNS = 8  # rows in which a sample is shown: a contiguous tensor's is so many runs of its memory
@@ -418,28 +451,27 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
 def _ask(question: Any, otherwise: Any) -> Any:
     try:
         return question()
-    except Exception:  # of torch, or of a property that a subclass has in place of torch's
+    except Exception:  # of torch
         return otherwise
 
 
 def _sizes(value: Any) -> tuple[int, ...]:
-    return tuple([n if type(n) is int else -1 for n in value.shape])
+    return tuple([n if type(n) is int else -1 for n in _SHAPE(value)])
 
 
 def _of_subclass(value: Any) -> TensorSnapshot:
-    """Describe a tensor of a subclass by what it says of itself; its elements are its own business."""
+    """Describe a tensor of a subclass by what torch says of it; its elements are its own business."""
     with private.disable_torch_function():
-        name = type(value).__name__
+        name = name_of(type(value))
         return TensorSnapshot(
-            name, _ask(lambda: _sizes(value), None), _ask(lambda: value.dtype, None) or _DTYPE(value),
-            _ask(lambda: value.device, _CPU),
-            _ask(lambda: value.requires_grad, False), None, None, id(value), 0, 0, 0,
+            name, _ask(lambda: _sizes(value), None), _DTYPE(value), _ask(lambda: _DEVICE(value), _CPU),
+            _ask(lambda: _REQUIRES_GRAD(value), False), None, None, id(value), 0, 0, 0,
             reason=Phrase("recording.missing.subclass", type=name),
         )  # fmt: skip
 
 
 _LITERALS = frozenset({int, float, bool})
-_SAFE = _LITERALS | {complex, bytes, str, torch.Size, torch.dtype, torch.device, slice, range, type(None)}
+_SAFE = _LITERALS | {complex, bytes, str, torch.Size, torch.dtype, torch.device, range, type(None)}
 _LONGEST = 120  # characters of a text
 _MOST_SHOWN = 4  # items of a container
 
@@ -456,16 +488,32 @@ def safe_repr(value: Any, depth: int = 2) -> str:
         return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     if issubclass(kind, torch.Tensor):
         with private.disable_torch_function():
-            return NEEDS_GRADIENT if value.requires_grad else f"<{kind.__name__}>"
+            return NEEDS_GRADIENT if _REQUIRES_GRAD(value) else f"<{name_of(kind)}>"
+    if kind is slice:
+        inside = ", ".join(safe_repr(item, 0) for item in (value.start, value.stop, value.step))
+        return f"slice({inside})"
     if kind in (tuple, list) and depth:
         inside = ", ".join(safe_repr(item, depth - 1) for item in value[:_MOST_SHOWN])
         inside += ", …" if len(value) > _MOST_SHOWN else ""
         return f"({inside})" if kind is tuple else f"[{inside}]"
     if kind is dict and depth:
-        items = list(value.items())[:_MOST_SHOWN]
+        items = islice(value.items(), _MOST_SHOWN)
         shown = [f"{safe_repr(k, 0)}: {safe_repr(v, depth - 1)}" for k, v in items]
         return "{" + ", ".join(shown) + (", …" if len(value) > _MOST_SHOWN else "") + "}"
     if kind is np.ndarray:
         return f"<ndarray {value.dtype} {'×'.join(map(str, value.shape))}>"
     named = kind in (FunctionType, BuiltinFunctionType, type)
-    return f"<{kind.__name__} {value.__name__}>" if named else f"<{kind.__name__}>"
+    return f"<{name_of(kind)} {value.__name__}>" if named else f"<{name_of(kind)}>"
+
+
+_ARGUMENTS = vars(BaseException)["args"].__get__
+_FILENAME = vars(OSError)["filename"].__get__
+
+
+def safe_text(error: BaseException) -> str:
+    """Return the text of an exception, without running a ``__str__`` or ``__repr__`` of the user's."""
+    kind, arguments = type(error), _ARGUMENTS(error)
+    parts = (*arguments, _FILENAME(error)) if issubclass(kind, OSError) else arguments
+    if type(kind.__str__) is WrapperDescriptorType and all(type(one) in _SAFE for one in parts):
+        return str(error) if arguments else ""
+    return ", ".join(one if type(one) is str else safe_repr(one) for one in arguments)

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core import forks
 from nbautograd.core.torch_private.tensors import functorch_active
 
 _MATERIALIZE = "materialize_grads"
@@ -177,7 +178,7 @@ sees_earlier_apply = isinstance(vars(_Function).get("apply"), classmethod)
 _within: Any = getattr(torch.autograd.function, "_SingleLevelFunction", _Function) if sees_earlier_apply else _Function
 _LAST = _Apply(_within, False)
 _FIRST = _Apply(_Function, True)  # a transform would go another way from there
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 @contextlib.contextmanager

@@ -5,7 +5,11 @@ Everything here raises when torch has changed; nothing reads memory.
 
 from __future__ import annotations
 
+import functools
+import gc
+import operator
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
@@ -140,6 +144,40 @@ def _guard_for(*backends: str) -> Callable[[], AbstractContextManager[Any]] | No
 
 
 only_kernels = _guard_for("CPU", "CUDA", "XPU", "MPS", "PrivateUse1", "BackendSelect")
+
+_dispatch_modes: Callable[[], int] = _probe("_C._len_torch_dispatch_stack", lambda: 1)
+_key_included: Callable[[Any], bool] = _probe("_C._dispatch_tls_is_dispatch_key_included", lambda _: True)
+_pre_dispatch: Any = _probe("_C.DispatchKey.PreDispatch", None)
+
+
+def nobody_hears() -> bool:
+    """Return True where a view of a plain tensor makes no node, and no mode and no transform hears of it."""
+    return not (torch.is_grad_enabled() or functorch_active() or _dispatch_modes() or _key_included(_pre_dispatch))
+
+
+_call = operator.methodcaller("__call__")
+
+
+def run_unheard(calls: Iterable[Callable[[], Any]]) -> None:
+    """Run operations, which are in C, by the kernels alone.
+
+    Without the guard's keys there is no autograd for anything that runs meanwhile. A signal handler of the user's runs
+    between two steps of Python, so the guard is entered, used and left in one step; a finalizer runs when the garbage
+    collector does, before Python 3.12 at any allocation, so that is off for the step, unless another thread could ask
+    whether it is.
+    """
+    assert only_kernels is not None
+    guard = only_kernels()
+    leave = functools.partial(guard.__exit__, None, None, None)
+    pause = sys.version_info < (3, 12) and gc.isenabled() and threading.active_count() == 1
+    before, after = ([gc.disable], [gc.enable]) if pause else ([], [])
+    try:
+        list(map(_call, (*before, guard.__enter__, *calls, leave, *after)))
+    except BaseException:
+        leave()
+        if pause:
+            gc.enable()
+        raise
 
 
 @cache

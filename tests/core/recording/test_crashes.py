@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +15,7 @@ import pytest
 import torch
 
 from nbautograd.core.recording import api, memory
-from nbautograd.core.recording.snapshot import SUMMARY, VALUES, snapshots
+from nbautograd.core.recording.snapshot import SUMMARY, VALUES, elements, snapshots
 
 KINDS = [*odd_tensors.KINDS, "changed by another thread", "interrupted lookups"]
 ENGINE = api.engine()  # chosen before a test breaks the recorder
@@ -154,3 +157,221 @@ def test_after_a_fork_the_child_reads_its_own_memory():
     with os.fdopen(reader, "rb") as pipe:
         assert pipe.read() == torch.full((3,), 7.0).numpy().tobytes()
     os.waitpid(child, 0)
+
+
+def test_an_argument_of_2_to_the_62_elements_can_be_looked_at():
+    """Its size in bytes overflows to 0: a call with it made the whole log unreadable."""
+
+    class Ones(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.ones(1)
+
+    for base, shape in ((torch.ones(1), (2**62,)), (torch.ones(3000), (2**50, 3000)), (torch.ones(1), (2**62 + 1,))):
+        with api.recording(Ones) as log:
+            Ones.apply(base.expand(shape))
+            Ones.apply(base)
+        assert str(log)
+        assert log.to_dict()
+        given = log[0].inputs[0].tensor
+        assert (given.shape, given.min, given.max) == (shape, 1, 1)
+    assert api._recorder.errors == {}
+
+
+class Ends:
+    """Ends the process, or raises, whenever anything of it is looked at."""
+
+    def __repr__(self):
+        raise SystemExit("repr")
+
+    __str__ = __repr__
+
+
+class OfOurs(torch.Tensor):
+    @property
+    def shape(self):
+        raise SystemExit("shape")
+
+    requires_grad = dtype = device = shape
+
+
+class Spoken(Exception):  # noqa: N818 - its name is looked for
+    def __str__(self):
+        raise SystemExit("text")
+
+
+@pytest.mark.parametrize(
+    "argument", [slice(Ends()), (Ends(),), {"key": Ends()}, [slice(None, Ends())], torch.ones(2).as_subclass(OfOurs)]
+)
+def test_no_code_of_an_argument_runs(argument):
+    class Takes(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, other):
+            ctx.other = other
+            return x * 2
+
+    with api.recording(Takes) as log:
+        Takes.apply(torch.ones(2), argument)
+    assert log[0].inputs[1].repr
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (Spoken("said"), "Spoken: said"),
+        (ValueError(Ends()), "ValueError: <Ends>"),
+        (OSError(2, "gone", Ends()), "FileNotFoundError: 2, gone"),
+        (OSError(2, "gone", "file"), "FileNotFoundError: [Errno 2] gone: 'file'"),
+        (KeyError("name"), "KeyError: 'name'"),
+        (ValueError(), "ValueError"),
+    ],
+)
+def test_no_code_of_an_exception_runs(error, text):
+    class Raises(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            raise error
+
+    with api.recording(Raises) as log, pytest.raises(type(error)) as caught:
+        Raises.apply(torch.ones(2))
+    assert caught.value is error
+    assert log[0].exception == text
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.saved_tensors[0] * grad
+
+
+WAYS = {
+    "plain": lambda x: Square.apply(x).sum().backward(),
+    "graph of the gradient": lambda x: torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True),
+}
+
+
+def struck(way, strike):
+    """Return how often code of the user's ran meanwhile, and how often without a graph of its own."""
+    outcomes = []
+
+    def compute():
+        with torch.enable_grad():
+            outcomes.append((leaf * 2).grad_fn is not None)
+
+    leaf, x = torch.ones(1, requires_grad=True), torch.ones(3, requires_grad=True)
+    with api.recording(Square), strike(compute):
+        for _ in range(300):
+            way(x)
+    return len(outcomes), outcomes.count(False)
+
+
+@contextlib.contextmanager
+def collected(compute):
+    """A finalizer runs at each tenth allocation or so."""
+
+    class Node:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            if not over:
+                compute()
+                Node()
+
+    over, before = [], gc.get_threshold()
+    gc.set_threshold(7)
+    Node()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        over.append(True)
+        gc.collect()
+
+
+@contextlib.contextmanager
+def signalled(compute):
+    before = signal.signal(signal.SIGALRM, lambda *_: compute())
+    signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("strike", [collected, signalled])
+@pytest.mark.parametrize("way", ["plain", "graph of the gradient"])
+def test_a_finalizer_and_a_signal_handler_have_autograd(way, strike):
+    runs, without = struck(WAYS[way], strike)
+    assert (runs > 0, without) == (True, 0)
+
+
+def test_a_pipe_whose_numbers_went_to_files_of_the_users_is_made_anew(tmp_path):
+    pipe = memory.Pipe()
+    x = torch.arange(4.0)
+    (ends,) = pipe._spare
+    for number in (ends.into, ends.out):
+        os.close(number)
+    files = [os.open(tmp_path / name, os.O_RDWR | os.O_CREAT) for name in ("first", "second")]
+    assert {*files} == {ends.into, ends.out}  # the least numbers that are free
+    assert pipe.copy([x.data_ptr(), x.nbytes], x.nbytes) == x.numpy().tobytes()
+    for file in files:
+        assert os.fstat(file).st_size == 0
+        os.close(file)
+    assert pipe.copy([x.data_ptr(), x.nbytes], x.nbytes) == x.numpy().tobytes()
+
+
+def test_one_variable_turns_reading_off():
+    program = (
+        "import torch, nbautograd\n"
+        "from nbautograd.core.recording import memory\n"
+        "memory.VirtualMemory.__init__ = memory.Pipe.__init__ = lambda self: 1 / 0\n"
+        "F = nbautograd.instrument(torch.autograd.function.InplaceFunction)\n"
+        "from nbautograd.core.recording.snapshot import SUMMARY, snapshots\n"
+        "print(snapshots([torch.ones(3)], SUMMARY)[0].reason)\n"
+    )
+    environment = {**os.environ, "NBAUTOGRAD_VALUES": "0", "PYTHONPATH": str(Path(__file__).parents[3])}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "NBAUTOGRAD_VALUES" in ran.stdout
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_mode_around_the_first_instrument_hears_nothing_of_the_self_test(raises):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    heard = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            heard.append(func)
+            if raises:
+                raise RuntimeError("not now")
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        assert api._engine.__wrapped__().name == "spy"
+    assert heard == []
+
+
+@pytest.mark.parametrize("change", [lambda x: x[:, 0], lambda x: x[::50, 3:5], lambda x: x.t()[7], lambda x: x[:, ::2]])
+def test_a_view_with_wide_gaps_is_read_without_what_lies_between(change, monkeypatch):
+    x = change(torch.arange(200_000.0).reshape(500, 400))
+    read = []
+    real = memory.copier()
+
+    class Counted:
+        def copy(self, pieces, total):
+            read.append(total)
+            return real.copy(pieces, total)
+
+    monkeypatch.setattr(memory, "copier", Counted)
+    (one,) = snapshots([x], VALUES)
+    assert elements(one).tolist() == x.tolist()
+    assert read[0] <= 2 * x.nbytes + 64 * len(x)
