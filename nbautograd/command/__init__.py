@@ -23,8 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0 when all went well, 1 when it did not (one sentence on stderr says why), 2 for a word that
-        is not understood. Those of ``audit`` and ``check`` are 1 when a gradient is wrong, and 2 when nothing could be
-        run or told.
+        is not understood. Those of ``audit``, ``check`` and ``explain`` are 1 when something was found, and 2 when
+        nothing could be run or told.
 
     Example:
         >>> from nbautograd.command import main
@@ -102,16 +102,26 @@ def _parser() -> argparse.ArgumentParser:
         metavar = "DIR" if name == "repro" else "FILE"
         audit.add_argument(f"--{name}", type=Path, metavar=metavar, help=text(f"command.help.audit.{name}"))
     audit.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.audit.budget"))
-    # argparse writes any remainder as "...", so both forms of a program stand in one row, and the usage is spelled out
-    audit.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    forms = "SCRIPT | -m MODULE"
-    audit.add_argument("program", nargs=argparse.REMAINDER, metavar=forms, help=text("command.help.audit.program"))
-    options = "[-h] [--json FILE] [--html FILE] [--repro DIR]\n                        [--budget SECONDS]"
-    audit.usage = f"%(prog)s {options} ({forms}) [ARGS ...]"
+    _add_program(audit, "[--json FILE] [--html FILE] [--repro DIR]\n                        [--budget SECONDS]")
+    explain = _add(commands, "explain", _explain, more=True)
+    for name in ("json", "html"):
+        explain.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.explain.{name}"))
+    _add_program(explain, "[--json FILE] [--html FILE]")
 
     _add_kernel(_add(commands, "check", _check, more=True))
     _add(commands, "doctor", _doctor)
     return parser
+
+
+def _add_program(command: argparse.ArgumentParser, options: str) -> None:
+    """Add a script, or a module with ``-m``, and its arguments.
+
+    argparse writes any remainder as "...", so both forms of a program stand in one row, and the usage is spelled out.
+    """
+    forms = "SCRIPT | -m MODULE"
+    command.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    command.add_argument("program", nargs=argparse.REMAINDER, metavar=forms, help=text("command.help.program"))
+    command.usage = f"%(prog)s [-h] {options} ({forms}) [ARGS ...]"
 
 
 def _add_kernel(check: argparse.ArgumentParser) -> None:
@@ -162,13 +172,28 @@ def _freeze(options: argparse.Namespace) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from nbautograd.command.audit import Unrunnable, audit
+    from nbautograd.command.audit import audit
 
-    target, *arguments = options.module or options.program or [""]
-    if not target:
-        raise Unrunnable(text("command.audit.nothing"))
+    target, *arguments = _named_program(options, "audit")
     files = {"json_file": options.json, "html_file": options.html, "repro": options.repro}
     return audit(target, arguments, module=bool(options.module), budget=options.budget, **files)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from nbautograd.command.explain import explain
+
+    target, *arguments = _named_program(options, "explain")
+    files = {"json_file": options.json, "html_file": options.html}
+    return explain(target, arguments, module=bool(options.module), **files)
+
+
+def _named_program(options: argparse.Namespace, command: str) -> list[str]:
+    from nbautograd.command.program import Unrunnable
+
+    words: list[str] = options.module or options.program
+    if not words:
+        raise Unrunnable(text("command.program.nothing", command=command))
+    return words
 
 
 def _check(options: argparse.Namespace) -> int:

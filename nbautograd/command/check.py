@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nbautograd.command.audit import COULD_NOT_RUN, FOUND, Unrunnable, write_page_of
 from nbautograd.command.page import require_ours
+from nbautograd.command.program import COULD_NOT_RUN, FOUND, Unrunnable, write_report
 from nbautograd.core.checking.budget import DEFAULT
 from nbautograd.core.kernel.raised import users_trace
-from nbautograd.errors import CommandError, NbautogradError
+from nbautograd.errors import NbautogradError
 from nbautograd.inspection.kernel import gradcheck
-from nbautograd.inspection.kernel_report import KernelReport
 from nbautograd.messages import text
 from nbautograd.views.builders.kernel import kernel_document
 from nbautograd.views.to_text import to_text
@@ -61,19 +59,8 @@ def check(
         raise Unrunnable(text("command.check.raised", error=f"{type(error).__name__}: {error}")) from error
     document = kernel_document(report)
     print(to_text(document))
-    _write(report, json_file)
-    if html_file is not None:
-        write_page_of(document, html_file, "nbautograd check")
+    write_report(report, document, "nbautograd check", json_file, html_file)
     return {"right": 0, "wrong": FOUND}.get(report.verdict, COULD_NOT_RUN)
-
-
-def _write(report: KernelReport, json_file: Path | None) -> None:
-    if json_file is None:
-        return
-    try:
-        json_file.write_text(json.dumps(report.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise CommandError(text("command.freeze.no_file", path=json_file, reason=error.strerror or error)) from None
 
 
 def _named(given: str) -> Any:
@@ -103,7 +90,7 @@ def _module(place: str) -> ModuleType:
             return known
         spec = importlib.util.spec_from_file_location(path.stem, path)
         if spec is None or spec.loader is None:
-            raise ImportError(text("command.audit.not_found"))
+            raise ImportError(text("command.program.not_found"))
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # a second name from the same file means the same objects
         spec.loader.exec_module(module)

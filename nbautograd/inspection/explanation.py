@@ -64,7 +64,7 @@ class Explanation(Redactable["Explanation"]):
         raised: the line that raised the error, or that called torch.
         graph: the graph of what was differentiated, where it is small enough to be seen.
         run: how it was found: ``"no"`` (from what the error left behind), ``"copy"`` (by a run in a copy of the
-            process), ``"here"``, or ``"refused"``.
+            process), ``"here"``, ``"program"`` (while the program itself ran), or ``"refused"``.
         params: more plain data, such as versions and names of operations.
     """
 
@@ -292,10 +292,9 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
     if cause is None or ended not in (None, now):
         again = _note("did_not_happen_again")
         return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
-    for edit in cause.edits:
-        if _works(run, edit, cause):
-            rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all
-            return replace(explanation, findings=rest, fix=Fix(edit.after, True, edit.line, edit.before))
+    changed = _with_a_change(explanation, cause, run)
+    if changed.fix is not None:
+        return changed
     suspects = cause.suspects if explanation.did is None else ()
     named = {f.line for f in explanation.findings if f.message_id == "explain.no_grad.left"}
     shown: list[Place] = []
@@ -308,6 +307,28 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
     rest = tuple(f for f in explanation.findings if f.message_id != "explain.no_grad.left" or f.line in lines)
     notes = (_note("left_shown", line=place.line, root=cause.params["root"]) for place in shown)
     return replace(explanation, findings=(*rest, *notes), did=shown[0])
+
+
+def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Run) -> Explanation:
+    """Return an explanation with the first change that was tried and mends the error."""
+    for edit in cause.edits:
+        if _works(run, edit, cause):
+            rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all
+            return replace(explanation, findings=rest, fix=Fix(edit.after, True, edit.line, edit.before))
+    return explanation
+
+
+def explain_watched(watch: GradientWatch, error: BaseException | None, run: Run, tries: bool) -> Explanation:
+    """Explain a program that ran under a watch in this process.
+
+    Args:
+        watch: what was seen, over by now.
+        error: what the program ended in.
+        run: runs it once more, for changes to be tried.
+        tries: whether they are tried, in copies of the process.
+    """
+    explanation, cause, _ = explained_run(watch, error, None, run, "program")
+    return explanation if cause is None or not tries else _with_a_change(explanation, cause, run)
 
 
 def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
