@@ -4,7 +4,7 @@
 export interface Chip {
   kind: "chip";
   words: string;
-  tone: "right" | "wrong" | "cannot tell" | "unchecked" | "bug" | "lint" | "note";
+  tone: "right" | "wrong" | "cannot tell" | "meant" | "unchecked" | "bug" | "lint" | "note";
 }
 
 /** Words that stand out; their backticks become code, as those of every sentence do. */
@@ -120,7 +120,7 @@ export interface Item {
 /** The answer: blocks beside a bar in the verdict's colour; links lead to it by the name of its place. */
 export interface Card {
   kind: "card";
-  tone: "right" | "wrong" | "cannot tell" | "unchecked" | "bug" | "lint" | "note";
+  tone: "right" | "wrong" | "cannot tell" | "meant" | "unchecked" | "bug" | "lint" | "note";
   body: Block[];
   place?: string;
 }

@@ -5,6 +5,7 @@ export const TONES = {
   right: "good",
   wrong: "bad",
   "cannot tell": "open",
+  meant: "plain",
   unchecked: "plain",
   bug: "bad",
   lint: "open",
@@ -21,6 +22,7 @@ export const SIGNS = {
   right: ["✓", "good"],
   wrong: ["✗", "bad"],
   "cannot tell": ["?", "open"],
+  meant: ["~", "plain"],
   unchecked: ["•", "plain"],
 };
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any, overload
@@ -24,6 +25,7 @@ from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import NOT_INTERRUPTED, Budget, OutOfBudgetError, budgeted
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.gradcheck import gradcheck
+from nbautograd.core.checking.meant import Meant, joined, meant_pairs
 from nbautograd.core.checking.other_points import shrunk
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
@@ -52,6 +54,7 @@ from nbautograd.inspection.audit_report import (
     AuditedInput,
     AuditedSituation,
     AuditReport,
+    AuditVerdict,
     How,
 )
 from nbautograd.inspection.audited_calls import (
@@ -59,7 +62,6 @@ from nbautograd.inspection.audited_calls import (
     defaults,
     double,
     dtype_of,
-    hands_on,
     outputs_of,
     read_elsewhere,
     reading,
@@ -83,6 +85,10 @@ REFUSED = {
     f"causes.exception_{error}"
     for error in ("number_of_gradients", "gradient_for_no_tensor", "shape", "returned_no_tensor")
 }
+# findings on what a gradient is rather than on how backward goes about it: one that is clipped is not linear
+OF_VALUES = {"ignores_grad_output", "affine_in_grad_output", "nonlinear_in_grad_output", "nondeterministic_backward"}
+Pair = tuple[int, int]  # positions of an output and an input
+NOT_MEANT: Mapping[Pair, Meant] = {}
 
 
 class Audit:
@@ -212,6 +218,8 @@ class _Case:
         outcome: what is known so far.
         call: the kept call that the outcome is about.
         inputs: what that check was given.
+        meant: the pairs of output and input whose gradient is meant to be no derivative, in the calls that were looked
+            at.
     """
 
     watched: WatchedFunction
@@ -221,10 +229,11 @@ class _Case:
     outcome: AuditedSituation
     call: CopiedCall | None = None
     inputs: tuple[Any, ...] = ()
+    meant: Mapping[Pair, Meant] = dataclasses.field(default_factory=dict)
 
     @property
     def rank(self) -> tuple[int, bool, int]:
-        """The order in the report: wrong (first small ones with a fix), cannot tell, unchecked, risky, right."""
+        """The order in the report: wrong (first small ones with a fix), cannot tell, unchecked, risky, meant, right."""
         outcome = self.outcome
         risky = outcome.verdict == "right" and outcome.order2 == "wrong"
         fixed = any(finding.fix is not None for finding in outcome.findings)
@@ -343,8 +352,9 @@ class _Checks:
     def _take(self, case: _Case, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
         """Keep the worse of two outcomes; one that cannot be told says less than one that can."""
         before = case.outcome
-        checked = before.checked + (outcome.verdict in ("right", "wrong"))
-        if outcome.verdict == "wrong" or before.verdict in ("unchecked", "cannot tell"):
+        checked = before.checked + (outcome.verdict in ("right", "meant", "wrong"))
+        worse = outcome.verdict == "wrong" or (outcome.verdict, before.verdict) == ("meant", "right")
+        if worse or before.verdict in ("unchecked", "cannot tell"):
             case.outcome, case.call, case.inputs = outcome, call, inputs
         case.outcome = dataclasses.replace(case.outcome, checked=checked)
 
@@ -358,7 +368,7 @@ class _Checks:
             return
         target, _ = reading(case.target, arguments, [one.name for one in outcome.inputs])
         with defaults(case.call, case.inputs):
-            report = self._gradcheck(target, case.inputs, None, "fix", seconds)
+            report = self._gradcheck(target, case.inputs, None, "fix", seconds, case.meant)
         if report.verdict == outcome.verdict:
             reason = "" if outcome.reason == Phrase("audit.wrong_with_objects") else outcome.reason
             case.outcome = dataclasses.replace(outcome, report=report, reason=reason)
@@ -371,18 +381,25 @@ class _Checks:
         self.registered[case.watched.cls] = _opchecked(op, case.situation.copies[0])
 
     def _gradcheck(
-        self, target: Any, inputs: tuple[Any, ...], order: int | None, hints: str, seconds: float
+        self,
+        target: Any,
+        inputs: tuple[Any, ...],
+        order: int | None,
+        hints: str,
+        seconds: float,
+        meant: Mapping[Pair, Meant],
     ) -> GradcheckReport:
-        report = gradcheck(
-            target, inputs, order=order, hints=hints, budget=Budget(seconds=max(0.05, seconds)), progress=self._part()
-        )
+        budget = Budget(seconds=max(0.05, seconds))
+        report = gradcheck(target, inputs, order=order, hints=hints, budget=budget, progress=self._part(), meant=meant)
         return _not_interrupted(report)
 
-    def _verdict(self, target: Any, inputs: tuple[Any, ...], seconds: float) -> GradcheckReport:
+    def _verdict(
+        self, target: Any, inputs: tuple[Any, ...], seconds: float, meant: Mapping[Pair, Meant] = NOT_MEANT
+    ) -> GradcheckReport:
         """Return a report as soon as it is known that a gradient is wrong: why is asked in the second look."""
         first = _FirstVerdict(self._part())
         budget = Budget(seconds=max(0.05, seconds))
-        report = gradcheck(target, inputs, order=1, hints="what", budget=budget, progress=first)
+        report = gradcheck(target, inputs, order=1, hints="what", budget=budget, progress=first, meant=meant)
         if first.wrong is not None:
             return first.wrong
         return _not_interrupted(report)
@@ -422,19 +439,32 @@ class _Checks:
         """Check one call with these inputs, or a part of them, until a moment, and weigh what the check says."""
         outcome, (target, inputs) = case.outcome, whole
         try:
-            report, inputs, how = self._first_verdict(target, inputs, *looked_at, end)
+            with budgeted(Budget(seconds=max(0.05, end - time.perf_counter()))):
+                meant = meant_pairs(Problem(target, inputs))
+        except OutOfBudgetError:
+            return outcome, inputs
+        except Exception:  # the user's own: the check says what it is
+            meant = {}
+        case.meant = {**case.meant, **meant}
+        try:
+            report, inputs, how = self._first_verdict(target, inputs, *looked_at, end, meant)
         except Exception as error:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_reason_of(error)), inputs
         if report is None:
             return outcome, inputs
         dtype = dtype_of(inputs)
-        verdict, reason = report.verdict, report.reason if report.verdict == "cannot tell" else ""
+        verdict: AuditVerdict = report.verdict
+        reason: Phrase | str = report.reason if verdict == "cannot tell" else ""
         if verdict == "right" and any(finding.code == "right_for_symmetric" for finding in report.findings):
             reason = Phrase("audit.right_symmetric")
         if verdict == "wrong" and {f.code for f in report.findings if f.kind == "bug"} == {OTHER_GRADS}:
             verdict = "right"
         if report.complete is False and report.verdict != "wrong":
             verdict = "cannot tell"
+        if meant and verdict == "wrong" and _of_values(report, meant):
+            verdict = "right"
+        if meant and verdict == "right":
+            verdict, reason = "meant", joined(meant)
         if verdict == "cannot tell":
             reason = _holding_nan(outcome, (*call.arguments, *call.keywords.values())) or reason
         if verdict == "wrong":
@@ -443,15 +473,21 @@ class _Checks:
         return done, inputs
 
     def _first_verdict(
-        self, target: Any, inputs: tuple[Any, ...], part: tuple[Any, ...], how: How, end: float
+        self,
+        target: Any,
+        inputs: tuple[Any, ...],
+        part: tuple[Any, ...],
+        how: How,
+        end: float,
+        meant: Mapping[Pair, Meant],
     ) -> tuple[GradcheckReport | None, tuple[Any, ...], How]:
         """Compare along random directions first, which is quick, then entry by entry as long as there is time."""
         if how != "directions" and _elements(part) <= QUICK:
-            return self._verdict(target, part, end - time.perf_counter()), part, how
-        along, small, by = self._along_directions(target, inputs, end - time.perf_counter())
+            return self._verdict(target, part, end - time.perf_counter(), meant), part, how
+        along, small, by = self._along_directions(target, inputs, end - time.perf_counter(), meant)
         if how == "directions" or along is None or along.verdict == "wrong":
             return along, small, by
-        report = self._verdict(target, part, end - time.perf_counter())
+        report = self._verdict(target, part, end - time.perf_counter(), meant)
         if along.verdict == "right" and not report.complete and report.verdict == "cannot tell":
             return along, inputs, "directions"
         return report, part, how
@@ -462,8 +498,6 @@ class _Checks:
         """Return verdict and reason of a gradient that a check calls wrong, by what an audit knows besides."""
         along = any(finding.code == ALONG for finding in report.findings)
         mismatched = along or any(block.verdict == "mismatch" for block in report.blocks.values())
-        if mismatched and hands_on(target, inputs):
-            return "cannot tell", Phrase("audit.hands_on")
         if not mismatched and runs_once(target, inputs):
             return "cannot tell", Phrase("audit.runs_once")
         raised = next((finding for finding in report.findings if finding.code == "exception"), None)
@@ -501,7 +535,7 @@ class _Checks:
         return self._verdict(call, inputs, seconds).verdict == "right"
 
     def _along_directions(
-        self, target: Any, inputs: tuple[Any, ...], seconds: float
+        self, target: Any, inputs: tuple[Any, ...], seconds: float, meant: Mapping[Pair, Meant]
     ) -> tuple[GradcheckReport | None, tuple[Any, ...], How]:
         """Compare the gradient with differences along random directions; None where time is up.
 
@@ -509,7 +543,7 @@ class _Checks:
         """
         try:
             with budgeted(Budget(seconds=max(0.05, seconds))):
-                along = _along(target, inputs)
+                along = _along(target, inputs, meant)
                 small = None
                 if along.verdict == "wrong":
                     small = shrunk(Problem(target, inputs), SMALL, 6, 0).inputs
@@ -517,7 +551,7 @@ class _Checks:
             return None, inputs, "directions"
         if small is not None:
             with contextlib.suppress(Exception):
-                report = self._gradcheck(target, small, 1, "fix", seconds)
+                report = self._gradcheck(target, small, 1, "fix", seconds, meant)
                 if report.verdict == "wrong":
                     return report, small, "smaller"
         return along, inputs, "directions"
@@ -546,6 +580,15 @@ class _Checks:
         while len(_kept) > MOST_REPORTS:
             del _kept[next(iter(_kept))]
         return report
+
+
+def _of_values(report: GradcheckReport, meant: Mapping[Pair, Meant]) -> bool:
+    """Return True where all that is wrong is a gradient that is no derivative, and meant to be none."""
+    inputs = {position for _, position in meant}
+    bugs = [finding for finding in report.findings if finding.kind == "bug"]
+    if any(block.verdict == "mismatch" for block in report.blocks.values()):
+        return False
+    return all(f.code in OF_VALUES and (f.where is None or f.where[1] in inputs) for f in bugs)
 
 
 def _not_interrupted(report: GradcheckReport) -> GradcheckReport:
@@ -674,25 +717,28 @@ def _rows(item: Tensor, batch: int) -> Tensor:
     return item.detach()[:ROWS].clone().requires_grad_(item.requires_grad)
 
 
-def _along(target: Any, inputs: tuple[Any, ...]) -> GradcheckReport:
+def _along(target: Any, inputs: tuple[Any, ...], meant: Mapping[Pair, Meant]) -> GradcheckReport:
     """Compare gradients with differences along random directions, each with cotangents of its own."""
     problem = Problem(target, inputs)
-    agreed: dict[int, list[bool]] = {which: [] for which in range(len(problem.differentiable))}
     worst: dict[str, Any] = {}
     with problem.session():
         outputs = problem.call()
-        for seed in range(DIRECTIONS):
-            v = cotangents(problem, outputs, seed)
-            gradients = problem.vjp(outputs, v)
-            for which, gradient in enumerate(gradients):
-                found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3)
-                if found is not None and not found.agrees(gradient):  # or kinks were met on the way
-                    found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3, scale=SHORT)
-                if found is None:
-                    continue
-                agreed[which].append(found.agrees(gradient))
-                if not agreed[which][-1] and not worst:
-                    worst = {"input": problem.input_names[problem.differentiable[which]], "slope": f"{found.slope:.4g}"}
+        judged = {
+            which: {o for o in problem.differentiable_outputs(outputs) if (o, position) not in meant}
+            for which, position in enumerate(problem.differentiable)
+        }
+        agreed: dict[int, list[bool]] = {which: [] for which, through in judged.items() if through}
+        for seed, which in itertools.product(range(DIRECTIONS), agreed):
+            v = [u if o in judged[which] else None for o, u in enumerate(cotangents(problem, outputs, seed))]
+            gradient = problem.vjp(outputs, v)[which]
+            found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3)
+            if found is not None and not found.agrees(gradient):  # or kinks were met on the way
+                found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3, scale=SHORT)
+            if found is None:
+                continue
+            agreed[which].append(found.agrees(gradient))
+            if not agreed[which][-1] and not worst:
+                worst = {"input": problem.input_names[problem.differentiable[which]], "slope": f"{found.slope:.4g}"}
     clear = [answers for answers in agreed.values() if answers]
     wrong = [answers for answers in clear if len(answers) > 1 and sum(answers) <= len(answers) // 2]
     verdict: Verdict = "right"

@@ -12,12 +12,12 @@ from nbautograd.core.findings import Finding
 from nbautograd.errors import GradcheckError
 from nbautograd.version import __version__
 
-AuditVerdict = Literal["right", "wrong", "cannot tell", "unchecked"]
+AuditVerdict = Literal["right", "wrong", "cannot tell", "meant", "unchecked"]
 How = Literal["", "entries", "slice", "directions", "smaller"]
 
 # a finding about calls where other inputs require grad than in the situation: the gradient is right where it was used
 OTHER_GRADS = "needs_input_grad_wrong"
-RANK: dict[AuditVerdict, int] = {"wrong": 0, "cannot tell": 1, "unchecked": 2, "right": 4}
+RANK: dict[AuditVerdict, int] = {"wrong": 0, "cannot tell": 1, "unchecked": 2, "meant": 4, "right": 5}
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ class AuditedSituation(Displayable):
         inputs: the arguments.
         calls: how many calls there were.
         checked: at how many of them, of those that were kept, the gradient was checked.
-        verdict: the worst of these checks; ``"unchecked"`` where there was none.
-        reason: why it cannot be told, or was not checked; ``str`` of it.
+        verdict: the worst of these checks; ``"meant"`` where the gradient is meant to be no derivative, ``"unchecked"``
+            where there was no check.
+        reason: why it cannot be told, is meant so, or was not checked; ``str`` of it.
         how: ``"entries"`` (a whole check), ``"slice"`` (a few rows of the batch), ``"directions"`` (random ones),
             ``"smaller"`` (wrong along directions, and then at smaller inputs entry by entry).
         dtype: what the check computed in.
@@ -77,7 +78,9 @@ class AuditedSituation(Displayable):
 
     @property
     def cause(self) -> Finding | None:
-        """The finding that says why it is wrong, or what its risk is."""
+        """The finding that says why it is wrong, or what its risk is; None where it is meant so."""
+        if self.verdict == "meant":
+            return None
         return next((f for f in self.findings if f.kind in ("bug", "lint")), None)
 
     @property

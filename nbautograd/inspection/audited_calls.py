@@ -1,7 +1,7 @@
 """Calls that an audit runs again: on copies, with the tensors that modules and closures share with the arguments.
 
-What an audit knows of a call besides its Jacobians is found here: that forward hands its input on, that backward runs
-once, that a weight is read from elsewhere.
+What an audit knows of a call besides its Jacobians is found here: that backward runs once, that a weight is read from
+elsewhere.
 """
 
 from __future__ import annotations
@@ -133,16 +133,6 @@ def read_elsewhere(target: Any, inputs: tuple[Any, ...]) -> str:
             if same and gradient is not None and bool(gradient.any()):
                 return problem.input_names[which]
     return ""
-
-
-def hands_on(target: Any, inputs: tuple[Any, ...]) -> bool:
-    """Return True for a forward that returns its inputs as they are: it is written for a gradient of another kind.
-
-    A reversal, a scale or a clip of the gradient is no mistake, and nothing in the numbers tells it from one.
-    """
-    given = [x.detach() for x in inputs if isinstance(x, Tensor)]
-    outputs = outputs_of(target, inputs)
-    return bool(outputs) and all(any(y.shape == x.shape and torch.equal(x, y) for x in given) for y in outputs)
 
 
 def outputs_of(target: Any, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:

@@ -14,7 +14,7 @@ from nbautograd.core.checking.block import JacobianBlock
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.values import Value
 
-Tone = Literal["right", "wrong", "cannot tell", "unchecked", "bug", "lint", "note"]
+Tone = Literal["right", "wrong", "cannot tell", "meant", "unchecked", "bug", "lint", "note"]
 
 
 @dataclass(frozen=True)

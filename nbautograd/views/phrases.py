@@ -12,7 +12,7 @@ from nbautograd.core.findings import PARTS, Finding, Fix
 from nbautograd.core.recording.call import CallLog
 
 MARKS = {"match": "✓", "mismatch": "✗", "subgradient": "∠", "flat": "–", "undecided": "?"}
-VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "unchecked": "•"}
+VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "meant": "~", "unchecked": "•"}
 
 
 def say(group: str, word: str) -> str:

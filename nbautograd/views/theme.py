@@ -82,7 +82,8 @@ NAN = {"light": "#f2d53c", "dark": "#b8a100"}
 
 # the ground of a chip, whose words have the colour of the page, by verdict or kind of finding
 TONES = {
-    "right": GOOD, "wrong": BAD, "cannot tell": OPEN, "unchecked": PLAIN, "bug": BAD, "lint": OPEN, "note": PLAIN,
+    "right": GOOD, "wrong": BAD, "cannot tell": OPEN, "meant": PLAIN, "unchecked": PLAIN,
+    "bug": BAD, "lint": OPEN, "note": PLAIN,
 }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ FOLDER = os.environ.get("NBAUTOGRAD_PACKAGES", "")
 if FOLDER:
     sys.path.append(FOLDER)
 
-RIGHT, WRONG, UNSURE, UNCHECKED = "right", "wrong", "cannot tell", "unchecked"
+RIGHT, WRONG, UNSURE, MEANT, UNCHECKED = "right", "wrong", "cannot tell", "meant", "unchecked"
 
 
 def each(verdict, names):

@@ -161,9 +161,10 @@ class Block(JacobianBlock):
         structure, entries: ``"dense"``, ``"diagonal"``, ...; the number of entries, rows x columns.
         matrices: where the numbers are kept; take them by ``analytical()``, ``numerical()`` and ``pooled()``.
         verdict: ``"match"``, ``"mismatch"``, ``"subgradient"`` (at a kink, within the one-sided derivatives),
-            ``"flat"`` (straight-through, surrogate) or ``"undecided"``.
+            ``"flat"`` (no derivative: straight-through, surrogate) or ``"undecided"``.
         reason: for verdicts other than match and mismatch why, one of ``"kink"``, ``"jump"``, ``"staircase"``,
-            ``"float32"``, ``"noise"``, ``"backward noise"``, ``"domain edge"``, ``"no entries"``,
+            ``"scale of stairs"``, ``"handed on"`` (meant, in an audit), ``"float32"``,
+            ``"noise"``, ``"backward noise"``, ``"domain edge"``, ``"no entries"``,
             ``"interrupted"``; else empty.
         wrong: how many entries differ by more than their error bars.
         worst: the entry that differs most, also when all agree; None for an empty block.

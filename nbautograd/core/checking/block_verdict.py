@@ -165,10 +165,14 @@ def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
     if lost.any():
         state.wrong &= ~lost
         state.reasons["rounds inside"] = int(lost.sum())
-    elif (state.wrong.any() or state.reasons) and kinks.piecewise_constant(raw, state.jumps):
-        state.wrong[:] = False
-        state.reasons["flat"] = 1
     return state.judged()
+
+
+def unjudged(raw: FirstPass, tolerance: Tolerance, reason: str) -> Judged:
+    """Return a block whose gradient is no derivative and meant to be none, with the reason."""
+    none = np.zeros(raw.matrices.analytical.shape, dtype=bool)
+    judged = _State(raw.matrices, scales(raw.matrices), none, tolerance).judged(sure=True)
+    return dataclasses.replace(judged, verdict="flat", reason=reason)
 
 
 def _refined(raw: FirstPass, state: _State, seed: int) -> Refined:
@@ -264,14 +268,6 @@ class _State:
         self.kinks[at] = refined.nature == kinks.KINK
         self.between = [str(name) for name in reason[~wrong & ~unsure & np.isin(reason, ("kink", "jump"))]]
 
-    @property
-    def jumps(self) -> Array:
-        """Mark the entries at which the function jumps at the very input."""
-        found = np.zeros(self.wrong.shape, dtype=bool)
-        if self.refined is not None:
-            found[tuple(self.refined.entries[self.refined.nature == kinks.JUMP].T)] = True
-        return found
-
     between: Sequence[str] = ()
     kinks: Array | None = None
     unsure = np.empty((0, 3), dtype=int)
@@ -308,8 +304,6 @@ class _State:
     def _verdict(self, count: int) -> tuple[BlockVerdict, str]:
         if count:
             return "mismatch", ""
-        if "flat" in self.reasons:
-            return "flat", "staircase"
         if self.reasons:
             return "undecided", max(self.reasons, key=lambda name: self.reasons[name])
         return ("subgradient", max(self.between)) if self.between else ("match", "")

@@ -32,6 +32,7 @@ Call = tuple[str, Problem, tuple[Any, ...]]  # the argument that is another, a p
 LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
 SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
 LAST = ("fails_batched",)
+SURROGATES = {"staircase": "causes.surrogate", "scale of stairs": "causes.surrogate_scale"}  # by a block's reason
 # what a value that was rounded may be behind
 BY_ROUNDING = ("small_systematic", "wrong_derivative", "wrong_unclassified")
 # a backward that answers differently each time cannot be asked about its values
@@ -87,10 +88,9 @@ def diagnose(
 
 
 def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
-    flat = [b for b in blocks.values() if b.verdict == "flat"]
-    for block in flat:
-        where = (block.output, block.input)
-        yield Finding("surrogate", "lint", "causes.surrogate", {"input": block.input_name}, where)
+    for where, block in blocks.items():
+        if block.reason in SURROGATES:
+            yield Finding("surrogate", "lint", SURROGATES[block.reason], {"input": block.input_name}, where)
     if not any(b.verdict == "mismatch" for b in blocks.values()):
         return
     seen = observe(problem, outputs, cotangents(problem, outputs, problem.seed))

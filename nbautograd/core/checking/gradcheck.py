@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
 from nbautograd.core.checking.functions_inside import CheckedInside, check_functions_inside, with_findings_inside
+from nbautograd.core.checking.meant import Meant
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.repair.search import mended
@@ -32,10 +34,12 @@ def gradcheck(
     hints: str = "fix",
     budget: Budget | float | None = DEFAULT,
     progress: Tell | None = None,
+    meant: Mapping[tuple[int, int], Meant] | None = None,
 ) -> GradcheckReport:
     """Compare the backward of a Function with independent witnesses, and say why where they differ.
 
-    Takes the options of ``nbautograd.gradcheck`` for a check without a reference, which are explained there.
+    Takes the options of ``nbautograd.gradcheck`` for a check without a reference, which are explained there; and the
+    pairs (output, input) whose gradient is meant to be no derivative, which an audit knows and leaves unjudged.
 
     Raises:
         CallError: ``fn`` cannot be called, the inputs are no tuple, or there are no such hints, order or budget.
@@ -45,7 +49,7 @@ def gradcheck(
     if order not in (None, 1, 2):
         raise CallError("checking.order_unknown", given=repr(order))
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell:
-        run = GradcheckRun(Problem(fn, inputs, seed), atol, rtol, eps, tell=tell)
+        run = GradcheckRun(Problem(fn, inputs, seed), atol, rtol, eps, tell=tell, meant=meant)
         report = _reported(run, order, given, start, clock)
     entry_curve.remember_problem(report, run.problem)
     return report

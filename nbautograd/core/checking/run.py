@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,17 +13,19 @@ import numpy as np
 
 from nbautograd.core.checking import budget
 from nbautograd.core.checking.block import Block, BlockVerdict
-from nbautograd.core.checking.block_verdict import Judged, Tolerance, judge, statements
+from nbautograd.core.checking.block_verdict import Judged, Tolerance, judge, statements, unjudged
 from nbautograd.core.checking.directional import DerivativeInside, derivative_inside
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.jacobian.one_triangle import for_symmetric_changes
 from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmation_bound, forward_confirms
+from nbautograd.core.checking.meant import Meant
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.refine import convergence_curve
+from nbautograd.core.checking.steps.stairs import Stairs
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import epsilon, real_size
@@ -43,6 +45,7 @@ class GradcheckRun:
         judge: False to leave out the second look and the verdicts.
         tell: called with (steps done, steps in all, what is being done).
         by_forward: True for a check that only bears a cause out; see ``Assembly``.
+        meant: the pairs (output, input) whose gradient is meant to be no derivative, which is known from elsewhere.
 
     Attributes:
         blocks: by (output, input) positions.
@@ -64,8 +67,10 @@ class GradcheckRun:
         judge: bool = True,
         tell: Tell | None = None,
         by_forward: bool = False,
+        meant: Mapping[tuple[int, int], Meant] | None = None,
     ) -> None:
         self.problem, self.eps, self.judge, self.by_forward = problem, eps, judge, by_forward
+        self.meant = meant or {}
         self.atol, self.rtol = atol, rtol
         self.blocks: dict[tuple[int, int], Block] = {}
         self.outputs: Outputs | None = None
@@ -200,7 +205,12 @@ class GradcheckRun:
         assert self.assembly is not None
         ends = self.outputs.inputs[where[1]], self.outputs[where[0]]
         precision = max(*map(epsilon, ends), self.problem.casts.coarsest)
-        judged = self._confirmed(ij, judge(raw, Tolerance(self.atol, self.rtol, precision), self.problem.seed))
+        tolerance = Tolerance(self.atol, self.rtol, precision)
+        if where in self.meant:
+            return unjudged(raw, tolerance, self.meant[where].reason)
+        judged = judge(raw, tolerance, self.problem.seed)
+        reason = self._beside_stairs(ij, judged)
+        judged = self._confirmed(ij, unjudged(raw, tolerance, reason) if reason else judged)
         if not all(end.numel() for end in ends):
             return dataclasses.replace(judged, verdict="undecided", reason="no entries")
         mismatch = judged.verdict == "mismatch"
@@ -222,6 +232,13 @@ class GradcheckRun:
             return judged
         why = "rounds inside" if raw.forward.inside else "float32" if low and not raw.forward.promoted else "noise"
         return dataclasses.replace(judged, reason=why)
+
+    def _beside_stairs(self, ij: tuple[int, int], judged: Judged) -> str:
+        """Return why forward has no derivative that backward could return; empty where it has one, or all agrees."""
+        asked = judged.verdict == "mismatch" or (judged.verdict == "undecided" and judged.reason != "rounds inside")
+        if not asked or not judged.matrices.analytical.any():
+            return ""
+        return "staircase" if self._stairs.flat(*ij) else "scale of stairs" if self._stairs.scales(*ij) else ""
 
     def _confirmed(self, ij: tuple[int, int], judged: Judged) -> Judged:
         """Return the judgement, a match where autograd of the forward, or the rounding of backward, says so."""
@@ -250,6 +267,12 @@ class GradcheckRun:
     def raised(self) -> str:
         """Return what forward raised beside the inputs, or an empty string."""
         return "" if self.assembly is None else self.assembly.forward.raised
+
+    @cached_property
+    def _stairs(self) -> Stairs:
+        assert self.assembly is not None
+        assert self.outputs is not None
+        return Stairs(self.problem, self.outputs, self.assembly.forward)
 
     @cached_property
     def _forward_witness(self) -> ForwardWitness:

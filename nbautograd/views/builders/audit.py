@@ -89,9 +89,12 @@ def headline(report: AuditReport) -> str:
         counts = {"count": formats.count(len(checked)), "checked": formats.count(len(checked) - len(unchecked))}
         which = "some" if some else number
         return messages.text(f"views.audit.unchecked.{which}", names=_names(unchecked), **counts)
-    unsure = tuple(f for f in checked if f.verdict != "right")
+    unsure = tuple(f for f in checked if f.verdict not in ("right", "meant"))
     if unsure:
         return messages.text("views.audit.unsure", names=_names(unsure))
+    meant = tuple(f for f in checked if f.verdict == "meant")
+    if meant:
+        return messages.text(f"views.audit.meant.{number}", names=_names(meant), count=formats.count(len(checked)))
     return messages.text(f"views.audit.right.{number}", count=formats.count(len(checked)))
 
 
@@ -182,11 +185,13 @@ def _inputs(situation: AuditedSituation) -> Lines:
 
 def _verdict(situation: AuditedSituation) -> Cell:
     words = []
-    if situation.how == "slice":
+    if situation.verdict == "meant":
+        words.append(messages.text("views.audit.no_derivative"))
+    elif situation.how == "slice":
         words.append(messages.text("views.audit.by_slice", rows=ROWS))
-    if situation.how == "smaller":
+    elif situation.how == "smaller":
         words.append(messages.text("views.audit.by_smaller"))
-    if situation.how == "directions":
+    elif situation.how == "directions":
         words.append(messages.text("views.audit.by_directions", count=DIRECTIONS))
     if situation.dtype and situation.dtype not in ("float64", "complex128"):
         words.append(messages.text("views.audit.in_dtype", dtype=situation.dtype))
@@ -225,8 +230,9 @@ def _counts(report: AuditReport) -> list[str]:
 
 
 def _reasons(report: AuditReport) -> list[str]:
-    """Return why something cannot be told or was not checked, and what is risky, each once for a Function."""
-    unsure = [(f, s) for f in report.functions for s in f.situations if s.verdict in ("cannot tell", "unchecked")]
+    """Return why something cannot be told, is meant so, or was not checked, and what is risky, once for a Function."""
+    told = ("cannot tell", "meant", "unchecked")
+    unsure = [(f, s) for f in report.functions for s in f.situations if s.verdict in told]
     reasons = [(f.name, str(s.reason)) for f, s in unsure if s.reason]
     reasons += [(f.name, finding.message) for f in report.functions for finding in f.findings]
     by_reason: dict[str, dict[str, None]] = {}

@@ -119,6 +119,8 @@ class Repair:
 
     Attributes:
         right: numbers of the differentiable inputs whose gradients are right at the inputs given, as far as is known.
+        kept: numbers of those whose gradient stands for none that forward has (straight-through, a surrogate): no edit
+            may change it, and least of all to the zeros that differences give there.
     """
 
     def __init__(self, problem: Problem, tries: Tries) -> None:
@@ -132,6 +134,7 @@ class Repair:
         self._counts = set[int]()  # ids of the expressions that are whole numbers
         self._refuted: Stage | None = None  # where the edit that was tried last left nothing mended
         self.right: frozenset[int] = frozenset()
+        self.kept: frozenset[int] = frozenset()
         reads = other_points.reads_one_triangle
         positions = enumerate(self.problem.differentiable)
         self._symmetric = frozenset(k for k, position in positions if reads(self.problem, position))
@@ -152,7 +155,7 @@ class Repair:
             return None
         stages = self._tried_at(findings[0].code)
         wrong = frozenset(k for k in wrong if _wrong_somewhere(stages, k)) if stages.at_least(2) else frozenset()
-        if not wrong or not named <= wrong:
+        if not wrong or not named <= wrong or wrong & self.kept:
             return None
         found: list[Mended] = []
         hints, near = self._hints(findings), self._near(findings)
@@ -270,7 +273,7 @@ class Repair:
                     left -= {k} if right is False else set()
                     confirmed[k] += right is True
                     alive |= {k} if gradient is not None and bool(gradient.any()) else set()
-                elif _spoilt(at, k, gradient):
+                elif _spoilt(at, k, gradient) or (k in self.kept and not at.as_before(k, gradient)):
                     return frozenset()
             if not left:
                 self._refuted = at
@@ -508,8 +511,9 @@ def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
     if at.original is None:
         return at.right(which, gradient) is False
     was = at.original[which]
-    same = was is gradient or (was is not None and gradient is not None and torch.equal(was, gradient))
-    return not same and at.right(which, gradient) is False and at.right(which, was) is not False
+    return (
+        not at.as_before(which, gradient) and at.right(which, gradient) is False and at.right(which, was) is not False
+    )
 
 
 def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
@@ -529,6 +533,7 @@ def repaired(problem: Problem, findings: Sequence[Finding], tries: float = TRIES
     fixes: dict[int, Fix] = {}
     workshop = Repair(problem, Tries(tries))
     bugs = [_targets(problem, f) for f in findings if f.kind == "bug"]
+    workshop.kept = frozenset[int]().union(*(_targets(problem, f) for f in findings if f.code == "surrogate"))
     workshop.right = frozenset(range(len(problem.differentiable))).difference(*bugs)
     places = {f.where[1] for f in findings if f.kind == "bug" and f.where is not None}
     named = frozenset(k for k, position in enumerate(problem.differentiable) if position in places)

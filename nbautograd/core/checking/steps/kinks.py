@@ -19,14 +19,9 @@ DEEP = 4  # rung down to which a gap must last to be at x itself
 
 VISIBLE = 1e-3  # a gap smaller than this beside the slopes is round-off, or too small to matter
 
-# How far from x a staircase is looked for, in standard deviations of a random move of each element
-DISTANCES = (0.3, 1.0, 3.0, 10.0)
 # of max(1, |x|), and so many to each side: about as far as the coarsest step of the ladder, and on
 STEP, STEPS = 0.0573, 64
 COLUMNS = 64  # that are looked at
-SPACINGS = 64  # of the numbers that values pass through: a step far above it, and far below what a staircase is made of
-LOST_DIGITS = 1e3  # spacings: a smaller change is digits lost in a large value
-FLAT = 0.99  # of random points at which a staircase is level: a step may well fall between two of them
 
 
 def nature(series: Series) -> Array:
@@ -95,27 +90,6 @@ def _by_slope(series: Series) -> Array:
 
 def _between(ratios: Array, bounds: tuple[float, float]) -> Array:
     return np.asarray(((ratios > bounds[0]) & (ratios < bounds[1])).all(axis=0))
-
-
-def piecewise_constant(raw: FirstPass, jumps: Array) -> bool:
-    """Return True where backward claims a slope and the function is flat, here and at random points further off.
-
-    Such a function with a gradient is a surrogate (straight-through, spiking neurons), not a mistake of arithmetic. A
-    function that has a slope somewhere else (a clamp) or never changes at all is not called flat. Where it jumps at
-    the very input (``jumps``, like the stored matrices) it may be flat all the same.
-    """
-    matrices, forward, (i, j) = raw.matrices, raw.forward, raw.directions.ij
-    if matrices.numerical[~jumps].any() or not matrices.analytical.any() or not matrices.numerical.size:
-        return False
-    random = np.random.default_rng(0)
-    point = forward.points[j]
-    far = np.stack([point + f * random.normal(size=point.shape) for f in DISTANCES])
-    step = max(float(forward.eps ** (1 / 3)) * 1e-2, SPACINGS * forward.eps) * np.maximum(1.0, np.abs(far))
-    here, up, down = (forward.at(j, p)[i] for p in (far, far + step, far - step))
-    level = (up == down) | np.isnan(up - down)
-    size = np.abs(forward.values[i])
-    moves = np.abs(here - forward.values[i]) > LOST_DIGITS * forward.eps * size
-    return bool(moves.any() and level.mean() > FLAT)
 
 
 def lost_in_rounding(raw: FirstPass, still: Array) -> Array:
