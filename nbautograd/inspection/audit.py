@@ -42,6 +42,7 @@ from nbautograd.core.recording.watching import (
     WatchedFunction,
     compiled_meanwhile,
 )
+from nbautograd.core.stumbles import users_errors
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.collectives import without_collectives
 from nbautograd.core.user_source import FunctionSource, read_source
@@ -438,13 +439,13 @@ class _Checks:
     ) -> tuple[AuditedSituation, tuple[Any, ...]]:
         """Check one call with these inputs, or a part of them, until a moment, and weigh what the check says."""
         outcome, (target, inputs) = case.outcome, whole
+        meant: Mapping[Pair, Meant] = NOT_MEANT
         try:
-            with budgeted(Budget(seconds=max(0.05, end - time.perf_counter()))):
+            # what the user's code raises the check says
+            with budgeted(Budget(seconds=max(0.05, end - time.perf_counter()))), users_errors():
                 meant = meant_pairs(Problem(target, inputs))
         except OutOfBudgetError:
             return outcome, inputs
-        except Exception:  # the user's own: the check says what it is
-            meant = {}
         case.meant = {**case.meant, **meant}
         try:
             report, inputs, how = self._first_verdict(target, inputs, *looked_at, end, meant)

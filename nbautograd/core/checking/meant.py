@@ -7,7 +7,6 @@ does there is told only as far as two cotangents and a second point show it.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,6 +21,7 @@ from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.steps.stairs import Stairs
 from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.stumbles import users_errors
 
 MeantReason = Literal["staircase", "scale of stairs", "handed on"]
 SMALL, LARGE = 1e-6, 1e6  # sizes of a grad_output of which a clipped gradient leaves the one and not the other
@@ -106,7 +106,7 @@ def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
         return None
     others = problem.changed_inputs(moved)
     kept = tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in others)
-    with contextlib.suppress(Exception), torch.no_grad():
+    with users_errors(), torch.no_grad():
         again = _equal_inputs(problem.evaluate(others)[o], kept)
         return next((k for k in equal if k in again), None)
     return None
@@ -170,7 +170,7 @@ def _instead(problem: Problem, outputs: Outputs, o: int, j: int) -> Phrase:
 
 def _everywhere(problem: Problem, o: int, j: int, factor: Tensor, near: float) -> bool:
     """Return True where the gradient is the same multiple at other inputs."""
-    with contextlib.suppress(Exception):
+    with users_errors():
         outputs = problem.call(problem.changed_inputs(lambda x: x * 1.25 + 0.1))
         v = cotangents(problem, outputs, problem.seed + 3, only=o)
         came = v[o]

@@ -9,7 +9,6 @@ places too, but what has changed there has done so along a slope.
 
 from __future__ import annotations
 
-import contextlib
 import math
 
 import numpy as np
@@ -21,6 +20,7 @@ from nbautograd.core.checking.jacobian.central_differences import unit_scale
 from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.stumbles import users_errors
 
 # how far away is looked, in standard deviations of a random move of each element; of max(1, |x|)
 DISTANCES = (0.3, 1.0, 3.0, 10.0)
@@ -130,7 +130,7 @@ class Stairs:
 
             changes = [lambda x: moved(x, 1.0), lambda x: moved(torch.zeros_like(x), 0.3), lambda x: moved(x, 3.0)]
             for change in changes:
-                with contextlib.suppress(Exception):
+                with users_errors():
                     self._elsewhere.append(self.problem.call(self.problem.changed_inputs(change)))
         return self._elsewhere
 
@@ -272,13 +272,10 @@ class Stairs:
             twin = Problem(self.problem.fn, every, self.problem.seed)
             self._twin = self
             if twin.differentiable != self.problem.differentiable:
-                with twin.session():
-                    try:
-                        outputs = twin.call()
-                        values = Forward(twin, outputs, twin.differentiable_outputs(outputs))
-                        self._twin = Stairs(twin, outputs, values)
-                    except Exception:  # the user's, for a gradient that the program never asked for
-                        self._twin = self
+                with users_errors(), twin.session():  # for a gradient that the program never asked for
+                    outputs = twin.call()
+                    values = Forward(twin, outputs, twin.differentiable_outputs(outputs))
+                    self._twin = Stairs(twin, outputs, values)
         return self._twin
 
 
