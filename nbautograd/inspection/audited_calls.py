@@ -19,6 +19,7 @@ from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.recording.argument_copies import copied, is_structure
 from nbautograd.core.recording.watching import CopiedCall
+from nbautograd.core.stumbles import hands_over
 
 AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
 
@@ -41,6 +42,7 @@ class DoubleByDefault(TorchFunctionMode):
     _FLOATING = frozenset({torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn, torch.eye, torch.linspace})
     _AS_THEIR_NUMBERS = frozenset({torch.full, torch.tensor, torch.arange, torch.scalar_tensor})
 
+    @hands_over
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation; one that makes a floating tensor without a dtype makes it in float64."""
         kwargs = kwargs or {}
