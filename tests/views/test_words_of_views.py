@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from nbautograd import messages
 from nbautograd.core import formats
-from nbautograd.core.checking.block import BlockVerdict, Verdict
+from nbautograd.core.checking.block import BlockVerdict
 from nbautograd.core.findings import Kind, Phrase
+from nbautograd.inspection.audit_report import AuditVerdict
 from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.card import Notice, RecordingCard, mimebundle
 from nbautograd.views.jacobian import labels
@@ -21,10 +22,10 @@ from nbautograd.views.phrases import MARKS, VERDICT_MARKS, dedented, listed
 from nbautograd.views.theme import TONES
 from nbautograd.views.to_text import table, width
 
-REASONS = ("kink", "jump", "staircase", "float32", "noise", "domain edge", "interrupted")
+REASONS = ("kink", "jump", "staircase", "scale of stairs", "float32", "noise", "domain edge", "interrupted")
 TERMS = {
     "block": get_args(BlockVerdict),
-    "verdict": (*get_args(Verdict), "unchecked"),
+    "verdict": get_args(AuditVerdict),
     "kind": get_args(Kind),
     "reason": REASONS,
     "witness": ("backward", "finite differences", "autograd of forward", "jvp"),
