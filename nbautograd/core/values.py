@@ -15,6 +15,7 @@ import torch
 
 from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.statistics import Ranges, pictured, shown, statistics
+from nbautograd.core.stumbles import hands_over, record
 
 LARGEST_REPR = 120
 
@@ -139,6 +140,7 @@ def summarise(tensor: torch.Tensor) -> TensorSummary:
     try:
         array = to_numpy(tensor)
     except Exception as error:  # vmap levels, fake and meta tensors, subclasses that refuse
+        record(error, "values")
         return TensorSummary(**described, reason=_first_line(error))
     return from_array(array, described)
 
@@ -162,6 +164,7 @@ def from_array(array: np.ndarray[Any, Any], described: Mapping[str, Any]) -> Ten
     return TensorSummary(**described, **statistics(array), **pictured(array), values=shown(array))
 
 
+@hands_over
 def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """Return all elements as an array; dtypes that numpy lacks (bfloat16, float8, quantised) become float32."""
     if tensor.is_meta:
@@ -215,6 +218,7 @@ def short_repr(value: Any) -> str:
     try:
         text = _Short().repr(value)
     except Exception as error:
+        record(error, "repr")
         text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
     text = " ".join(text.split())
     return text if len(text) <= LARGEST_REPR else text[: LARGEST_REPR - 1] + "…"

@@ -42,6 +42,7 @@ from nbautograd.core.explaining.program import (
     window,
 )
 from nbautograd.core.graphs.names import variables_of
+from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 from nbautograd.core.user_source import tree_of
@@ -279,6 +280,7 @@ class Watch(TorchFunctionMode):
         for parameter in parameters:
             self.placed[parameter] = spots
 
+    @hands_over
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:

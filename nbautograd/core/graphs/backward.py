@@ -11,6 +11,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.build import BackwardFlow, Walk
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.names import Names
+from nbautograd.core.stumbles import hands_over, is_ours
 from nbautograd.core.torch_private.nodes import next_sequence_number, node_name
 from nbautograd.core.values import TensorSummary, summarise
 
@@ -55,11 +56,11 @@ def backward(
     walk, flow = Walk(tensors, Names(names)), BackwardFlow()
     handles = _attach(walk, flow)
     try:
-        torch.autograd.backward(tensors, gradient, retain_graph, create_graph, inputs=inputs)
+        _run(tensors, gradient, retain_graph, create_graph, inputs=inputs)
     except KeyboardInterrupt:
         walk.notes.append(Phrase("graphs.backward_interrupted"))
     except Exception as error:
-        if raises:
+        if raises or is_ours(error):
             raise
         walk.notes.append(_stopped(walk, flow, error))
     finally:
@@ -70,6 +71,11 @@ def backward(
         node, what = flow.first_bad
         walk.remarks.append(Phrase("graphs.first_bad", what=what, node=node_name(walk.live[node])))
     return walk.finish(flow)
+
+
+@hands_over
+def _run(*args: Any, **kwargs: Any) -> None:
+    torch.autograd.backward(*args, **kwargs)
 
 
 def _attach(walk: Walk, flow: BackwardFlow) -> list[Any]:
@@ -115,7 +121,7 @@ def _summary(gradient: torch.Tensor | None, expected: tuple[int, ...] | None = N
             if expected is not None and tuple(gradient.shape) != expected:
                 gradient = gradient.sum_to_size(expected)
             return summarise(gradient)
-    except Exception as error:  # a wrong shape is the engine's to complain about; sparse and nested ones cannot sum
+    except RuntimeError as error:  # a wrong shape is the engine's to complain about; sparse and nested ones cannot sum
         shape = tuple(gradient.shape)
         return TensorSummary(shape, str(gradient.dtype).removeprefix("torch."), reason=str(error))
 

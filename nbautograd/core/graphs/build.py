@@ -18,6 +18,7 @@ from nbautograd.core.graphs.names import NamedTensors, Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.schedule import LEAF, engine_order
+from nbautograd.core.stumbles import ask
 from nbautograd.core.torch_private.nodes import (
     function_of,
     leaf_tensor,
@@ -380,7 +381,4 @@ def _users(live: Sequence[Any], missing: Sequence[tuple[str, torch.Tensor]], rea
 
 def _place(tensor: torch.Tensor) -> int:
     """Return the address of the tensor's first element; 0 for tensors without memory of their own."""
-    try:
-        return tensor.data_ptr()
-    except Exception:  # functorch, sparse and meta tensors
-        return 0
+    return ask(lambda: tensor.data_ptr(), 0)  # functorch, sparse and meta tensors refuse

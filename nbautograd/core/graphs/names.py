@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.utils.weak import TensorWeakRef
 
+from nbautograd.core.stumbles import ask
+
 DEPTH = 3  # how deep a container in the user's namespace is looked into
 WIDTH = 256  # how many items of such a container
 PACKAGE = __name__.partition(".")[0]
@@ -112,10 +114,7 @@ class NamedTensors:
 
 
 def _grad_fn(tensor: torch.Tensor) -> Any:
-    try:
-        return tensor.grad_fn
-    except Exception:  # a view whose base was changed in place under no_grad cannot say
-        return None
+    return ask(lambda: tensor.grad_fn, None)  # a view whose base was changed in place under no_grad cannot say
 
 
 def _spoken(names: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -16,6 +16,7 @@ import torch
 
 from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import Stale, Storage
+from nbautograd.core.stumbles import any_errors, ask
 from nbautograd.core.torch_private.nodes import (
     forward_line,
     function_of,
@@ -126,10 +127,9 @@ def _shape_only(name: str, tensor: torch.Tensor) -> Value:
 
 
 def _read(cls: type) -> FunctionSource | None:
-    try:
+    with any_errors("source of a graph's node"):  # the source is an extra; a graph is drawn without it
         return read_source(cls)
-    except Exception:  # the source is an extra; a graph is drawn without it
-        return None
+    return None
 
 
 def _missing(state: str) -> tuple[str, str]:
@@ -137,26 +137,21 @@ def _missing(state: str) -> tuple[str, str]:
 
 
 def _attributes(node: Any) -> list[tuple[str, Any]]:
-    try:
-        return sorted(vars(node).items(), key=lambda item: str(item[0]))
-    except Exception:  # a node without a __dict__
-        return []
+    return sorted(getattr(node, "__dict__", {}).items(), key=lambda item: str(item[0]))
 
 
 def _flags(node: Any) -> tuple[bool, ...]:
-    try:
-        return tuple(bool(flag) for flag in node.needs_input_grad)
-    except Exception:  # not every torch lets it be read after backward
-        return ()
+    flags = ask(lambda: tuple(node.needs_input_grad), ())  # not every torch lets it be read after backward
+    return tuple(map(bool, flags))
 
 
 def _memory(tensor: torch.Tensor) -> tuple[int, int]:
     """Return a number for a tensor's memory, and its size in bytes."""
-    try:
-        storage = tensor.untyped_storage()
-        return storage.data_ptr() or id(tensor), storage.nbytes()
-    except Exception:  # functorch, sparse and meta tensors have no storage to count
-        return id(tensor), tensor.numel() * tensor.element_size()
+    storage = ask(lambda: tensor.untyped_storage(), None)  # functorch, sparse and meta tensors have none to count
+    otherwise = id(tensor), tensor.numel() * tensor.element_size()
+    return (
+        otherwise if storage is None else ask(lambda: (storage.data_ptr() or id(tensor), storage.nbytes()), otherwise)
+    )
 
 
 VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
@@ -224,10 +219,7 @@ def _versions(node: Any, name: str, slot: Any, tensor: torch.Tensor) -> tuple[in
 
     Torch itself says both, in what it raises when a changed tensor is unpacked; no hook runs.
     """
-    try:
-        if tensor._version == 0:
-            return None
-    except Exception:  # inference tensors have no version
+    if ask(lambda: tensor._version, 0) == 0:  # inference tensors have no version
         return None
     found = VERSIONS.search(_refusal(slot.unpack)) or VERSIONS.search(_refusal(lambda: _unpacked(node, name)))
     return None if found is None else (int(found[2]), int(found[1]))
@@ -237,7 +229,7 @@ def _refusal(unpack: Callable[[], Any]) -> str:
     """Return the error that torch raises when a saved tensor is unpacked; empty when there is none."""
     try:
         unpack()
-    except Exception as error:
+    except (AttributeError, RuntimeError) as error:
         return str(error)
     return ""
 

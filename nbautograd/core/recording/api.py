@@ -22,6 +22,7 @@ from nbautograd.core.recording.record import InstrumentedFunction, Ring, local
 from nbautograd.core.recording.recorder import Recorder, abandon
 from nbautograd.core.recording.snapshot import LEVELS
 from nbautograd.core.recording.spy import SpyEngine
+from nbautograd.core.stumbles import any_errors, record
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import function_class
 from nbautograd.errors import CallError, InputError
@@ -284,6 +285,7 @@ def _install(cls: type, level: int) -> None:
     try:
         problems = _engine().install(cls, function, _recorder)
     except Exception as error:
+        record(error, "recording")
         _engine().remove(cls)
         problems = [Phrase("recording.failed_to_install", function=cls.__name__, error=str(error))]
     _problems.pop(cls.__name__, None)
@@ -332,7 +334,7 @@ def _engine() -> SpyEngine | InPlaceEngine | _NoEngine:
 def works(engine: SpyEngine | InPlaceEngine) -> bool:
     """Return True when an engine records one forward, setup_context and backward, linked, and leaves no trace."""
     methods = ["forward", "setup_context", "backward"]
-    try:
+    with any_errors("self-test of an engine that records"):
         cls = _triple()
         before = {name: vars(cls)[name] for name in methods}
         ring = Ring()
@@ -348,8 +350,7 @@ def works(engine: SpyEngine | InPlaceEngine) -> bool:
         linked = [record.forward for record in records] == [None, records[0].index, records[0].index]
         restored = all(vars(cls)[name] is entry for name, entry in before.items())
         return [record.method for record in records] == methods and linked and restored and not recorder.errors
-    except Exception:
-        return False
+    return False
 
 
 def _triple() -> type:

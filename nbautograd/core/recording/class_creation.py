@@ -8,6 +8,8 @@ from typing import Any
 
 from torch.autograd.function import FunctionMeta
 
+from nbautograd.core.stumbles import record
+
 OnClass = Callable[[type], None]
 
 
@@ -57,6 +59,7 @@ class ClassCreation:
         try:
             self.on_class(cls)
         except Exception as error:
+            record(error, "recording")
             self.errors.append(error)
 
     def __enter__(self) -> ClassCreation:

@@ -42,6 +42,7 @@ from nbautograd.core.recording.snapshot import (
     safe_text,
     snapshots,
 )
+from nbautograd.core.stumbles import record
 from nbautograd.core.torch_private import ctx as private_ctx
 from nbautograd.core.torch_private import tensors as private
 
@@ -68,6 +69,8 @@ class Recorder:
 
     def note(self, error: Exception) -> str:
         """Count an error of our own, and return its text."""
+        if not isinstance(error, RecursionError):  # the program's own depth
+            record(error, "recording")
         text = f"{type(error).__name__}: {error}"
         self.errors[text] = self.errors.get(text, 0) + 1
         return text

@@ -22,6 +22,7 @@ import torch
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import memory
 from nbautograd.core.statistics import pictured, shown, statistics
+from nbautograd.core.stumbles import ask, hands_over
 from nbautograd.core.torch_private import tensors as private
 
 SHAPES, SUMMARY, POOLED, VALUES = 1, 2, 3, 4
@@ -423,22 +424,22 @@ def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapsho
 
 def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapshot:
     """Describe a tensor that is not ordinary: each thing is asked for on its own, since any may be refused."""
-    shape = _ask(lambda: _sizes(value), None)
-    device = _ask(lambda: value.device, _CPU)
-    plain_node = _ask(lambda: value.requires_grad and not value._is_view() and not value.is_leaf, False)
+    shape = ask(lambda: _sizes(value), None)
+    device = ask(lambda: value.device, _CPU)
+    plain_node = ask(lambda: value.requires_grad and not value._is_view() and not value.is_leaf, False)
     one = TensorSnapshot(
-        name, shape, value.dtype, device, _ask(lambda: value.requires_grad, False), _ask(lambda: value._version, None),
-        _ask(lambda: type(value.grad_fn).__name__, None) if plain_node else None, id(value), 0, 0,
-        _ask(lambda: value.nbytes, 0),
+        name, shape, value.dtype, device, ask(lambda: value.requires_grad, False), ask(lambda: value._version, None),
+        ask(lambda: type(value.grad_fn).__name__, None) if plain_node else None, id(value), 0, 0,
+        ask(lambda: value.nbytes, 0),
     )  # fmt: skip
     if level < SUMMARY:
         return one
-    inner = _ask(lambda: private.unwrap_for_grad(value), value)
+    inner = ask(lambda: private.unwrap_for_grad(value), value)
     if inner is not value and private.dispatch_keys(inner) in _ORDINARY:
         one.address, one.nbytes = private.data_address(inner), inner.nbytes
         wanted.append((one, inner, None))  # inside torch.func.grad or jvp
         return one
-    batched = _ask(lambda: private.vmap_level(value), None)
+    batched = ask(lambda: private.vmap_level(value), None)
     if batched is not None:
         one.reason = Phrase("recording.missing.vmap", level=batched)
     elif device.type in ("cpu", "meta"):
@@ -448,13 +449,7 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
     return one
 
 
-def _ask(question: Any, otherwise: Any) -> Any:
-    try:
-        return question()
-    except Exception:  # of torch
-        return otherwise
-
-
+@hands_over
 def _sizes(value: Any) -> tuple[int, ...]:
     return tuple([n if type(n) is int else -1 for n in _SHAPE(value)])
 
@@ -464,8 +459,8 @@ def _of_subclass(value: Any) -> TensorSnapshot:
     with private.disable_torch_function():
         name = name_of(type(value))
         return TensorSnapshot(
-            name, _ask(lambda: _sizes(value), None), _DTYPE(value), _ask(lambda: _DEVICE(value), _CPU),
-            _ask(lambda: _REQUIRES_GRAD(value), False), None, None, id(value), 0, 0, 0,
+            name, ask(lambda: _sizes(value), None), _DTYPE(value), ask(lambda: _DEVICE(value), _CPU),
+            ask(lambda: _REQUIRES_GRAD(value), False), None, None, id(value), 0, 0, 0,
             reason=Phrase("recording.missing.subclass", type=name),
         )  # fmt: skip
 

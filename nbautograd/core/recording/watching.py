@@ -27,6 +27,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.recording import spy
 from nbautograd.core.recording.argument_copies import CODE, PLAIN, NotKept, copied, copied_tensor
 from nbautograd.core.recording.record import InstrumentedFunction, local
+from nbautograd.core.stumbles import record
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private import tensors as private
 from nbautograd.core.user_source import defining_classes
@@ -458,6 +459,7 @@ class _Hook:
 
     def note(self, error: Exception) -> None:
         """Count a mistake of ours, which never reaches the program."""
+        record(error, "audit's watch", decides=True)
         text = f"{type(error).__name__}: {error}"
         for watch in self.watches:
             watch.errors[text] = watch.errors.get(text, 0) + 1

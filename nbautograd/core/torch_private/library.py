@@ -31,7 +31,7 @@ try:
     from torch._compile import _disable_dynamo
 
     _lazy: Any = _disable_dynamo(len)
-except Exception:  # a torch that leaves them to Dynamo in another way
+except (AttributeError, ImportError, TypeError):  # a torch that leaves them to Dynamo in another way
     _lazy = None
 
 _MODULE = "torch._library.autograd"

@@ -5,6 +5,7 @@ Belongs to ``tensors.py``: what a torch version does not have is answered with "
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -13,6 +14,8 @@ from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
+
+from nbautograd.core.stumbles import ask, hands_over
 
 # without these attributes only unpacking shows what was saved, and that runs hooks (a checkpoint would recompute)
 SHOWS_SAVED = all(hasattr(getattr(torch._C._autograd, "SavedTensor", None), name) for name in ("data", "unpack_hook"))
@@ -24,15 +27,13 @@ _slot_names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyD
 
 def root_edge(tensor: torch.Tensor) -> tuple[Any | None, int]:
     """Return the node that backward enters for this tensor, and which of its outputs; ``(None, 0)`` without a graph."""
-    try:
-        if not tensor.requires_grad:
-            return None, 0
-        if tensor.grad_fn is not None:
-            return tensor.grad_fn, tensor.output_nr
-        with torch.enable_grad():
-            return tensor.view_as(tensor).grad_fn.next_functions[0]  # type: ignore[union-attr]
-    except Exception:  # a tensor subclass or a wrapped tensor that cannot say
+    if not ask(lambda: tensor.requires_grad, False):
         return None, 0
+    if ask(lambda: tensor.grad_fn, None) is not None:
+        return ask(lambda: (tensor.grad_fn, tensor.output_nr), (None, 0))
+    with torch.enable_grad():
+        found: tuple[Any | None, int] = ask(lambda: tensor.view_as(tensor).grad_fn.next_functions[0], (None, 0))  # type: ignore[union-attr]
+    return found
 
 
 def node_name(node: Any) -> str:
@@ -43,19 +44,13 @@ def node_name(node: Any) -> str:
 
 def sequence_number(node: Any) -> int | None:
     """Return the engine's sequence number: higher was made later and runs earlier."""
-    try:
-        number: int = node._sequence_nr()
-    except Exception:  # not in this torch
-        return None
+    number: int | None = ask(lambda: node._sequence_nr(), None)
     return number
 
 
 def next_sequence_number() -> int | None:
     """Return the number that this thread's next node will get."""
-    try:
-        number: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
-    except Exception:  # not in this torch
-        return None
+    number: int | None = ask(lambda: torch.autograd._get_sequence_nr(), None)  # type: ignore[attr-defined]
     return number
 
 
@@ -67,17 +62,14 @@ def leaf_tensor(node: Any) -> torch.Tensor | None:
 
 def gradient_slots(node: Any) -> list[tuple[tuple[int, ...] | None, torch.dtype | None, Any]]:
     """Return shape, dtype and device of the gradient that each output of the node expects, or nothing."""
-    try:
-        return [_slot(meta) for meta in node._input_metadata]
-    except Exception:  # not in this torch
-        return []
+    nothing = (None, None, None)  # nested tensors have no one shape; an output that was None has no metadata
+    slots: list[Any] = ask(lambda: list(node._input_metadata), [])
+    return [ask(functools.partial(_slot, meta), nothing) for meta in slots]
 
 
+@hands_over
 def _slot(meta: Any) -> tuple[tuple[int, ...] | None, torch.dtype | None, Any]:
-    try:
-        return tuple(meta.shape), meta.dtype, meta.device
-    except Exception:  # nested tensors have no one shape; an output that was None has no metadata
-        return None, None, None
+    return tuple(meta.shape), meta.dtype, meta.device
 
 
 def function_of(node: Any) -> type | None:
@@ -113,7 +105,7 @@ def all_gone(node: Any) -> bool:
                 return False
     except RuntimeError:  # a list of freed tensors cannot be read at all
         return True
-    except Exception:  # as without SHOWS_SAVED
+    except AttributeError:  # as without SHOWS_SAVED
         return False
     return refuses(node)
 
@@ -130,7 +122,7 @@ def _refusal(node: Any, name: str) -> str:
     sys.setprofile(_refuse)
     try:
         getattr(node, name)
-    except Exception as error:
+    except (AttributeError, RuntimeError, PermissionError) as error:
         return str(error)
     finally:
         sys.setprofile(None)
@@ -144,12 +136,9 @@ def _refuse(frame: Any, event: str, argument: Any) -> None:
 
 def refuses(node: Any) -> bool:
     """Return True if empty slots of one of torch's own nodes were freed: torch raises then, but gives a saved None."""
-    try:
-        for name in raw_slot_names(type(node)):
-            getattr(node, "_saved_" + name)
-    except Exception:  # a freed one raises RuntimeError; a torch without the name cannot tell
-        return True
-    return False
+    refused = object()  # a freed one raises RuntimeError; a torch without the name cannot tell
+    names = raw_slot_names(type(node))
+    return any(ask(functools.partial(getattr, node, "_saved_" + name), refused) is refused for name in names)
 
 
 def raw_slots(node: Any, name: str) -> list[tuple[str, Any]] | None:
@@ -158,7 +147,7 @@ def raw_slots(node: Any, name: str) -> list[tuple[str, Any]] | None:
         slots = getattr(node, f"_raw_saved_{name}")
     except RuntimeError:
         return None
-    except Exception:  # not in this torch
+    except AttributeError:  # not in this torch
         return []
     if isinstance(slots, (tuple, list)):
         return [(f"[{i}]", slot) for i, slot in enumerate(slots)]
@@ -172,21 +161,19 @@ def saved_peek(slot: Any) -> tuple[torch.Tensor | None, str]:
         ``(tensor, "")``, ``(None, "packed")`` when hooks packed it, ``(None, "hidden")`` when this torch does not tell,
         ``(None, "gone")`` when it is empty: freed by a backward, or None was saved.
     """
-    try:
-        if slot.unpack_hook is not None:
-            return None, "packed"
-        data = slot.data
-    except Exception:  # as without SHOWS_SAVED
+    hidden = object()  # as without SHOWS_SAVED
+    hook = ask(lambda: slot.unpack_hook, hidden)
+    if hook is not None:
+        return None, "hidden" if hook is hidden else "packed"
+    data = ask(lambda: slot.data, hidden)
+    if data is hidden:
         return None, "hidden"
     return (data, "") if isinstance(data, torch.Tensor) else (None, "gone")
 
 
 def forward_line(node: Any) -> int | None:
     """Line of the innermost frame outside torch that made the node; torch keeps it only under ``detect_anomaly``."""
-    try:
-        frames = node.metadata.get("traceback_") or []
-    except Exception:  # not in this torch
-        return None
+    frames = ask(lambda: node.metadata.get("traceback_"), None) or []
     for frame in reversed(frames):
         found = re.match(r'\s*File "(.*)", line (\d+)', frame)
         if found and f"{os.sep}torch{os.sep}" not in found[1]:

@@ -96,7 +96,7 @@ def _keys_of_plain_tensors(inference: bool) -> int:
     try:
         with torch.inference_mode(inference):
             return dispatch_keys(torch.empty(1, device="cpu"))
-    except Exception:  # no such interface in this torch: then no tensor counts as ordinary
+    except (AttributeError, RuntimeError, TypeError):  # no such interface in this torch: no tensor counts as ordinary
         return 0
 
 
@@ -138,7 +138,7 @@ def _guard_for(*backends: str) -> Callable[[], AbstractContextManager[Any]] | No
                 others = others - keyset(getattr(keys, backend))
         with guard(others):
             torch.ones(2).as_strided((1,), (1,))
-    except Exception:  # this torch has no such guard
+    except (AttributeError, RuntimeError, TypeError):  # this torch has no such guard
         return None
     return lambda: guard(others)
 

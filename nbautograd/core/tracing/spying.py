@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 import time
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import resolve_name
 
+from nbautograd.core import stumbles
 from nbautograd.core.recording.live_log import value_of
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY, ObjectSnapshot, Snapshot, safe_repr, snapshots
 from nbautograd.core.torch_private import tensors as internals
@@ -96,7 +96,10 @@ class Ring:
             record.kwargs = tuple((str(name), describe(value)) for name, value in kwargs.items())
             record.handler = implementation(method, cls, func)
             self.begun += 1
-        except Exception:  # ours, never the user's
+        except RecursionError:  # the program's own depth
+            return None
+        except Exception as error:  # ours, never the user's
+            stumbles.record(error, "tracing")
             return None
         finally:
             local.looking = False
@@ -111,7 +114,8 @@ class Ring:
                 record.outcome, record.handler = "NotImplemented", ("", None)
             else:
                 record.outcome, record.result = "returned", describe(result)
-        except Exception:
+        except Exception as error:
+            stumbles.record(error, "tracing")
             record.result = None
         finally:
             self.local.looking = False
@@ -199,10 +203,9 @@ def function_name(func: Any) -> str:
     """
     if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         return str(func)
-    with contextlib.suppress(Exception):
-        found = resolve_name(func)
-        if isinstance(found, str):
-            return found.removesuffix(".__get__")
+    found = stumbles.ask(lambda: resolve_name(func), None)
+    if isinstance(found, str):
+        return found.removesuffix(".__get__")
     return str(getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or type(func).__name__)
 
 
