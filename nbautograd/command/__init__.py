@@ -36,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ✓ or Chinese shows ? and goes on
     parser = _parser()
+    if "\0" in "".join(sys.argv[1:] if argv is None else argv):
+        parser.error(text("command.null_character"))  # no path may hold one, and Python raises for each of them
     options = parser.parse_args(argv)
     if options.answer is None:
         parser.print_help()

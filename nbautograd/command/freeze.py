@@ -131,12 +131,22 @@ def _require_free(notebook: Path, target: Path) -> None:
 
 def views(content: Any) -> dict[str, Any]:
     """Return the stored state of our widgets in a notebook, by model; those of other packages are not among them."""
-    models = content.metadata.get("widgets", {}).get(STORED, {}).get("state", {})
-    return {
-        key: model
-        for key, model in models.items()
-        if model.get("model_module") == "anywidget" and "_kind" in model["state"] and "_anchor" in model["state"]
-    }
+    return {key: model for key, model in _stored(content).items() if _is_ours(_mapping(model))}
+
+
+def _stored(content: Any) -> dict[str, Any]:
+    """Return the widgets that a notebook stores; a notebook is written by others, so nothing is taken for granted."""
+    return _mapping(_mapping(_mapping(content.metadata.get("widgets")).get(STORED)).get("state"))
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_ours(model: Mapping[str, Any]) -> bool:
+    state = _mapping(model.get("state"))
+    ours = isinstance(state.get("_kind"), str) and isinstance(state.get("_anchor"), str)
+    return model.get("model_module") == "anywidget" and ours
 
 
 def frozen(content: Any) -> Count:
@@ -146,8 +156,8 @@ def frozen(content: Any) -> Count:
     for output in [o for cell in content.cells for o in cell.get("outputs", ()) if "data" in o]:
         data = output["data"]
         anchor = _ANCHOR.search(data.get("text/html", ""))
-        live = data.get(LIVE, {}).get("model_id")
-        if live in models:
+        live = _mapping(data.get(LIVE)).get("model_id")
+        if isinstance(live, str) and live in models:
             del data[LIVE]
             _bring_to_life(data, models[live], fresh_anchor(), count)
         elif anchor and anchor[1] in by_anchor:
@@ -166,17 +176,22 @@ def _bring_to_life(data: Any, model: Any, anchor: str, count: Count) -> None:
     report = data.get("text/html", "")
     if anchor not in report:  # displayed by itself: its report has no name yet
         report = _REPORT.sub(f'class="nbautograd {anchor}', report or '<div class="nbautograd"></div>', count=1)
-    made = script(model, anchor)
-    if not made:
+    try:
+        made = script(model, anchor)
+    except (KeyError, IndexError, TypeError, ValueError):  # a state that no widget of ours has stored
+        made = None
+    if made is None:
+        count.unknown += 1
+    elif not made:
         count.large += 1
     else:
         count.frozen, count.size = count.frozen + 1, count.size + len(made)
-    data["text/html"] = report + made
+    data["text/html"] = report + (made or "")
 
 
 def _forget(content: Any, models: dict[str, Any]) -> None:
     """Take models, and the layouts that are theirs, out of the stored state; nothing is left of it when it is empty."""
-    stored = content.metadata.get("widgets", {}).get(STORED, {}).get("state", {})
+    stored = _stored(content)
     layouts = {str(model["state"].get("layout", "")).removeprefix("IPY_MODEL_") for model in models.values()}
     for key in [key for key in stored if key in models or key in layouts]:
         del stored[key]

@@ -90,6 +90,12 @@ class Displayable:
 
     __slots__ = ()
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        written = vars(cls).get("__repr__")  # one line, in which a name of the user's may hold control characters
+        if written is not None:
+            cls.__repr__ = lambda self: messages.printable(written(self))  # type: ignore[method-assign]
+
     def __str__(self) -> str:
         text: str = render("text", self)
         return text

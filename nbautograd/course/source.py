@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from nbautograd.errors import NbautogradError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 PLACEHOLDER = {"en": "...  # your code here", "zh": "...  # 在此作答"}
+_CELL = re.compile(r"^# %%", re.MULTILINE)
 _MAGIC = re.compile(r"^([ \t]*)(%%|[%!]).*$", re.MULTILINE)
 # a release writes a kernelspec of its own; jupytext refuses half of one
 _KERNELSPEC = re.compile(r"\A(# ---\n(?:#.*\n)*?)(# +)kernelspec:\n(?:\2 +.*\n)*")
@@ -113,11 +115,23 @@ def read(path: Path) -> Source:
     try:
         text = path.read_text(encoding="utf-8")
         fmt = "ipynb" if path.suffix == ".ipynb" else "py:percent"
+        # any text is a notebook of one cell to jupytext, and what is not is quoted in its error
+        if not (_is_json(text) if fmt == "ipynb" else _CELL.search(text)):
+            raise SourceError("course.not_a_source", path=path)
         notebook = jupytext.reads(_KERNELSPEC.sub(r"\1", text), fmt=fmt)
+    except SourceError:
+        raise
     except Exception as error:
         raise SourceError("course.unreadable", path=path, reason=" ".join(str(error).split())[:200]) from None
     about = notebook.metadata.get("nbautograd")
     return Source(path, tuple(map(Cell, notebook.cells)), about if isinstance(about, dict) else {}, digest(text))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def digest(text: str) -> str:

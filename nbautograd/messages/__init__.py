@@ -19,6 +19,8 @@ from nbautograd.messages import en, zh
 LANGUAGES = ("en", "zh")
 _TABLES: Mapping[str, Mapping[str, str]] = {"en": en.SENTENCES, "zh": zh.SENTENCES}
 
+# C0 and C1 without tab and newline: in a terminal they move the cursor, ring, set its title or begin another command
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CODE = re.compile(r"`[^`\n]+`")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _APART = re.compile("(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
@@ -83,6 +85,17 @@ def paragraph(sentences: Iterable[str]) -> str:
     return ("" if language() == "zh" else " ").join(sentence for sentence in sentences if sentence)
 
 
+def printable(words: str) -> str:
+    """Return a text as it may go to a terminal: control characters of the user's names are written out.
+
+    Example:
+        >>> from nbautograd.messages import printable
+        >>> printable("a\x1b]0;b\x07")
+        'a\\x1b]0;b\\x07'
+    """
+    return _CONTROL.sub(lambda control: f"\\x{ord(control[0]):02x}", words)
+
+
 def text(message_id: str, /, **params: Any) -> str:
     """Return the sentence with this id in the chosen language, its parameters filled in; a shape reads as ``2×3``.
 
@@ -92,6 +105,7 @@ def text(message_id: str, /, **params: Any) -> str:
     if template is None:
         template = catalogue("en")[message_id]
     words = template.format(**{name: _shape(value) if _is_shape(value) else value for name, value in params.items()})
+    words = printable(words)
     return _spaced(words) if language() == "zh" else words
 
 

@@ -531,6 +531,7 @@ SENTENCES: dict[str, str] = {
     "command.help.no_browser": "print the address instead of opening a browser",
     "command.help.headless": "open nothing: run the notebook and write what it shows as one HTML page beside it",
     "command.help.doctor": "check that everything nbautograd needs is installed and compatible",
+    "command.null_character": "An argument holds a null character.",
     "command.interrupted": "nbautograd: stopped.",
     "command.copied": "Your copy of the notebook: {path}",
     "command.kept": "Your copy of the notebook already exists and was left unchanged: {path}",
@@ -768,6 +769,7 @@ SENTENCES: dict[str, str] = {
     "course.unknown_near": "There is no exercise named `{name}`. Did you mean `{near}`?",
     "course.declarations_broken": "The exercises declared in {file} cannot be read: {reason}",
     "course.no_jupytext": "Source notebooks are read with jupytext, which is not installed here: pip install \"nbautograd[course]\".",
+    "course.not_a_source": "{path} is not a source notebook: it has no cells.",
     "course.unreadable": "{path} cannot be read as a source notebook: {reason}",
     "course.marker_alone": "A solution marker has no partner in the cell that begins with `{text}`: each `### BEGIN SOLUTION` needs its `### END SOLUTION`.",
     # the magics

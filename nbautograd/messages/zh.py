@@ -531,6 +531,7 @@ SENTENCES: dict[str, str] = {
     "command.help.no_browser": "只显示网址，不打开浏览器",
     "command.help.headless": "什么都不打开：运行笔记本，把结果写成旁边的一个 HTML 页面",
     "command.help.doctor": "检查 nbautograd 需要的东西是否齐全、是否互相匹配",
+    "command.null_character": "有一个参数含有空字符。",
     "command.interrupted": "nbautograd：已停止。",
     "command.copied": "笔记本的副本：{path}",
     "command.kept": "笔记本的副本已经在那里，保持原样：{path}",
@@ -768,6 +769,7 @@ SENTENCES: dict[str, str] = {
     "course.unknown_near": "没有名为 `{name}` 的练习。你是想写 `{near}` 吗？",
     "course.declarations_broken": "无法读取 {file} 中声明的练习：{reason}",
     "course.no_jupytext": "读取源笔记本需要 jupytext，而这里没有安装：pip install \"nbautograd[course]\"。",
+    "course.not_a_source": "{path} 不是源笔记本：里面没有单元格。",
     "course.unreadable": "{path} 无法作为源笔记本读取：{reason}",
     "course.marker_alone": "以 `{text}` 开头的单元格里有一个落单的答案标记：每个 `### BEGIN SOLUTION` 都要有对应的 `### END SOLUTION`。",
     # the magics

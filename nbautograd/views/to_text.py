@@ -7,6 +7,7 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 
+from nbautograd.messages import printable
 from nbautograd.views.document import (
     Beside,
     Beyond,
@@ -47,7 +48,7 @@ def to_text(document: Document) -> str:
         >>> to_text((paragraph(Chip("note", "note", "note:"), "`x` is a leaf."),))
         'note: `x` is a leaf.'
     """
-    return "\n".join(to_lines(document)).strip("\n")
+    return printable("\n".join(to_lines(document)).strip("\n"))
 
 
 def to_lines(document: Document) -> list[str]:

@@ -171,3 +171,11 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         listing.stdout.close()
         assert "Error" not in listing.stderr.read()
     assert listing.returncode == 141
+
+
+@pytest.mark.parametrize("arguments", [["audit", "\0"], ["freeze", "a\0.ipynb"], ["course", "copy", "\0"]])
+def test_a_null_character_is_refused_in_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("nbautograd: error: ")

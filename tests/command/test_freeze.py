@@ -14,7 +14,7 @@ import pytest
 from comm_wire import decoded
 
 from nbautograd.command import main
-from nbautograd.command.freeze import LIVE, STORED, freeze, frozen
+from nbautograd.command.freeze import LIVE, STORED, Count, freeze, frozen
 from nbautograd.errors import CommandError
 
 ANCHOR = "nbag-0123456789abcdef"
@@ -93,6 +93,49 @@ def test_a_report_whose_state_is_not_stored_stays_readable() -> None:
     count = frozen(notebook)
     assert (count.frozen, count.unknown) == (1, 1)
     assert html_of(notebook) == report("nbag-ffffffffffffffff")
+
+
+def broken(**more: Any) -> dict[str, Any]:
+    return models(one={**OURS, **more})
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        [1], "text", None, {"m": [1]}, {"m": "text"}, {"m": {"model_module": "anywidget"}},
+        {"m": {"model_module": "anywidget", "state": ["_kind", "_anchor"]}},
+        {"m": {"model_module": "anywidget", "state": "_kind _anchor"}},
+        {"m": {"model_module": "anywidget", "state": {"_kind": 1, "_anchor": [1]}}},
+    ],
+)  # fmt: skip
+def test_what_no_widget_has_stored_is_left_alone(stored: Any) -> None:
+    notebook = content(output(report()), models=stored)
+    notebook.cells[0].outputs[0]["data"][LIVE] = [1]
+    assert frozen(notebook) == Count(unknown=1)
+    assert html_of(notebook) == report()
+
+
+@pytest.mark.parametrize(
+    "broken_model",
+    [
+        broken(buffers=None), broken(buffers="abc"), broken(buffers=[{}]), broken(buffers=[{"path": [], "data": "A"}]),
+        broken(buffers=[{"path": ["state", "nowhere", 0], "data": "AAAA"}]),
+        broken(buffers=[{"path": ["state", "blocks", 7], "data": "AAAA"}]),
+        broken(state={**OURS["state"], "_labels": [1]}),
+    ],
+)  # fmt: skip
+def test_a_view_whose_state_is_broken_stays_static(broken_model: dict[str, Any]) -> None:
+    notebook = content(output(report()), models=broken_model)
+    assert frozen(notebook) == Count(unknown=1)
+    assert html_of(notebook) == report()
+
+
+@pytest.mark.parametrize("text", ["null", "3", "", "[1]", "[" * 100_000 + "]" * 100_000, "{}"])
+def test_what_is_no_notebook_is_one_sentence(text: str, tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "n.ipynb"
+    file.write_text(text, encoding="utf-8")
+    assert main(["freeze", str(file)]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_what_is_too_large_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -375,7 +375,9 @@ def test_without_jupytext(tmp_path, monkeypatch):
         read(written(tmp_path))
 
 
-def test_what_is_no_notebook(tmp_path):
-    (tmp_path / "broken.ipynb").write_text("{")
-    with pytest.raises(SourceError, match="cannot be read as a source notebook"):
-        read(tmp_path / "broken.ipynb")
+@pytest.mark.parametrize("name", ["broken.ipynb", "broken.py", "broken.txt"])
+def test_what_is_no_notebook_is_not_quoted(tmp_path, name):
+    (tmp_path / name).write_text("secret:x:0:0:{")
+    with pytest.raises(SourceError) as refused:
+        read(tmp_path / name)
+    assert "secret" not in str(refused.value)

@@ -87,3 +87,25 @@ def test_a_value_is_printed_in_the_language_that_is_chosen_then() -> None:
     nbautograd.set_language("zh")
     assert str(CHECK) != english
     assert "梯度是错的" in str(CHECK)
+
+
+def test_no_control_character_of_a_name_reaches_a_terminal() -> None:
+    name = "F\x1b]0;title\x07\x9b2J\r"
+    backward = staticmethod(lambda ctx, g: g * 2)
+    cls = type(name, (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 1), "backward": backward})
+    nbautograd.instrument(cls)
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    with nbautograd.audit() as watch:
+        y = cls.apply(x)
+        y.sum().backward()
+    values = [
+        nbautograd.gradcheck(cls, x), nbautograd.inspect(cls, x), nbautograd.jacobian(cls, x), nbautograd.graph(y),
+        watch.report(), nbautograd.gradcheck(cls, x, reference=lambda x: x * 1), *nbautograd.calls(cls),
+        nbautograd.calls(cls),
+    ]  # fmt: skip
+    written = [words for value in values for words in (str(value), repr(value))]
+    with pytest.raises(nbautograd.GradcheckError) as raised:
+        values[0].raise_if_wrong()
+    assert any("\\x1b]0;title\\x07" in words for words in written)
+    for words in (*written, str(raised.value)):
+        assert not set(words) & {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))}
