@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,8 +83,7 @@ def pictured(array: Array, side: int = SIDE) -> dict[str, Any]:
     rows, cols = (-(-size // side) for size in sheet.shape)
     if max(rows, cols) <= 1:
         return {"thumbnail": sheet.astype(np.float64)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a cell of nothing but NaN is no mistake
+    with np.errstate(invalid="ignore"):  # a cell of nothing but NaN is no mistake
         low, high = (_pool(extreme, sheet, rows, cols) for extreme in (np.fmin, np.fmax))
     cells = np.where(np.abs(high) >= np.abs(low), high, low)
     if sheet.dtype.kind == "f":

@@ -6,7 +6,6 @@ import ast
 import linecache
 import re
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,6 +38,7 @@ from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
+from nbautograd.core.this_thread import warnings_ignored
 from nbautograd.core.user_source import method_at, returns, tree_of
 from nbautograd.errors import InputError
 
@@ -357,8 +357,7 @@ def _differs(watched: str, bare: str, where: str, before: Explanation | None) ->
 def _end(run: Run) -> tuple[Any, BaseException | None]:
     """Run a program, and return what it returned and the error that it ended in; leaving by ``sys.exit`` is none."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they were shown when it ran for the first time
+        with warnings_ignored():  # they were shown when it ran for the first time
             return run(), None
     except SystemExit:
         return None, None

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem, graph_nodes
-from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import LOOSEST
 from nbautograd.core.stumbles import hands_over
@@ -142,10 +141,13 @@ def pull(
     pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if c is not None and o.requires_grad]
     if not pairs:
         return (None,) * len(leaves)
-    seed_all(problem.seed if seed is None else seed)
-    tensors, grads = zip(*((o, _copy(c)) for o, c in pairs), strict=True)
     problem.meter.count()
-    found = gradients(tensors, leaves, grads)
+
+    def run() -> tuple[Tensor | None, ...]:
+        tensors, grads = zip(*((o, _copy(c)) for o, c in pairs), strict=True)
+        return gradients(tensors, leaves, grads)
+
+    found = problem.numbers.run(problem.seed if seed is None else seed, "backward", run)
     return tuple(None if g is None else g.detach().clone() for g in found)
 
 

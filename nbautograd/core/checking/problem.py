@@ -19,7 +19,7 @@ from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import Meter, note_users
 from nbautograd.core.checking.outside_state import ClassState, SharedTensors, names_outside, reachable
 from nbautograd.core.checking.prepared_inputs import refuse_unreadable, unreadable_kind
-from nbautograd.core.checking.quiet import own_generators, quiet, seed_all
+from nbautograd.core.checking.quiet import Numbers, own_generators, quiet
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private import library
@@ -139,6 +139,7 @@ class Problem:
         self.read_outside: tuple[int, ...] = ()
         self.state = ClassState(self.cls)
         self.meter = Meter()
+        self.numbers = Numbers()
         self.casts = Casts()
         self.shared = SharedTensors(())
         self._used: list[tuple[str, Any]] = []
@@ -223,20 +224,35 @@ class Problem:
         Returns:
             The output tensors, flat and in order (lists, tuples and dicts opened, other objects left out).
         """
+        seed = self.seed if seed is None else seed
         with self.session():
-            first = not self.output_names
+            if not self.output_names:
+                return self._first_call(inputs, seed)
             given = self.fresh() if inputs is None else inputs
-            self.meter.count()
-            seed_all(self.seed if seed is None else seed)
-            self.shared.put_back_values()
-            with CastWatch(given) if first else contextlib.nullcontext() as watch:
-                tensors = tuple(pytrees.tensors(self._run(given)))
-            if watch is not None:
-                casts = self.casts
-                casts.in_forward = watch.behind(tensors)
-                casts.hidden = watch.dtype if spacing(watch.dtype) > casts.forward else None
-                self._learn(tensors, given if inputs is None else None)
-            return Outputs(tensors, given, self.casts)
+            self.numbers.seed(seed)
+            return Outputs(self._counted(given), given, self.casts)
+
+    def _first_call(self, inputs: tuple[Any, ...] | None, seed: int) -> Outputs:
+        """Call the function, and learn from it; on copies where it runs again to see whether it draws."""
+        copies, once = self.inputs if inputs is None else tuple(map(prepared_inputs.copy, inputs)), inputs
+
+        def run() -> tuple[tuple[Any, ...], CastWatch, tuple[Tensor, ...]]:
+            nonlocal once
+            given, once = tuple(map(prepared_inputs.copy, copies)) if once is None else once, None
+            with CastWatch(given) as watch:
+                return given, watch, self._counted(given)
+
+        given, watch, tensors = self.numbers.run(seed, "forward", run)
+        casts = self.casts
+        casts.in_forward = watch.behind(tensors)
+        casts.hidden = watch.dtype if spacing(watch.dtype) > casts.forward else None
+        self._learn(tensors, given if inputs is None else None)
+        return Outputs(tensors, given, self.casts)
+
+    def _counted(self, given: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        self.meter.count()
+        self.shared.put_back_values()
+        return tuple(pytrees.tensors(self._run(given)))
 
     @contextlib.contextmanager
     def watched_backward(self) -> Iterator[None]:
@@ -251,7 +267,7 @@ class Problem:
     def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""
         self.meter.count()
-        seed_all(self.seed)
+        self.numbers.seed(self.seed)
         self.shared.put_back_values()
         return tuple(pytrees.tensors(self.fn(*self.handed(inputs))))
 
@@ -268,9 +284,8 @@ class Problem:
         inputs = getattr(outputs, "inputs", self.inputs)
         leaves = [inputs[i] for i in self.differentiable]
         with self.session():
-            seed_all(self.seed)
             self.meter.count()
-            return pullback(outputs, leaves, cotangents)
+            return self.numbers.run(self.seed, "backward", lambda: pullback(outputs, leaves, cotangents))
 
     def differentiable_outputs(self, outputs: Sequence[Tensor]) -> tuple[int, ...]:
         """Return positions of the floating or complex outputs that require grad."""

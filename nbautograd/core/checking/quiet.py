@@ -1,123 +1,261 @@
-"""A quiet room to run a user's Function many times in: nothing printed, nothing recorded, random state untouched."""
+"""A quiet room to run a user's Function many times in: nothing printed, nothing recorded, random numbers untouched.
+
+No switch of the process is thrown here, as other threads would feel it: all holds for the thread that enters. The one
+exception are the random generators that all threads share. They are seeded only for a function that draws from them,
+in one check at a time, and put back; what other threads draw meanwhile is not what they would have drawn.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import random
 import sys
 import threading
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from nbautograd.core.recording.api import paused
+from nbautograd.core.stumbles import hands_over, users_errors
+from nbautograd.core.this_thread import muted, warnings_ignored
+from nbautograd.core.torch_private.dispatch import ThreadDispatchMode
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
 def quiet(*, recorded: bool = False) -> Iterator[None]:
-    """Run without prints, warnings and recording, on one torch thread, with grad mode on; all is put back after.
+    """Run without prints, warnings and recording, and with grad mode on, in this thread alone.
 
-    The states of the random generators of torch, numpy and Python are put back as well. With ``recorded`` the calls
-    of Functions are recorded all the same.
+    Generators that are seeded meanwhile are put back. With ``recorded`` the calls of Functions are recorded.
     """
-    threads = torch.get_num_threads()
     recorder = contextlib.nullcontext() if recorded else paused()
-    with _restored_random_state(), _muted("stdout"), _muted("stderr"), warnings.catch_warnings(), recorder:
-        warnings.simplefilter("ignore")
-        with torch.inference_mode(False), torch.enable_grad():
-            if threads == 1:
-                yield
-                return
-            torch.set_num_threads(1)
-            try:
-                yield
-            finally:
-                torch.set_num_threads(threads)
-
-
-@contextlib.contextmanager
-def memory_filled() -> Iterator[None]:
-    """Fill what ``torch.empty`` and the like return, with NaN or the largest integer, so that it is the same each time.
-
-    It is torch's own means: https://docs.pytorch.org/docs/stable/deterministic.html
-    """
-    memory: Any = torch.utils.deterministic  # a module with a property
-    mode, fills = torch.get_deterministic_debug_mode(), memory.fill_uninitialized_memory
-    try:
-        torch.set_deterministic_debug_mode("warn")  # the same as use_deterministic_algorithms, which imports a compiler
-        memory.fill_uninitialized_memory = True
+    with (
+        _generators_put_back(),
+        muted("stdout"),
+        muted("stderr"),
+        warnings_ignored(),
+        recorder,
+        torch.inference_mode(False),
+        torch.enable_grad(),
+    ):
         yield
-    finally:
-        torch.set_deterministic_debug_mode(mode)
-        memory.fill_uninitialized_memory = fills
 
 
-class _MutedStream:
-    """Stands in for ``sys.stdout`` or ``sys.stderr``: drops what some threads write, and passes on all else.
+EMPTY = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
+_UNWRITTEN = frozenset(
+    getattr(packet, overload)
+    for packet in (getattr(torch.ops.aten, name) for name in EMPTY)
+    for overload in packet.overloads()
+    if overload != "out"
+)
+_RESIZE = torch.ops.aten.resize_.default
+
+
+class FilledMemory(ThreadDispatchMode):
+    """Fills what ``torch.empty`` and the like return in this thread, so that it is the same each time.
+
+    Args:
+        zeros: True fills with zeros; else it is NaN, or the largest number of a dtype that has no NaN.
+    """
+
+    def __init__(self, *, zeros: bool = False) -> None:
+        super().__init__()
+        self.zeros = zeros
+
+    @hands_over
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation, and fill the memory that it leaves unwritten."""
+        before = args[0].untyped_storage().nbytes() if func is _RESIZE else 0
+        result = func(*args, **(kwargs or {}))
+        if func in _UNWRITTEN and result.layout is torch.strided:
+            result.fill_(self._value(result.dtype))
+        elif func is _RESIZE and (more := result.untyped_storage().nbytes() - before) > 0:
+            size = result.element_size()
+            result.as_strided((more // size,), (1,), before // size).fill_(self._value(result.dtype))
+        return result
+
+    def _value(self, dtype: torch.dtype) -> float:
+        if self.zeros:
+            return 0
+        if dtype.is_floating_point or dtype.is_complex:
+            return float("nan")
+        return 1 if dtype is torch.bool else torch.iinfo(dtype).max
+
+
+class _DrawWatch(ThreadDispatchMode):
+    """Sees whether an operation of this thread draws from a generator that the process shares."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = False
+
+    @hands_over
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = (*args, *(kwargs or {}).values())
+        if torch.Tag.nondeterministic_seeded in func.tags and not any(isinstance(x, torch.Generator) for x in given):
+            self.seen = True
+        return func(*args, **(kwargs or {}))
+
+
+class Numbers:
+    """The random numbers of a function that is run many times: each run draws the same ones, where it draws any.
+
+    Whether it does is learned from its first forward and its first backward. A generator that stayed as it was gave no
+    numbers. One that moved may have been moved by another thread: then the function runs once more, watched.
 
     Attributes:
-        stream: the stream that it stands in for.
-        threads: identifiers of the muted threads, as often as they asked.
+        drawn: True where the function draws from generators that the process shares.
     """
 
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-        self.threads: list[int] = []
+    def __init__(self) -> None:
+        self.drawn = False
+        self._known: set[str] = set()
 
-    def write(self, text: str) -> int:
-        """Write a text, unless this thread is muted."""
-        if threading.get_ident() in self.threads:
-            return len(text)
-        written: int = self.stream.write(text)
-        return written
+    def seed(self, seed: int) -> None:
+        """Seed the shared generators where the function draws from them; put back those of the user's own."""
+        if self.drawn:
+            seed_all(seed)
+        else:
+            _put_back_own()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
+    def run(self, seed: int, kind: str, call: Callable[[], T]) -> T:
+        """Run the function with the numbers of a seed.
+
+        Args:
+            seed: of the numbers.
+            kind: of the run, ``"forward"`` or ``"backward"``.
+            call: runs it; called again where it takes another run to learn that it draws.
+        """
+        self.seed(seed)
+        if self.drawn or kind in self._known:
+            return call()
+        with _sharing():  # what it draws before that is known must not reach a check that has seeded
+            before = _states()
+            result = call()
+            self._known.add(kind)
+            if _same(before, _states()):
+                return result
+            self.drawn = _draws(call)
+            if self.drawn:
+                _take_over(before)
+        self.seed(seed)
+        return call()
 
 
-_lock = threading.Lock()
+RUNS = 3  # in which Python's or NumPy's generator has to move: another thread draws from them once in a while
 
 
-@contextlib.contextmanager
-def _muted(name: str) -> Iterator[None]:
-    """Drop what this thread writes to ``sys.stdout`` or ``sys.stderr``; other threads go on writing."""
-    thread = threading.get_ident()
-    with _lock:
-        stream = getattr(sys, name)
-        muted = stream if isinstance(stream, _MutedStream) else _MutedStream(stream)
-        muted.threads.append(thread)
-        setattr(sys, name, muted)
-    try:
-        yield
-    finally:
-        with _lock:
-            muted.threads.remove(thread)
-            if not muted.threads and getattr(sys, name) is muted:
-                setattr(sys, name, muted.stream)
+def _draws(call: Callable[[], Any]) -> bool:
+    """Run something watched, and tell whether it draws from the shared generators."""
+    others = slice(2, None)  # of Python and NumPy, which no mode sees
+    for _ in range(RUNS):
+        before, watch = _states(), _DrawWatch()
+        _put_back_own()
+        with users_errors() as guard, watch:
+            call()
+        if guard.failed:  # what cannot run under a mode is seeded as if it drew
+            return True
+        if watch.seen or _same(before[others], _states()[others]):
+            return watch.seen
+    return True
 
 
 def seed_all(seed: int) -> None:
-    """Seed the generators of torch (CPU, and CUDA where it is in use), numpy and Python; put back the user's own."""
+    """Seed the shared generators of torch (CUDA's where it is in use), numpy and Python; put back the user's own.
+
+    From the first time in a quiet room on, the generators belong to it: other checks that draw wait for its end.
+    """
+    _take_over(None)
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)
     if _cuda_in_use():
         torch.cuda.manual_seed_all(seed)
-    for put_back in getattr(_own, "put_back", ()):
+    _put_back_own()
+
+
+def _put_back_own() -> None:
+    for put_back in _here.own:
         put_back()
 
 
 GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
-_own = threading.local()  # of what is checked in this thread: one function for each generator that puts its state back
+
+
+@dataclass
+class _Room:
+    """A quiet room of one thread.
+
+    Attributes:
+        states: of the shared generators, as they will be put back; None where they were not seeded.
+        locked: True where it waits for them, or has them.
+    """
+
+    states: Sequence[Any] | None = None
+    locked: bool = False
+
+
+class _Here(threading.local):
+    """The room that this thread is in, and one function for each generator of the user's own that puts it back."""
+
+    room: _Room | None = None
+    own: tuple[Callable[[], None], ...] = ()
+
+
+_here = _Here()
+_shared = threading.RLock()  # who holds it may seed the generators that all threads share
+WAIT = 0.1  # seconds until a thread that waits for it lets a budget end it
+
+
+@contextlib.contextmanager
+def _generators_put_back() -> Iterator[None]:
+    outer, room = _here.room, _Room()
+    _here.room = room
+    try:
+        yield
+    finally:
+        _here.room = outer
+        if room.states is not None:
+            _set_states(room.states)
+        if room.locked:
+            with contextlib.suppress(RuntimeError):  # an interrupt came while it waited
+                _shared.release()
+
+
+def _wait() -> None:
+    while not _shared.acquire(timeout=WAIT):
+        pass
+
+
+@contextlib.contextmanager
+def _sharing() -> Iterator[None]:
+    _wait()
+    try:
+        yield
+    finally:
+        _shared.release()
+
+
+def _take_over(states: Sequence[Any] | None) -> None:
+    """Let the room of this thread put the shared generators back: to these states, or to those of now."""
+    room = _here.room
+    if room is None or room.states is not None:
+        return
+    room.locked = True
+    _wait()
+    room.states = _states() if states is None else states
 
 
 @contextlib.contextmanager
 def own_generators(found: Iterable[Any]) -> Iterator[None]:
-    """Let ``seed_all`` put a function's own random generators back to their states of now; put them back at the end.
+    """Let each run begin from the states that a function's own random generators have now; put them back at the end.
 
     They are not seeded: what they draw then differs from what torch's default generator draws.
 
@@ -127,18 +265,17 @@ def own_generators(found: Iterable[Any]) -> Iterator[None]:
     """
     default = {id(torch.default_generator), *map(id, torch.cuda.default_generators)}
     own = {id(one): one for one in found if isinstance(one, GENERATORS) and id(one) not in default}
-    outer = getattr(_own, "put_back", ())
+    outer = _here.own
     put_back = list(outer)
     for generator in own.values():
         with contextlib.suppress(NotImplementedError):
             put_back.append(_putting_back(generator))
-    _own.put_back = tuple(put_back)
+    _here.own = tuple(put_back)
     try:
         yield
     finally:
-        for restore in _own.put_back:
-            restore()
-        _own.put_back = outer
+        _put_back_own()
+        _here.own = outer
 
 
 def _putting_back(generator: Any) -> Callable[[], None]:
@@ -150,26 +287,40 @@ def _putting_back(generator: Any) -> Callable[[], None]:
     return functools.partial(generator.set_state, generator.get_state())
 
 
-def random_states() -> list[torch.Tensor]:
-    """Return the states of torch's generators: of the CPU, and of CUDA where it is in use."""
-    return [torch.default_generator.get_state(), *(torch.cuda.get_rng_state_all() if _cuda_in_use() else ())]
+def _states() -> tuple[Any, ...]:
+    cuda = tuple(torch.cuda.get_rng_state_all()) if _cuda_in_use() else ()
+    return torch.default_generator.get_state(), cuda, random.getstate(), np.random.get_state()
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+def _set_states(states: Sequence[Any]) -> None:
+    cpu, cuda, python, numpy = states
+    torch.default_generator.set_state(cpu)
+    if cuda:
+        torch.cuda.set_rng_state_all(cuda)
+    random.setstate(python)
+    if isinstance(numpy, tuple):  # NumPy takes its 624 numbers out of a list in a tenth of the time
+        numpy = (numpy[0], numpy[1].tolist(), *numpy[2:])
+    np.random.set_state(numpy)
 
 
 def _cuda_in_use() -> bool:
     return "torch.cuda" in sys.modules and torch.cuda.is_initialized()
 
 
-@contextlib.contextmanager
-def _restored_random_state() -> Iterator[None]:
-    (state, *cuda), python = random_states(), random.getstate()
-    numbers: Any = np.random.get_state()
-    try:
-        yield
-    finally:
-        torch.default_generator.set_state(state)
-        random.setstate(python)
-        if isinstance(numbers, tuple):  # NumPy takes its 624 numbers out of a list in a tenth of the time
-            numbers = (numbers[0], numbers[1].tolist(), *numbers[2:])
-        np.random.set_state(numbers)
-        if cuda:
-            torch.cuda.set_rng_state_all(cuda)
+def _unlock() -> None:
+    global _shared
+    _shared = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # another thread may hold it as this process is forked
+    os.register_at_fork(after_in_child=_unlock)

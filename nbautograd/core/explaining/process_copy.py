@@ -19,12 +19,13 @@ import stat
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from nbautograd.core.this_thread import warnings_ignored
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OUTSIDE = (
@@ -98,8 +99,7 @@ def _copy(job: Callable[[], Any], longest: float) -> Any:
         return Refused("fork", reason)
     reading, writing = os.pipe()
     parent = os.getpid()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of threads; the copy uses none of them
+    with warnings_ignored():  # Python warns of threads; the copy uses none of them
         child = os.fork()
     if child == 0:
         _in_copy(job, writing, parent)

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import callable_of
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import FRESH, candidate_regions, confirmed, finding
 from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, coarsest, copied
@@ -136,7 +135,7 @@ class FuncGrad(Way):
         which = self.candidate.differentiable
         given = [x.detach() if isinstance(x, Tensor) else x for x in copied(draw.inputs)]
         others = tuple(None if k in which else x for k, x in enumerate(given))
-        seed_all(draw.seed)
+        self.candidate.numbers.seed(draw.seed)
         call = self._compiled or self.program()
         gradients, outputs = call(tuple(given[k] for k in which), others, draw.grad_outputs)
         return Values((*(y.detach() for y in outputs), *(g.detach() for g in gradients)), len(outputs))

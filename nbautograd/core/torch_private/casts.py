@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 from collections.abc import Callable, Sequence
@@ -12,11 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.stumbles import hands_over
-
-try:
-    from torch.utils._python_dispatch import TorchDispatchMode
-except ImportError:  # then nothing is seen, and the dtypes of inputs and outputs count alone
-    TorchDispatchMode = contextlib.nullcontext  # type: ignore[assignment,misc]
+from nbautograd.core.torch_private.dispatch import ThreadDispatchMode
 
 
 @functools.cache
@@ -25,7 +20,7 @@ def spacing(dtype: torch.dtype | None) -> float:
     return 0.0 if dtype is None else float(torch.finfo(dtype).eps)
 
 
-class CastWatch(TorchDispatchMode):
+class CastWatch(ThreadDispatchMode):
     """Watches the dtypes of all results, and which of them were computed from numbers that had been rounded.
 
     A mask or a constant in low precision is exact; what counts is a result with fewer digits than a tensor that it
@@ -40,7 +35,7 @@ class CastWatch(TorchDispatchMode):
     """
 
     def __init__(self, inputs: Sequence[Any] = ()) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.dtype: torch.dtype | None = None
         self.read = 0.0
         # the coarsest that each storage's numbers passed through, by which it is: one used again is entered anew
@@ -53,10 +48,6 @@ class CastWatch(TorchDispatchMode):
         if any(place == 0 or place not in self._passed for place in places):
             return self.dtype  # what no operation made here has a way that was not seen
         return max((self._passed[place] for place in places), key=spacing, default=None)
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # torch would import its compiler, and sympy with it, to keep it off: two seconds
 
     @hands_over
     def __torch_dispatch__(

@@ -8,17 +8,13 @@ from typing import Any
 import torch
 
 from nbautograd.core.stumbles import hands_over
+from nbautograd.core.torch_private.dispatch import ThreadDispatchMode
 from nbautograd.errors import CallError
 
-try:
-    from torch.utils._python_dispatch import TorchDispatchMode
-except ImportError:  # then nothing is refused
-    TorchDispatchMode = contextlib.nullcontext  # type: ignore[assignment,misc]
 
-
-class _Refusing(TorchDispatchMode):
+class _Refusing(ThreadDispatchMode):
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
 
     @hands_over
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -12,11 +11,7 @@ from torch import Tensor
 
 from nbautograd.core import pytrees
 from nbautograd.core.stumbles import hands_over
-
-try:
-    from torch.utils._python_dispatch import TorchDispatchMode
-except ImportError:  # then the reference runs as it is written, and says by its casts that it is no golden one
-    TorchDispatchMode = contextlib.nullcontext  # type: ignore[assignment,misc]
+from nbautograd.core.torch_private.dispatch import ThreadDispatchMode
 
 TABLE = 65_537  # a prime, so that no dimension is a multiple of it; random numbers would cost most of a run
 
@@ -38,7 +33,7 @@ _RANDOM = (
 )  # fmt: skip
 
 
-class RandomNumbers(TorchDispatchMode):
+class RandomNumbers(ThreadDispatchMode):
     """Keeps the random numbers that a run draws, for runs in another precision, which would draw others.
 
     Example:
@@ -52,7 +47,7 @@ class RandomNumbers(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._drawn: dict[tuple[str, torch.Size], list[Tensor]] = {}
 
     @hands_over
@@ -91,7 +86,7 @@ def _replayed(
     return kept.to(torch.float64) if wide and kept.is_floating_point() else kept.clone()
 
 
-class InFloat64(TorchDispatchMode):
+class InFloat64(ThreadDispatchMode):
     """Computes in float64 what is written for less: casts and new tensors of coarser dtypes become float64.
 
     So ``x.float()`` inside a reference, or weights of bfloat16 that it holds, leave its results exact to 15 digits.
@@ -108,7 +103,7 @@ class InFloat64(TorchDispatchMode):
     """
 
     def __init__(self, numbers: RandomNumbers | None = None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._drawn = {} if numbers is None else numbers.replay()
 
     @hands_over
@@ -121,7 +116,7 @@ class InFloat64(TorchDispatchMode):
         return func(*args, **kwargs) if drawn is NotImplemented else drawn
 
 
-class RandomRounding(TorchDispatchMode):
+class RandomRounding(ThreadDispatchMode):
     """Computes in float64 and rounds each result to a dtype, after a random shift of up to half of its last digit.
 
     Each run gives another error of the size that computing in the dtype has: a sample of what rounding does to a
@@ -135,7 +130,7 @@ class RandomRounding(TorchDispatchMode):
     """
 
     def __init__(self, dtype: torch.dtype, seed: int, numbers: RandomNumbers | None = None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._dtype, self._seed = dtype, seed
         self._drawn = {} if numbers is None else numbers.replay()
         self._generators: dict[torch.device, torch.Generator] = {}

@@ -11,7 +11,7 @@ from torch.autograd import Function
 from torch.utils import deterministic
 
 import nbautograd
-from nbautograd.core.checking.quiet import memory_filled
+from nbautograd.core.checking.quiet import FilledMemory
 
 
 class LastLeftOut(Function):
@@ -171,7 +171,7 @@ def test_filling_memory_leaves_torch_as_it_was(on: bool, monkeypatch) -> None:
     monkeypatch.setattr(deterministic, "fill_uninitialized_memory", False)
     torch.use_deterministic_algorithms(on, warn_only=False)
     try:
-        with contextlib.suppress(KeyError), memory_filled():
+        with contextlib.suppress(KeyError), FilledMemory():
             filled = torch.empty(3)
             raise KeyError
         assert filled.isnan().all()

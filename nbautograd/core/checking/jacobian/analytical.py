@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -10,11 +11,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from nbautograd.core.checking.budget import Meter, allowed_elements
+from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.problem import Outputs, Problem, functions_of
 from nbautograd.core.checking.progress import Progress
-from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import (
     Array,
     as_array,
@@ -37,11 +37,10 @@ class Rows:
     """The vjp of one output with respect to several leaves, asked for many cotangents.
 
     Args:
+        problem: what is checked.
         output: the output tensor, with its graph.
         leaves: the inputs to differentiate with respect to.
-        seed: given to the random generators before every backward.
         progress: told of every cotangent that was answered.
-        meter: counts the runs of backward.
 
     Attributes:
         batched: False once backward turned out not to work for many cotangents at once.
@@ -50,25 +49,24 @@ class Rows:
 
     def __init__(
         self,
+        problem: Problem,
         output: Tensor,
         leaves: Sequence[Tensor],
-        seed: int,
         progress: Progress | None = None,
-        meter: Meter | None = None,
     ) -> None:
-        self.progress, self.meter = progress or Progress(), meter or Meter()
-        self.output, self.leaves, self.seed = output, list(leaves), seed
+        self.progress, self.meter = progress or Progress(), problem.meter
+        self._drawing = functools.partial(problem.numbers.run, problem.seed, "backward")
+        self.output, self.leaves = output, list(leaves)
         self.batched = True
         self.error: Exception | None = None
 
     def one(self, cotangent: Array, watch: AbstractContextManager[None] | None = None) -> list[Array]:
         """Return the vjps (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
-        seed_all(self.seed)
         self.meter.count()
         v = from_array(cotangent, self.output)
         try:
             with watch or contextlib.nullcontext():
-                vjps = gradients([self.output], self.leaves, [v])
+                vjps = self._drawing(functools.partial(gradients, [self.output], self.leaves, [v]))
         except Exception as error:
             self.error = None if is_ours(error) else error
             raise
@@ -100,10 +98,9 @@ class Rows:
             used[:] = [g is not None for g in vjps]
             return tuple(g for g in vjps if g is not None)
 
-        seed_all(self.seed)
         self.meter.count()
-        tensors = from_array(cotangents, self.output)
-        results = iter(vmap(backward, 0, tensors.reshape(-1, *self.output.shape)))
+        tensors = from_array(cotangents, self.output).reshape(-1, *self.output.shape)
+        results = iter(self._drawing(functools.partial(vmap, backward, 0, tensors)))
         count = len(cotangents)
         return [
             as_array(to_real(next(results))) if there else np.zeros((count, *real_shape(leaf)))
@@ -127,7 +124,7 @@ def rows_of_forward(problem: Problem, outputs: Outputs, wanted: Sequence[int]) -
     if raw is None:
         return [], "no_own_forward" if problem.cls is None else "not_entered"
     given = problem.fresh()
-    seed_all(problem.seed)
+    problem.numbers.seed(problem.seed)
     with users_errors() as guard:
         found = raw(*given)
     if guard.failed:
@@ -137,7 +134,7 @@ def rows_of_forward(problem: Problem, outputs: Outputs, wanted: Sequence[int]) -
     if len(found) != len(outputs) or not all(_same_output(found[i], outputs[i]) for i in wanted):
         return [], "other_values"
     leaves = [given[i] for i in problem.differentiable]
-    rows = [Rows(found[i], leaves, problem.seed) if found[i].requires_grad else None for i in wanted]
+    rows = [Rows(problem, found[i], leaves) if found[i].requires_grad else None for i in wanted]
     return rows, "" if any(rows) else "leaves_torch"
 
 

@@ -107,7 +107,7 @@ class Assembly:
         self.wanted = problem.differentiable_outputs(outputs)
         self.random = np.random.default_rng(problem.seed)
         leaves = [outputs.inputs[i] for i in problem.differentiable]
-        self.rows = [Rows(outputs[i], leaves, problem.seed, self.progress, problem.meter) for i in self.wanted]
+        self.rows = [Rows(problem, outputs[i], leaves, self.progress) for i in self.wanted]
         self._epsilon = max(map(epsilon, (*leaves, *(outputs[i] for i in self.wanted))), default=0.0)
         self.forward = Forward(problem, outputs, self.wanted, self.progress)
         self.fixed_step = eps is not None

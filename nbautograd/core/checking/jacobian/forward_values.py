@@ -17,7 +17,6 @@ from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem, pullback, separate_context
 from nbautograd.core.checking.progress import Progress
-from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import (
     Array,
     as_array,
@@ -125,7 +124,7 @@ def by_autograd(
     leaves = [x.detach().clone() if isinstance(x, Tensor) else x for x in outputs.inputs]
     for i in problem.differentiable:
         leaves[i].requires_grad_()
-    seed_all(problem.seed)
+    problem.numbers.seed(problem.seed)
     with torch.enable_grad():
         return leaves, run(*leaves)
 

@@ -7,9 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
@@ -31,12 +29,12 @@ from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.probes.return_values import backward_record
 from nbautograd.core.checking.problem import Outputs, Problem
-from nbautograd.core.checking.quiet import memory_filled
+from nbautograd.core.checking.quiet import FilledMemory
 from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, PLAINLY
-from nbautograd.core.stumbles import hands_over, users_errors
+from nbautograd.core.stumbles import users_errors
 from nbautograd.core.torch_private.tensors import storage_address
 
 
@@ -56,18 +54,6 @@ def state(problem: Problem) -> Iterator[Finding]:
 
 
 Entry = tuple[int, ...]  # position in a tensor
-
-
-class _Zeros(TorchFunctionMode):
-    """Fills what ``torch.empty`` and the like return with zeros."""
-
-    @hands_over
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and "empty" in getattr(func, "__name__", ""):
-            with torch.no_grad():
-                result.zero_()
-        return result
 
 
 def never_written(problem: Problem) -> Iterator[Finding]:
@@ -95,11 +81,11 @@ def unsteady_forward(problem: Problem, sentence: str = "", **params: Any) -> Fin
 
 def _unwritten(problem: Problem, inputs: tuple[Any, ...] | None) -> tuple[dict[int, Entry], dict[int, Entry]]:
     """Return an entry of each output, and of each gradient, that is NaN only where such memory is."""
-    with _Zeros():  # so that no NaN is there by chance
+    with FilledMemory(zeros=True):  # so that no NaN is there by chance
         plain = problem.call(inputs)
         v = cotangents(problem, plain, problem.seed + 17)
         expected = pull(problem, plain, v)
-    with memory_filled():
+    with FilledMemory():
         filled = problem.call(inputs)
         return _nan_only(filled, plain), _nan_only(pull(problem, filled, v), expected)
 

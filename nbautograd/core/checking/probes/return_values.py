@@ -25,7 +25,6 @@ from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.forward_values import StubContext
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Problem, separate_context
-from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.contract import call_rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise
@@ -48,7 +47,7 @@ def forward_record(problem: Problem) -> CallRecord | None:
     record = _record(problem.cls, "forward", given)
     record.ctx = CtxRecord(needs_input_grad=ctx.needs_input_grad)
     with users_errors():
-        seed_all(problem.seed)
+        problem.numbers.seed(problem.seed)
         problem.meter.count()
         values = _run(problem.cls, ctx, given)
         record.outputs = snapshots(values, SHAPES, record.known)
