@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FunctionType, MethodType
 from typing import Any, overload
 
 import torch
@@ -30,55 +28,60 @@ from nbautograd.core.checking.other_points import shrunk
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.quiet import quiet
-from nbautograd.core.display import Phrase, UserValue
+from nbautograd.core.display import Phrase
 from nbautograd.core.explaining.program import cell_number
 from nbautograd.core.findings import Finding
-from nbautograd.core.recording.argument_copies import copied, is_structure, tensors_inside
+from nbautograd.core.recording.argument_copies import copied, tensors_inside
 from nbautograd.core.recording.watching import (
-    TENSOR,
     CopiedCall,
     Situation,
     Watch,
     WatchedFunction,
     compiled_meanwhile,
 )
-from nbautograd.core.stumbles import users_errors
+from nbautograd.core.stumbles import any_errors, users_errors
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.collectives import without_collectives
 from nbautograd.core.user_source import FunctionSource, read_source
-from nbautograd.core.values import dtype_and_shape, short_repr
 from nbautograd.errors import CallError, NbautogradError
 from nbautograd.inspection.audit_report import (
     OTHER_GRADS,
     RANK,
     AuditedFunction,
-    AuditedInput,
     AuditedSituation,
     AuditReport,
     AuditVerdict,
     How,
 )
 from nbautograd.inspection.audited_calls import (
-    close,
+    as_called,
+    audited_input,
     defaults,
     double,
     dtype_of,
-    outputs_of,
+    elements,
+    manageable,
     read_elsewhere,
     reading,
     runs_once,
     same_function,
-    symmetric,
+    target_of,
+)
+from nbautograd.inspection.evidence import (
+    delivered_elsewhere,
+    made_up_inputs,
+    second_witness,
+    tolerance_of,
+    wrong_for_asymmetric_changes_alone,
 )
 
 SECONDS = 120.0  # of all checks together
 SECONDS_EACH = 10.0  # of one Function
-LARGE = 20_000  # elements of inputs and outputs above which not each entry is looked at: about a second
 QUICK = 1_000  # elements of inputs that are looked at one by one in less time than directions take to be sure
-ROWS = 2  # of the batch that are left of a large input
 DIRECTIONS = 4  # along which a large input moves
 SHORT = 1e-4  # of such a direction, where what it tells is looked at again
 SMALL = 600  # elements that a large wrong one is cut down to, to be explained
+LEAST = 2.0  # seconds that are given to what may excuse a wrong gradient, and to one made-up input
 SAID = 200  # letters of an error that are told
 ALONG = "wrong_along_directions"  # code of a finding
 # what the engine refuses after backward has returned, so that the program's own cannot have ended well
@@ -424,7 +427,7 @@ class _Checks:
                 if same_function((target, inputs), (twin, doubled)):
                     target, inputs = twin, doubled
                 with defaults(call, inputs):
-                    part, how = _manageable(target, inputs)
+                    part, how = manageable(target, inputs)
         except OutOfBudgetError:
             return outcome, arguments
         except KeyboardInterrupt:
@@ -456,8 +459,9 @@ class _Checks:
         dtype = dtype_of(inputs)
         verdict: AuditVerdict = report.verdict
         reason: Phrase | str = report.reason if verdict == "cannot tell" else ""
-        if verdict == "right" and any(finding.code == "right_for_symmetric" for finding in report.findings):
-            reason = Phrase("audit.right_symmetric")
+        tied = next((f for f in report.findings if f.code == "right_for_symmetric"), None)
+        if verdict == "right" and tied is not None:
+            verdict, reason = "cannot tell", Phrase("audit.symmetric", input=tied.params["input"])
         if verdict == "wrong" and {f.code for f in report.findings if f.kind == "bug"} == {OTHER_GRADS}:
             verdict = "right"
         if report.complete is False and report.verdict != "wrong":
@@ -469,7 +473,7 @@ class _Checks:
         if verdict == "cannot tell":
             reason = _holding_nan(outcome, (*call.arguments, *call.keywords.values())) or reason
         if verdict == "wrong":
-            verdict, reason = self._reconsidered(case, target, inputs, report, end - time.perf_counter())
+            verdict, reason = self._reconsidered(case, call, (target, inputs), report, end - time.perf_counter())
         done = dataclasses.replace(outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report)
         return done, inputs
 
@@ -483,7 +487,7 @@ class _Checks:
         meant: Mapping[Pair, Meant],
     ) -> tuple[GradcheckReport | None, tuple[Any, ...], How]:
         """Compare along random directions first, which is quick, then entry by entry as long as there is time."""
-        if how != "directions" and _elements(part) <= QUICK:
+        if how != "directions" and elements(part) <= QUICK:
             return self._verdict(target, part, end - time.perf_counter(), meant), part, how
         along, small, by = self._along_directions(target, inputs, end - time.perf_counter(), meant)
         if how == "directions" or along is None or along.verdict == "wrong":
@@ -494,9 +498,10 @@ class _Checks:
         return report, part, how
 
     def _reconsidered(
-        self, case: _Case, target: Any, inputs: tuple[Any, ...], report: GradcheckReport, seconds: float
+        self, case: _Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport, seconds: float
     ) -> tuple[Verdict, Phrase | str]:
         """Return verdict and reason of a gradient that a check calls wrong, by what an audit knows besides."""
+        target, inputs = whole
         along = any(finding.code == ALONG for finding in report.findings)
         mismatched = along or any(block.verdict == "mismatch" for block in report.blocks.values())
         if not mismatched and runs_once(target, inputs):
@@ -504,14 +509,47 @@ class _Checks:
         raised = next((finding for finding in report.findings if finding.code == "exception"), None)
         if raised is not None and raised.message_id not in REFUSED and self._only_when_run_again(case, target):
             return "cannot tell", Phrase("audit.only_run_again", **raised.params)
-        if mismatched and self._right_where_symmetric(target, inputs, seconds):
-            return "right", Phrase("audit.right_symmetric")
-        if target is case.target:
-            return "wrong", ""
-        elsewhere = read_elsewhere(target, inputs) if mismatched else ""
+        if mismatched:
+            left = Budget(seconds=max(LEAST, seconds))
+            with contextlib.suppress(OutOfBudgetError), budgeted(left), any_errors("evidence", decides=True):
+                excuse = self._excuse(case, call, whole, report)
+                if excuse is not None:
+                    return excuse
+        return "wrong", "" if target is case.target else Phrase("audit.wrong_with_objects")
+
+    def _excuse(
+        self, case: _Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport
+    ) -> tuple[Verdict, Phrase] | None:
+        """Return the verdict on a gradient that differs, and why it is not wrong; None where it is."""
+        target, inputs = whole
+        elsewhere = "" if target is case.target else read_elsewhere(target, inputs)
         if elsewhere:
             return "cannot tell", Phrase("audit.read_elsewhere", input=elsewhere)
-        return "wrong", Phrase("audit.wrong_with_objects")
+        tied = wrong_for_asymmetric_changes_alone(target, inputs)
+        if tied:
+            return "cannot tell", Phrase("audit.symmetric", input=tied)
+        arguments, names = (*call.arguments, *call.keywords.values()), [one.name for one in case.outcome.inputs]
+
+        def made(given: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+            return reading(case.target, given if as_called(call, inputs) else copied(given, double), names)
+
+        tolerance = tolerance_of(arguments, names, made)
+        if tolerance is not None and tolerance.right:
+            return "right", Phrase("audit.right_to", **tolerance.params)
+        if tolerance is not None:
+            return "cannot tell", Phrase("audit.tolerance", **tolerance.params)
+        missing, counted = delivered_elsewhere(target, inputs)
+        if missing:
+            return ("right", Phrase("audit.counted", input=missing)) if counted else (
+                "cannot tell", Phrase("audit.delivered", input=missing)
+            )  # fmt: skip
+
+        def wrong_too(drawn: tuple[Any, ...]) -> bool:
+            return self._verdict(target, drawn, LEAST).verdict == "wrong"
+
+        if not second_witness(target, inputs, report, lambda: made_up_inputs(inputs, wrong_too, 1) is not None):
+            return "cannot tell", Phrase("audit.one_witness")
+        return None
 
     def _only_when_run_again(self, case: _Case, target: Any) -> bool:
         """Return True where the backward that raises on copies of a call's arguments did not raise in the program.
@@ -522,18 +560,6 @@ class _Checks:
         if case.situation.raised:
             return False
         return case.situation.backwards > 0 or target is not case.target
-
-    def _right_where_symmetric(self, target: Any, inputs: tuple[Any, ...], seconds: float) -> bool:
-        """Return True where a gradient is right as long as the program's symmetric matrices stay symmetric."""
-        tied = [k for k, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad and symmetric(x)]
-        if not tied or seconds <= 0:
-            return False
-
-        def call(*given: Any) -> Any:
-            moved = [(x + x.mT) / 2 if k in tied else x for k, x in enumerate(given)]
-            return target.apply(*moved) if isinstance(target, type) else target(*moved)  # type: ignore[attr-defined]
-
-        return self._verdict(call, inputs, seconds).verdict == "right"
 
     def _along_directions(
         self, target: Any, inputs: tuple[Any, ...], seconds: float, meant: Mapping[Pair, Meant]
@@ -627,95 +653,12 @@ class _FirstVerdict:
 
 def _cases(watched: WatchedFunction) -> Iterator[_Case]:
     """Yield the situations of a Function, the inputs described by the names that its source gives them."""
-    target, names, source = _target(watched.cls)
+    target, names, source = target_of(watched.cls)
     for key, situation in watched.situations.items():
         call = situation.copies[0] if situation.copies else None
         given = None if call is None else (*call.arguments, *call.keywords.values())
-        inputs = tuple(_input(names, k, key, given) for k in range(len(key)))
+        inputs = tuple(audited_input(names, k, key, given) for k in range(len(key)))
         yield _Case(watched, situation, target, source, AuditedSituation(inputs, situation.calls))
-
-
-def _input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None) -> AuditedInput:
-    name = names[k] if k < len(names) and not names[k].startswith("*") else f"input {k}"
-    item = None if given is None else given[k]
-    if given is None:
-        kind = key[k]
-        dtype = str(kind[0]).removeprefix("torch.") if isinstance(kind, tuple) else getattr(kind, "__name__", "")
-        if isinstance(kind, tuple) and len(kind) == TENSOR:
-            return AuditedInput(name, f"{dtype} ({kind[1]}-D)", kind[2])
-        return AuditedInput(name, UserValue(short_repr(kind[1])) if isinstance(kind, tuple) else dtype)
-    if not isinstance(item, Tensor):
-        return AuditedInput(name, _code_name(item) if is_structure(item) else UserValue(short_repr(item)))
-    notes = [] if item.device.type == "cpu" else [str(item.device)]
-    notes += [] if item.is_contiguous() else ["not contiguous"]
-    return AuditedInput(name, dtype_and_shape(item), item.requires_grad, tuple(notes))
-
-
-def _code_name(item: Any) -> str:
-    """Return a name for code or an object that is the same in each process."""
-    if isinstance(item, functools.partial):
-        return f"partial({_code_name(item.func)})"
-    if isinstance(item, MethodType):
-        return f"{type(item.__self__).__name__}.{item.__func__.__name__}"
-    return item.__qualname__ if isinstance(item, FunctionType) else type(item).__name__
-
-
-def _target(cls: Any) -> tuple[Any, Sequence[str], FunctionSource | None]:
-    """Return what to check for a Function, the names of its arguments, and its source."""
-    op = library.operation_of(cls)
-    if op is None:
-        source = read_source(cls)
-        return cls, () if source is None else source.inputs, source
-    names = [argument.name for argument in op.overload._schema.arguments]
-    made = library.function_of(op)
-    if made is not None:
-        return made, names, read_source(made)
-    keywords = [argument.name for argument in op.overload._schema.arguments if argument.kwarg_only]
-    first = len(names) - len(keywords)
-
-    def call(*args: Any) -> Any:
-        return op.overload(*args[:first], **dict(zip(keywords, args[first:], strict=False)))
-
-    call.__name__ = op.name
-    return call, names, None
-
-
-def _manageable(target: Any, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], How]:
-    """Return inputs whose entries can be looked at one by one, or say that directions must do."""
-    if _elements(inputs) > LARGE // 2 or _elements(outputs_of(target, inputs)) + _elements(inputs) > LARGE:
-        rows = _first_rows(target, inputs)
-        return (inputs, "directions") if rows is None or _elements(rows) > LARGE else (rows, "slice")
-    return inputs, "entries"
-
-
-def _elements(items: Sequence[Any]) -> int:
-    return sum(item.numel() for item in items if isinstance(item, Tensor))
-
-
-def _first_rows(target: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the inputs with the first rows of the batch alone; None where the outputs are not those rows' outputs."""
-    sizes = [x.shape[0] for x in inputs if isinstance(x, Tensor) and x.requires_grad and x.dim() > 1]
-    batch = sizes[0] if sizes else 0
-    if batch <= ROWS:
-        return None
-    whole, deepest = outputs_of(target, inputs), max(x.dim() for x in inputs if isinstance(x, Tensor))
-    if not all(y.dim() and y.shape[0] == batch for y in whole):
-        return None
-    for least in (0, deepest):  # a weight may be as long as the batch by chance
-        few = tuple(_rows(x, batch) if isinstance(x, Tensor) and x.dim() >= least else x for x in inputs)
-        try:
-            part = outputs_of(target, few)
-        except Exception:
-            continue
-        if len(whole) == len(part) and all(close(y[:ROWS], z) for y, z in zip(whole, part, strict=True)):
-            return few
-    return None
-
-
-def _rows(item: Tensor, batch: int) -> Tensor:
-    if not item.dim() or item.shape[0] != batch:
-        return item
-    return item.detach()[:ROWS].clone().requires_grad_(item.requires_grad)
 
 
 def _along(target: Any, inputs: tuple[Any, ...], meant: Mapping[Pair, Meant]) -> GradcheckReport:

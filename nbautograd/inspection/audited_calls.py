@@ -7,8 +7,10 @@ elsewhere.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -17,10 +19,17 @@ from torch.overrides import TorchFunctionMode
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.display import UserValue
 from nbautograd.core.recording.argument_copies import copied, is_structure
-from nbautograd.core.recording.watching import CopiedCall
+from nbautograd.core.recording.watching import TENSOR, CopiedCall
 from nbautograd.core.stumbles import hands_over
+from nbautograd.core.torch_private import library
+from nbautograd.core.user_source import FunctionSource, read_source
+from nbautograd.core.values import dtype_and_shape, short_repr
+from nbautograd.inspection.audit_report import AuditedInput, How
 
+LARGE = 20_000  # elements of inputs and outputs above which not each entry is looked at: about a second
+ROWS = 2  # of the batch that are left of a large input
 AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
 
 
@@ -96,13 +105,9 @@ def reading(target: Any, arguments: tuple[Any, ...], names: Sequence[str]) -> tu
     return call, tuple(None if is_structure(item) else item for item in arguments)
 
 
+@hands_over  # a part of the call that is checked: torch.func lets no tensor require grad in it
 def _cloned(item: Tensor) -> Tensor:
     return item.detach().clone().requires_grad_(item.requires_grad)
-
-
-def symmetric(item: Tensor) -> bool:
-    """Return True for square matrices that equal their transposes."""
-    return item.dim() > 1 and item.shape[-1] == item.shape[-2] > 1 and torch.equal(item, item.mT)
 
 
 def runs_once(target: Any, inputs: tuple[Any, ...]) -> bool:
@@ -185,3 +190,88 @@ def close(a: Tensor | None, b: Tensor | None) -> bool:
         return True
     apart, size = (first - second)[there].abs().max(), second[there].abs().max()
     return bool(apart <= max(AS_CLOSE, 8 * torch.finfo(a.dtype).eps) * size + 1e-30)
+
+
+def audited_input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None) -> AuditedInput:
+    """Return what a report says of an argument: by what tells its situation, and by the call that was kept."""
+    name = names[k] if k < len(names) and not names[k].startswith("*") else f"input {k}"
+    item = None if given is None else given[k]
+    if given is None:
+        kind = key[k]
+        dtype = str(kind[0]).removeprefix("torch.") if isinstance(kind, tuple) else getattr(kind, "__name__", "")
+        if isinstance(kind, tuple) and len(kind) == TENSOR:
+            return AuditedInput(name, f"{dtype} ({kind[1]}-D)", kind[2])
+        return AuditedInput(name, UserValue(short_repr(kind[1])) if isinstance(kind, tuple) else dtype)
+    if not isinstance(item, Tensor):
+        return AuditedInput(name, _code_name(item) if is_structure(item) else UserValue(short_repr(item)))
+    notes = [] if item.device.type == "cpu" else [str(item.device)]
+    notes += [] if item.is_contiguous() else ["not contiguous"]
+    return AuditedInput(name, dtype_and_shape(item), item.requires_grad, tuple(notes))
+
+
+def _code_name(item: Any) -> str:
+    """Return a name for code or an object that is the same in each process."""
+    if isinstance(item, functools.partial):
+        return f"partial({_code_name(item.func)})"
+    if isinstance(item, MethodType):
+        return f"{type(item.__self__).__name__}.{item.__func__.__name__}"
+    return item.__qualname__ if isinstance(item, FunctionType) else type(item).__name__
+
+
+def target_of(cls: Any) -> tuple[Any, Sequence[str], FunctionSource | None]:
+    """Return what to check for a Function, the names of its arguments, and its source."""
+    op = library.operation_of(cls)
+    if op is None:
+        source = read_source(cls)
+        return cls, () if source is None else source.inputs, source
+    names = [argument.name for argument in op.overload._schema.arguments]
+    made = library.function_of(op)
+    if made is not None:
+        return made, names, read_source(made)
+    keywords = [argument.name for argument in op.overload._schema.arguments if argument.kwarg_only]
+    first = len(names) - len(keywords)
+
+    def call(*args: Any) -> Any:
+        return op.overload(*args[:first], **dict(zip(keywords, args[first:], strict=False)))
+
+    call.__name__ = op.name
+    return call, names, None
+
+
+def manageable(target: Any, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], How]:
+    """Return inputs whose entries can be looked at one by one, or say that directions must do."""
+    if elements(inputs) > LARGE // 2 or elements(outputs_of(target, inputs)) + elements(inputs) > LARGE:
+        rows = _first_rows(target, inputs)
+        return (inputs, "directions") if rows is None or elements(rows) > LARGE else (rows, "slice")
+    return inputs, "entries"
+
+
+def elements(items: Sequence[Any]) -> int:
+    """Return how many elements the tensors among these have."""
+    return sum(item.numel() for item in items if isinstance(item, Tensor))
+
+
+def _first_rows(target: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the inputs with the first rows of the batch alone; None where the outputs are not those rows' outputs."""
+    sizes = [x.shape[0] for x in inputs if isinstance(x, Tensor) and x.requires_grad and x.dim() > 1]
+    batch = sizes[0] if sizes else 0
+    if batch <= ROWS:
+        return None
+    whole, deepest = outputs_of(target, inputs), max(x.dim() for x in inputs if isinstance(x, Tensor))
+    if not all(y.dim() and y.shape[0] == batch for y in whole):
+        return None
+    for least in (0, deepest):  # a weight may be as long as the batch by chance
+        few = tuple(_rows(x, batch) if isinstance(x, Tensor) and x.dim() >= least else x for x in inputs)
+        try:
+            part = outputs_of(target, few)
+        except Exception:
+            continue
+        if len(whole) == len(part) and all(close(y[:ROWS], z) for y, z in zip(whole, part, strict=True)):
+            return few
+    return None
+
+
+def _rows(item: Tensor, batch: int) -> Tensor:
+    if not item.dim() or item.shape[0] != batch:
+        return item
+    return item.detach()[:ROWS].clone().requires_grad_(item.requires_grad)

@@ -33,8 +33,9 @@ from nbautograd.core.user_source import as_written, read_source
 from nbautograd.inspection.audit import Kept, copied_calls
 from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
 from nbautograd.inspection.audited_calls import as_called, defaults
+from nbautograd.inspection.evidence import made_up_inputs
 
-TRIES = 12  # made-up inputs of each kind of values
+TRIES = 3  # made-up inputs of each kind of values
 SECONDS = 120  # that a script may take to show it
 MOST_NAMES = 200  # functions and classes that a script takes along
 WRONG = 1  # exit status of a script; 2 where it cannot run, 0 otherwise
@@ -86,7 +87,7 @@ def _reproduction(
     stem = _stem(function, report)
     try:
         definition = _definition(kept.cls)
-        inputs = kept.inputs if include_data else drawn_inputs(kept)
+        inputs = kept.inputs if include_data else _drawn_inputs(kept)
         if inputs is None:
             raise NoScript("audit.repro_needs_data")
         arguments = ", ".join(_argument(f"input_{k}", x) for k, x in enumerate(inputs))
@@ -128,53 +129,16 @@ class NoScript(Exception):  # noqa: N818 - a reason, not a mistake
         self.phrase = Phrase(message_id, **params)
 
 
-def drawn_inputs(kept: Kept) -> tuple[Any, ...] | None:
-    """Return inputs of the same kinds at which the gradient is wrong as well; None where none were found.
-
-    Floating values are drawn anew, first around zero, then of one sign, then between the extremes of the program's;
-    integers between the extremes of the program's, and orders (such as a permutation) are shuffled.
-    """
+def _drawn_inputs(kept: Kept) -> tuple[Any, ...] | None:
+    """Return inputs of the same kinds at which the gradient is wrong as well; None where none were found."""
     op = library.operation_of(kept.cls)
     target = kept.cls if op is None else library.function_of(op) or op.overload
-    for kind in ("normal", "positive", "negative", "between"):
-        for seed in range(TRIES // 3):
-            generator = torch.Generator().manual_seed(seed)
-            inputs = tuple(_drawn(x, kind, generator) for x in kept.inputs)
-            try:
-                with defaults(kept.call, inputs):
-                    if gradcheck(target, inputs, order=1, hints="what", budget=10.0).verdict == "wrong":
-                        return inputs
-            except Exception:
-                continue
-    return None
 
+    def wrong(inputs: tuple[Any, ...]) -> bool:
+        with defaults(kept.call, inputs):
+            return gradcheck(target, inputs, order=1, hints="what", budget=10.0).verdict == "wrong"
 
-def _drawn(item: Any, kind: str, generator: torch.Generator) -> Any:
-    """Return a tensor like another one with made-up values; what is no tensor as it is."""
-    if isinstance(item, (list, tuple)) and type(item) in (list, tuple):
-        return type(item)([_drawn(one, kind, generator) for one in item])
-    if not isinstance(item, Tensor):
-        return item
-    made = torch.empty_strided(item.shape, item.stride(), dtype=item.dtype, device=item.device)
-    if 0 in item.stride():
-        made = torch.empty_like(item, memory_format=torch.contiguous_format)
-    if item.is_floating_point() or item.is_complex():
-        values = torch.randn(item.shape, generator=generator, dtype=item.dtype)
-        if kind in ("positive", "negative") and not item.is_complex():
-            values = values.abs() + 0.1
-            values = values if kind == "positive" else -values
-        if kind == "between" and not item.is_complex() and item.numel():
-            low, high = item.detach().min(), item.detach().max()
-            values = low + (high - low) * torch.rand(item.shape, generator=generator, dtype=item.dtype)
-    elif item.dtype is torch.bool:
-        values = torch.rand(item.shape, generator=generator) < 0.5
-    elif item.dim() == 1 and item.numel() > 1 and bool((item.sort().values.diff() == 1).all()):
-        values = torch.randperm(item.numel(), generator=generator).to(item.dtype) + int(item.min())
-    else:
-        least, most = (int(item.min()), int(item.max())) if item.numel() else (0, 0)
-        values = torch.randint(least, most + 1, item.shape, generator=generator).to(item.dtype)
-    made.copy_(values)
-    return made.requires_grad_(item.requires_grad)
+    return made_up_inputs(kept.inputs, wrong, TRIES)
 
 
 def _tensors(inputs: Sequence[Any], prefix: str = "input") -> Iterator[tuple[str, Tensor]]:

@@ -186,6 +186,11 @@ class SharedTensors:
         self._watched = [_Watched(name, tensor) for name, tensor in found.values()]
         self._copied = [one for one in self._watched if one.value is not None]
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors themselves."""
+        return tuple(one.tensor for one in self._watched)
+
     def put_back_values(self) -> None:
         """Undo what was written into tensors without grad, as far as their in-place counters tell."""
         for one in self._copied:

@@ -119,6 +119,7 @@ def agree_relative(a: Tensor | None, b: Tensor | None, rel: float, low: float = 
         return other is None or not bool((other.detach().abs().nan_to_num() > low).any())
     if a.shape != b.shape:
         return False
+    a, b = a.detach(), b.detach()
     if torch.equal(a, b):
         return True
     scale = float(torch.maximum(a.abs().nan_to_num().max(), b.abs().nan_to_num().max())) if a.numel() else 0.0

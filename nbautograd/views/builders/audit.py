@@ -8,8 +8,9 @@ from pathlib import Path
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.explaining.cause import Place
-from nbautograd.inspection.audit import DIRECTIONS, ROWS
+from nbautograd.inspection.audit import DIRECTIONS
 from nbautograd.inspection.audit_report import OTHER_GRADS, AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
+from nbautograd.inspection.audited_calls import ROWS
 from nbautograd.views.builders import build
 from nbautograd.views.builders.explanation import place_text
 from nbautograd.views.builders.summary import finding_document
@@ -197,8 +198,6 @@ def _verdict(situation: AuditedSituation) -> Cell:
         words.append(messages.text("views.audit.in_dtype", dtype=situation.dtype))
     if situation.verdict == "right" and situation.order2 == "wrong":
         words.append(messages.text("views.audit.second"))
-    if situation.verdict == "right" and getattr(situation.reason, "message_id", "") == "audit.right_symmetric":
-        words.append(messages.text("views.audit.symmetric"))
     if situation.verdict == "right" and any(finding.code == OTHER_GRADS for finding in situation.findings):
         words.append(messages.text("views.audit.other_grads"))
     aside = messages.text("views.comma").join(words)

@@ -1,0 +1,375 @@
+"""Evidence on a gradient that a check calls wrong: what its caller promises, and whether a second witness says so too.
+
+A check moves each entry of each argument. A caller may promise that some moves never happen (a matrix stays symmetric),
+ask for no more than a tolerance, or find a part of the gradient elsewhere (in ``.grad``, added by hand).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node
+from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
+from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.numerics.compare import symmetric
+from nbautograd.core.recording.argument_copies import NotKept, tensors_inside
+from nbautograd.core.stumbles import users_errors
+
+DIRECTIONS = 4  # along which each input moves
+SHORT = 1e-4  # of a direction that may have passed a kink
+SKEW = 0.3  # of a matrix's typical entry: how far from symmetric another point is
+
+TOLERANCE = re.compile(r"(.*_)?([a-z]*tol(erance)?|eps(ilon)?)")
+LARGEST_TOLERANCE = 1e-2  # larger ones are parameters of the function, such as the smoothing of labels
+TIGHTER, TIGHTEST = 1e-5, 1e-13
+GONE, STAYS = 1e-2, 0.1  # of the difference that a tighter tolerance leaves
+WITHIN = 10.0  # tolerances that a gradient may be off by, and is right to that resolution
+RIGHT_TO = 1e-3  # the coarsest resolution that "right" is said at
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A gradient along one direction, beside finite differences.
+
+    Attributes:
+        which: number of the input among the differentiable ones.
+        derivative: by differences.
+        gradient: by backward.
+    """
+
+    which: int
+    derivative: DirectionalDerivative
+    gradient: Tensor | None
+
+    @property
+    def agrees(self) -> bool:
+        """True where they agree."""
+        return self.derivative.agrees(self.gradient)
+
+    @property
+    def apart(self) -> float:
+        """Their difference, relative to the size of what is summed up."""
+        if self.gradient is None:
+            return 1.0
+        g, u = (torch.view_as_real(x) if x.is_complex() else x for x in (self.gradient, self.derivative.u))
+        terms = (g.double() * u.double()).reshape(-1)
+        size = max(float(terms.norm()), abs(self.derivative.slope), 1e-300)
+        return abs(float(terms.sum()) - self.derivative.slope) / size
+
+
+def compared(
+    problem: Problem, outputs: Outputs, symmetric: Container[int] = (), first_seed: int = 0, scale: float = 1.0
+) -> Iterator[Compared]:
+    """Yield comparisons along random directions that differences are clear along; a session must be open.
+
+    Args:
+        problem: what is checked.
+        outputs: of a call with its inputs.
+        symmetric: positions of the inputs that move along symmetric directions.
+        first_seed: of the directions and cotangents.
+        scale: of the directions.
+    """
+    for seed in range(first_seed, first_seed + DIRECTIONS):
+        v = cotangents(problem, outputs, seed)
+        for which, gradient in enumerate(problem.vjp(outputs, v)):
+            tied = problem.differentiable[which] in symmetric
+            for size in (scale, scale * SHORT):  # kinks were met on the way, perhaps
+                found = directional_derivative(
+                    problem, problem.inputs, which, v, 17 * seed + 3, scale=size, symmetric=tied
+                )
+                if found is None or found.agrees(gradient):
+                    break
+            if found is not None:
+                yield Compared(which, found, gradient)
+
+
+def all_compared(target: Any, inputs: tuple[Any, ...], **options: Any) -> list[Compared]:
+    """Return the comparisons at these inputs; see ``compared``."""
+    problem = Problem(target, inputs)
+    with problem.session():
+        return list(compared(problem, problem.call(), **options))
+
+
+def wrong_for_asymmetric_changes_alone(target: Any, inputs: tuple[Any, ...]) -> str:
+    """Return the name of a symmetric matrix without whose asymmetric changes the gradient is right; empty for none.
+
+    Ones and identity matrices are symmetric by accident. So a point that is not symmetric decides whether symmetry is a
+    promise of the caller's: there forward or another gradient fails, forward reads one triangle, or backward returns a
+    symmetric gradient on purpose. Where nothing of it is so, the gradient is merely transposed, and wrong.
+    """
+    tied = [k for k, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad and symmetric(x)]
+    if not tied:
+        return ""
+    here = all_compared(target, inputs, symmetric=tied)
+    if not here or not all(one.agrees for one in here):
+        return ""
+    problem = Problem(target, inputs)
+    name = problem.input_names[tied[0]]
+    moved = tuple(_skewed(x) if k in tied else x for k, x in enumerate(inputs))
+    with users_errors() as guard:  # forward may refuse what is not symmetric
+        there = Problem(target, moved)
+        with there.session():
+            outputs = there.call()
+            if any(not torch.isfinite(y).all() for y in outputs if y.is_floating_point() or y.is_complex()):
+                return name
+            along = list(compared(there, outputs, symmetric=tied))
+            if not along or not all(one.agrees for one in along):
+                return name
+            if _reads_a_part(there, outputs, tied):
+                return name
+            whole = list(compared(there, outputs))
+            positions = {there.differentiable.index(k) for k in tied}
+            returned = [one.gradient for one in whole if one.which in positions and not one.agrees]
+            return name if returned and all(map(_nearly_symmetric, returned)) else ""
+    return name if guard.failed else ""
+
+
+def _skewed(item: Tensor) -> Tensor:
+    generator = torch.Generator().manual_seed(5)
+    noise = torch.randn(item.shape, generator=generator, dtype=item.dtype).to(item.device)
+    moved = item.detach() + SKEW * (float(item.detach().abs().mean()) or 1.0) * (noise - noise.mT) / 2
+    return moved.requires_grad_(item.requires_grad)
+
+
+def _reads_a_part(problem: Problem, outputs: Outputs, tied: Sequence[int]) -> bool:
+    """Return True for a forward that gives the same for matrices made symmetric, from one triangle or as means."""
+    ways: tuple[Callable[[Tensor], Tensor], ...] = (
+        lambda x: x.tril() + x.tril(-1).mT,
+        lambda x: x.triu() + x.triu(1).mT,
+        lambda x: (x + x.mT) / 2,
+    )
+    return any(
+        all(torch.allclose(y, z) for y, z in zip(outputs, problem.call(problem.changed_inputs(way, tied)), strict=True))
+        for way in ways
+    )
+
+
+def _nearly_symmetric(gradient: Tensor | None) -> bool:
+    if gradient is None:
+        return False
+    near = float(torch.finfo(gradient.dtype).eps) ** 0.5
+    return torch.allclose(gradient, gradient.mT, rtol=near, atol=near * float(gradient.abs().max()))
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """An argument at which forward stops to be more precise.
+
+    Attributes:
+        name: of the argument.
+        value: what the program gave.
+        apart: relative difference of the gradient at it.
+        left: the part of this difference that is left when it is tightened.
+        right: True for a difference of the tolerance's own size, which is gone with a tighter one.
+    """
+
+    name: str
+    value: float
+    apart: float
+    left: float
+
+    @property
+    def right(self) -> bool:  # noqa: D102 - an attribute
+        return self.left < GONE and self.apart < min(WITHIN * self.value, RIGHT_TO)
+
+    @property
+    def params(self) -> dict[str, str]:
+        """What a sentence says of it."""
+        return {"name": self.name, "value": f"{self.value:g}", "apart": f"{100 * self.apart:.2g} %"}
+
+
+Remake = Callable[[tuple[Any, ...]], tuple[Any, tuple[Any, ...]]]  # arguments -> target and inputs of a check
+
+
+def tolerance_of(arguments: tuple[Any, ...], names: Sequence[str], made: Remake) -> Tolerance | None:
+    """Return the tolerance that the difference of a gradient depends on; None where it stays without one.
+
+    Args:
+        arguments: as the program gave them.
+        names: of forward's arguments.
+        made: makes a check of arguments.
+    """
+    apart = _largest(made, arguments)
+    for path, name, value in _small_numbers(arguments, names):
+        tight = _replaced(arguments, path, max(TIGHTER * value, TIGHTEST))
+        if apart is None or value <= TIGHTEST:
+            continue
+        with users_errors():  # it may take no such number
+            if not TOLERANCE.fullmatch(name.lower()) and not _behaves_like_one(made, arguments, path, value):
+                continue
+            left = _largest(made, tight)
+            if left is not None and left < STAYS * apart:
+                return Tolerance(name, value, apart, left / apart)
+    return None
+
+
+def _largest(made: Remake, arguments: tuple[Any, ...]) -> float | None:
+    """Return the largest relative difference along random directions; 0 where all agree, None where none is clear."""
+    found = all_compared(*made(arguments))
+    return max((0.0 if one.agrees else one.apart for one in found), default=None)
+
+
+def _small_numbers(items: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], str, float]]:
+    """Yield the small positive numbers among arguments and in dicts among them: path, name and value."""
+    for k, item in enumerate(items):
+        inside: Mapping[Any, Any] = item if isinstance(item, dict) else {}
+        named: list[tuple[tuple[Any, ...], str, Any]] = [((k,), names[k] if k < len(names) else "", item)]
+        named += [((k, key), key, value) for key, value in inside.items() if isinstance(key, str)]
+        for path, name, value in named:
+            if type(value) is float and 0 < value <= LARGEST_TOLERANCE:
+                yield path, name, value
+
+
+def _replaced(arguments: tuple[Any, ...], path: tuple[Any, ...], value: float) -> tuple[Any, ...]:
+    position, *key = path
+    new = {**arguments[position], key[0]: value} if key else value
+    return tuple(new if k == position else item for k, item in enumerate(arguments))
+
+
+def _behaves_like_one(made: Remake, arguments: tuple[Any, ...], path: tuple[Any, ...], value: float) -> bool:
+    """Return True for a number that outputs depend on in steps: a thousandth changes nothing, and all of it something.
+
+    A parameter of the function moves its outputs in proportion.
+    """
+
+    def outputs(number: float) -> Tensor:
+        target, inputs = made(_replaced(arguments, path, number))
+        return torch.cat([y.detach().reshape(-1).abs() for y in Problem(target, inputs).call()])
+
+    here = outputs(value)
+    nudged, tight = ((outputs(number) - here).abs().max() for number in (value * 1.001, TIGHTER * value))
+    return float(tight) > 0 and float(nudged) * 1000 < STAYS * float(tight)
+
+
+def delivered_elsewhere(target: Any, inputs: tuple[Any, ...]) -> tuple[str, bool]:
+    """Return the name of an input whose gradient backward adds to a ``.grad`` by hand, and whether it is right so.
+
+    Returns:
+        An empty name where no gradient that differs is missing, or none is delivered.
+    """
+    problem = Problem(target, inputs)
+    name, counted = "", True
+    with problem.session():
+        for seed in range(DIRECTIONS):
+            outputs = problem.call()
+            v = cotangents(problem, outputs, seed)
+            gradients, delivered = _with_deliveries(problem, outputs, v)
+            for which, gradient in enumerate(gradients):
+                found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3)
+                if found is None or found.agrees(gradient):
+                    continue
+                known = torch.zeros_like(found.u) if gradient is None else gradient
+                sums = [known + one for one in delivered if one.shape == known.shape]
+                right = any(found.agrees(one) for one in sums)
+                if not right and (not delivered or bool(known.any())):
+                    return "", False
+                name = problem.input_names[problem.differentiable[which]]
+                counted = counted and right
+    return name, counted
+
+
+def _with_deliveries(
+    problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]
+) -> tuple[tuple[Tensor | None, ...], list[Tensor]]:
+    """Return the gradients of one backward, and what it added to the ``.grad`` of tensors that it reaches."""
+    node = own_node(problem, outputs)
+    on_ctx = [] if node is None else list(vars(node).values())
+    held: list[Tensor] = [one for one in on_ctx if isinstance(one, Tensor)]
+    with contextlib.suppress(NotKept):
+        held += tensors_inside(on_ctx)
+    reached = {id(t): t for t in (*problem.shared.tensors, *held, *outputs.inputs) if isinstance(t, Tensor)}
+    before = {key: None if t.grad is None else t.grad.detach().clone() for key, t in reached.items() if t.is_leaf}
+    gradients = problem.vjp(outputs, v)
+    delivered = []
+    for key, was in before.items():
+        now = reached[key].grad
+        if now is not None and (was is None or not torch.equal(now, was)):
+            delivered.append(now.detach().clone() if was is None else now.detach() - was)
+            now.detach().copy_(torch.zeros_like(now) if was is None else was)
+    return gradients, delivered
+
+
+def second_witness(target: Any, inputs: tuple[Any, ...], report: GradcheckReport, made_up: Callable[[], bool]) -> bool:
+    """Return True where a witness other than the check's differences says that the gradient is wrong.
+
+    Autograd of forward takes no steps, made-up inputs are other points, and directions of other seeds and a third of
+    the size take other steps. Where autograd of forward took part and sides with backward, one of both errs.
+
+    Args:
+        target, inputs: what was checked.
+        report: of the check.
+        made_up: called where autograd of forward says nothing; True where made-up inputs show it as well.
+    """
+    wrong = [block for block in report.blocks.values() if block.verdict == "mismatch"]
+    by_autograd = [
+        one.apart > gradient_tolerance((), inputs)
+        for block in wrong
+        for one in block.witnesses
+        if one.witness == "autograd of forward" and one.took_part
+    ]
+    if by_autograd:
+        return any(by_autograd)
+    if made_up():
+        return True
+    found = all_compared(target, inputs, first_seed=DIRECTIONS, scale=1 / 3)
+    inputs_wrong = {one.which for one in found if not one.agrees}
+    return any(sum(one.which == which for one in found) > 1 for which in inputs_wrong)
+
+
+def made_up_inputs(
+    inputs: tuple[Any, ...], wanted: Callable[[tuple[Any, ...]], bool], tries: int
+) -> tuple[Any, ...] | None:
+    """Return inputs of the same kinds that are wanted; None where none were found.
+
+    Floating values are drawn anew, first around zero, then of one sign, then between the extremes of those given;
+    integers between the extremes of those given, and orders (such as a permutation) are shuffled.
+
+    Args:
+        inputs: what they are like.
+        wanted: called with inputs; what it raises makes them unwanted.
+        tries: of each kind of values.
+    """
+    for kind in ("normal", "positive", "negative", "between"):
+        for seed in range(tries):
+            generator = torch.Generator().manual_seed(seed)
+            drawn = tuple(_drawn(x, kind, generator) for x in inputs)
+            with users_errors():  # forward may take no such numbers
+                if wanted(drawn):
+                    return drawn
+    return None
+
+
+def _drawn(item: Any, kind: str, generator: torch.Generator) -> Any:
+    """Return a tensor like another one with made-up values; what is no tensor as it is."""
+    if isinstance(item, (list, tuple)) and type(item) in (list, tuple):
+        return type(item)([_drawn(one, kind, generator) for one in item])
+    if not isinstance(item, Tensor):
+        return item
+    made = torch.empty_strided(item.shape, item.stride(), dtype=item.dtype, device=item.device)
+    if 0 in item.stride():
+        made = torch.empty_like(item, memory_format=torch.contiguous_format)
+    if item.is_floating_point() or item.is_complex():
+        values = torch.randn(item.shape, generator=generator, dtype=item.dtype)
+        if kind in ("positive", "negative") and not item.is_complex():
+            values = values.abs() + 0.1
+            values = values if kind == "positive" else -values
+        if kind == "between" and not item.is_complex() and item.numel():
+            low, high = item.detach().min(), item.detach().max()
+            values = low + (high - low) * torch.rand(item.shape, generator=generator, dtype=item.dtype)
+    elif item.dtype is torch.bool:
+        values = torch.rand(item.shape, generator=generator) < 0.5
+    elif item.dim() == 1 and item.numel() > 1 and bool((item.sort().values.diff() == 1).all()):
+        values = torch.randperm(item.numel(), generator=generator).to(item.dtype) + int(item.min())
+    else:
+        least, most = (int(item.min()), int(item.max())) if item.numel() else (0, 0)
+        values = torch.randint(least, most + 1, item.shape, generator=generator).to(item.dtype)
+    made.copy_(values)
+    return made.requires_grad_(item.requires_grad)

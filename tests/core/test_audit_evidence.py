@@ -1,0 +1,328 @@
+"""What excuses a gradient that a check calls wrong, each beside a real fault that stays wrong."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import nbautograd
+from nbautograd.inspection import audit as auditing
+from nbautograd.inspection import evidence
+
+pytestmark = pytest.mark.usefixtures("without_fixes")
+LONG = {"budget": 3600.0, "per_function": 3600.0}
+
+
+def doubles(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def situation_of(function, *arguments, backward=True):
+    with nbautograd.audit(**LONG) as audit:
+        y = function.apply(*arguments)
+        if backward:
+            y.sum().backward()
+    [found] = audit.report().functions
+    [situation] = found.situations
+    return situation
+
+
+def reason(situation):
+    return getattr(situation.reason, "message_id", "").removeprefix("audit.")
+
+
+class Solve(torch.autograd.Function):
+    """Takes any matrix, and has a backward for symmetric ones."""
+
+    @staticmethod
+    def forward(ctx, matrix, b):
+        x = torch.linalg.solve(matrix, b)
+        ctx.save_for_backward(matrix, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        matrix, x = ctx.saved_tensors
+        left = torch.linalg.solve(matrix, grad)
+        return -(left @ x.mT + x @ left.mT) / 2, left
+
+
+class SolveOff(Solve):
+    @staticmethod
+    def backward(ctx, grad):
+        matrix, b = Solve.backward(ctx, grad)
+        return 2 * matrix, b
+
+
+class SolveOneOff(Solve):
+    """Off in one pair of entries, on both sides of the diagonal."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        matrix, b = Solve.backward(ctx, grad)
+        matrix[0, 1] += 0.1
+        matrix[1, 0] += 0.1
+        return matrix, b
+
+
+class SolveByCholesky(Solve):
+    """Reads one triangle, and returns the gradient of a matrix of which both are read."""
+
+    @staticmethod
+    def forward(ctx, matrix, b):
+        x = torch.cholesky_solve(b, torch.linalg.cholesky(matrix))
+        ctx.save_for_backward(matrix, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        matrix, x = ctx.saved_tensors
+        left = torch.linalg.solve(matrix, grad)
+        return -left @ x.mT, left
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b + 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad @ b.mT, a.mT @ grad
+
+
+class ProductTransposed(Product):
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = Product.backward(ctx, grad)
+        return a.mT, b
+
+
+def matrix(kind):
+    root = doubles(4, 4)
+    made = {
+        "ones": torch.ones(4, 4, dtype=torch.float64),
+        "identity": torch.eye(4, dtype=torch.float64),
+        "covariance": root @ root.mT + 4 * torch.eye(4, dtype=torch.float64),
+        "batch": torch.stack([root + root.mT, torch.eye(4, dtype=torch.float64)]) + 9 * torch.eye(4).double(),
+        "any": root + 4 * torch.eye(4, dtype=torch.float64),
+    }
+    return made[kind].requires_grad_()
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "verdict"),
+    [
+        (Solve, "covariance", "cannot tell"),
+        (Solve, "batch", "cannot tell"),
+        (Solve, "any", "wrong"),  # the program itself breaks the promise
+        (SolveOff, "covariance", "wrong"),
+        (SolveOff, "batch", "wrong"),
+        (SolveOneOff, "covariance", "wrong"),
+        (SolveByCholesky, "covariance", "cannot tell"),
+        *((Product, kind, "right") for kind in ("ones", "identity", "covariance", "any")),
+        *((ProductTransposed, kind, "wrong") for kind in ("ones", "identity", "covariance", "any")),
+    ],
+)
+def test_a_symmetric_matrix_is_a_promise_of_the_callers_where_another_point_says_so(function, kind, verdict):
+    situation = situation_of(function, matrix(kind), doubles(4, 2, seed=1).requires_grad_())
+    assert situation.verdict == verdict
+    assert reason(situation) == ("symmetric" if verdict == "cannot tell" else "")
+
+
+class FixedPoint(torch.autograd.Function):
+    """x = cos(a x), iterated until a step is small; its backward is that of the limit."""
+
+    @staticmethod
+    def forward(ctx, a, tol):
+        x = torch.ones_like(a)
+        for _ in range(1000):
+            x, before = torch.cos(a * x), x
+            if (x - before).abs().max() < tol:
+                break
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, x = ctx.saved_tensors
+        sine = torch.sin(a * x)
+        return -grad * sine * x / (1 + sine * a), None
+
+
+class FixedPointOff(FixedPoint):
+    @staticmethod
+    def backward(ctx, grad):
+        return 1.5 * FixedPoint.backward(ctx, grad)[0], None
+
+
+class FixedPointTo(FixedPoint):
+    """Under a name that says nothing."""
+
+    @staticmethod
+    def forward(ctx, a, stop):
+        return FixedPoint.forward(ctx, a, stop)
+
+
+class FixedPointWithOptions(FixedPoint):
+    @staticmethod
+    def forward(ctx, a, options):
+        return FixedPoint.forward(ctx, a, options.pop("rtol"))
+
+
+class Bent(torch.autograd.Function):
+    """Its number is small and no tolerance: the term that backward leaves out vanishes with it."""
+
+    @staticmethod
+    def forward(ctx, a, number):
+        return a + number * a**2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "verdict", "why"),
+    [
+        (FixedPoint, 1e-3, "cannot tell", "tolerance"),
+        (FixedPointWithOptions, {"rtol": 1e-3}, "cannot tell", "tolerance"),
+        (FixedPointTo, 1e-3, "cannot tell", "tolerance"),
+        (FixedPoint, 1e-6, "right", "right_to"),
+        (FixedPoint, 1e-14, "right", ""),
+        (FixedPointOff, 1e-3, "wrong", ""),
+        (FixedPointOff, 1e-6, "wrong", ""),
+        (Bent, 1e-3, "wrong", ""),
+    ],
+)
+def test_a_difference_that_a_tighter_tolerance_takes_away_is_no_wrong_gradient(function, argument, verdict, why):
+    a = torch.linspace(0.2, 0.6, 4, dtype=torch.float64).requires_grad_()
+    situation = situation_of(function, a, argument)
+    assert (situation.verdict, reason(situation)) == (verdict, why)
+
+
+class ByHand(torch.autograd.Function):
+    """Adds the gradient of its weight to ``.grad`` itself, as code that saves memory does."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x)
+        ctx.weight = weight
+        return x * weight
+
+    @staticmethod
+    def deliver(weight, grad):
+        weight.grad = grad.detach() if weight.grad is None else weight.grad + grad.detach()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        ByHand.deliver(ctx.weight, grad * x)
+        return grad * ctx.weight, None
+
+
+class ByHandHalf(ByHand):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        ByHand.deliver(ctx.weight, grad * x / 2)
+        return grad * ctx.weight, None
+
+
+class ByHandOff(ByHand):
+    """Its other gradient is wrong."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ByHand.backward(ctx, grad)[0], None
+
+
+class ByHandNever(ByHand):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.weight, None
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict", "why"),
+    [
+        (ByHand, "right", "counted"),
+        (ByHandHalf, "cannot tell", "delivered"),
+        (ByHandOff, "wrong", ""),
+        (ByHandNever, "wrong", ""),
+    ],
+)
+def test_a_gradient_that_is_delivered_by_hand_is_counted_where_it_arrives(function, verdict, why):
+    weight = doubles(4, seed=1).requires_grad_()
+    situation = situation_of(function, doubles(4).requires_grad_(), weight)
+    assert (situation.verdict, reason(situation)) == (verdict, why)
+
+
+class Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.cos()
+
+
+class SineOff(Sine):
+    @staticmethod
+    def backward(ctx, grad):
+        return 1.1 * Sine.backward(ctx, grad)
+
+
+class SineOffInNumpy(SineOff):
+    """Its forward leaves torch, so that autograd says nothing of it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(x.detach().numpy()).sin()
+
+
+@pytest.mark.parametrize(
+    ("function", "drawn", "confirmed"),
+    [
+        (Sine, False, False),  # a check that errs is contradicted by autograd of forward, and made-up inputs not asked
+        (SineOff, False, True),
+        (SineOffInNumpy, True, True),
+        (SineOffInNumpy, False, True),  # by differences with other steps
+    ],
+)
+def test_a_second_witness_bears_a_wrong_gradient_out(function, drawn, confirmed):
+    inputs = (doubles(4).requires_grad_(),)
+    report = nbautograd.gradcheck(function, inputs, order=1)
+    for block in report.blocks.values():
+        object.__setattr__(block, "verdict", "mismatch")
+    assert evidence.second_witness(function, inputs, report, lambda: drawn) is confirmed
+
+
+def test_without_a_second_witness_it_cannot_be_told(monkeypatch):
+    x = doubles(4).requires_grad_()
+    assert situation_of(SineOff, x).verdict == "wrong"
+    monkeypatch.setattr(auditing, "second_witness", lambda *_: False)
+    situation = situation_of(SineOff, x)
+    assert (situation.verdict, reason(situation)) == ("cannot tell", "one_witness")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [(name, True) for name in ("tol", "rtol", "x_tol", "eps", "epsilon", "abstol", "tolerance")]
+    + [(name, False) for name in ("stop", "scale", "steps", "total", "reps")],
+)
+def test_tolerances_are_known_by_name(name, is_one):
+    assert bool(evidence.TOLERANCE.fullmatch(name)) is is_one
+
+
+def test_numbers_in_dicts_are_found_by_their_keys():
+    found = evidence._small_numbers((1e-3, {"tol": 1e-6, "n": 3, "wide": 0.5}, SimpleNamespace(tol=1e-3)), ["a", "b"])
+    assert [(path, name) for path, name, _ in found] == [((0,), "a"), ((1, "tol"), "tol")]
