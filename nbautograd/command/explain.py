@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import torch
+
 from nbautograd.command.page import require_ours
 from nbautograd.command.program import COULD_NOT_RUN, FOUND, as_main, run, write_report
 from nbautograd.core.explaining.trial import GradientWatch, Run
@@ -49,11 +51,13 @@ def explain(
         require_ours(html_file)
     with as_main(target, arguments, module) as (code, namespace):
         before, watch, begun = dict(namespace), GradientWatch(finite=True), time.monotonic()
+        enabled = torch.is_grad_enabled()
         both = contextlib.ExitStack()
         both.enter_context(watch)
         both.enter_context(watch.steps)
         error = run((code, namespace), both, text("command.explain.then"))
         tries = time.monotonic() - begun < TRIED
+        torch.set_grad_enabled(enabled)  # a program may leave them switched off
         file = code.co_filename
 
         def again(texts: Mapping[str, str]) -> None:

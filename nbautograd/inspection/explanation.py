@@ -312,9 +312,11 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
 def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Run) -> Explanation:
     """Return an explanation with the first change that was tried and mends the error."""
     for edit in cause.edits:
-        if _works(run, edit, cause):
+        if tried := _proof(run, edit, cause):
             rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all
-            return replace(explanation, findings=rest, fix=Fix(edit.after, True, edit.line, edit.before))
+            params = {**explanation.params, "tried": tried}
+            fix = Fix(edit.after, True, edit.line, edit.before)
+            return replace(explanation, findings=rest, fix=fix, params=params)
     return explanation
 
 
@@ -331,18 +333,27 @@ def explain_watched(watch: GradientWatch, error: BaseException | None, run: Run,
     return explanation if cause is None or not tries else _with_a_change(explanation, cause, run)
 
 
-def _works(run: Run, edit: Edit, cause: ErrorCause) -> bool:
-    """Return True where a changed line mends an error; what is to be shown of it depends on the error."""
+def _proof(run: Run, edit: Edit, cause: ErrorCause) -> str:
+    """Return what a trial shows of a change, as its message is called; empty where it mends nothing.
+
+    ``same``: the gradients are those of an independent way. ``finite``: they are finite, and as they were where they
+    had been. ``reaches``, ``further``: there is no other way to have them, but they arrive, and at more tensors.
+    """
     code, last = cause.code, cause.edits[-1]
     if code == "freed_carried" and edit is not last and not alike(run, edit, last):
-        return False  # the iteration itself needs a gradient of what is stored
+        return ""  # the iteration itself needs a gradient of what is stored
     if code.startswith("not_finite"):
-        return ends_finite(run, edit)
-    if code.startswith(("no_grad", "unused", "grad_none", "freed_carried", "freed_shared_grad")):
-        return reaches(run, edit, further=code not in ("freed_carried", "freed_shared_grad"))
+        return "finite" if ends_finite(run, edit) else ""
+    if code.startswith(("freed_carried", "freed_shared_grad")):
+        return "reaches" if reaches(run, edit) else ""
+    if code == "in_place_step":
+        works = mends(run, edit, "in_place") if edit.exact else reaches(run, edit, further=True)
+        return "" if not works else "same" if edit.exact else "further"
     if code.startswith("in_place"):
-        return mends(run, edit, "in_place") and reaches_readers(run, edit)
-    return mends(run, edit, "freed")
+        return "same" if mends(run, edit, "in_place") and reaches_readers(run, edit) else ""
+    if code.startswith(("no_grad", "unused", "grad_none")):
+        return "further" if reaches(run, edit, further=True) else ""
+    return "same" if mends(run, edit, "freed") else ""
 
 
 def _differs(watched: str, bare: str, where: str, before: Explanation | None) -> Explanation:

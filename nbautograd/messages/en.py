@@ -891,7 +891,7 @@ SENTENCES: dict[str, str] = {
     "explain.row.raised": "raised at",
     "explain.row.changed": "changed tensor",
     "explain.row.cut_off": "cut off",
-    "explain.tried": "tried: no error, and the gradients are those of a second, independent computation",
+    "explain.tried_same": "tried: no error, and the gradients are those of a second, independent computation",
     "explain.tried_finite": "tried: the same value, finite gradients, and the same ones wherever they were finite",
     "explain.tried_reaches": "tried: it runs to its end, what is differentiated up to there has the same values, and gradients arrive",
     "explain.tried_further": "tried: it runs to its end, what is differentiated before an optimizer steps has the same values, and gradients arrive at more tensors",

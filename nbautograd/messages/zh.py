@@ -891,7 +891,7 @@ SENTENCES: dict[str, str] = {
     "explain.row.raised": "报错处",
     "explain.row.changed": "被修改的张量",
     "explain.row.cut_off": "被切断的张量",
-    "explain.tried": "已试过：不再报错，梯度与另一种独立算法一致",
+    "explain.tried_same": "已试过：不再报错，梯度与另一种独立算法一致",
     "explain.tried_finite": "已试过：数值不变，梯度有限，并且原来有限的梯度不变",
     "explain.tried_reaches": "已试过：能运行到底，到那里为止求导的值不变，并且梯度能到达",
     "explain.tried_further": "已试：程序能运行到底，优化器第一次更新之前被求导的数值不变，得到梯度的张量比原来多",

@@ -37,12 +37,14 @@ class Edit:
         file: which cell or file.
         line: the first line that changes.
         before, after: the lines as they are and as they would be, joined by newlines.
+        exact: True where the gradients have to stay those of the program as it is, with a clone of what it saved.
     """
 
     file: str
     line: int
     before: str
     after: str
+    exact: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,16 @@
-"""Changes of one line that may let a gradient through, or end a graph that is carried along; each is to be tried."""
+"""Changes that may let a gradient through, end a graph that is carried along, or part a step from it; to be tried."""
 
 from __future__ import annotations
 
 import ast
+import linecache
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from nbautograd.core.explaining.cause import Edit, Place
+from nbautograd.core.user_source import tree_of
 
 _OUT = {"detach", "detach_", "item", "tolist", "numpy"}  # methods that leave the graph
 _COPIES = {"tensor", "as_tensor", "from_numpy", "float", "FloatTensor", "Tensor"}  # of values, without their graph
@@ -24,6 +27,9 @@ def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
     """
     if reason == "no_grad":
         switch = off or did
+        if (block := _as_block(switch)) is not None:
+            yield block
+            return
         text = _SWITCH.sub("enable_grad", switch.text).replace("set_grad_enabled(False)", "set_grad_enabled(True)")
         if text != switch.text:
             yield Edit(switch.file, switch.line, switch.text, text)
@@ -39,6 +45,89 @@ def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
         after = "pass" if own or alone else ast.unparse(changed)
         if after != before:
             yield Edit(did.file, did.line, did.text, after)
+
+
+def _as_block(switch: Place) -> Edit | None:
+    """Return the rest of a function under ``with torch.no_grad():``, where a call switched gradients off for good."""
+    for body in _bodies(switch.file):
+        at = next((k for k, statement in enumerate(body) if statement.lineno == switch.line), None)
+        if at is None or not switch.function or ast.unparse(body[at]) not in _OFF_FOR_GOOD:
+            continue
+        first, *rest = _rows(switch.file, body[at].lineno, body[-1].end_lineno or body[-1].lineno)
+        inner = [f"    {row}" if row else row for row in rest]
+        before, after = [first, *rest], ["with torch.no_grad():", *(inner or ["    pass"])]
+        return Edit(switch.file, switch.line, "\n".join(before), "\n".join(after)) if inner else None
+    return None
+
+
+_OFF_FOR_GOOD = ("torch.set_grad_enabled(False)", "torch.autograd.set_grad_enabled(False)", "set_grad_enabled(False)")
+
+
+def _bodies(file: str) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of a cell or file, each as its statements."""
+    tree = tree_of("".join(linecache.getlines(file)))
+    for node in ast.walk(tree) if tree is not None else ():
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(body := getattr(node, name, None), list):
+                yield body
+
+
+def _rows(file: str, first: int, last: int) -> list[str]:
+    """Return lines of a file without the indentation of the first."""
+    rows = [row.rstrip("\n") for row in linecache.getlines(file)[first - 1 : last]]
+    indent = rows[0][: len(rows[0]) - len(rows[0].lstrip())]
+    return [row.removeprefix(indent) for row in rows]
+
+
+MOST_MOVED = 3  # statements
+
+
+def after_each_other(step: Place, raised: Place) -> Iterator[Edit]:
+    """Yield changes of the order of statements in one block, so that no step lies between a forward and its backward.
+
+    The step goes below the backward that raised; else what that backward differentiates goes below the step, from the
+    last statement that computes it on.
+
+    Args:
+        step: the line of an optimizer's step.
+        raised: the line of the backward.
+    """
+    for body in _bodies(step.file):
+        lines = [(statement.lineno, statement.end_lineno or statement.lineno) for statement in body]
+        at = next((k for k, (first, last) in enumerate(lines) if first == last == step.line), None)
+        end = next((k for k, (first, last) in enumerate(lines) if first <= raised.line <= last), None)
+        if at is None or end is None or at >= end or step.file != raised.file:
+            continue
+        yield _reordered(step.file, body, at, [*range(at + 1, end + 1), at])
+        wanted, moved = _reads(body[end]), list[int]()
+        for k in reversed(range(at)):
+            if _stores(body[k]).isdisjoint(wanted) or len(moved) == MOST_MOVED:
+                continue
+            moved.insert(0, k)
+            wanted |= _reads(body[k])
+            stay = [other for other in range(moved[0], at + 1) if other not in moved]
+            given = set[str]().union(*(_stores(body[one]) for one in moved))
+            if all(_reads(body[other]).isdisjoint(given) for other in stay):
+                yield replace(_reordered(step.file, body, moved[0], [*stay, *moved]), exact=False)
+
+
+def _reordered(file: str, body: list[ast.stmt], first: int, order: list[int]) -> Edit:
+    """Return an edit that puts neighbouring statements in another order, each with the comments above it."""
+    begins = {first: body[first].lineno}
+    begins |= {k: (body[k - 1].end_lineno or 0) + 1 for k in order if k != first}
+    last = max(body[k].end_lineno or 0 for k in order)
+    before = _rows(file, begins[first], last)
+    parts = {k: before[begins[k] - begins[first] : (body[k].end_lineno or 0) + 1 - begins[first]] for k in order}
+    after = [row for k in order for row in parts[k]]
+    return Edit(file, begins[first], "\n".join(before), "\n".join(after))
+
+
+def _reads(statement: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _stores(statement: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def switched_inside(did: Place, off: Place) -> bool:

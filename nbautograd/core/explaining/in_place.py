@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
-from nbautograd.core.explaining.edits import statement_of
-from nbautograd.core.explaining.program import Program, window
+from nbautograd.core.explaining.edits import after_each_other, detached, statement_of
+from nbautograd.core.explaining.program import Program, node_of, nodes_behind, window
 from nbautograd.core.explaining.watch import Write, creation_line, node_line
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
 from nbautograd.core.torch_private.nodes import (
     function_of,
+    leaf_tensor,
     node_name,
     raw_slot_names,
     raw_slots,
@@ -52,10 +54,28 @@ def in_place(program: Program) -> ErrorCause | None:
     facts = _facts(node, own, tensor, name, saved_at, did, write, now - saved)
     facts += _view_of(write) + ([] if did is None else _others(program, broken, did))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
-    edits = () if did is None or step else tuple(out_of_place(did, name))
+    edits: tuple[Edit, ...] = ()
+    if did is not None and write is not None:
+        edits = tuple(_beside_step(program, did, write) if step else out_of_place(did, name))
     kind = "in_place_step" if step else "in_place"
     facts.append(finding("in_place.rule_step" if step else "in_place.rule"))
     return ErrorCause(kind, tuple(facts), name, made, did, params, edits, None if made == saved_at else saved_at)
+
+
+def _beside_step(program: Program, did: Place, write: Write) -> Iterator[Edit]:
+    """Yield changes by which no step lies between a forward and its backward: another order, or no older graph."""
+    if program.caller is None:
+        return
+    yield from after_each_other(did, program.caller)
+    nodes, roots = set(program.nodes()), {id(root) for root in program.roots}
+    carried: dict[str, Any] = {}  # what this backward goes through, and was computed from what is older than the step
+    for name, tensor in program.tensors.items():
+        node, variable = node_of(tensor), name.partition("[")[0]
+        behind = nodes_behind(node) if node in nodes and id(tensor) not in roots and "." not in name else ()
+        if any(0 <= (sequence_number(one) or 0) < write.number for one in behind if leaf_tensor(one) is None):
+            carried[variable] = program.variables.get(variable)
+    for name, value in carried.items():
+        yield from (replace(edit, exact=False) for edit in detached(program.caller, name, value))
 
 
 def view_written(program: Program) -> ErrorCause:

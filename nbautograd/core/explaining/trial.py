@@ -58,14 +58,16 @@ def edited(text: str, edit: Edit) -> str:
     """Return a source with an edit, on as many lines as before.
 
     Raises:
-        ValueError: where the line is not as the edit says.
+        ValueError: where the lines are not as the edit says.
     """
-    rows = text.split("\n")
-    row = rows[edit.line - 1] if 0 < edit.line <= len(rows) else ""
-    if row.strip() != edit.before:
-        raise ValueError(f"line {edit.line} is {row!r}")
+    rows, before = text.split("\n"), edit.before.split("\n")
+    first, last = edit.line - 1, edit.line - 1 + len(before)
+    row = rows[first] if 0 <= first < len(rows) else ""
     indent = row[: len(row) - len(row.lstrip())]
-    rows[edit.line - 1] = indent + edit.after.replace("\n", "; ")
+    if [one.removeprefix(indent).rstrip() for one in rows[first:last]] != [one.rstrip() for one in before]:
+        raise ValueError(f"line {edit.line} is {row!r}")
+    after = edit.after.split("\n") if len(before) > 1 else [edit.after.replace("\n", "; ")]
+    rows[first:last] = [indent + one if one else one for one in after]
     return "\n".join(rows)
 
 

@@ -36,17 +36,10 @@ def explanation_document(explanation: Explanation) -> Document:
     body: list[Block] = [head, *facts]
     if explanation.fix is not None:
         fix = explanation.fix
-        kinds = {
-            "not_finite": "_finite",
-            "no_grad": "_further",
-            "unused": "_further",
-            "grad_none": "_further",
-            "freed_carried": "_reaches",
-            "freed_shared_grad": "_reaches",
-        }
-        tried = "explain.tried" + next((kinds[k] for k in kinds if explanation.code.startswith(k)), "")
         where = messages.text("views.fix.at", line=fix.line)
-        note = messages.text("views.semicolon").join((where, messages.text(tried)))
+        note = messages.text("views.semicolon").join(
+            (where, messages.text(f"explain.tried_{explanation.params['tried']}"))
+        )
         body.append(Change(fix.before, fix.source, note, tried=True, line=fix.line))
     rows = _rows(explanation)
     table: tuple[Block, ...] = (Table((), rows, messages.text("explain.caption"), cut=False),) if rows else ()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import linecache
+import textwrap
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from nbautograd import explain
 from nbautograd.core.explaining import explain as rooms
 from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.torch_errors import kind_of
-from nbautograd.core.explaining.trial import Run, reaches
+from nbautograd.core.explaining.trial import Run, edited, reaches
 from nbautograd.core.torch_private.nodes import SHOWS_SAVED
 from nbautograd.inspection.explanation import Explanation
 
@@ -180,6 +182,101 @@ def test_a_changed_line_gives_the_tensor_its_gradient(name):
     run = program(next(case for case in cases(SYMPTOMS) if case.name == name))
     fix = explain(error_of(run), run=run).fix
     assert (fix.source if fix is not None else None) == LEAVES[name]
+
+
+# a program whose step lies between a forward and its backward -> what goes, what comes instead, how far it is shown
+STEPS = {
+    "a GAN": (
+        """
+        G, D = nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+        g_opt, d_opt = (torch.optim.SGD(net.parameters(), lr=0.1) for net in (G, D))
+        for _ in range(2):
+            fake = G(torch.ones(8, 2))
+            d_loss = D(torch.ones(8, 3)).mean() - D(fake.detach()).mean()
+            g_loss = D(fake).square().mean()
+            d_opt.zero_grad()
+            d_loss.backward()
+            # it learns
+
+            d_opt.step()
+            g_opt.zero_grad()
+            g_loss.backward()
+            g_opt.step()
+        """,
+        "g_loss = D(fake).square().mean()\nd_opt.zero_grad()\nd_loss.backward()\n# it learns\n\nd_opt.step()",
+        "d_opt.zero_grad()\nd_loss.backward()\n# it learns\n\nd_opt.step()\ng_loss = D(fake).square().mean()",
+        "further",
+    ),
+    "a recurrent network": (
+        """
+        cell = nn.RNNCell(3, 4)
+        opt = torch.optim.SGD(cell.parameters(), lr=0.1)
+        h = torch.zeros(2, 4)
+        for _ in range(3):
+            h = cell(torch.ones(2, 3), h)
+            loss = h.pow(2).mean()
+            opt.zero_grad()
+            loss.backward(retain_graph=True)
+            opt.step()
+        """,
+        "loss.backward(retain_graph=True)",
+        "loss.backward(retain_graph=True)\nh = h.detach()",
+        "further",
+    ),
+    "a gradient after the step": (
+        """
+        w = torch.ones(2, requires_grad=True)
+        opt = torch.optim.SGD([w], lr=0.1)
+        loss = (w * w).sum()
+        loss.backward(retain_graph=True)
+        opt.step()
+        again = torch.autograd.grad(loss, [w])
+        """,
+        "opt.step()\nagain = torch.autograd.grad(loss, [w])",
+        "again = torch.autograd.grad(loss, [w])\nopt.step()",
+        "same",
+    ),
+    "gradients that a function leaves switched off": (
+        """
+        net = nn.Linear(3, 1)
+        def evaluate(x):
+            net.eval()
+            torch.set_grad_enabled(False)
+            score = net(x).mean()
+
+            return score.item()
+        for _ in range(2):
+            loss = net(torch.ones(4, 3)).square().mean()
+            loss.backward()
+            evaluate(torch.ones(4, 3))
+        """,
+        "torch.set_grad_enabled(False)\nscore = net(x).mean()\n\nreturn score.item()",
+        "with torch.no_grad():\n    score = net(x).mean()\n\n    return score.item()",
+        "further",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("optimizers_imported")
+@pytest.mark.parametrize("name", [name for name in STEPS if SHOWS_SAVED or name.startswith("gradients")])
+def test_lines_that_stand_in_the_wrong_order_or_switch_off_too_much_are_changed_together(name):
+    text, before, after, shown = STEPS[name]
+    run = program(Case(name, "", "", "from torch import nn\n" + textwrap.dedent(text)))
+    error = error_of(run)
+    torch.set_grad_enabled(True)  # which one of them leaves switched off
+    found = explain(error, run=run)
+    assert found.fix is not None
+    assert (found.fix.before, found.fix.source, found.params["tried"]) == (before, after, shown)
+    assert str(found)
+
+
+def test_an_edit_of_several_lines_keeps_the_indentation_of_the_first():
+    text = "def f():\n    if a:\n        x = 1\n\n    return x\n"
+    edit = Edit("f", 2, "if a:\n    x = 1\n\nreturn x", "return x\n\nif a:\n    x = 1")
+    assert edited(text, edit) == "def f():\n    return x\n\n    if a:\n        x = 1\n"
+    with pytest.raises(ValueError, match="line 3"):
+        edited(text, replace(edit, line=3))
 
 
 @pytest.mark.usefixtures("optimizers_imported")
