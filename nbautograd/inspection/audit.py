@@ -470,6 +470,7 @@ class _Checks:
             verdict = "right"
         if meant and verdict == "right":
             verdict, reason = "meant", joined(meant)
+            report = dataclasses.replace(report, verdict="cannot tell", reason=reason)
         if verdict == "cannot tell":
             reason = _holding_nan(outcome, (*call.arguments, *call.keywords.values())) or reason
         if verdict == "wrong":

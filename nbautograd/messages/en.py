@@ -461,7 +461,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_scale_of_stairs": "`{output}` jumps as `{input}` changes, so differences between two jumps cannot check its gradient.",
     "checking.because_handed_on": "Forward returns `{input}` unchanged, so it was written for another gradient than the derivative.",
     "checking.meant": "{why} {instead}",
-    "checking.meant_elsewhere": "Backward returns only zeros at these inputs. At others: {instead}",
+    "checking.instead_zero_here": "Backward returns only zeros at these inputs, but not at others.",
     "checking.meant_too": "{first} The gradients of {inputs} are meant so, too.",
     "checking.instead_unchanged": "Backward passes `grad_output` on unchanged.",
     "checking.instead_multiple": "Backward multiplies `grad_output` by {factor}.",

@@ -461,7 +461,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_scale_of_stairs": "`{input}` 变化时 `{output}` 会跳变，两次跳变之间的差分无法检验它的梯度。",
     "checking.because_handed_on": "前向原样返回 `{input}`，可见它是为导数以外的另一种梯度而写的。",
     "checking.meant": "{why}{instead}",
-    "checking.meant_elsewhere": "在这些输入处 backward 只返回零；在其他输入处：{instead}",
+    "checking.instead_zero_here": "在这些输入处 backward 只返回零，在其他输入处并非如此。",
     "checking.meant_too": "{first}{inputs} 的梯度也是有意如此。",
     "checking.instead_unchanged": "backward 把 `grad_output` 原样传下去。",
     "checking.instead_multiple": "backward 把 `grad_output` 乘以 {factor}。",

@@ -58,6 +58,7 @@ def unchanged(g, x):
 
 MEANT = {
     "round": (made(torch.round, unchanged), "checking.instead_unchanged"),
+    "round, many stairs": (made(lambda x: (100 * x).round() / 100, unchanged), "checking.instead_unchanged"),
     "round, scaled": (made(torch.round, lambda g, x: 0.25 * g), "checking.instead_multiple"),
     "sign with a window": (made(torch.sign, lambda g, x: g * (x.abs() <= 1)), "checking.instead_window"),
     "spike with a window": (made(spike, lambda g, x: g * ((x - 1).abs() < 0.5)), "checking.instead_window"),
@@ -105,6 +106,10 @@ LEARNED = {
 }
 
 
+# what is told of a window where all inputs lie inside, or outside
+WINDOWS = {"checking.instead_window": ("checking.instead_unchanged", "checking.instead_zero_here")}
+
+
 def audited(cls, *args):
     with nbautograd.audit(**LONG) as audit:
         cls.apply(*args)
@@ -126,10 +131,9 @@ def test_a_gradient_that_is_meant_to_be_no_derivative_is_never_wrong(name, size,
     assert not report.wrong
     (situation,) = report.functions[0].situations
     assert situation.cause is None
+    assert situation.report.verdict == "cannot tell"
     assert [f for f in situation.findings if f.fix is not None] == []
-    said = situation.reason.params["instead"]
-    said = said.params.get("instead", said)  # of a backward that is zero at these inputs
-    assert said.message_id in (instead, "checking.instead_unchanged", "checking.instead_entrywise")
+    assert situation.reason.params["instead"].message_id in (instead, *WINDOWS.get(instead, ()))
 
 
 @pytest.mark.parametrize("name", ["round", "reversal", "clipped", "spike, smooth", "stopped"])
@@ -145,7 +149,7 @@ def test_a_backward_of_zeros_outside_its_window_is_not_called_right():
     situation = audited(cls, x).functions[0].situations[0]
     assert not bool(torch.autograd.grad(cls.apply(x).sum(), x)[0].any())
     assert situation.verdict == "meant"
-    assert situation.reason.params["instead"].message_id == "checking.meant_elsewhere"
+    assert situation.reason.params["instead"].message_id == "checking.instead_zero_here"
 
 
 @pytest.mark.parametrize(("name", "size"), large(WRONG, ("relu", "maximum", "zeros")))

@@ -29,7 +29,8 @@ def each(verdict, names):
     return dict.fromkeys(names.split(), verdict)
 
 
-SURROGATES = "FastSigmoid ATan Sigmoid Triangular StraightThroughEstimator SpikeRateEscape StateQuant"
+SURROGATES = "FastSigmoid ATan Sigmoid Triangular StraightThroughEstimator SpikeRateEscape StateQuant Heaviside"
+SURROGATES += " SparseFastSigmoid StochasticSpikeOperator"  # zero at most inputs; with new random numbers each time
 LIE = "Exp Log Inv Act Act4 AdjXa AdjTXa Mul"  # steps in the tangent space, as documented; two of AdjTXa are wrong too
 EXPECTED = {
     "torch-itself": {
@@ -47,13 +48,14 @@ EXPECTED = {
     ),
     "sparsemax": each(RIGHT, "SparsemaxFunction"),
     "snntorch": {
-        **each(UNSURE, SURROGATES),  # a spike is flat: surrogates on purpose
-        **each(WRONG, "StochasticSpikeOperator"),  # a surrogate that draws new random numbers in backward
+        **each(MEANT, SURROGATES),
         **each(WRONG, "SpikeTime.FirstSpike"),  # a surrogate of a forward that is not flat
-        **each(RIGHT, "SparseFastSigmoid Heaviside"),  # zero where forward is flat
     },
+    "norse": each(MEANT, "SuperSpike Triangle HeaviCirc HeaviErfc"),
+    "sinabs": each(MEANT, "SingleSpike MultiSpike MaxSpikeInner Quantize"),
+    "torchao": each(MEANT, "_Round"),
     "efficientnet-pytorch": each(RIGHT, "SwishImplementation"),
-    "pytorch-revgrad": each(UNSURE, "RevGrad"),  # hands its input on
+    "pytorch-revgrad": each(MEANT, "RevGrad"),
     "memcnn": {
         **each(UNSURE, "InvertibleCheckpointFunction"),  # only works with .backward()
         **each(RIGHT, "AdditiveBlockFunction AdditiveBlockFunction2 AdditiveBlockInverseFunction2 AffineBlockFunction"),
@@ -64,7 +66,7 @@ EXPECTED = {
     "kymatio": each(RIGHT, "ModulusStable"),
     "torchdiffeq": {
         **each(RIGHT, "OdeintAdjointMethod"),
-        **each(UNSURE, "_StitchGradient ImplicitFnGradientRerouting"),  # hand an input on
+        **each(MEANT, "_StitchGradient ImplicitFnGradientRerouting"),  # hand an input on
         **each(WRONG, "_UncheckedAssign"),  # changes its input in place; the numbers that it overwrites are not read
     },
     "pypose": each(WRONG, " ".join(f"{g}_{f}" for g in ("SO3", "SE3", "RxSO3", "Sim3") for f in LIE.split()[1:]))

@@ -64,6 +64,43 @@ def snntorch():
 
 
 @program
+def norse():
+    from norse.torch import LIFCell, SequentialState
+    from norse.torch.functional.threshold import threshold
+
+    layers, state = SequentialState(nn.Linear(128, 128), LIFCell(), nn.Linear(128, 10), LIFCell()), None
+    for step in torch.randn(3, 32, 128):
+        spikes, state = layers(step, state)
+    down(spikes)
+    for method in ("triangle", "circ", "heavi_erfc"):
+        down(threshold(leaf(32, 128), method, 10.0))
+
+
+@program
+def sinabs():
+    from sinabs import activation, layers
+
+    surrogates = activation.SingleExponential(), activation.MultiGaussian(), activation.Heaviside(window=0.5)
+    for surrogate in surrogates:
+        for spike in (activation.SingleSpike, activation.MultiSpike, activation.MaxSpike(2)):
+            neuron = layers.LIF(tau_mem=20.0, surrogate_grad_fn=surrogate, spike_fn=spike)
+            down(nn.Sequential(nn.Linear(128, 128), neuron)(torch.randn(4, 8, 128)))
+    down(layers.QuantizeLayer(quantize=True)(leaf(32, 128)))
+
+
+@program
+def torchao():
+    from torchao.quantization import quantize_
+    from torchao.quantization.qat import IntxFakeQuantizeConfig, QATConfig
+
+    model = nn.Sequential(nn.Linear(1024, 256))
+    activations = IntxFakeQuantizeConfig(torch.int8, "per_token", is_symmetric=False)
+    weights = IntxFakeQuantizeConfig(torch.int4, group_size=32)  # the largest of a group is exactly on a jump
+    quantize_(model, QATConfig(activation_config=activations, weight_config=weights, step="prepare"))
+    down(model(leaf(4, 1024)))
+
+
+@program
 def efficientnet_pytorch():
     from efficientnet_pytorch.utils import MemoryEfficientSwish
 

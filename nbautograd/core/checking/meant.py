@@ -7,7 +7,7 @@ does there is told only as far as two cotangents and a second point show it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -72,17 +72,17 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
         for i, o in enumerate(wanted):
             source = _handed_on(problem, outputs, o)
             for j, position in enumerate(problem.differentiable):
-                reason = _another_gradient(problem, outputs, o, j, source)
-                if source is None and stairs.flat(i, j):
+                reason: MeantReason | None = None
+                if source is not None:
+                    reason = "handed on" if _returns_another(problem, outputs, o, j, source) else None
+                elif stairs.flat(i, j):
                     reason = "staircase" if stairs.alive(i, j) else None
-                elif source is None and stairs.scales(i, j):
+                elif stairs.scales(i, j):
                     reason = "scale of stairs"
                 if reason is not None:
                     names = problem.output_names[o], problem.input_names[position if source is None else source]
-                    at = stairs.alive_at(i, j) or outputs
-                    instead = _instead(problem, at, o, j)
-                    if at is not outputs:
-                        instead = Phrase("checking.meant_elsewhere", instead=instead)
+                    here = reason == "handed on" or stairs.alive_here(i, j)
+                    instead = _instead(problem, outputs, o, j) if here else Phrase("checking.instead_zero_here")
                     found[o, position] = Meant(reason, *names, instead)
     return found
 
@@ -117,16 +117,12 @@ def _equal_inputs(output: Tensor, inputs: tuple[Any, ...]) -> list[int]:
     return [k for k, x in tensors if x.dtype == output.dtype and torch.equal(x, output.detach())]
 
 
-def _another_gradient(problem: Problem, outputs: Outputs, o: int, j: int, source: int | None) -> MeantReason | None:
-    """Say whether backward of a tensor that is handed on returns another gradient than the one that comes in."""
-    if source is None:
-        return None
+def _returns_another(problem: Problem, outputs: Outputs, o: int, j: int, source: int) -> bool:
+    """Return True where backward of a tensor that is handed on returns another gradient than the one that comes in."""
     v = cotangents(problem, outputs, problem.seed, only=o)
     gradient, came = pull(problem, outputs, v)[j], v[o]
-    if problem.differentiable[j] != source:
-        return "handed on" if gradient is not None and bool(gradient.any()) else None
-    same = gradient is not None and agree_relative(gradient, came, gradient_tolerance(outputs, problem.inputs))
-    return None if same else "handed on"
+    expected = came if problem.differentiable[j] == source else None
+    return not agree_relative(gradient, expected, gradient_tolerance(outputs, problem.inputs))
 
 
 def _instead(problem: Problem, outputs: Outputs, o: int, j: int) -> Phrase:
@@ -134,8 +130,8 @@ def _instead(problem: Problem, outputs: Outputs, o: int, j: int) -> Phrase:
     near = gradient_tolerance(outputs, problem.inputs)
     v, w = (cotangents(problem, outputs, problem.seed + k, only=o) for k in (1, 2))
 
-    def gradient(c: float = 1.0, u: list[Tensor | None] = v, at: Outputs = outputs) -> Tensor | None:
-        return pull(problem, at, [None if t is None else c * t for t in u])[j]
+    def gradient(c: float = 1.0, u: list[Tensor | None] = v) -> Tensor | None:
+        return pull(problem, outputs, [None if t is None else c * t for t in u])[j]
 
     g, h, came, other = gradient(), gradient(u=w), v[o], w[o]
     assert came is not None
@@ -150,29 +146,28 @@ def _instead(problem: Problem, outputs: Outputs, o: int, j: int) -> Phrase:
         return Phrase("checking.instead_clipped", most=formats.number(float(large.abs().max())))
     if not agree_relative(gradient(3.0), 3 * g, near):
         return Phrase("checking.instead_own")
-    live = g != 0
-    factors = (g / came)[live]
-    if not torch.equal(live, h != 0) or not agree_relative(factors, (h / other)[live], near):
+    pairs = [(g, came), (h, other), *_elsewhere(problem, o, j)]
+    factors = [(one / v)[one != 0] for one, v in pairs]
+    if not torch.equal(g != 0, h != 0) or not agree_relative(factors[0], factors[1], near):
         return Phrase("checking.instead_own")
-    factor = factors.reshape(-1)[0]
-    if agree_relative(factors, factor.expand_as(factors), near):
-        number = formats.number(float(factor.real))
-        if not bool(live.all()):
-            return Phrase("checking.instead_window", factor=number)
-        if agree_relative(factors, torch.ones_like(factors), near):
-            return Phrase("checking.instead_unchanged")
-        if _everywhere(problem, o, j, factor, near):
-            return Phrase(
-                "checking.instead_reversed" if factor.real < 0 else "checking.instead_multiple", factor=number
-            )
-    return Phrase("checking.instead_entrywise")
+    factor = factors[0][0]
+    if not all(agree_relative(each, factor.expand_as(each), near) for each in factors):
+        return Phrase("checking.instead_entrywise")
+    if len(pairs) == 2:
+        return Phrase("checking.instead_own")
+    number = formats.number(float(factor.real))
+    if not all(bool((one != 0).all()) for one, _ in pairs):
+        return Phrase("checking.instead_window", factor=number)
+    if agree_relative(factor, torch.ones_like(factor), near):
+        return Phrase("checking.instead_unchanged")
+    return Phrase("checking.instead_reversed" if factor.real < 0 else "checking.instead_multiple", factor=number)
 
 
-def _everywhere(problem: Problem, o: int, j: int, factor: Tensor, near: float) -> bool:
-    """Return True where the gradient is the same multiple at other inputs."""
+def _elsewhere(problem: Problem, o: int, j: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the gradient at other inputs with what came in there; nothing where forward does not take them."""
     with users_errors():
         outputs = problem.call(problem.changed_inputs(lambda x: x * 1.25 + 0.1))
-        v = cotangents(problem, outputs, problem.seed + 3, only=o)
-        came = v[o]
-        return came is not None and agree_relative(pull(problem, outputs, v)[j], factor * came, near)
-    return False
+        came = cotangents(problem, outputs, problem.seed + 3, only=o)
+        gradient, v = pull(problem, outputs, came)[j], came[o]
+        if gradient is not None and v is not None and gradient.shape == v.shape:
+            yield gradient, v

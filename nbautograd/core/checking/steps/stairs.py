@@ -38,7 +38,7 @@ MOST_ENTRIES = 0.75  # of them: the others may be the largest of their groups
 MANY = 20_000  # elements of the input, above which half as many are moved
 NEAR = (0.15, 0.3)  # parts of the typical element; further off an element may become the largest of its group
 
-STAYS = 1e-3  # of a change, on a way as much shorter as the smallest step: a part of it is several jumps
+LAST = 4  # halvings of a way, by which a slope leaves a sixteenth of the change, and a jump all of it
 
 PANELS = 24  # into which the way is cut along which slopes are added up
 WAY = math.log(3)  # an input is three times as small and three times as large at its ends
@@ -108,11 +108,6 @@ class Stairs:
     def alive_here(self, i: int, j: int) -> bool:
         """Return True where backward returns a gradient that is not zero at the inputs."""
         return self._gradient(self.outputs, i, j)
-
-    def alive_at(self, i: int, j: int) -> Outputs | None:
-        """Return a call at which backward returns a gradient that is not zero; that at the inputs where it does."""
-        places = (self.outputs, *([] if self.alive_here(i, j) else self._others()))
-        return next((at for at in places if self._gradient(at, i, j)), None)
 
     def _gradient(self, outputs: Outputs, i: int, j: int) -> bool:
         v = cotangents(self.problem, outputs, self.problem.seed, only=self.forward.wanted[i])
@@ -216,7 +211,7 @@ class Stairs:
         change = np.nan_to_num(np.abs(values - value)).reshape(len(values), -1)
         which, entry = np.unravel_index(int(change.argmax()), change.shape)
         low, high, end = value.reshape(-1)[entry], values.reshape(len(values), -1)[which, entry], ends[which]
-        whole = abs(high - low)
+        changes = list[float]()
         for _ in range(math.ceil(-math.log2(self._step))):
             middle = (start + end) / 2
             between = self.forward.at(j, middle[None])[i].reshape(-1)[entry]
@@ -224,7 +219,8 @@ class Stairs:
                 end, high = middle, between
             else:
                 start, low = middle, between
-        return bool(abs(high - low) > STAYS * whole)
+            changes.append(abs(high - low))
+        return bool(changes[-1] > changes[-1 - LAST] / 2)
 
     def _changed(self, values: Array, there: Array) -> Array:
         """Mark what has changed so much that a slope as steep would be seen in a step of the smallest size."""
