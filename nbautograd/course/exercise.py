@@ -12,26 +12,16 @@ from nbautograd.course.draw import Draw
 CHECKS = (
     "value",
     "gradient",
-    "linear",
-    "arity",
-    "shapes",
-    "unchanged",
-    "dtypes",
-    "repeatable",
-    "subsets",
     "edges",
-    "optional",
+    "own_function",
     "double_backward",
     "forward_mode",
     "vmap",
     "kinks",
     "context",
-    "own_function",
     "cost",
     "custom",
 )
-# what the checks were called until 0.1; taken until 0.3
-LETTERS = dict(zip("VGLASMTRNEODFBKCWPQ", CHECKS, strict=True))
 Texts = Mapping[str, str]  # a sentence in "en" and "zh"
 Sentence = str | Texts | Phrase
 Limit = int | Callable[..., int]  # a number, or a function of the inputs that gives one
@@ -42,7 +32,7 @@ class Failure:
     """One thing that a check found wrong.
 
     Attributes:
-        code: stable, made for programs, such as ``"swapped_inputs"``; what ``expects`` names in a source notebook.
+        code: stable, made for programs, such as ``"swapped_inputs"``; what the author of a known-wrong answer names.
         sentence: the id of a sentence in ``nbautograd.messages``, or the sentence itself as ``{"en": ..., "zh": ...}``.
             It helps and does not give the answer away.
         params: what the sentence speaks of: filled in with ``str.format`` in both cases.
@@ -72,14 +62,14 @@ class Exercise:
     Attributes:
         name: what ``%%exercise`` takes, such as ``"multiply"``; unique in the course.
         answer: the name that the cell defines, such as ``"Multiply"``.
-        checks: names of the checks in the order in which they are made, such as ``"value gradient linear"``: see
-            ``CHECKS`` and ``nbautograd.course.checks``. Their letters of 0.1, ``"V G L"``, are taken until 0.3.
+        checks: names of the checks in the order in which they are made, such as ``"value gradient edges"``: see
+            ``CHECKS`` and ``nbautograd.course.checks``.
         formula: the forward as a plain differentiable torch function of the inputs. ``value`` compares with its values;
             the checks of derivatives take the right ones from autograd of it. A parameter with the default None is an
-            optional argument, which ``optional`` leaves out and gives as None.
+            optional argument, which ``edges`` leaves out and gives as None.
         inputs: random inputs, ``lambda draw: (draw.normal(3, 4), draw.normal(4, 5))``; called anew for each point.
         edges: inputs of odd shapes, for ``edges``: a batch of 0 or 1, not square, without dimensions, expanded,
-            transposed.
+            transposed, float32.
         apply: from the answer to what is called on the inputs. Without it a Function class is called through its
             ``apply`` and anything else as it is.
         vjp: the declared backward where it is not the formula's derivative (straight-through, surrogates, stated
@@ -106,8 +96,8 @@ class Exercise:
         >>> import torch
         >>> from nbautograd.course.exercise import Exercise
         >>> inputs = lambda draw: (draw.normal(3), draw.normal(3))
-        >>> Exercise("multiply", "Multiply", "value gradient linear", torch.mul, inputs).ids
-        ('value', 'gradient', 'linear')
+        >>> Exercise("multiply", "Multiply", "value gradient", torch.mul, inputs).ids
+        ('value', 'gradient')
     """
 
     name: str
@@ -162,27 +152,12 @@ class Exercise:
     @property
     def ids(self) -> tuple[str, ...]:
         """The names of the checks, in order."""
-        return check_names(self.checks)
-
-
-def check_names(text: str) -> tuple[str, ...]:
-    """Return the names of checks in a text, the letters that they had until 0.1 put into names.
-
-    Example:
-        >>> from nbautograd.course.exercise import check_names
-        >>> check_names("value G L")
-        ('value', 'gradient', 'linear')
-    """
-    return tuple(LETTERS.get(word, word) for word in text.split())
+        return tuple(self.checks.split())
 
 
 NEEDED = {
-    **dict.fromkeys(
-        ("value", "gradient", "optional", "double_backward", "forward_mode", "vmap"), ("formula", "inputs")
-    ),
-    **dict.fromkeys(("linear", "arity", "shapes", "unchanged", "dtypes", "repeatable", "subsets"), ("inputs",)),
+    **dict.fromkeys(("value", "gradient", "edges", "double_backward", "forward_mode", "vmap"), ("formula", "inputs")),
     **dict.fromkeys(("context", "own_function", "cost"), ("inputs",)),
-    "edges": ("formula", "edges"),
     "kinks": ("kinks",),
     "custom": ("own",),
 }

@@ -99,7 +99,7 @@ def test_old_style_functions_are_explained():
 
 def test_the_checks_behind_a_failure_wait():
     result = check(
-        Exercise("m", "unchanged", "value gradient linear", torch.mul, lambda d: (d.normal(3), d.normal(3))),
+        Exercise("m", "unchanged", "value gradient edges", torch.mul, lambda d: (d.normal(3), d.normal(3))),
         product(value="a + b"),
     )
     assert [outcome.state for outcome in result.outcomes] == ["failed", "skipped", "skipped"]
@@ -151,7 +151,7 @@ def test_other_seeds_are_other_points():
 
 def test_an_exercise_that_no_check_could_be_made_of_is_refused():
     with pytest.raises(ValueError, match="checks are some of"):
-        Exercise("x", "X", "V Z")
+        Exercise("x", "X", "value colour")
     with pytest.raises(ValueError, match="check value needs formula"):
         Exercise("x", "X", "value")
 
@@ -172,7 +172,7 @@ def test_a_grader_needs_no_notebook():
         "import json, sys, torch\n"
         "from nbautograd.course.exercise import Exercise\n"
         "from nbautograd.course.run import check\n"
-        "asked = Exercise('square', 'square', 'V G', lambda x: x * x, lambda draw: (draw.normal(3),))\n"
+        "asked = Exercise('square', 'square', 'value gradient', lambda x: x * x, lambda draw: (draw.normal(3),))\n"
         "print(json.dumps([check(asked, lambda x: x ** 3).to_dict(), 'IPython' in sys.modules]))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

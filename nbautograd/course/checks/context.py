@@ -14,9 +14,6 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.backward_call import nodes
-from nbautograd.core.checking.probes.return_values import retained_tensors
-from nbautograd.core.contract.rules import Seen, input_on_ctx
-from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure, Limit
@@ -25,25 +22,13 @@ from nbautograd.course.sentences import from_finding
 
 def context(attempt: Attempt) -> Iterator[Failure]:
     """Check that tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
-    problem = attempt.problem(attempt.point())
-    with problem.session():
-        found = [f for f in retained_tensors(problem) if f.code in ("tensor_on_ctx", "output_on_ctx")]
-    found += [] if problem.direct else list(_inputs_on_ctx(attempt))
+    report = attempt.gradcheck(attempt.point())
+    found = [f for f in report.findings if f.code in ("tensor_on_ctx", "output_on_ctx")]
     yield from map(from_finding, found)
     if not found and _outlives(attempt):
         yield Failure("leak", "course.leak")
     elif not found:
         yield from saved(attempt)
-
-
-def _inputs_on_ctx(attempt: Attempt) -> Iterator[Finding]:
-    """Yield inputs kept as attributes of ctx by Functions that are called from inside the answer."""
-    run = attempt.run(attempt.point())
-    given = {x.untyped_storage().data_ptr() for x in run.inputs if isinstance(x, Tensor) and x.numel()}
-    for node in nodes(run.outputs):
-        for name, value in vars(node).items():
-            if isinstance(value, Tensor) and value.numel() and value.untyped_storage().data_ptr() in given:
-                yield input_on_ctx(Seen(), name)
 
 
 def _outlives(attempt: Attempt) -> bool:

@@ -6,7 +6,6 @@ import traceback
 from typing import Any
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.probes.exceptions import contract_broken, explain
 from nbautograd.core.findings import Phrase
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.exercise import Failure
@@ -15,20 +14,19 @@ from nbautograd.errors import NbautogradError
 
 
 def in_forward(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
-    """Return the failure for what a forward raised."""
-    if contract_broken(error):
-        return in_backward(attempt, inputs, error, "forward_raised")
-    return plainly("forward_raised", error)
+    """Return the failure for what a forward raised, or torch on what it did with ctx."""
+    return in_backward(attempt, inputs, error, "forward_raised")
 
 
 def in_backward(
     attempt: Attempt, inputs: tuple[Any, ...], error: Exception, otherwise: str = "backward_raised"
 ) -> Failure:
-    """Return the failure for what a backward raised, or torch on its return."""
+    """Return the failure for what a backward raised, or torch on its return: gradcheck's sentence, if it has one."""
     try:
-        return _explained(attempt, inputs, error)
-    except Exception:  # a callable that the checker cannot take apart
-        return plainly(otherwise, error)
+        found = [f for f in attempt.gradcheck(inputs).findings if f.code == "exception"]
+    except Exception:  # a callable that the checker cannot take apart, or a forward that raises
+        found = []
+    return from_finding(found[0]) if found else plainly(otherwise, error)
 
 
 def plainly(code: str, error: Exception, **params: Any) -> Failure:
@@ -40,11 +38,6 @@ def plainly(code: str, error: Exception, **params: Any) -> Failure:
     if isinstance(error, NbautogradError):
         return Failure(code, Phrase(error.message_id, **error.params))
     return Failure(code, f"course.{code}", known, more)
-
-
-def _explained(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
-    problem = attempt.problem(inputs)
-    return from_finding(explain(error, problem))
 
 
 def _line(error: Exception) -> int | None:

@@ -28,21 +28,22 @@ def value(attempt: Attempt) -> Iterator[Failure]:
 
 
 def edges(attempt: Attempt) -> Iterator[Failure]:
-    """Forward and gradient at the exercise's odd shapes."""
-    assert attempt.exercise.edges is not None
-    yield from _everywhere(attempt, map(ready, attempt.exercise.edges(attempt.draw())), "edge")
-
-
-def optional(attempt: Attempt) -> Iterator[Failure]:
-    """Forward and gradient with each optional argument left out, and given as None."""
+    """Forward and gradient at the exercise's odd inputs, and with each optional argument left out and given as None."""
+    if attempt.exercise.edges is not None:
+        yield from _everywhere(attempt, map(ready, attempt.exercise.edges(attempt.draw())), "edge")
     assert attempt.exercise.formula is not None
     inputs = attempt.point()
-    parameters = list(inspect.signature(attempt.exercise.formula).parameters.values())
-    for k, parameter in enumerate(parameters[: len(inputs)]):
+    for k, parameter in enumerate(_parameters(attempt.exercise.formula)[: len(inputs)]):
         if parameter.default is None:
-            left_out, as_none = inputs[:k], (*inputs[:k], None, *inputs[k + 1 :])
-            yield from _everywhere(attempt, [left_out], "omitted", name=parameter.name)
-            yield from _everywhere(attempt, [as_none], "none", name=parameter.name)
+            yield from _everywhere(attempt, [inputs[:k]], "omitted", name=parameter.name)
+            yield from _everywhere(attempt, [(*inputs[:k], None, *inputs[k + 1 :])], "none", name=parameter.name)
+
+
+def _parameters(formula: Any) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(formula).parameters.values())
+    except ValueError:  # `torch.mul` has none
+        return []
 
 
 def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params: Any) -> Iterator[Failure]:

@@ -492,7 +492,7 @@ EXERCISES = (
     Exercise("engine", "Value", "custom", own=_engine),
     Exercise("order_of_calls", "order", "custom", own=_ordered),
     Exercise(
-        "multiply", "multiply", "custom value own_function gradient linear shapes unchanged repeatable edges",
+        "multiply", "multiply", "custom value own_function gradient edges",
         formula=torch.mul, edges=_multiply_edges, own=_class_itself,
         inputs=of_sizes(2, 2),
         notes={
@@ -512,7 +512,7 @@ EXERCISES = (
     ),
     Exercise("same_graph", "arrows", "custom", own=_arrows),
     Exercise(
-        "exp", "Exp", "value own_function gradient linear unchanged repeatable custom context edges",
+        "exp", "Exp", "value own_function gradient custom context edges",
         formula=torch.exp, inputs=of_sizes(2), edges=elementwise(), own=_keeps_output,
         saved_bytes=lambda x: 8 * x.numel(),
         ready_made={"backward": {"exp"}}, notes={"ready_made": EXP_AGAIN},

@@ -220,7 +220,7 @@ def _broadcast(draw: Draw) -> tuple[Tensor, Tensor]:
 EXERCISES = (
     Exercise(
         "linear_xw", "LinearFunction",
-        "value gradient linear shapes subsets optional edges unchanged own_function custom",
+        "value gradient edges own_function custom",
         formula=_xw, edges=_xw_edges, own=_wanted_only,
         inputs=_layer,
         notes={
@@ -233,13 +233,13 @@ EXERCISES = (
         },
     ),
     Exercise(
-        "linear_xwt", "LinearT", "value gradient linear shapes edges unchanged own_function",
+        "linear_xwt", "LinearT", "value gradient edges own_function",
         formula=_xwt, edges=_xwt_edges, inputs=_rows_and_weight,
     ),
     Exercise("break_squeeze", "sizes", "custom", own=_breaks_squeeze),
     Exercise("fool_the_sum", "Fooling", "custom", own=_fools_the_sum),
     Exercise(
-        "broadcast_add", "Add", "value gradient shapes edges unchanged own_function",
+        "broadcast_add", "Add", "value gradient edges own_function",
         formula=torch.add, edges=_broadcast_edges, inputs=_broadcast,
         notes={
             "grad_shape_reduced": {

@@ -91,15 +91,15 @@ def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _rows_to_norm(draw: Draw) -> tuple[Tensor, ...]:
-    rows, columns = draw.sizes(2)
+    pages, rows, columns = draw.sizes(3)
     columns += 2  # of two numbers only the sign is left
-    return draw.normal(rows, columns) + 2, draw.uniform(0.5, 2.0, columns), draw.normal(columns)
+    return draw.normal(pages, rows, columns) + 2, draw.uniform(0.5, 2.0, columns), draw.normal(columns)
 
 
 def _norm_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    pages, rows, columns = draw.sizes(3)
+    rows, columns = draw.sizes(2)
     weight, bias = draw.uniform(0.5, 2.0, columns), draw.normal(columns)
-    yield draw.normal(pages, rows, columns), weight, bias
+    yield draw.normal(rows, columns), weight, bias
     yield draw.normal(columns), weight, bias
     yield draw.normal(1, columns), weight, bias
     yield draw.normal(columns, rows).t(), weight, bias
@@ -130,32 +130,32 @@ def _added(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 EXERCISES = (
     Exercise(
-        "mean_over", "Mean", "value own_function gradient linear arity shapes unchanged edges",
+        "mean_over", "Mean", "value own_function gradient edges",
         formula=lambda x, dim, keepdim: x.mean(dim, keepdim=keepdim),
         inputs=_square, edges=_mean_edges,
     ),
     Exercise(
-        "max_over", "Max", "value own_function gradient linear arity shapes unchanged repeatable context edges",
+        "max_over", "Max", "value own_function gradient context edges",
         formula=lambda x, dim: tuple(torch.max(x, dim)), edges=_max_edges,
         inputs=lambda draw: (draw.normal(*draw.sizes(2)), 1),
         saved_bytes=lambda x, dim: 16 * x.numel() // x.shape[dim],  # the values too, which the caller has
     ),
     Exercise(
-        "logsumexp", "LogSumExp", "value own_function gradient linear arity shapes unchanged edges",
+        "logsumexp", "LogSumExp", "value own_function gradient edges",
         formula=lambda x: torch.logsumexp(x, -1), inputs=of_sizes(2), edges=_logsumexp_edges,
         ready_made=FROM_SCRATCH, notes={"ready_made": READY_MADE, "edge_value": SUBTRACT, "edge_gradient": SUBTRACT},
     ),
     Exercise(
-        "cross_entropy", "CrossEntropy", "value own_function gradient linear arity shapes unchanged edges",
+        "cross_entropy", "CrossEntropy", "value own_function gradient edges",
         formula=functional.cross_entropy, inputs=_classified, edges=_classified_edges,
         ready_made=FROM_SCRATCH, notes={"ready_made": READY_MADE, "edge_value": SUBTRACT, "edge_gradient": SUBTRACT},
     ),
     Exercise(
-        "layer_norm", "LayerNorm", "value own_function gradient linear arity shapes unchanged edges",
+        "layer_norm", "LayerNorm", "value own_function gradient edges",
         formula=_layer_norm, inputs=_rows_to_norm, edges=_norm_edges,
     ),
     Exercise(
-        "take_rows", "TakeRows", "value own_function gradient linear custom arity shapes unchanged edges",
+        "take_rows", "TakeRows", "value own_function gradient custom edges",
         formula=lambda table, index: table[index], inputs=_taken, edges=_taken_edges, own=_added,
     ),
 )  # fmt: skip

@@ -122,8 +122,9 @@ def _spike_inputs(draw: Draw) -> tuple[Any, ...]:
 
 
 def _spike_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Odd shapes, and exactly at the threshold."""
+    """Odd shapes, exactly at the threshold, float32."""
     yield from elementwise(3.0)(draw)
+    yield torch.tensor([-1.0, 0.5, 1.0]), 2.0
     yield torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64), 2.0
 
 
@@ -303,23 +304,23 @@ def _sign_lost(answer: Any, draw: Draw) -> Iterator[Failure]:
 EXERCISES = (
     Exercise(
         "abs_uv", "AbsUV",
-        "value own_function custom gradient linear arity shapes unchanged kinks edges", own=_sign_lost,
+        "value own_function custom gradient kinks edges", own=_sign_lost,
         formula=lambda u, v: (u * v).abs(),
         inputs=_pair, kinks=_pair_at_kinks, edges=_pair_edges,
         notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
     Exercise(
-        "leaky_clamp", "LeakyClamp", "value own_function gradient linear arity shapes unchanged kinks edges",
+        "leaky_clamp", "LeakyClamp", "value own_function gradient kinks edges",
         formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
         edges=elementwise(-0.75, 0.5, 0.2),
         notes={"kink_convention": ENDS},
     ),
     Exercise(
-        "round_ste", "RoundSTE", "value own_function unchanged gradient linear arity shapes edges",
+        "round_ste", "RoundSTE", "value own_function gradient edges",
         formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs, edges=elementwise(4),
     ),
     Exercise(
-        "spike", "Spike", "value own_function unchanged gradient linear arity shapes repeatable dtypes edges custom",
+        "spike", "Spike", "value own_function gradient edges custom",
         formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, edges=_spike_edges, own=_learns, notes=SPIKE,
     ),
     Exercise("find_kinks", "find_kinks", "custom", own=_finds_kinks),

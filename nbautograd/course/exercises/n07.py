@@ -182,19 +182,19 @@ def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
 EXERCISES = (
     Exercise("survivors", "survives", "custom", own=_predicted),
     Exercise(
-        "exp_in_place", "ExpInPlace", "value gradient linear own_function custom edges",
+        "exp_in_place", "ExpInPlace", "value gradient own_function custom edges",
         formula=torch.exp, inputs=of_sizes(2), apply=on_a_copy, own=in_place, edges=elementwise(),
         ready_made={"backward": {"exp"}}, notes={"ready_made": OLD_NUMBERS},
     ),
     Exercise(
-        "scale_by", "ScaleBy", "value own_function gradient linear arity unchanged edges",
+        "scale_by", "ScaleBy", "value own_function gradient edges",
         formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(*draw.sizes(2)), float(draw.normal())),
         edges=elementwise(-2.5),
     ),
-    Exercise("tanh", "Tanh", "value own_function gradient linear unchanged double_backward context edges",
+    Exercise("tanh", "Tanh", "value own_function gradient double_backward context edges",
         formula=torch.tanh, inputs=of_sizes(2), edges=elementwise()),
     Exercise(
-        "head", "Head", "value own_function gradient linear arity unchanged repeatable custom edges",
+        "head", "Head", "value own_function gradient custom edges",
         formula=lambda x, n: x[:n].clone(), inputs=_rows, own=_own_memory, edges=_row_edges,
     ),
 )  # fmt: skip

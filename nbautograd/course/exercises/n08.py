@@ -179,24 +179,24 @@ def _not_differentiable(penalty: Tensor, right: Tensor, x: Tensor, w: Tensor) ->
 
 
 def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """NumPy gives a number back for an array without dimensions, which is another lesson."""
-    return list(elementwise()(draw))[1:]
+    """NumPy gives a number back for an array without dimensions, which is another lesson; float32 is none."""
+    return [*list(elementwise()(draw))[1:], (draw.normal(3).float(),)]
 
 
 EXERCISES = (
     Exercise(
-        "my_cube", "MyCube", "value own_function gradient linear arity double_backward custom edges",
+        "my_cube", "MyCube", "value own_function gradient double_backward custom edges",
         formula=lambda x: x**3, inputs=of_sizes(2), edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
     ),
     Exercise(
-        "sinh", "Sinh", "value own_function gradient linear arity double_backward custom edges",
+        "sinh", "Sinh", "value own_function gradient double_backward custom edges",
         formula=torch.sinh, inputs=of_sizes(2), edges=elementwise(), apply=_first_output, own=_through_all_outputs,
         ready_made={"backward": {"exp", "sinh", "cosh", "tanh"}},
         notes={"ready_made": EXP_AGAIN},
     ),
-    Exercise("silu", "Silu", "value own_function gradient linear unchanged double_backward edges",
+    Exercise("silu", "Silu", "value own_function gradient double_backward edges",
         formula=lambda x: x * x.sigmoid(), inputs=of_sizes(2), edges=elementwise()),
-    Exercise("numpy_sin", "NumpySin", "value own_function gradient linear dtypes double_backward edges",
+    Exercise("numpy_sin", "NumpySin", "value own_function gradient double_backward edges",
         formula=torch.sin, inputs=of_sizes(2), edges=_with_dimensions),
     Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
 )  # fmt: skip

@@ -222,12 +222,12 @@ def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
 
 EXERCISES = (
     Exercise(
-        "forward_cube", "ForwardCube", "own_function value gradient linear forward_mode double_backward edges",
+        "forward_cube", "ForwardCube", "own_function value gradient forward_mode double_backward edges",
         formula=lambda x: x**3, inputs=of_sizes(2), edges=elementwise(),
         notes={"jvp_raised": JVP_RAISED},
     ),
     Exercise(
-        "linear_ported", "LinearPorted", "own_function value gradient linear shapes subsets optional vmap edges",
+        "linear_ported", "LinearPorted", "own_function value gradient vmap edges",
         formula=linear, inputs=linear_inputs, edges=linear_edges, notes={"vmap_raised": IN_PLACE},
     ),
     Exercise(

@@ -14,7 +14,7 @@ EXERCISES = (
     Exercise(
         "migrate_linear",
         "LinearFunction",
-        "own_function value gradient linear edges optional subsets",
+        "own_function value gradient edges",
         linear,
         linear_inputs,
         linear_edges,

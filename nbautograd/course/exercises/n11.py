@@ -25,11 +25,12 @@ def _softplus(x: Tensor) -> Tensor:
 
 
 def _softplus_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Yield no dimensions, empty, transposed, far out: there a careless exp overflows, and a step vanishes."""
+    """Yield no dimensions, empty, transposed, float32, far out: there a careless exp overflows."""
     yield (draw.normal(),)
     yield (draw.normal(0, 3),)
     yield (draw.normal(3, 4).t(),)
-    yield (torch.tensor([-800.0, -30.0, 0.0, 30.0, 800.0, 1e13], dtype=torch.float64),)
+    yield (draw.normal(3).float(),)
+    yield (torch.tensor([-800.0, -30.0, 0.0, 30.0, 800.0], dtype=torch.float64),)
 
 
 GIVES_SECOND = {
@@ -230,7 +231,7 @@ EXERCISES = (
     Exercise(
         "numpy_softplus",
         "Softplus",
-        "value gradient linear unchanged dtypes own_function custom edges",
+        "value gradient own_function custom edges",
         _softplus,
         of_sizes(2),
         _softplus_edges,
@@ -239,7 +240,7 @@ EXERCISES = (
     Exercise(
         "numpy_correlate",
         "Correlate",
-        "value gradient linear edges unchanged own_function",
+        "value gradient edges own_function",
         _correlate,
         _correlate_inputs,
         _correlate_edges,
@@ -247,7 +248,7 @@ EXERCISES = (
     Exercise(
         "numerical_backward",
         "Numerical",
-        "value gradient linear cost unchanged own_function custom edges",
+        "value gradient cost own_function custom edges",
         _opened,
         lambda draw: (_black_box(draw), draw.normal(*draw.sizes(1))),
         lambda draw: ((_black_box(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
@@ -257,7 +258,7 @@ EXERCISES = (
     Exercise(
         "library_op",
         "softplus",
-        "value gradient linear own_function custom edges",
+        "value gradient own_function custom edges",
         formula=_softplus,
         inputs=of_sizes(2),
         edges=_softplus_edges,

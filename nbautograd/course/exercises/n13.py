@@ -68,17 +68,17 @@ def _regressions(draw: Draw) -> Iterable[tuple[Any, ...]]:
 EXERCISES = (
     Exercise(
         "newton_root", "Root",
-        "value own_function gradient linear unchanged double_backward context edges",
+        "value own_function gradient double_backward context edges",
         formula=torch.sqrt, inputs=lambda draw: (draw.uniform(0.5, 4.0, *draw.sizes(2)),), edges=_roots,
         tolerance=1e-9, saved_bytes=lambda a: 8 * a.numel(),
     ),
     Exercise(
-        "fixed_point", "FixedPoint", "value own_function gradient linear arity shapes unchanged context edges",
+        "fixed_point", "FixedPoint", "value own_function gradient context edges",
         formula=_at_rest, inputs=lambda draw: _contraction(draw, *draw.sizes(1)), edges=_fixed_points,
         saved_bytes=lambda matrix, x: 8 * (2 * matrix.numel() + 4 * x.numel()), tolerance=1e-9,
     ),
     Exercise(
-        "ridge", "Ridge", "value own_function gradient linear arity shapes unchanged edges",
+        "ridge", "Ridge", "value own_function gradient edges",
         formula=_ridge, inputs=lambda draw: _regression(draw, *draw.sizes(2)), edges=_regressions, tolerance=1e-9,
     ),
 )  # fmt: skip

@@ -279,18 +279,18 @@ def _whole_numbers(answer: Any, draw: Draw) -> Failure | None:
 
 EXERCISES = (
     Exercise(
-        "lean_cross_entropy", "LeanCrossEntropy", "value own_function gradient linear arity unchanged context edges",
+        "lean_cross_entropy", "LeanCrossEntropy", "value own_function gradient context edges",
         formula=_smoothed, inputs=_classified,
         edges=_classified_edges,
         saved_bytes=lambda logits, target, smoothing: 8 * (logits.numel() + 2 * len(target)),
     ),
     Exercise(
-        "recomputed_norm", "ConvNorm", "value own_function gradient linear arity shapes unchanged context edges",
+        "recomputed_norm", "ConvNorm", "value own_function gradient context edges",
         formula=_conv_norm, inputs=_images, edges=_image_edges,
         saved_bytes=lambda x, weight: 8 * (x.numel() + weight.numel() + 2 * len(weight)),
     ),
     Exercise(
-        "softplus_in_place", "SoftplusInPlace", "value own_function gradient linear custom context edges",
+        "softplus_in_place", "SoftplusInPlace", "value own_function gradient custom context edges",
         formula=functional.softplus, inputs=of_sizes(2), apply=on_a_copy, own=_in_place_alone,
         edges=lambda draw: (
             *elementwise()(draw), (torch.tensor([-1000.0, -30.0, 0.0, 30.0, 1000.0], dtype=torch.float64),),

@@ -220,7 +220,7 @@ def _gradients(answer: Any, inputs: Sequence[Any]) -> list[Tensor]:
 def _declared(answer: Any) -> Exercise:
     """Return the student's operation as an exercise: judged like all others."""
     return Exercise(
-        "own_operation", "Own", "value own_function gradient linear arity shapes unchanged repeatable",
+        "own_operation", "Own", "value own_function gradient",
         formula=answer.plain, inputs=lambda draw: tuple(answer.example(draw.seed)),
     )  # fmt: skip
 
