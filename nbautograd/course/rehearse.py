@@ -1,6 +1,6 @@
-"""Rehearsal: what an exercise's author promised of the answers in a source notebook, tried.
+"""Rehearsal: solutions pass, known-wrong answers fail as their author says, untouched cells say that they are.
 
-``python -m nbautograd.course.rehearse notebooks/source/01_first_function.py`` prints what does not hold.
+``python -m nbautograd.course.rehearse hw1.py`` prints what does not hold; answers are in ``hw1.diff``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from types import ModuleType
 from typing import Any
 
 from nbautograd.course import source as notebook
+from nbautograd.course.answers import answers_of
 from nbautograd.course.catalogue import find
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.result import Result
 from nbautograd.course.run import check
-from nbautograd.course.source import Cell, Source
+from nbautograd.course.source import Source
 from nbautograd.errors import NbautogradError
 
 _numbers = itertools.count()
@@ -67,21 +68,29 @@ class AnswerCheck:
         return f"{self.exercise}: {self.role} cell {wanted.get(self.role, 'must pass')}; {got}   [{self.head}]"
 
 
-def rehearse(whole: Source) -> Iterator[AnswerCheck]:
-    """Try every answer of a source notebook: solution, right variants, known-wrong answers, the untouched cell.
+def rehearse(whole: Source, file: Path | None = None) -> Iterator[AnswerCheck]:
+    """Try every answer to the exercises of a source notebook: solution, untouched cell, those of the author's file.
 
     The other code cells run first, in order, up to the exercise's own cell, as a student would run them; solutions
     count as answers given. Magics are left out.
 
     Args:
         whole: a source notebook, with its ``*_exercises.py`` beside it if it has one.
+        file: of the answers, as in ``answers_of``.
     """
     namespace: dict[str, Any] = {"__name__": "__main__"}
+    answers = answers_of(whole, file)
     for cell in whole.cells:
-        if cell.kind != "code" or {"right", "wrong"} & set(cell.tags):
+        if cell.kind != "code":
             continue
         if cell.is_answer:
-            yield from _answers(whole, cell, namespace, whole.path.parent)
+            exercise = find(cell.exercise, whole.path.parent)
+            yield _tried(exercise, "solution", notebook.solved(cell), namespace)
+            yield _tried(exercise, "untouched", notebook.stripped(cell.text, "en"), namespace)
+            for answer in answers:
+                if answer.exercise == exercise.name:
+                    role = "right" if answer.expected == "right" else "wrong"
+                    yield _tried(exercise, role, answer.text, namespace, answer.expected)
             _define(notebook.solved(cell), namespace)
         elif (error := _define(cell.text, namespace)) and "raises-exception" not in cell.tags:
             yield AnswerCheck("-", "plain", "", None, error, _head(cell.text))
@@ -101,7 +110,7 @@ def passed_untouched(whole: Source) -> Iterator[tuple[str, str]]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     shown: set[str] = set()
     for cell in whole.cells:
-        if cell.kind == "code" and not {"right", "wrong"} & set(cell.tags):
+        if cell.kind == "code":
             before = dict(namespace)
             _define(notebook.stripped(cell.text, "en"), namespace)
             if "shown" in cell.tags:
@@ -112,16 +121,6 @@ def passed_untouched(whole: Source) -> Iterator[tuple[str, str]]:
         for name, value in left.items():
             if (exercise.formula is None or callable(value)) and check(exercise, value).passed:
                 yield exercise.name, name
-
-
-def _answers(whole: Source, cell: Cell, before: dict[str, Any], folder: Path) -> Iterator[AnswerCheck]:
-    exercise = find(cell.exercise, folder)
-    yield _tried(exercise, "solution", notebook.solved(cell), before)
-    yield _tried(exercise, "untouched", notebook.stripped(cell.text, "en"), before)
-    for other in whole.tagged("right", exercise.name):
-        yield _tried(exercise, "right", other.text, before)
-    for other in whole.tagged("wrong", exercise.name):
-        yield _tried(exercise, "wrong", other.text, before, str(other.metadata.get("expects", "")))
 
 
 def _tried(exercise: Exercise, role: str, text: str, before: dict[str, Any], expected: str = "") -> AnswerCheck:

@@ -1,4 +1,4 @@
-"""A source notebook as data: its cells, and for each exercise the answer cell, right variants, known-wrong answers."""
+"""A source notebook as data: its cells, and for each exercise the cell with its solution."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Cell:
     @property
     def is_answer(self) -> bool:
         """Return True if this is the cell with the skeleton and the solution."""
-        return self.kind == "code" and bool(self.exercise) and not {"right", "wrong"} & set(self.tags)
+        return self.kind == "code" and bool(self.exercise)
 
     @property
     def lang(self) -> str:
@@ -96,10 +96,6 @@ class Source:
     def answers(self) -> tuple[Cell, ...]:
         """The exercises' cells, in order."""
         return tuple(cell for cell in self.cells if cell.is_answer)
-
-    def tagged(self, tag: str, exercise: str) -> tuple[Cell, ...]:
-        """Return the cells of an exercise with this tag, ``"right"`` or ``"wrong"``."""
-        return tuple(c for c in self.cells if tag in c.tags and c.exercise == exercise)
 
 
 def read(path: Path) -> Source:

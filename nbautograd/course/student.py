@@ -14,9 +14,8 @@ from nbautograd.course import nbgrader
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.source import Cell, Source, SourceError, digest, stripped, without_magics
 
-OURS = ("tags", "exercise", "expects", "lang", "pair", "of")
-DROPPED = {"right", "wrong"}
-PRIVATE = {*DROPPED, "shown"}  # tags for the author's eyes
+OURS = ("tags", "exercise", "lang", "pair", "of")
+PRIVATE = {"shown"}  # tags for the author's eyes
 
 
 def notebook(
@@ -35,11 +34,10 @@ def notebook(
     """
     from nbformat import NotebookNode, v4
 
-    chosen = [cell for cell in source.cells if not DROPPED & set(cell.tags) and cell.lang in ("", lang)]
+    chosen = [cell for cell in source.cells if cell.lang in ("", lang)]
     made = [new for cell in chosen for new in _cells(cell, lang, graded or {}, cell in outdated)]
     content = v4.new_notebook(cells=_named(made))
     named = source.metadata
-    # of what the student sees: an answer that only the author sees makes no new version
     about = {"name": source.name, "language": lang, "content": digest(written(NotebookNode(cells=content.cells)))[:16]}
     about.update({k: str(named[k]) for k in ("course", "minutes") if k in named})
     if named.get(f"title_{lang}"):

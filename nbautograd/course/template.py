@@ -52,25 +52,19 @@ class Square(Function):
         return 2 * x * grad_output
         ### END SOLUTION
 
-# %% tags=["wrong"] exercise="{name}_square" expects="sign"
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return -2 * x * grad_output
-
 # %%
 # %exercises
 """
 
 
+_ANSWERS = """@@ {name}_square: sign
+-        return 2 * x * grad_output
++        return -2 * x * grad_output
+"""
+
+
 def template(name: str, lang: str) -> dict[str, str]:
-    """Write a source notebook and its exercises, in one language.
+    """Write a source notebook, its exercises and a known-wrong answer, in one language.
 
     Args:
         name: of the notebook and its files, such as ``"hw1"``.
@@ -82,11 +76,12 @@ def template(name: str, lang: str) -> dict[str, str]:
     Example:
         >>> from nbautograd.course.template import template
         >>> sorted(template("hw1", "en"))
-        ['hw1.py', 'hw1_exercises.py']
+        ['hw1.diff', 'hw1.py', 'hw1_exercises.py']
     """
     with messages.speaking(lang):
         task = messages.text("course.template_task")
     return {
         f"{name}.py": _SOURCE.format(name=name, lang=lang, task=task),
         f"{name}_exercises.py": _EXERCISES.format(name=name),
+        f"{name}.diff": _ANSWERS.format(name=name),
     }

@@ -14,6 +14,7 @@ import torch
 from small_course import EXERCISES, written
 
 from nbautograd.course import nbgrader, release
+from nbautograd.course.answers import answers_of
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.rehearse import main as rehearse_main
 from nbautograd.course.rehearse import passed_untouched
@@ -147,7 +148,7 @@ def test_the_points_of_an_answer(tmp_path, monkeypatch):
         make(tmp_path / "99_squares.py", "en")  # the skeleton would earn the share of its forward
 
 
-@pytest.mark.parametrize("shares", [{"linear": 1}, {"value": 2, "gradient": 1}])
+@pytest.mark.parametrize("shares", [{"edges": 1}, {"value": 2, "gradient": 1}])
 def test_shares_that_make_no_sense(shares):
     with pytest.raises(ValueError, match="shares="):
         Exercise("s", "S", "value gradient", torch.sin, lambda draw: (draw.normal(2),), points=2, shares=shares)
@@ -164,7 +165,7 @@ def test_the_checksum_is_nbgraders():
     ("changes", "sentence"),
     [
         ({"solution": "3 * x * grad_output"}, "the solution of `own_square` does not pass its checks"),
-        ({"right": "ctx.x * grad_output"}, "a right answer to `own_square` does not pass"),
+        ({"right": "x * grad_output"}, "a right answer to `own_square` does not pass"),
         ({"wrong": "2 * ctx.saved_tensors[0] * grad_output"}, "passes all checks; it should fail with `sign`"),
         ({"expects": "swapped_inputs"}, "should fail with `swapped_inputs`, but fails with sign"),
         ({"plain": "1 / 0"}, "a cell raised ZeroDivisionError"),
@@ -287,6 +288,40 @@ def test_a_cell_that_is_no_python(tmp_path, plain):
     path = written(tmp_path, tags=' tags=["raises-exception"]', plain=plain)
     with pytest.raises(SourceError, match="is not valid Python"):
         make(path, "en")
+
+
+@pytest.mark.parametrize(
+    ("answers", "sentence"),
+    [("@@ other: sign\n+x = 1\n", "has an answer to `other`"),
+     ("@@ own_square: sign\n-        return 3\n+        return 4\n", "changes what is not in the solution"),
+     ("@@ own_square: sign\n-    @staticmethod\n+\n", "changes what is not in the solution")],
+)  # fmt: skip
+def test_an_answer_that_edits_nothing(tmp_path, answers, sentence):
+    path = written(tmp_path)
+    path.with_suffix(".diff").write_text(answers, encoding="utf-8")
+    with pytest.raises(SourceError, match=sentence):
+        make(path, "en")
+
+
+def test_answers_are_edits_of_the_solution_or_written_out(tmp_path):
+    path = written(tmp_path)
+    edits = """@@ own_square: sign
+     @staticmethod
+-    def backward(ctx, grad_output):
++    def backward(ctx, g):
+@@
+-        return 2 * x * grad_output
++        return -2 * x * g
+@@ own_square: right
++Square = 1
++y = 2
+"""
+    path.with_suffix(".diff").write_text(edits, encoding="utf-8")
+    edited, whole = answers_of(read(path))
+    assert edited.text.splitlines()[-4::3] == ["    @staticmethod", "        return -2 * x * g"]
+    assert "def backward(ctx, g):" in edited.text
+    assert (edited.expected, whole.text) == ("sign", "Square = 1\ny = 2")
+    assert answers_of(read(path), tmp_path / "none.diff") == ()
 
 
 def test_a_marker_alone():

@@ -13,10 +13,12 @@ import pytest
 
 from nbautograd.command import main
 from nbautograd.course import source as notebooks
+from nbautograd.course.answers import answers_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "02_vector_jacobian_products"
 SOURCE = ROOT / "notebooks" / "source" / f"{NAME}.py"
+ANSWERS = Path(__file__).with_name("answers") / f"{NAME}.diff"
 HERE = sys.executable if importlib.util.find_spec("nbgrader") else None
 PYTHON = os.environ.get("NBAUTOGRAD_NBGRADER", HERE)  # a Python that has nbgrader; `.ci/nbgrader` makes one
 pytestmark = [
@@ -115,7 +117,7 @@ def test_what_is_handed_out_keeps_what_the_student_fills_in(handed_out):
 def test_points_of_right_and_wrong_students(course, handed_out):
     source = notebooks.read(SOURCE)
     right = {cell.exercise: notebooks.solved(cell) for cell in source.answers}
-    wrong = {e: f"%%exercise {e}\n" + source.tagged("wrong", e)[0].text for e in right}
+    wrong = {answer.exercise: answer.text for answer in answers_of(source, ANSWERS) if answer.expected != "right"}
     some = dict(list(right.items())[:2]) | dict(list(wrong.items())[2:4])  # and one left empty
     students = {
         "right": with_answers(json.loads(handed_out), right),

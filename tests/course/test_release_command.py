@@ -55,7 +55,7 @@ def test_stamp_and_stale(tmp_path, capsys):
 def test_a_template_can_be_released_as_it_is(tmp_path, lang, capsys):
     """It is in one language, and the release is too."""
     assert main(["release", "--new", "hw1", "--lang", lang, "-o", str(tmp_path / "mine")]) == 0
-    assert sorted(p.name for p in (tmp_path / "mine").iterdir()) == ["hw1.py", "hw1_exercises.py"]
+    assert sorted(p.name for p in (tmp_path / "mine").iterdir()) == ["hw1.diff", "hw1.py", "hw1_exercises.py"]
     assert main(["release", str(tmp_path / "mine"), "-o", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().err == ""
     made = json.loads((tmp_path / "out" / "hw1.ipynb").read_text(encoding="utf-8"))

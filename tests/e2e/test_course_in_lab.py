@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from nbautograd.command.places import notebook
 from nbautograd.course import source as notebooks
+from nbautograd.course.answers import answers_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -135,13 +136,14 @@ def test_from_the_first_cell_to_the_last(page: Page, lab: App, artifacts: Path, 
     """Every exercise first as one may get it wrong, then as it should be; axe looks at what is shown of both."""
     lang, stem = name.split("/")
     written = notebooks.read(ROOT / "notebooks" / "source" / f"{stem}.py")
-    wrong = {cell.exercise: written.tagged("wrong", cell.exercise)[0] for cell in written.answers}
+    answers = answers_of(written, ROOT / "tests" / "course" / "answers" / f"{stem}.diff")
+    wrong = {answer.exercise: answer for answer in answers if answer.expected != "right"}
     visit(page, lab, put(lab, notebook(f"{name}.ipynb")))
     page.set_viewport_size({"width": 1100, "height": 900})
     setup = next(cell.text for cell in written.cells if "setup" in cell.tags).replace("# %load_ext", "%load_ext")
     run(page, "# In Colab", f"{setup}\nnbautograd.set_language({lang!r})\n%matplotlib inline")  # the tests' own is agg
     for exercise, answer in wrong.items():
-        run(page, f"%%exercise {exercise}", f"%%exercise {exercise}\n{answer.text}")
+        run(page, f"%%exercise {exercise}", answer.text)
         shown = cell_with(page, f"%%exercise {exercise}").locator(".jp-OutputArea")
         expect(shown).to_contain_text(WORDS[lang][0], timeout=90_000)
     assert violations(page, artifacts, f"{lang}-{stem[:2]}-wrong") == []

@@ -7,7 +7,7 @@ from pathlib import Path
 EXERCISES = """import torch
 from nbautograd.course.exercise import Exercise
 EXERCISES = (
-    Exercise("own_square", "Square", "V G", lambda x: x * x, lambda draw: (draw.normal(3),), points=2),
+    Exercise("own_square", "Square", "value gradient", lambda x: x * x, lambda draw: (draw.normal(3),), points=2),
 )
 """
 SOURCE = """# ---
@@ -53,44 +53,30 @@ class Square(Function):
         return {solution}
         ### END SOLUTION
 
-# %% tags=["right"] exercise="own_square"
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        return x ** 2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return {right}
-
-# %% tags=["wrong"] exercise="own_square" expects="{expects}"
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return {wrong}
-
 # %%{tags}
 {plain}
 
 # %%
 # %exercises
 """
+ANSWERS = """@@ own_square: right
+-        return {solution}
++        return {right}
+@@ own_square: {expects}
+-        return {solution}
++        return {wrong}
+"""
 WHOLE = {
     "of": "af8fe79c", "markdown": "", "metadata": "", "solution": "2 * x * grad_output",
-    "right": "(ctx.x + ctx.x) * grad_output", "expects": "sign", "wrong": "-2 * ctx.saved_tensors[0] * grad_output",
+    "right": "(x + x) * grad_output", "expects": "sign", "wrong": "-2 * ctx.saved_tensors[0] * grad_output",
     "tags": "", "plain": "y = Square",
 }  # fmt: skip
 
 
 def written(folder: Path, **changes: str) -> Path:
-    """The source notebook with these pieces changed, and its exercises beside it."""
+    """The source notebook with these pieces changed, its exercises and its answers beside it."""
     (folder / "own_exercises.py").write_text(EXERCISES, encoding="utf-8")
     path = folder / "99_squares.py"
     path.write_text(SOURCE.format(**{**WHOLE, **changes}), encoding="utf-8")
+    path.with_suffix(".diff").write_text(ANSWERS.format(**{**WHOLE, **changes}), encoding="utf-8")
     return path
