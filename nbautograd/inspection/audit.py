@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +17,8 @@ from typing import Any, overload
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import NOT_INTERRUPTED, Budget, OutOfBudgetError, budgeted
-from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.meant import Meant, joined, meant_pairs
 from nbautograd.core.checking.other_points import shrunk
@@ -54,6 +51,9 @@ from nbautograd.inspection.audit_report import (
     How,
 )
 from nbautograd.inspection.audited_calls import (
+    ALONG,
+    Pair,
+    along_directions,
     as_called,
     audited_input,
     defaults,
@@ -78,12 +78,10 @@ from nbautograd.inspection.evidence import (
 SECONDS = 120.0  # of all checks together
 SECONDS_EACH = 10.0  # of one Function
 QUICK = 1_000  # elements of inputs that are looked at one by one in less time than directions take to be sure
-DIRECTIONS = 4  # along which a large input moves
-SHORT = 1e-4  # of such a direction, where what it tells is looked at again
+EVALUATIONS = 4  # forwards for each element of a whole check: a central difference, and another to look again
 SMALL = 600  # elements that a large wrong one is cut down to, to be explained
 LEAST = 2.0  # seconds that are given to what may excuse a wrong gradient, and to one made-up input
 SAID = 200  # letters of an error that are told
-ALONG = "wrong_along_directions"  # code of a finding
 # what the engine refuses after backward has returned, so that the program's own cannot have ended well
 REFUSED = {
     f"causes.exception_{error}"
@@ -91,7 +89,6 @@ REFUSED = {
 }
 # findings on what a gradient is rather than on how backward goes about it: one that is clipped is not linear
 OF_VALUES = {"ignores_grad_output", "affine_in_grad_output", "nonlinear_in_grad_output", "nondeterministic_backward"}
-Pair = tuple[int, int]  # positions of an output and an input
 NOT_MEANT: Mapping[Pair, Meant] = {}
 
 
@@ -220,6 +217,7 @@ class _Case:
         target: what is checked.
         source: of it, or None.
         outcome: what is known so far.
+        each: seconds that one forward takes, at most; 0 where it was not run.
         call: the kept call that the outcome is about.
         inputs: what that check was given.
         meant: the pairs of output and input whose gradient is meant to be no derivative, in the calls that were looked
@@ -231,6 +229,7 @@ class _Case:
     target: Any
     source: FunctionSource | None
     outcome: AuditedSituation
+    each: float = 0.0
     call: CopiedCall | None = None
     inputs: tuple[Any, ...] = ()
     meant: Mapping[Pair, Meant] = dataclasses.field(default_factory=dict)
@@ -293,7 +292,7 @@ class _Checks:
         self.spent: dict[type, float] = {}
         self.registered: dict[type, tuple[Finding, ...]] = {}
         self.complete = True
-        self.steps = 0
+        self.steps = self.directions = 0  # the latter of the last comparison along directions
         self.cases = [case for found in self.watch.functions.values() for case in _cases(found)]
 
     def run(self) -> AuditReport:
@@ -306,10 +305,14 @@ class _Checks:
         return self._report()
 
     def _look(self) -> None:
+        """Check one call of each situation before the others of any, and all of them before causes are looked for."""
         for case in self.cases:
             self._step(case)
             with self._time_of(case) as seconds:
-                self._first_look(case, seconds)
+                self._first_look(case, case.situation.copies[:1], seconds)
+        for case in self.cases:
+            with self._time_of(case) as seconds:
+                self._first_look(case, case.situation.copies[1:], seconds)
         for case in sorted(self.cases, key=lambda case: case.rank):
             self._step(case)
             with self._time_of(case) as seconds:
@@ -324,34 +327,44 @@ class _Checks:
 
     @contextlib.contextmanager
     def _time_of(self, case: _Case) -> Iterator[float]:
-        """Give the seconds that are left for a case; what it takes is counted to its Function."""
+        """Give the seconds that are left for a case; what it takes is counted to its Function.
+
+        One that is still unchecked shares them with those that are unchecked as well.
+        """
         cls, start = case.watched.cls, time.perf_counter()
-        waiting = sum(one.watched.cls is cls and one.outcome.verdict == "unchecked" for one in self.cases)
-        left = min(self.per_function - self.spent.get(cls, 0.0), self.end - start)
+        left, in_all = self.per_function - self.spent.get(cls, 0.0), self.end - start
+        if case.outcome.verdict == "unchecked":
+            waiting = [one.watched.cls for one in self.cases if one.outcome.verdict == "unchecked"]
+            left, in_all = left / waiting.count(cls), in_all / len(set(waiting))
         try:
-            yield left / max(1, waiting) if case.outcome.verdict == "unchecked" else left
+            yield min(left, in_all)
         finally:
             self.spent[cls] = self.spent.get(cls, 0.0) + time.perf_counter() - start
 
-    def _first_look(self, case: _Case, seconds: float) -> None:
-        """Check first derivatives at each call that was kept, until one is wrong or time is up."""
+    def _first_look(self, case: _Case, calls: Sequence[CopiedCall], seconds: float) -> None:
+        """Check first derivatives at these calls, until one is wrong or time is up."""
         if not case.situation.copies:
             reason = case.situation.lacking or Phrase("audit.nothing_kept")
             case.outcome = dataclasses.replace(case.outcome, reason=reason)
             return
         end = time.perf_counter() + seconds
-        for call in case.situation.copies:
+        for call in calls:
             left = end - time.perf_counter()
-            if left <= 0:
+            if left <= 0 or case.outcome.verdict == "wrong":
                 break
             outcome, inputs = self._checked(case, call, left)
             self._take(case, call, outcome, inputs)
-            if case.outcome.verdict == "wrong":
-                break
         if case.outcome.verdict == "unchecked":
-            which = "audit.out_of_time" if self.end - time.perf_counter() <= 0 else "audit.out_of_time_each"
-            seconds = self.budget if which == "audit.out_of_time" else self.per_function
-            case.outcome = dataclasses.replace(case.outcome, reason=Phrase(which, seconds=f"{seconds:g}"))
+            case.outcome = dataclasses.replace(case.outcome, reason=self._out_of_time(case))
+
+    def _out_of_time(self, case: _Case) -> Phrase:
+        """Return the sentence on a check that did not end, and at which size it would have."""
+        which = "audit.out_of_time" if self.end - time.perf_counter() <= 0 else "audit.out_of_time_each"
+        seconds = self.budget if which == "audit.out_of_time" else self.per_function
+        if not case.each:
+            return Phrase(which, seconds=f"{seconds:g}")
+        most = max(1, int(self.per_function / (EVALUATIONS * case.each)))
+        return Phrase(f"{which}_size", seconds=f"{seconds:g}", each=f"{case.each:.2g}", count=most)
 
     def _take(self, case: _Case, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
         """Keep the worse of two outcomes; one that cannot be told says less than one that can."""
@@ -427,7 +440,9 @@ class _Checks:
                 if same_function((target, inputs), (twin, doubled)):
                     target, inputs = twin, doubled
                 with defaults(call, inputs):
+                    start = time.perf_counter()
                     part, how = manageable(target, inputs)
+                    case.each = time.perf_counter() - start
         except OutOfBudgetError:
             return outcome, arguments
         except KeyboardInterrupt:
@@ -451,7 +466,8 @@ class _Checks:
             return outcome, inputs
         case.meant = {**case.meant, **meant}
         try:
-            report, inputs, how = self._first_verdict(target, inputs, *looked_at, end, meant)
+            quick = EVALUATIONS * elements(looked_at[0]) * case.each < (end - time.perf_counter()) / 2
+            report, inputs, how = self._first_verdict(target, inputs, *looked_at, end, meant, quick)
         except Exception as error:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_reason_of(error)), inputs
         if report is None:
@@ -466,6 +482,7 @@ class _Checks:
             verdict = "right"
         if report.complete is False and report.verdict != "wrong":
             verdict = "cannot tell"
+            reason = self._out_of_time(case) if any(f.code == "stopped" for f in report.findings) else reason
         if meant and verdict == "wrong" and _of_values(report, meant):
             verdict = "right"
         if meant and verdict == "right":
@@ -475,7 +492,10 @@ class _Checks:
             reason = _holding_nan(outcome, (*call.arguments, *call.keywords.values())) or reason
         if verdict == "wrong":
             verdict, reason = self._reconsidered(case, call, (target, inputs), report, end - time.perf_counter())
-        done = dataclasses.replace(outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report)
+        done = dataclasses.replace(
+            outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report,
+            directions=self.directions if how == "directions" else 0,
+        )  # fmt: skip
         return done, inputs
 
     def _first_verdict(
@@ -486,9 +506,10 @@ class _Checks:
         how: How,
         end: float,
         meant: Mapping[Pair, Meant],
+        quick: bool,
     ) -> tuple[GradcheckReport | None, tuple[Any, ...], How]:
-        """Compare along random directions first, which is quick, then entry by entry as long as there is time."""
-        if how != "directions" and elements(part) <= QUICK:
+        """Compare along random directions first, unless all is quick; then entry by entry as long as there is time."""
+        if how != "directions" and elements(part) <= QUICK and quick:
             return self._verdict(target, part, end - time.perf_counter(), meant), part, how
         along, small, by = self._along_directions(target, inputs, end - time.perf_counter(), meant)
         if how == "directions" or along is None or along.verdict == "wrong":
@@ -571,7 +592,7 @@ class _Checks:
         """
         try:
             with budgeted(Budget(seconds=max(0.05, seconds))):
-                along = _along(target, inputs, meant)
+                along, self.directions = along_directions(target, inputs, meant)
                 small = None
                 if along.verdict == "wrong":
                     small = shrunk(Problem(target, inputs), SMALL, 6, 0).inputs
@@ -660,47 +681,6 @@ def _cases(watched: WatchedFunction) -> Iterator[_Case]:
         given = None if call is None else (*call.arguments, *call.keywords.values())
         inputs = tuple(audited_input(names, k, key, given) for k in range(len(key)))
         yield _Case(watched, situation, target, source, AuditedSituation(inputs, situation.calls))
-
-
-def _along(target: Any, inputs: tuple[Any, ...], meant: Mapping[Pair, Meant]) -> GradcheckReport:
-    """Compare gradients with differences along random directions, each with cotangents of its own."""
-    problem = Problem(target, inputs)
-    worst: dict[str, Any] = {}
-    with problem.session():
-        outputs = problem.call()
-        judged = {
-            which: {o for o in problem.differentiable_outputs(outputs) if (o, position) not in meant}
-            for which, position in enumerate(problem.differentiable)
-        }
-        agreed: dict[int, list[bool]] = {which: [] for which, through in judged.items() if through}
-        for seed, which in itertools.product(range(DIRECTIONS), agreed):
-            v = [u if o in judged[which] else None for o, u in enumerate(cotangents(problem, outputs, seed))]
-            gradient = problem.vjp(outputs, v)[which]
-            found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3)
-            if found is not None and not found.agrees(gradient):  # or kinks were met on the way
-                found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3, scale=SHORT)
-            if found is None:
-                continue
-            agreed[which].append(found.agrees(gradient))
-            if not agreed[which][-1] and not worst:
-                worst = {"input": problem.input_names[problem.differentiable[which]], "slope": f"{found.slope:.4g}"}
-    clear = [answers for answers in agreed.values() if answers]
-    wrong = [answers for answers in clear if len(answers) > 1 and sum(answers) <= len(answers) // 2]
-    verdict: Verdict = "right"
-    facts: dict[str, Any] = {}
-    if wrong:
-        verdict, facts = "wrong", {"findings": (Finding(ALONG, "bug", "audit.wrong_along", worst),)}
-    elif len(clear) < len(agreed) or not all(all(answers) for answers in clear):
-        verdict, facts = "cannot tell", {"reason": Phrase("audit.unclear_along")}
-    return GradcheckReport(
-        problem.name,
-        verdict,
-        input_names=problem.input_names,
-        output_names=problem.output_names,
-        source=problem.source,
-        order=1,
-        **facts,
-    )
 
 
 def _holding_nan(outcome: AuditedSituation, arguments: tuple[Any, ...]) -> Phrase | None:

@@ -53,6 +53,7 @@ class AuditedSituation(Displayable):
         reason: why it cannot be told, is meant so, or was not checked; ``str`` of it.
         how: ``"entries"`` (a whole check), ``"slice"`` (a few rows of the batch), ``"directions"`` (random ones),
             ``"smaller"`` (wrong along directions, and then at smaller inputs entry by entry).
+        directions: along how many of them each input moved.
         dtype: what the check computed in.
         report: the ordinary report on one call, or None.
     """
@@ -63,6 +64,7 @@ class AuditedSituation(Displayable):
     verdict: AuditVerdict = "unchecked"
     reason: Phrase | str = ""
     how: How = ""
+    directions: int = 0
     dtype: str = ""
     report: GradcheckReport | None = field(default=None, repr=False)
 

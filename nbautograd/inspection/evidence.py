@@ -22,9 +22,8 @@ from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.recording.argument_copies import NotKept, tensors_inside
 from nbautograd.core.stumbles import users_errors
+from nbautograd.inspection.audited_calls import DIRECTIONS, SHORT
 
-DIRECTIONS = 4  # along which each input moves
-SHORT = 1e-4  # of a direction that may have passed a kink
 SKEW = 0.3  # of a matrix's typical entry: how far from symmetric another point is
 
 TOLERANCE = re.compile(r"(.*_)?([a-z]*tol(erance)?|eps(ilon)?)")

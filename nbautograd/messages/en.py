@@ -18,6 +18,8 @@ SENTENCES: dict[str, str] = {
     "audit.out_of_time": "The {seconds} s for all checks were used up.",
     "audit.out_of_time_each": "The {seconds} s for one Function were used up.",
     "audit.only_run_again": "In the program its backward ended without an error. It raised only when it was run again on copies of the arguments: {error}: {said}",
+    "audit.out_of_time_size": "The {seconds} s for all checks were used up. One forward takes {each} s here: inputs of about {count} elements would have been checked.",
+    "audit.out_of_time_each_size": "The {seconds} s for one Function were used up. One forward takes {each} s here: inputs of about {count} elements would have been checked.",
     "audit.raised": "The call raised when it was run again on copies of its arguments: {error}",
     "audit.wrong_along.what": "The gradient of `{input}` does not agree with finite differences along random directions; along one of them they give {slope}.",
     "audit.wrong_along.advice": "The input is too large to look at every entry: call the Function with a smaller one, and check that.",

@@ -18,6 +18,8 @@ SENTENCES: dict[str, str] = {
     "audit.out_of_time": "全部检查的 {seconds} 秒已用完。",
     "audit.out_of_time_each": "单个 Function 的 {seconds} 秒已用完。",
     "audit.only_run_again": "在程序中，它的 backward 没有报错；只有用参数的副本再次运行时才报错：{error}: {said}",
+    "audit.out_of_time_size": "全部检查的 {seconds} 秒已用完。这里一次 forward 需要 {each} 秒：输入约为 {count} 个元素时能检查完。",
+    "audit.out_of_time_each_size": "一个 Function 的 {seconds} 秒已用完。这里一次 forward 需要 {each} 秒：输入约为 {count} 个元素时能检查完。",
     "audit.raised": "用参数的副本重新运行时，该调用抛出了异常：{error}",
     "audit.wrong_along.what": "`{input}` 的梯度沿随机方向与有限差分不一致；沿其中一个方向，差分给出 {slope}。",
     "audit.wrong_along.advice": "输入太大，无法逐项检查：请用较小的输入调用该 Function 再检查。",

@@ -18,9 +18,11 @@ import nbautograd
 from nbautograd.core import formats
 from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.checking.budget import OutOfBudgetError
 from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.inspection import audit as auditing
+from nbautograd.inspection import audited_calls
 from nbautograd.inspection.audit_report import joined
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -283,6 +285,55 @@ def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch):
     assert verdicts(report) == {"Right": "right", "Twofold": "wrong", "WrongAbove": "right", "Reversal": "meant"}
     assert looked_at == ["Right", "WrongAbove", "Reversal"]
     assert {f.name: f.situations[0].how for f in report.functions}["Right"] == "directions"
+
+
+def test_one_call_of_each_situation_comes_before_the_others_of_any(monkeypatch):
+    order = []
+    checked = auditing._Checks._checked
+
+    def noted(checks, case, call, seconds):
+        order.append((case.target.__name__, call.elements))
+        return checked(checks, case, call, seconds)
+
+    monkeypatch.setattr(auditing._Checks, "_checked", noted)
+    calls = [(cls, leaf(size)) for cls in (Right, WrongTwice) for size in (3, 2)]
+    audited(*calls, (Right, leaf(2, 2)))
+    first, others = order[:3], order[3:]
+    assert first == [("Right", 2), ("Right", 4), ("WrongTwice", 2)]
+    assert others == [("Right", 3), ("WrongTwice", 3)]
+
+
+def test_a_slow_forward_moves_along_directions_first_at_any_size(monkeypatch):
+    monkeypatch.setattr(auditing, "EVALUATIONS", 1e12)  # as if a forward took minutes
+    monkeypatch.setattr(
+        auditing._Checks, "_verdict", lambda *args: GradcheckReport(args[1].__name__, "cannot tell", complete=False)
+    )
+    report = audited((Right, leaf(3)), (Twofold, leaf(3)))
+    assert verdicts(report) == {"Twofold": "wrong", "Right": "right"}
+    [situation] = report.functions[1].situations
+    assert (situation.how, situation.directions) == ("directions", 4)
+
+
+@pytest.mark.parametrize(("most", "verdict", "directions"), [(0, "unchecked", 0), (1, "right", 1), (3, "right", 3)])
+def test_the_directions_that_there_was_time_for_count(monkeypatch, most, verdict, directions):
+    along = audited_calls.directional_derivative
+    done = []
+
+    def until_time_is_up(*args, **options):
+        if len(done) == most:
+            raise OutOfBudgetError
+        done.append(args)
+        return along(*args, **options)
+
+    monkeypatch.setattr(audited_calls, "directional_derivative", until_time_is_up)
+    monkeypatch.setattr(
+        auditing._Checks, "_verdict", lambda *args: GradcheckReport(args[1].__name__, "cannot tell", complete=False)
+    )
+    [situation] = audited((Right, leaf(auditing.QUICK + 1))).functions[0].situations
+    assert (situation.verdict, situation.directions) == (verdict, directions)
+    if not most:
+        assert situation.reason.message_id == "audit.out_of_time_each_size"
+        assert situation.reason.params["count"] > 0
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

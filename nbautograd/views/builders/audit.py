@@ -8,7 +8,6 @@ from pathlib import Path
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.explaining.cause import Place
-from nbautograd.inspection.audit import DIRECTIONS
 from nbautograd.inspection.audit_report import OTHER_GRADS, AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
 from nbautograd.inspection.audited_calls import ROWS
 from nbautograd.views.builders import build
@@ -193,7 +192,7 @@ def _verdict(situation: AuditedSituation) -> Cell:
     elif situation.how == "smaller":
         words.append(messages.text("views.audit.by_smaller"))
     elif situation.how == "directions":
-        words.append(messages.text("views.audit.by_directions", count=DIRECTIONS))
+        words.append(messages.text("views.audit.by_directions", count=situation.directions))
     if situation.dtype and situation.dtype not in ("float64", "complex128"):
         words.append(messages.text("views.audit.in_dtype", dtype=situation.dtype))
     if situation.verdict == "right" and situation.order2 == "wrong":
