@@ -7,6 +7,7 @@ backward into the latter; a check runs both many times, each time from the same 
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +22,7 @@ from torch import Tensor
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.quiet import GENERATORS
 from nbautograd.core.numerics.compare import agree_bitwise
-from nbautograd.core.user_source import METHODS, closure, codes_in, unwrap
+from nbautograd.core.user_source import METHODS, closure, codes_in, named_functions, unwrap
 
 LARGEST = 100_000  # elements of tensors, and items of containers, that are copied; larger ones are data, not state
 DEPTH = 3  # containers within containers
@@ -36,11 +37,13 @@ class Place:
         value: a copy of what it held.
         read: returns what it holds.
         write: makes it hold something else.
+        bound: True where the Function's own code gives the name another value; else another thread did that.
     """
 
     value: Any
     read: Callable[[], Any]
     write: Callable[[Any], None]
+    bound: bool = True
 
 
 class ClassState:
@@ -51,50 +54,129 @@ class ClassState:
     """
 
     def __init__(self, cls: type | None) -> None:
-        self.places = () if cls is None else tuple(p for p in _places(cls) if p.value is not _NO_STATE)
+        found = () if cls is None else tuple(p for p in _places(cls) if p.value is not _NO_STATE)
+        self.places = tuple(p for p in found if p.bound or not isinstance(p.value, NUMBERS))
 
     @contextlib.contextmanager
     def put_back(self, *, empty: bool = False) -> Iterator[None]:
-        """Put all names back to their first values, containers emptied if so wanted; undo that afterwards."""
-        now = [place.read() for place in self.places]
+        """Put names back that were written since to their first values, containers emptied if so wanted; undo it after.
+
+        A name that holds what it held at first is left alone, as other threads may use it. What is written to it inside
+        is undone in the very object.
+        """
+        put: list[tuple[Place, Any]] = []
+        left: list[tuple[Place, Any, Any]] = []
         try:
             for place in self.places:
-                container = isinstance(place.value, (list, dict, set, deque))
-                place.write(type(place.value)() if empty and container else _copied(place.value))
+                now = place.read()
+                emptied = empty and isinstance(now, CONTAINERS) and len(now) > 0
+                if emptied or not _alike(now, place.value):
+                    put.append((place, now))
+                    place.write(type(now)() if emptied else _copied(place.value))
+                else:
+                    left.append((place, now, _items(now)))
             yield
         finally:
-            for place, value in zip(self.places, now, strict=True):
-                place.write(value)
+            for place, now in put:
+                place.write(now)
+            for place, now, items in left:
+                if not _alike(now, place.value):
+                    _refill(now, items)
+                if place.bound and place.read() is not now:
+                    place.write(now)
 
 
 _NO_STATE = object()
+CONTAINERS = (list, dict, set, deque)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Return True where two values of places are the same, to the bit and in the same order."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one is other or (one.shape == other.shape and one.dtype == other.dtype and agree_bitwise(one, other))
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
+    if isinstance(one, (dict, list, deque)):
+        pair = [[*x.keys(), *x.values()] if isinstance(x, dict) else x for x in (one, other)]
+        return len(one) == len(other) and all(map(_alike, *pair))
+    if not isinstance(one, (*NUMBERS, set)):
+        return one is other
+    return bool(one == other) or (one != one and other != other)  # NaN among them
+
+
+def _items(value: Any) -> Any:
+    """Return what ``_refill`` needs to undo writes into an object, the items themselves."""
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    return value.copy() if isinstance(value, (*CONTAINERS, np.ndarray)) else value
+
+
+def _refill(value: Any, items: Any) -> None:
+    if isinstance(value, Tensor):
+        value.detach().copy_(items)
+    elif isinstance(value, np.ndarray):
+        value[...] = items
+    elif isinstance(value, CONTAINERS):
+        value.clear()
+        value.update(items) if isinstance(value, (dict, set)) else value.extend(items)
 
 
 def _places(cls: type) -> Iterator[Place]:
-    for base in cls.__mro__:
-        if base.__module__.startswith("torch.") or base is object:
-            continue
+    bases = [base for base in cls.__mro__ if not base.__module__.startswith("torch.") and base is not object]
+    entries = (unwrap(vars(base).get(method)) for base in bases for method in METHODS)
+    functions = [entry for entry in entries if isinstance(entry, FunctionType)]
+    bound = frozenset().union(*(_bound(function.__code__) for function in _calling(functions)))
+    for base in bases:
         for name, value in list(vars(base).items()):
             if not name.startswith("__") and not callable(value):
-                yield _attribute(value, base, name)
-        for method in METHODS:
-            function = unwrap(vars(base).get(method))
-            if isinstance(function, FunctionType):
-                yield from _of_function(function)
+                yield _attribute(value, base, name, name in bound or ANY in bound)
+    for function in functions:
+        yield from _of_function(function, bound)
 
 
-def _attribute(value: Any, holder: Any, name: str) -> Place:
-    return Place(_copied(value), functools.partial(getattr, holder, name), functools.partial(setattr, holder, name))
+def _calling(functions: Iterable[FunctionType]) -> list[FunctionType]:
+    """Return functions and those that they can call by a name, of their module or of the functions around them."""
+    found: dict[FunctionType, None] = dict.fromkeys(functions)
+    queue = deque(found)
+    while queue:
+        function = queue.popleft()
+        for named in (*named_functions(function).values(), *closure(function).values()):
+            inner = unwrap(named)
+            if isinstance(inner, FunctionType) and inner not in found:
+                found[inner] = None
+                queue.append(inner)
+    return list(found)
 
 
-def _of_function(function: FunctionType) -> Iterator[Place]:
-    for cell in function.__closure__ or ():
+def _attribute(value: Any, holder: Any, name: str, bound: bool) -> Place:
+    read, write = functools.partial(getattr, holder, name), functools.partial(setattr, holder, name)
+    return Place(_copied(value), read, write, bound)
+
+
+def _of_function(function: FunctionType, bound: frozenset[str]) -> Iterator[Place]:
+    for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # an empty cell
-            yield _attribute(cell.cell_contents, cell, "cell_contents")
-    known, bound = function.__globals__, functools.partial
+            yield _attribute(cell.cell_contents, cell, "cell_contents", variable in bound)
+    known, partial = function.__globals__, functools.partial
     for name in _names(function.__code__):
         if name in known and not callable(known[name]):
-            yield Place(_copied(known[name]), bound(known.__getitem__, name), bound(known.__setitem__, name))
+            read, write = partial(known.__getitem__, name), partial(known.__setitem__, name)
+            yield Place(_copied(known[name]), read, write, name in bound or ANY in bound)
+
+
+ANY = "*"  # in the place of a name: code that can bind any
+_BINDERS = frozenset(("setattr", "globals", "vars", "exec", "eval", "__dict__", "__setattr__"))
+
+
+@functools.lru_cache(1024)
+def _bound(code: CodeType) -> frozenset[str]:
+    """Return the names outside itself, and of attributes, that a function gives other values, as far as code shows."""
+    codes = list(codes_in(code))
+    steps = (step for one in codes for step in dis.get_instructions(one))
+    bound = {str(step.argval) for step in steps if step.opname in ("STORE_GLOBAL", "STORE_ATTR", "STORE_DEREF")}
+    return frozenset(bound | ({ANY} if any(_BINDERS & {*one.co_names} for one in codes) else set()))
 
 
 @functools.lru_cache(1024)

@@ -1,0 +1,114 @@
+"""Names outside ctx are left alone where the Function writes nothing to them, and undone where it does."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking.outside_state import ClassState
+
+TABLE = {"scale": [2.0, 3.0]}
+ROWS = np.ones(3)
+FACTOR = 2.0
+COUNT = 0
+CALLS: list[int] = []
+
+
+def count_up():
+    global COUNT
+    COUNT += 1
+
+
+class Reads(Function):
+    """Half of the right gradient, so that a fix is searched for; all that it names is only read."""
+
+    offset = torch.zeros(3, dtype=torch.float64)
+    kept: dict = {}
+
+    @staticmethod
+    def forward(ctx, x):
+        SEEN.append((id(TABLE), id(ROWS), id(Reads.offset), id(Reads.kept)))
+        return x * FACTOR * TABLE["scale"][0] + torch.from_numpy(ROWS) + Reads.offset + len(Reads.kept)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * FACTOR
+
+
+SEEN: deque = deque()
+
+
+class Writes(Function):
+    @staticmethod
+    def forward(ctx, x):
+        count_up()
+        CALLS.append(COUNT)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_what_is_only_read_keeps_its_object_while_a_fix_is_searched_for() -> None:
+    SEEN.clear()
+    report = nbautograd.gradcheck(Reads, (draw(3),), order=1)
+    assert report.verdict == "wrong"
+    assert len(SEEN) > 50
+    assert set(SEEN) == {(id(TABLE), id(ROWS), id(Reads.offset), id(Reads.kept))}
+
+
+def test_a_write_of_another_thread_into_what_is_only_read_stays() -> None:
+    state = ClassState(Reads)
+    with state.put_back():
+        globals()["FACTOR"] = 5.0  # as another thread may: no code of the Function binds it
+    try:
+        assert FACTOR == 5.0
+        with state.put_back():
+            assert FACTOR == 5.0
+    finally:
+        globals()["FACTOR"] = 2.0
+
+
+def test_what_is_written_holds_its_first_values_meanwhile() -> None:
+    state = ClassState(Writes)
+    first, calls = COUNT, [*CALLS]
+    Writes.apply(draw(2))
+    after = COUNT, CALLS, [*CALLS]
+    with state.put_back():
+        assert first == COUNT
+        assert calls == CALLS
+        Writes.apply(draw(2))
+    assert after[0] == COUNT
+    assert after[2] == CALLS
+    assert CALLS is after[1]
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        (lambda: TABLE.update(more=1), lambda: (id(TABLE), {**TABLE}, id(TABLE["scale"]))),
+        (lambda: ROWS.fill(7), lambda: (id(ROWS), ROWS.tolist())),
+        (lambda: Reads.offset.fill_(7), lambda: (id(Reads.offset), Reads.offset.tolist())),
+        (lambda: Reads.kept.update(a=1), lambda: (id(Reads.kept), {**Reads.kept})),
+    ],
+)
+def test_what_is_written_inside_for_the_first_time_is_undone_in_the_very_object(write, read) -> None:
+    state, before = ClassState(Reads), read()
+    with state.put_back():
+        write()
+        assert read() != before
+    assert read() == before
+
+
+def test_containers_can_be_emptied_for_a_while() -> None:
+    before = id(TABLE), {**TABLE}
+    with ClassState(Reads).put_back(empty=True):
+        assert TABLE == {}
+    assert (id(TABLE), TABLE) == before
