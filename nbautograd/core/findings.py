@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from nbautograd import messages
 from nbautograd.core.display import Displayable
 from nbautograd.core.display import Phrase as Phrase  # part of what a finding is made of
+from nbautograd.core.stumbles import Stumble
 from nbautograd.errors import CallError
 
 Kind = Literal["bug", "lint", "note"]
@@ -147,6 +148,14 @@ class Finding(Displayable):
     def __repr__(self) -> str:
         place = "" if self.line is None else f", line {self.line}"
         return f"<Finding {self.kind} {self.code}{place}>"
+
+
+def of_stumble(stumble: Stumble) -> Finding:
+    """Return a note on a part of nbautograd that failed by itself."""
+    file, _, place = stumble.where.partition(":")
+    at, _, function = place.partition(" ")
+    params = {"part": stumble.part, "error": stumble.what, "file": file, "at": int(at), "function": function}
+    return Finding("stumbled", "note", "checking.stumbled", params)
 
 
 def validated_hints(hints: str) -> Hints:

@@ -111,8 +111,8 @@ def is_ours(error: BaseException) -> bool:
     return last is not None and _is_home(last[0]) and id(last[0].f_code) not in _hand_over
 
 
-def record(error: BaseException, part: str = "", decides: bool = False) -> bool:
-    """Keep an error if it is ours, and return True then.
+def record(error: BaseException, part: str = "", decides: bool = False) -> Stumble | None:
+    """Keep an error if it is ours, and return what is kept.
 
     Args:
         error: caught, with its traceback.
@@ -120,7 +120,7 @@ def record(error: BaseException, part: str = "", decides: bool = False) -> bool:
         decides: True where that part could have said that a gradient is wrong.
     """
     if not is_ours(error):
-        return False
+        return None
     frame, line = _innermost(error) or (sys._getframe(), 0)
     code = frame.f_code
     place = f"{code.co_filename.removeprefix(_HOME).replace(os.sep, '/')}:{line} {code.co_name}"
@@ -130,7 +130,7 @@ def record(error: BaseException, part: str = "", decides: bool = False) -> bool:
     for found in _open.get():
         if len(found) < MOST:
             found.append(stumble)
-    return True
+    return stumble
 
 
 class _Guard:

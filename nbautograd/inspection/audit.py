@@ -27,7 +27,7 @@ from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.display import Phrase
 from nbautograd.core.explaining.program import cell_number
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, of_stumble
 from nbautograd.core.recording.argument_copies import copied, tensors_inside
 from nbautograd.core.recording.watching import (
     CopiedCall,
@@ -36,7 +36,7 @@ from nbautograd.core.recording.watching import (
     WatchedFunction,
     compiled_meanwhile,
 )
-from nbautograd.core.stumbles import any_errors, users_errors
+from nbautograd.core.stumbles import any_errors, hands_over, record, users_errors
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.collectives import without_collectives
 from nbautograd.core.user_source import FunctionSource, read_source
@@ -599,7 +599,7 @@ class _Checks:
         except OutOfBudgetError:
             return None, inputs, "directions"
         if small is not None:
-            with contextlib.suppress(Exception):
+            with any_errors("audit at a smaller size"):
                 report = self._gradcheck(target, small, 1, "fix", seconds, meant)
                 if report.verdict == "wrong":
                     return report, small, "smaller"
@@ -704,8 +704,16 @@ def ended_by(error: BaseException) -> Phrase | None:
 def _reason_of(error: Exception) -> Phrase:
     if isinstance(error, NbautogradError):
         return Phrase(error.message_id, **error.params)
+    stumble = record(error, "audit", decides=True)
+    if stumble is not None:
+        return of_stumble(stumble).phrase("what") or Phrase("checking.stumbled.what")
     words = _short(error)
     return Phrase("audit.raised", error=f"{type(error).__name__}: {words}" if words else type(error).__name__)
+
+
+@hands_over
+def _run_opcheck(*args: Any, **options: Any) -> Any:
+    return torch.library.opcheck(*args, **options)
 
 
 def _opchecked(op: library.Operation, call: CopiedCall) -> tuple[Finding, ...]:
@@ -713,8 +721,9 @@ def _opchecked(op: library.Operation, call: CopiedCall) -> tuple[Finding, ...]:
     results: dict[str, Any]
     with quiet():
         try:
-            results = torch.library.opcheck(op.overload, call.arguments, call.keywords, raise_exception=False)
+            results = _run_opcheck(op.overload, call.arguments, call.keywords, raise_exception=False)
         except Exception as error:
+            record(error, "opcheck")
             results = {"opcheck": error}
     failed = {test: said for test, said in results.items() if isinstance(said, BaseException)}
     return tuple(

@@ -28,7 +28,7 @@ from nbautograd.core.display import Phrase, UserValue
 from nbautograd.core.findings import Finding
 from nbautograd.core.recording.argument_copies import copied, is_structure
 from nbautograd.core.recording.watching import TENSOR, CopiedCall
-from nbautograd.core.stumbles import hands_over
+from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import FunctionSource, read_source
 from nbautograd.core.values import dtype_and_shape, short_repr
@@ -126,14 +126,11 @@ def runs_once(target: Any, inputs: tuple[Any, ...]) -> bool:
     with problem.session():
         outputs = problem.call()
         v = cotangents(problem, outputs, 0)
-        try:
+        with users_errors() as first:
             problem.vjp(outputs, v)
-        except Exception:
-            return False
-        with contextlib.suppress(Exception):
+        with users_errors() as second:
             problem.vjp(outputs, v)
-            return False
-    return True
+    return second.failed and not first.failed
 
 
 def read_elsewhere(target: Any, inputs: tuple[Any, ...]) -> str:
@@ -165,14 +162,13 @@ def same_function(own: tuple[Any, tuple[Any, ...]], doubled: tuple[Any, tuple[An
     changed = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(own[1], doubled[1], strict=True))
     if not changed:
         return True
-    try:
+    with users_errors():
         weights: list[Tensor | None] = []
         first = _values(Problem(*own), weights)
         with DoubleByDefault():
             pairs = list(zip(first, _values(Problem(*doubled), weights), strict=True))
-    except Exception:
-        return False
-    return all(close(a, b) for a, b in pairs)
+        return all(close(a, b) for a, b in pairs)
+    return False
 
 
 def _values(problem: Problem, weights: list[Tensor | None]) -> list[Tensor | None]:
@@ -272,12 +268,10 @@ def _first_rows(target: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
         return None
     for least in (0, deepest):  # a weight may be as long as the batch by chance
         few = tuple(_rows(x, batch) if isinstance(x, Tensor) and x.dim() >= least else x for x in inputs)
-        try:
+        with users_errors():
             part = outputs_of(target, few)
-        except Exception:
-            continue
-        if len(whole) == len(part) and all(close(y[:ROWS], z) for y, z in zip(whole, part, strict=True)):
-            return few
+            if len(whole) == len(part) and all(close(y[:ROWS], z) for y, z in zip(whole, part, strict=True)):
+                return few
     return None
 
 

@@ -38,6 +38,7 @@ from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
+from nbautograd.core.stumbles import any_errors, record
 from nbautograd.core.this_thread import warnings_ignored
 from nbautograd.core.user_source import method_at, returns, tree_of
 from nbautograd.errors import InputError
@@ -260,11 +261,10 @@ def _explained(cause: ErrorCause, program: Program, run: str = "no") -> Explanat
 def _drawn(program: Program) -> AutogradGraph | None:
     if not 0 < len(program.nodes()) <= MOST_NODES:
         return None
-    try:
+    with any_errors("picture of an explanation"):  # an extra; the answer stands without it
         roots = list(program.roots)
         return graph(roots if len(roots) > 1 else roots[0], names={"__name__": "", **program.tensors})
-    except Exception:  # the picture is an extra; the answer stands without it
-        return None
+    return None
 
 
 def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None = None) -> Explanation:
@@ -373,6 +373,7 @@ def _end(run: Run) -> tuple[Any, BaseException | None]:
     except SystemExit:
         return None, None
     except Exception as error:
+        record(error, "run that is explained")
         return None, error
 
 

@@ -14,6 +14,7 @@ from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
+from nbautograd.core.checking.report_verdict import notes
 from nbautograd.core.display import Phrase, UserValue
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
@@ -37,6 +38,7 @@ from nbautograd.core.kernel.sweep import (
     smallest,
 )
 from nbautograd.core.kernel.trial import Track
+from nbautograd.core.stumbles import Stumble, collected, is_ours, own_errors
 from nbautograd.core.values import describe, dtype_and_shape, sizes_text
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
@@ -206,6 +208,7 @@ class KernelCheck:
         self.candidate, self.reference, self.clock, self.tell, self.seed = candidate, reference, clock, tell, seed
         self.outcome: Outcome | None = None
         self.findings: list[Finding] = []
+        self.stumbled: list[Stumble] = []
         self.results: list[Result] = []
         self.notes: list[Phrase] = []
         self.smallest: Case | None = None
@@ -220,8 +223,14 @@ class KernelCheck:
         if got != expected:
             raise CallError("kernel.outputs_differ", function=self.candidate.name, got=got, expected=expected)
         cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # refused before anything is compared
+        with collected() as self.stumbled:
+            self._compare_at(cases, shapes, dtypes)
+        return self._report()
+
+    def _compare_at(self, cases: list[Case], shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]) -> None:
         try:
-            self._compare()
+            with own_errors("comparison beside the reference", decides=True):
+                self._compare()
             self.clock.verdict_known()
             if shapes is None:
                 cases += [*layout_cases(self.reference), *size_cases(self.reference, self.seed)]
@@ -233,7 +242,6 @@ class KernelCheck:
             self.interrupted = True
             done = {"done": len(self.results), "count": len(cases)}
             self.notes.append(Phrase("kernel.sweep_stopped", **done) if self.outcome else Phrase("kernel.interrupted"))
-        return self._report()
 
     def _compare(self) -> None:
         pair = Pair(self.candidate, self.reference, torch.float32)
@@ -242,6 +250,8 @@ class KernelCheck:
         try:
             self.outcome = check(self.candidate, self.reference, seed=self.seed, power=True, done=self._done)
         except Exception as error:
+            if is_ours(error):
+                raise
             self.findings.append(raising(error))
             self.trace = users_trace(error)
             return
@@ -255,9 +265,14 @@ class KernelCheck:
 
     def _sweep(self, cases: Sequence[Case]) -> None:
         for case in cases:
-            self.results.append(compared(self.candidate, self.reference, case, self.seed + 7))
+            with own_errors(f"case {case.change}", decides=True):
+                self.results.append(compared(self.candidate, self.reference, case, self.seed + 7))
             self._done(len(cases))
         failing = [one for one in self.results if one.wrong and one.case.fatal]
+        with own_errors("smallest case"):
+            self._find_smallest(failing)
+
+    def _find_smallest(self, failing: Sequence[Result]) -> None:
         if failing and not self.findings:
             self.smallest = smallest(self.candidate, self.reference, failing[0].case, self.seed)
         elif self.outcome is not None and self.outcome.wrong:
@@ -277,6 +292,7 @@ class KernelCheck:
         findings = tuple(self.findings)
         if not any(finding.kind == "bug" for finding in findings):  # else the sweep shows the same once more
             findings = (*_findings_of(self.results, self.smallest), *findings)
+        findings = (*findings, *notes(self.stumbled))
         verdict, reason = self._verdict(quantities, tracks, findings)
         source, code = candidate.source, getattr(candidate.fn, "__code__", None)
         own = zip(candidate.input_names, candidate.inputs, strict=True)
@@ -308,6 +324,8 @@ class KernelCheck:
     ) -> tuple[Verdict, Phrase | str]:
         if any(finding.kind == "bug" for finding in findings):
             return "wrong", ""
+        for note in notes([one for one in self.stumbled if one.decides]):
+            return "cannot tell", note.phrase("what") or ""
         if self.outcome is None:
             return "cannot tell", stopped(self.clock, "verdict").message if self.clock.ended else ""
         unknown = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unknown]

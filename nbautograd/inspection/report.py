@@ -21,6 +21,7 @@ from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.api import recording
 from nbautograd.core.recording.call import CallLog
+from nbautograd.core.stumbles import is_ours
 from nbautograd.core.user_source import FunctionSource, read_source
 from nbautograd.inspection.comparison import Comparison, compare
 
@@ -177,6 +178,8 @@ def _compare(
     try:
         return compare(fn, reference, inputs, names=names)
     except Exception as error:
+        if is_ours(error):
+            raise
         run.notes.append(Phrase("inspection.reference_failed", name=names[1], error=_one_line(error)))
         return None
 

@@ -17,7 +17,7 @@ from nbautograd.core.checking.probes.usage import inputs_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order import second_order, stopped_report
-from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.findings import Finding, Phrase, of_stumble
 from nbautograd.core.stumbles import Stumble, collected, own_errors
 from nbautograd.core.torch_private.casts import spacing
 
@@ -141,14 +141,7 @@ def second_order_report(run: GradcheckRun, counts: bool = False) -> GradcheckRep
 def notes(stumbled: Sequence[Stumble]) -> tuple[Finding, ...]:
     """Return what to send us of parts of the check that failed by themselves, those first that decide."""
     told = {(one.part, one.what, one.where): one for one in sorted(stumbled, key=lambda one: not one.decides)}
-    return tuple(map(_note, list(told.values())[:NOTES]))
-
-
-def _note(stumble: Stumble) -> Finding:
-    file, _, place = stumble.where.partition(":")
-    at, _, function = place.partition(" ")
-    params = {"part": stumble.part, "error": stumble.what, "file": file, "at": int(at), "function": function}
-    return Finding("stumbled", "note", "checking.stumbled", params)
+    return tuple(map(of_stumble, list(told.values())[:NOTES]))
 
 
 def _stumbled_second(problem: Problem, report: GradcheckReport | None, stumbled: Sequence[Stumble]) -> GradcheckReport:

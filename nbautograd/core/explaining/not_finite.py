@@ -15,6 +15,7 @@ from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind
 from nbautograd.core.explaining.watch import Bad, all_finite, node_line
 from nbautograd.core.findings import Finding
+from nbautograd.core.stumbles import any_errors, ask
 from nbautograd.core.torch_private.nodes import (
     leaf_tensor,
     node_name,
@@ -175,14 +176,12 @@ class BackwardWatch:
     def _look(self, node: Any, grad_inputs: Any, grad_outputs: Any) -> None:
         if self.node:
             return
-        try:
+        with any_errors("watched backward"):  # it goes on
             for bad in grad_inputs:
                 if bad is not None and not all_finite(bad):
                     if all(g is None or all_finite(g) for g in grad_outputs):
                         self._record_first(node, bad, grad_outputs)
                     return
-        except Exception:  # a gradient that cannot be looked at is not seen
-            return
 
     def _record_first(self, node: Any, bad: torch.Tensor, grad_outputs: Any) -> None:
         self.node, self.place = node_name(node), node_line(node)
@@ -210,10 +209,7 @@ def trap(node: Any, forward: bool = False, where: torch.Tensor | None = None) ->
     for one in TRAPS.get(name, ()):
         if forward and one.rule not in OF_VALUES:
             continue
-        try:
-            saved = getattr(node, f"_saved_{one.slot}")
-        except Exception:  # freed, changed, or another torch
-            continue
+        saved = ask(partial(getattr, node, f"_saved_{one.slot}"), None)  # freed, changed, or another torch
         if isinstance(saved, (int, float)):
             saved = torch.tensor(float(saved))
         if not isinstance(saved, torch.Tensor):
@@ -234,7 +230,7 @@ def _holds(node: Any, one: Trap) -> bool:
             if one.rule == "pow_at_zero":
                 return bool((exponent < 1).any())
             return exponent.requires_grad or bool((exponent != exponent.round()).any())
-    except Exception:  # another torch, which saves it otherwise
+    except (AttributeError, RuntimeError):  # freed, changed, or another torch
         return False
     return True
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.stumbles import ask
 from nbautograd.core.this_thread import warnings_ignored
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -68,10 +69,7 @@ def why_not() -> str:
 
 def _has_other_device() -> bool:
     accelerator = getattr(torch, "accelerator", None)
-    try:
-        return bool(accelerator is not None and accelerator.is_available())
-    except Exception:  # a torch that cannot tell
-        return False
+    return bool(accelerator is not None and ask(lambda: accelerator.is_available(), False))
 
 
 def in_copy(job: Callable[[], Any], longest: float = LONGEST) -> Any:

@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from types import CodeType, FrameType
 from typing import Any
 
@@ -20,6 +20,7 @@ from torch import nn
 from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.torch_errors import entries, is_torch
 from nbautograd.core.graphs.names import tensors_in
+from nbautograd.core.stumbles import ask
 from nbautograd.core.torch_private.tensors import data_address, storage_address
 from nbautograd.core.user_source import method_at, tree_of, unwrap
 
@@ -211,10 +212,7 @@ def nodes_behind(*roots: Any, most: int = MOST_NODES) -> list[Any]:
 
 def version(tensor: torch.Tensor) -> int:
     """Return how often a tensor's memory was written into; 0 for tensors that do not count it."""
-    try:
-        return tensor._version
-    except Exception:  # inference tensors have none
-        return 0
+    return ask(lambda: tensor._version, 0)  # inference tensors have none
 
 
 def node_of(tensor: torch.Tensor) -> Any:
@@ -227,19 +225,18 @@ def node_of(tensor: torch.Tensor) -> Any:
 
 def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Return True for tensors that share memory."""
-    try:
-        return storage_address(one) == storage_address(other) and storage_address(one) != 0
-    except Exception:  # sparse, meta and wrapped tensors have no storage
+    places = [ask(partial(storage_address, tensor), None) for tensor in (one, other)]
+    if None in places:  # sparse, meta and wrapped tensors have no storage
         return one is other
+    return places[0] == places[1] != 0
 
 
 def window(tensor: torch.Tensor) -> Any:
     """Return which elements of its memory a tensor shows, the same for all its transposed and flattened views."""
-    try:
-        at = data_address(tensor)
-        dims = sorted(((step, size) for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1))
-    except Exception:  # sparse and wrapped tensors show none
+    at, strides = ask(lambda: (data_address(tensor), tensor.stride()), (None, ()))
+    if at is None:  # sparse and wrapped tensors show none
         return None
+    dims = sorted(((step, size) for step, size in zip(strides, tensor.shape, strict=True) if size > 1))
     merged: list[tuple[int, int]] = []
     for step, size in dims:
         if merged and merged[-1][0] * merged[-1][1] == step:

@@ -22,6 +22,7 @@ from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.optimizer_steps import StepWatch
 from nbautograd.core.explaining.process_copy import Refused, in_copy
 from nbautograd.core.explaining.watch import Pass, Watch, all_finite, tensors_of
+from nbautograd.core.stumbles import any_errors, hands_over, record
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import codes_in
 
@@ -132,6 +133,7 @@ class GradientWatch(Watch):
     def _after_bad_backward(self) -> bool:
         return bool(self.backward.node)
 
+    @hands_over
     def _differentiate(
         self, name: str, func: Callable[..., Any], args: Any, kwargs: Any, roots: Sequence[Any], nodes: Sequence[Any]
     ) -> Any:
@@ -283,7 +285,7 @@ def _last_value(run: Run, disturb: tuple[Place, int] | None) -> Any:
     """Return the value that a program differentiates last."""
     watch = GradientWatch()
     watch.disturb = disturb
-    with contextlib.suppress(Exception), watch:
+    with any_errors("run once more"), watch:
         run()
     return watch.values[-1] if watch.values else None
 
@@ -305,7 +307,8 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
             roots = tensors_of(run(edit))
             for root in [] if watch.passes else roots[:1]:  # its backward is left to its caller
                 root.sum().backward()
-    except Exception:
+    except Exception as error:
+        record(error, "run with a change")
         return watch.values, 0, next(iter(stepped), None), False
     finally:
         handle.remove()
@@ -316,12 +319,11 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
 
 def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:
     watch = GradientWatch(together=together)
-    try:
-        with around:
-            with watch:
-                run(edit)
-            watch.finish()
-    except Exception:  # the changed program, or the other way, does not come to its end: no evidence
+    with any_errors("run with a change") as guard, around:
+        with watch:
+            run(edit)
+        watch.finish()
+    if guard.failed:  # the changed program, or the other way, does not come to its end: no evidence
         return None
     return watch.gradients() + (watch.leaves() if leaves else [])
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import cmath
-import contextlib
 import inspect
 import itertools
 import linecache
@@ -30,6 +29,7 @@ from torch.nn.modules.module import (
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef
 
+from nbautograd.core import stumbles
 from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.program import (
     Program,
@@ -314,10 +314,8 @@ class Watch(TorchFunctionMode):
         if self.disturb is not None and name in LEAVES_TORCH:
             result = self._disturbed(result)
         if name not in _ASKED_ONLY:
-            try:
+            with stumbles.any_errors("watched call"):  # the program goes on
                 self._note(name, args, given, before, result, first)
-            except Exception:  # what cannot be looked at is not seen; the program goes on
-                return result
         return result
 
     def _disturbed(self, result: Any) -> Any:
@@ -500,7 +498,7 @@ class Watch(TorchFunctionMode):
         )
 
     def _not_finite(self, given: list[torch.Tensor]) -> set[int]:
-        with contextlib.suppress(Exception):
+        with stumbles.any_errors("watched call"):
             return {id(tensor) for tensor in given if self.finite and not all_finite(tensor)}
         return set()
 
@@ -508,6 +506,7 @@ class Watch(TorchFunctionMode):
         """Return True when a backward of this run made a NaN or infinity before."""
         return False
 
+    @hands_over
     def _differentiate(
         self, name: str, func: Callable[..., Any], args: Any, kwargs: Any, roots: Sequence[Any], nodes: Sequence[Any]
     ) -> Any:
@@ -557,15 +556,13 @@ def all_finite(tensor: torch.Tensor) -> bool:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return True
     plain = tensor.detach()
-    return cmath.isfinite(plain.sum().item()) or bool(plain.isfinite().all())
+    # under ``vmap`` nobody can look at the numbers
+    return stumbles.ask(lambda: cmath.isfinite(plain.sum().item()) or bool(plain.isfinite().all()), True)
 
 
 def mark(node: Any) -> dict[str, Any]:
     """Return what this package knows of a node: a dict that lives as long as the node."""
-    try:
-        known: dict[str, Any] = node.metadata.setdefault(MARK, {})
-    except Exception:  # not in this torch
-        return {}
+    known: dict[str, Any] = stumbles.ask(lambda: node.metadata.setdefault(MARK, {}), {})
     return known
 
 
@@ -724,7 +721,4 @@ def _module() -> tuple[str, str] | None:
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    try:
-        return storage_address(tensor)
-    except Exception:  # sparse and wrapped tensors have none
-        return id(tensor)
+    return stumbles.ask(lambda: storage_address(tensor), id(tensor))  # sparse and wrapped tensors have none

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from nbautograd.core.graphs.names import NamedTensors, Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.schedule import LEAF, engine_order
-from nbautograd.core.stumbles import ask
+from nbautograd.core.stumbles import ask, hands_over
 from nbautograd.core.torch_private.nodes import (
     function_of,
     leaf_tensor,
@@ -348,7 +349,8 @@ def disconnected_tensors(live: Sequence[Any], leaves: Sequence[torch.Tensor | No
         names: the user's names.
     """
     reached = {id(leaf) for leaf in leaves if leaf is not None}
-    missing = [(name, tensor) for name, tensor in names.wanting if tensor.is_leaf and id(tensor) not in reached]
+    wanting = [(name, tensor) for name, tensor in names.wanting if id(tensor) not in reached]
+    missing = [(name, tensor) for name, tensor in wanting if ask(partial(_is_leaf, tensor), False)]
     if not missing or not live:
         return ()
     users = _users(live, missing, {_place(leaf) for leaf in leaves if leaf is not None})
@@ -360,6 +362,11 @@ def disconnected_tensors(live: Sequence[Any], leaves: Sequence[torch.Tensor | No
         if user is not None or one_by_one or names.module_of.get(id(tensor)) in modules:
             ghosts.append(Ghost(name, "unused" if user is None else "detach", tuple(tensor.shape), user))
     return tuple(ghosts[:MOST_GHOSTS])
+
+
+@hands_over
+def _is_leaf(tensor: torch.Tensor) -> bool:
+    return tensor.is_leaf  # raises for a view whose base was changed in place under no_grad
 
 
 def _users(live: Sequence[Any], missing: Sequence[tuple[str, torch.Tensor]], reached: set[int]) -> dict[int, int]:

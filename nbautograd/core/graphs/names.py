@@ -72,7 +72,7 @@ class Names:
         self.tensors.setdefault(name, tensor)
         if tensor.requires_grad:
             self.wanting.append((name, tensor))
-        if not tensor.is_leaf and (node := _grad_fn(tensor)) is not None:
+        if (node := _grad_fn(tensor)) is not None:  # ``is_leaf`` raises where ``grad_fn`` does
             self.nodes.setdefault(node, name)
 
     def _parameters(self, name: str, module: nn.Module) -> None:

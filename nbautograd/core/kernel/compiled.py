@@ -17,6 +17,7 @@ from nbautograd.core.kernel.check import FRESH, candidate_regions, confirmed, fi
 from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, coarsest, copied
 from nbautograd.core.kernel.raised import one_line
 from nbautograd.core.kernel.trial import Region, Track, Trial
+from nbautograd.core.stumbles import record
 from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 
 BACKENDS = ("eager", "aot_eager", "inductor")
@@ -171,6 +172,7 @@ def compiled(
             with way.candidate.session(), way.reference.session(), uncounted_by_dynamo():
                 yield from list(_by_each_backend(way, backends, seed))
         except Exception as error:  # noqa: PERF203 - what one way says leaves the others
+            record(error, f"compiled {name}")
             yield Compiled("", name, error=one_line(error))
 
 
@@ -200,6 +202,7 @@ def _by_each_backend(way: Way, backends: Sequence[Any], seed: int) -> Iterator[C
                 _judged(way, fresh, {k: candidate_regions(trial.tracks[k]) for k in suspects}) if suspects else trial
             )
         except Exception as error:
+            record(error, f"compiled {way.name}")
             yield Compiled(named, way.name, error=one_line(error))
             continue
         wrong = [k for k in suspects if confirmed(trial.tracks[k], again.tracks[k])]

@@ -22,6 +22,7 @@ from nbautograd.core.kernel.golden import Draw, copied, like, run
 from nbautograd.core.kernel.raised import one_line, users_trace
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.numerics.compare import agree_bitwise
+from nbautograd.core.stumbles import is_ours
 from nbautograd.errors import CallError
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -231,9 +232,13 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
             options["terms"] = False  # that the formula lacks a term shows at the given inputs
             outcome = check(candidate, reference, case.inputs, seed=seed, samples=1, **options)
         except Exception as error:
+            if is_ours(error):
+                raise
             try:
                 candidate.call(copied(case.inputs), seed)
             except Exception as refused:
+                if is_ours(refused):
+                    raise
                 return Result(case, refused=one_line(refused), trace=users_trace(refused))
             trace, finding = users_trace(error), raising(error)
             # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice

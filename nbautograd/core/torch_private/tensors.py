@@ -74,6 +74,7 @@ def _storage_data(tensor: torch.Tensor) -> int:
 storage_data: Callable[[torch.Tensor], int] = _probe("_C._data_address", _storage_data)
 
 
+@hands_over
 def data_address(tensor: torch.Tensor) -> int:
     """Return the address of a tensor's first element, which in a slice is not that of its storage; 0 when freed."""
     start = storage_data(tensor)
@@ -111,11 +112,13 @@ def compiling() -> bool:
     return torch.compiler.is_compiling() or _trace() is not None
 
 
+@hands_over
 def vmap_level(tensor: torch.Tensor) -> int | None:
     """Return the level of ``torch.func.vmap`` that batches a tensor, None when none does."""
     return _level(tensor) if _is_batched(tensor) else None
 
 
+@hands_over
 def unwrap_for_grad(tensor: Any) -> Any:
     """Return the tensor inside the levels of ``torch.func.grad`` and ``jvp``; other tensors as they are."""
     while _is_wrapped_for_grad(tensor):
