@@ -141,7 +141,7 @@ def gradcheck(
             tried if one is found.
         budget: seconds and memory that the check may use: a ``Budget``, a number of seconds, or None for no limit.
             By default a verdict takes as many runs as it needs, what explains it 60 seconds more, and the memory is
-            4 GiB; a call of the user's code that takes 60 seconds is interrupted. What was left out for lack of time
+            4 GiB. Seconds that are given also end a call of the user's code that does not return. What was left out
             is told by a finding of code ``"stopped"``. The sweep of a check against a reference ends first.
         progress: called with (steps done, steps in all, what is being done) as a large check goes on. A method
             ``verdict_known`` of it is called once with a report that holds the blocks and the verdict on first

@@ -426,6 +426,8 @@ SENTENCES: dict[str, str] = {
     "checking.without_second_order": " Second derivatives were not checked.",
     "checking.stopped_memory.what": "The check needs about {needed} of memory, more than the {allowed} of its budget.",
     "checking.stopped_memory.advice": "Try smaller inputs, or allow more with `budget=Budget(bytes=...)`.",
+    "checking.stopped_memory_causes.what": "The search for causes and fixes was left out: it needs about {needed} of memory, more than the {allowed} of the budget.",
+    "checking.stopped_memory_causes.advice": "Try smaller inputs, or allow more with `budget=Budget(bytes=...)`.",
     "checking.stumbled.what": "nbautograd itself failed in `{part}`: {error} ({file}, line {at}, `{function}`).",
     "checking.stumbled.advice": "Please report this: `nbautograd report-bug` prints what to send, without your data.",
     "checking.order2_too_large": "Inputs and outputs have {elements} elements together: try smaller inputs.",

@@ -426,6 +426,8 @@ SENTENCES: dict[str, str] = {
     "checking.without_second_order": "没有检查二阶导数。",
     "checking.stopped_memory.what": "这次检查大约需要 {needed} 内存，超过了预算的 {allowed}。",
     "checking.stopped_memory.advice": "请换小一些的输入，或者用 `budget=Budget(bytes=...)` 允许更多。",
+    "checking.stopped_memory_causes.what": "没有搜索原因和改法：这大约需要 {needed} 内存，超过了预算的 {allowed}。",
+    "checking.stopped_memory_causes.advice": "请换小一些的输入，或者用 `budget=Budget(bytes=...)` 允许更多。",
     "checking.stumbled.what": "nbautograd 自身在 `{part}` 中出错：{error}（{file} 第 {at} 行，`{function}`）。",
     "checking.stumbled.advice": "请报告此问题：`nbautograd report-bug` 会打印要发送的内容，其中不含你的数据。",
     "checking.order2_too_large": "输入和输出一共有 {elements} 个元素；请换小一些的输入。",

@@ -25,6 +25,8 @@ from nbautograd.errors import CallError
 SECONDS = 60.0  # what an explanation is worth waiting for, and far more than one call of a Function takes
 BYTES = 4 << 30  # what the limits of elements below are made for: 10**7 elements into 10**7 take 2.5e9
 COPIES = 16 * 8  # bytes per element of inputs and outputs that a check holds at its peak: measured 120 to 170
+CALLS = 5  # whose graphs a check holds at once, counted in a right Function: probes compare some with each other
+CALLS_FOR_CAUSES = 14  # the same while causes of a wrong gradient are searched for
 POLL = 0.1  # seconds between two looks at the clocks; nothing is measured with it
 IMPORTING = "<frozen importlib._bootstrap>"
 _BOUND: Any = (torch.autograd.Function.apply, BackwardCFunction.apply, BackwardCFunction.apply_jvp)
@@ -325,14 +327,21 @@ def allowed_elements(most: int) -> int:
     return most if given is None or given >= BYTES else max(1, most * given // BYTES)
 
 
-def bytes_lacking(elements: int) -> Finding | None:
-    """Return what a check of so many elements of inputs and outputs lacks in memory; None where there is enough."""
+def bytes_lacking(elements: int, kept: int = 0, for_causes: bool = False) -> Finding | None:
+    """Return what a check lacks in memory; None where there is enough.
+
+    Args:
+        elements: of inputs and outputs.
+        kept: bytes that one call keeps for its backward.
+        for_causes: True asks for the search for causes and fixes, False for the verdict.
+    """
     clock = _current.get()
     given = None if clock is None else clock.budget.bytes
-    if given is None or elements * COPIES <= given:
+    needed = elements * COPIES + kept * (CALLS_FOR_CAUSES if for_causes else CALLS)
+    if given is None or needed <= given:
         return None
-    params = {"needed": _size(elements * COPIES), "allowed": _size(given)}
-    return Finding("stopped", "note", "checking.stopped_memory", params)
+    sentence = "checking.stopped_memory_causes" if for_causes else "checking.stopped_memory"
+    return Finding("stopped", "note", sentence, {"needed": _size(needed), "allowed": _size(given)})
 
 
 # codes of what ends a check before its end although nobody interrupted it

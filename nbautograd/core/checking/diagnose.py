@@ -13,6 +13,7 @@ from torch import Tensor
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, observe
 from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.budget import bytes_lacking
 from nbautograd.core.checking.diagnosis import evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Other
 from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
@@ -24,6 +25,7 @@ from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract.rules import RANK
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.numerics.arrays import real_size
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, users_errors
 
@@ -92,6 +94,10 @@ def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int],
         if block.reason in SURROGATES:
             yield Finding("surrogate", "lint", SURROGATES[block.reason], {"input": block.input_name}, where)
     if not any(b.verdict == "mismatch" for b in blocks.values()):
+        return
+    lacking = bytes_lacking(sum(map(real_size, outputs)), problem.kept, for_causes=True)
+    if lacking is not None:
+        yield lacking
         return
     seen = observe(problem, outputs, cotangents(problem, outputs, problem.seed))
     none: frozenset[int] = frozenset()

@@ -332,10 +332,10 @@ def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[
     if cls is not None and cls not in classes:
         values += vars(cls).items()
     for name, value in values:
-        yield from _inside(name, value)
+        yield from reached_inside(name, value)
 
 
-def _inside(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
+def reached_inside(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield a tensor or generator, or those in a module, in a container or among the attributes of a plain object."""
     if isinstance(value, torch.nn.Module):
         for inner, tensor in (*value.named_parameters(), *value.named_buffers()):
@@ -348,10 +348,10 @@ def _inside(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
         return
     elif isinstance(value, (list, tuple)):
         for i, item in enumerate(value[:MOST]):
-            yield from _inside(f"{name}[{i}]", item, depth - 1)
+            yield from reached_inside(f"{name}[{i}]", item, depth - 1)
     elif isinstance(value, dict):
         for key, item in list(value.items())[:MOST]:
-            yield from _inside(f"{name}[{key!r}]", item, depth - 1)
+            yield from reached_inside(f"{name}[{key!r}]", item, depth - 1)
     elif type(value).__module__ != "builtins" and isinstance(getattr(value, "__dict__", None), dict):
         for key, item in list(vars(value).items())[:MOST]:
-            yield from _inside(f"{name}.{key}", item, depth - 1)
+            yield from reached_inside(f"{name}.{key}", item, depth - 1)

@@ -103,6 +103,8 @@ class Problem:
             on as it is; filled in by the first call.
         state: what the class kept outside ctx before its first call; before the second for a callable around it.
         meter: counts how often forward and backward were run.
+        numbers: knows whether the function draws random numbers.
+        kept: bytes that one call keeps for its backward; filled in by the check.
         read_outside: positions of inputs that the function also reads, or only, from outside its arguments.
         casts: what numbers are rounded to inside; filled in by the first call, and by backwards that are watched.
         sampled: True for a function along a few directions of the inputs that stands for one of all elements.
@@ -140,6 +142,7 @@ class Problem:
         self.state = ClassState(self.cls)
         self.meter = Meter()
         self.numbers = Numbers()
+        self.kept = 0
         self.casts = Casts()
         self.shared = SharedTensors(())
         self._used: list[tuple[str, Any]] = []

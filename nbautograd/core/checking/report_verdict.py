@@ -55,7 +55,9 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
                     causes.extend(diagnose(run.problem, run.blocks, between))  # what came stays
                 if any(f.kind == "bug" for f in causes):
                     known("wrong")
-                found = ranked(causes) if mend is None else mend(run.problem, ranked(causes))
+                found = ranked(causes)
+                if mend is not None and all(f.code != "stopped" for f in causes):
+                    found = mend(run.problem, found)
     except KeyboardInterrupt:
         run.interrupted()
         found = ranked(causes)

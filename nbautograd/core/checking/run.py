@@ -20,6 +20,7 @@ from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.jacobian.one_triangle import for_symmetric_changes
 from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmation_bound, forward_confirms
+from nbautograd.core.checking.kept_memory import kept_bytes
 from nbautograd.core.checking.meant import Meant
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -159,7 +160,8 @@ class GradcheckRun:
             return False
         if self.judge:
             ends = (*self.outputs, *(self.problem.inputs[i] for i in self.problem.differentiable))
-            self.lacking = budget.bytes_lacking(sum(map(real_size, ends)))
+            self.problem.kept = kept_bytes(self.outputs)
+            self.lacking = budget.bytes_lacking(sum(map(real_size, ends)), self.problem.kept)
             self.complete = self.lacking is None
         return self.complete
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 import torch
@@ -346,6 +347,56 @@ def test_what_needs_more_memory_than_there_is_gets_a_sentence():
     assert report.verdict == "cannot tell"
     assert "24.4 MiB of memory, more than the 1 MiB" in str(report.reason)
     assert [said.message_id for said in stops(report)] == ["checking.stopped_memory"]
+
+
+class Kept:
+    """Makes Functions that keep memory on ctx, and notes how many bytes of it there were at once."""
+
+    SIZE = 8000
+
+    def __init__(self, factor: float) -> None:
+        self.alive, self.peak, self.factor = weakref.WeakSet(), 0, factor
+
+    def kept(self):
+        tensor = torch.ones(self.SIZE // 8, dtype=torch.float64)
+        self.alive.add(tensor)
+        self.peak = max(self.peak, len(self.alive) * self.SIZE)
+        return tensor
+
+    @property
+    def function(self):
+        class Keeps(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.kept = {"scratch": [self.kept()]}
+                ctx.save_for_backward(x)
+                return x.sin()
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return self.factor * g * x.cos()
+
+        return Keeps
+
+
+@pytest.mark.parametrize("around", [False, True])
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "right"), (2.0, "wrong")])
+@pytest.mark.parametrize("calls", [2, 4, 6, 10, 20])
+def test_what_calls_keep_stays_within_the_bytes_that_were_given(calls, factor, verdict, around):
+    made = Kept(factor)
+    fn = made.function if not around else (lambda x: made.function.apply(x) * 1.0)
+    allowed = calls * made.SIZE
+    report = gradcheck(fn, doubles(2), budget=Budget(seconds=None, bytes=allowed))
+    assert report.verdict == (verdict if calls > 5 else "cannot tell")
+    assert made.peak <= allowed
+    left_out = [said.message_id for said in stops(report)]
+    if calls <= 5:
+        assert left_out == ["checking.stopped_memory"]
+    elif verdict == "wrong" and calls < 14:
+        assert left_out == ["checking.stopped_memory_causes"]
+    else:
+        assert left_out == []
 
 
 @pytest.mark.parametrize("given", [0, -1, "30", True, Budget(seconds=0), Budget(bytes=-1)])

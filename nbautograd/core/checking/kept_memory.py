@@ -1,0 +1,41 @@
+"""The memory that one call keeps for its backward, which a check holds several times over."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.outside_state import reached_inside
+from nbautograd.core.checking.problem import Outputs, graph_nodes
+from nbautograd.core.stumbles import ask
+from nbautograd.core.torch_private.nodes import raw_slot_names, saved_peek
+from nbautograd.core.torch_private.tensors import storage_address
+
+
+def kept_bytes(outputs: Outputs) -> int:
+    """Return the bytes that the graph of a call holds beside its inputs and outputs, as far as they can be seen."""
+    own = {storage_address(t) for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor)}
+    held: dict[int, int] = defaultdict(int)
+    for node in graph_nodes(outputs):
+        for tensor in filter(lambda t: t.layout is torch.strided, _tensors(node)):
+            address = ask(functools.partial(storage_address, tensor), 0)
+            if address not in own:
+                held[address] = max(held[address], tensor.numel() * tensor.itemsize)
+    return sum(held.values())
+
+
+def _tensors(node: Any) -> Iterator[Tensor]:
+    """Yield what a node saved, and what lies on the ctx of a Function."""
+    for name in raw_slot_names(type(node)):
+        slots = ask(functools.partial(getattr, node, f"_raw_saved_{name}"), ())
+        for slot in slots if isinstance(slots, (tuple, list)) else (slots,):
+            tensor, _ = saved_peek(slot)
+            if tensor is not None:
+                yield tensor
+    for name, value in ask(lambda: list(vars(node).items()), []):
+        yield from (found for _, found in reached_inside(name, value) if isinstance(found, Tensor))
