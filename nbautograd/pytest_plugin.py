@@ -6,7 +6,7 @@ pytest loads this module at its start, so nothing but pytest is imported before 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -48,6 +48,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from nbautograd.inspection.audit import Audit
 
     config.stash[_audit] = Audit().__enter__()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Tell the audit which test makes the calls from here on."""
+    audit = item.config.stash.get(_audit, None)
+    if audit is not None:
+        audit.watch.caller = item.nodeid
+    yield
+    if audit is not None:
+        audit.watch.caller = ""
 
 
 @pytest.hookimpl(optionalhook=True)

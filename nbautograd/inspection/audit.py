@@ -61,6 +61,7 @@ from nbautograd.inspection.audited_calls import (
     dtype_of,
     elements,
     manageable,
+    package_of,
     read_elsewhere,
     reading,
     runs_once,
@@ -680,7 +681,8 @@ def _cases(watched: WatchedFunction) -> Iterator[_Case]:
         call = situation.copies[0] if situation.copies else None
         given = None if call is None else (*call.arguments, *call.keywords.values())
         inputs = tuple(audited_input(names, k, key, given) for k in range(len(key)))
-        yield _Case(watched, situation, target, source, AuditedSituation(inputs, situation.calls))
+        outcome = AuditedSituation(inputs, situation.calls, tests=tuple(situation.callers))
+        yield _Case(watched, situation, target, source, outcome)
 
 
 def _holding_nan(outcome: AuditedSituation, arguments: tuple[Any, ...]) -> Phrase | None:
@@ -756,6 +758,7 @@ def _audited(watched: WatchedFunction, cases: Sequence[_Case], findings: tuple[F
         without_gradient=watched.without_gradient,
         findings=findings,
         cell=None if file is None else cell_number(file, vars(sys.modules["__main__"])),
+        package=package_of(watched.cls.__module__ if op is None else str(getattr(op.backward, "__module__", ""))),
     )
 
 

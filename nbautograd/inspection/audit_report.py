@@ -54,6 +54,7 @@ class AuditedSituation(Displayable):
         how: ``"entries"`` (a whole check), ``"slice"`` (a few rows of the batch), ``"directions"`` (random ones),
             ``"smaller"`` (wrong along directions, and then at smaller inputs entry by entry).
         directions: along how many of them each input moved.
+        tests: those that made the calls, under ``pytest --autograd-audit``.
         dtype: what the check computed in.
         report: the ordinary report on one call, or None.
     """
@@ -65,6 +66,7 @@ class AuditedSituation(Displayable):
     reason: Phrase | str = ""
     how: How = ""
     directions: int = 0
+    tests: tuple[str, ...] = ()
     dtype: str = ""
     report: GradcheckReport | None = field(default=None, repr=False)
 
@@ -106,6 +108,7 @@ class AuditedSituation(Displayable):
             "checked": self.checked,
             "how": self.how,
             "dtype": self.dtype,
+            "tests": list(self.tests),
         }
 
     def __repr__(self) -> str:
@@ -121,6 +124,7 @@ class AuditedFunction(Displayable):
         module: where it was defined.
         file, line: of its first line; None where there is no source.
         cell: number of the notebook's cell that it was written in, or None.
+        package: the installed package that it comes with, and its version: ``"zuko 1.6.0"``; else empty.
         situations: worst first.
         calls: how many calls there were with a gradient to follow.
         left_out: how many of them were not kept, and so not checked.
@@ -138,6 +142,13 @@ class AuditedFunction(Displayable):
     without_gradient: int = 0
     findings: tuple[Finding, ...] = ()
     cell: int | None = None
+    package: str = ""
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The tests that made the calls whose verdict is the function's."""
+        worst = (test for one in self.situations if one.verdict == self.verdict for test in one.tests)
+        return tuple(dict.fromkeys(worst))
 
     @property
     def verdict(self) -> AuditVerdict:
@@ -146,7 +157,7 @@ class AuditedFunction(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as ``--json`` writes it."""
-        names = ("name", "module", "file", "line", "calls", "left_out", "without_gradient")
+        names = ("name", "module", "package", "file", "line", "calls", "left_out", "without_gradient")
         facts = {name: getattr(self, name) for name in names}
         findings = [{"code": finding.code, "message": finding.message} for finding in self.findings]
         return {**facts, "situations": [situation.to_dict() for situation in self.situations], "findings": findings}
@@ -254,7 +265,8 @@ def _joined(functions: Sequence[AuditedFunction]) -> AuditedFunction:
         worst = min(known, situation, key=lambda one: RANK[one.verdict])
         more = known is not situation
         calls, checked = (getattr(known, name) + more * getattr(situation, name) for name in ("calls", "checked"))
-        alike[situation.inputs] = replace(worst, calls=calls, checked=checked)
+        tests = tuple(dict.fromkeys((*known.tests, *situation.tests)))
+        alike[situation.inputs] = replace(worst, calls=calls, checked=checked, tests=tests)
     counts = {name: sum(getattr(f, name) for f in functions) for name in ("calls", "left_out", "without_gradient")}
     ordered = sorted(alike.values(), key=lambda situation: RANK[situation.verdict])
     return replace(functions[0], situations=tuple(ordered), **counts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
 import inspect
 import itertools
 from collections.abc import Mapping, Sequence
@@ -329,3 +330,14 @@ def along_directions(target: Any, inputs: tuple[Any, ...], meant: Mapping[Pair, 
         **facts,
     )
     return report, min(map(len, clear), default=0)
+
+
+def package_of(module: str) -> str:
+    """Return the installed package that a module comes with, and its version; empty where there is none."""
+    names = _distributions().get(module.partition(".")[0], ())
+    return "" if len(set(names)) != 1 else f"{names[0]} {importlib.metadata.version(names[0])}"
+
+
+@functools.cache
+def _distributions() -> Mapping[str, Sequence[str]]:
+    return importlib.metadata.packages_distributions()

@@ -200,6 +200,7 @@ def _audited(function: AuditedFunction) -> AuditedFunction:
             inputs=tuple(map(_input, one.inputs)),
             reason=_parameter("", one.reason),
             report=_checked(one.report),
+            tests=(),  # the name of a parametrised test holds its values
         )
         for one in function.situations
     )

@@ -1670,6 +1670,8 @@ SENTENCES: dict[str, str] = {
     "views.audit.left_out": "{checked} of {calls} calls were checked: of each situation the smallest, three at most.",
     "views.audit.without_gradient": "Calls that nothing is differentiated through were left alone: {count}.",
     "views.audit.repro": "`{report}.save_repro(\"folder\")` writes a script for each wrong gradient that shows it with torch alone.",
+    "views.audit.packaged": "{place} ({package})",
+    "views.audit.tests": "Called by {tests}.",
     "views.audit.reason": "{function}: {reason}",
     "views.audit.alike": "{count} more situations",
     "views.kernel.right": "{function} agrees with {reference}: in {dtype} nothing but rounding lies between them.",

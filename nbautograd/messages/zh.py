@@ -1670,6 +1670,8 @@ SENTENCES: dict[str, str] = {
     "views.audit.left_out": "{calls} 次调用中检查了 {checked} 次：每种情形取最小的，最多三次。",
     "views.audit.without_gradient": "不参与求导的调用未作检查：{count} 次。",
     "views.audit.repro": "`{report}.save_repro(\"folder\")` 会为每个错误的梯度写出一个只用 torch 即可复现的脚本。",
+    "views.audit.packaged": "{place}（{package}）",
+    "views.audit.tests": "由 {tests} 调用。",
     "views.audit.reason": "{function}：{reason}",
     "views.audit.alike": "另外 {count} 种情形",
     "views.kernel.right": "{function} 与 {reference} 一致：在 {dtype} 下，两者之间只有舍入误差。",

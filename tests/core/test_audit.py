@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import pickle
 import re
@@ -12,6 +13,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 import nbautograd
@@ -519,6 +521,35 @@ def test_an_input_that_held_nan_is_named():
 def test_a_function_stands_at_its_file_and_line():
     report = audited((Wrong, leaf(3)))
     assert f"test_audit.py, line {report.functions[0].line}" in str(report)
+
+
+def test_a_function_of_an_installed_package_stands_at_its_version():
+    def program(x):
+        return torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True).sum()
+
+    report = nbautograd.audit(program, leaf(3), **LONG)
+    [function] = report.functions
+    version = importlib.metadata.version("torch")
+    assert function.package == json.loads(json.dumps(report.to_dict()))["functions"][0]["package"] == f"torch {version}"
+    assert f"(torch {version})" in str(report)
+    assert audited((Right, leaf(3))).functions[0].package == ""
+
+
+def test_who_made_the_calls_is_kept_by_situation_and_joined():
+    reports = []
+    for names in (("a", "b"), ("b", "c")):
+        with nbautograd.audit(**LONG) as audit:
+            for name in names:
+                audit.watch.caller = name
+                Wrong.apply(leaf(3))
+            audit.watch.caller = ""
+            Right.apply(leaf(3))
+        reports.append(audit.report())
+    whole = joined(reports)
+    assert {f.name: f.tests for f in whole.functions} == {"Wrong": ("a", "b", "c"), "Right": ()}
+    assert "Called by `a`, `b` and `c`." in str(whole)
+    assert [s["tests"] for f in whole.to_dict()["functions"] for s in f["situations"]] == [["a", "b", "c"], []]
+    assert {test for f in whole.redact().functions for s in f.situations for test in s.tests} == set()
 
 
 def test_what_cannot_be_called_is_refused_in_words_of_an_audit():

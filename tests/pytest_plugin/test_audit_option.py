@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,10 @@ def run(pytester, monkeypatch):
 def test_the_run_passes_with_a_section_at_its_end(run, pytester):
     result = run("--autograd-audit", str(pytester.path))  # a path that follows the option is no value of it
     result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(["*autograd audit*", WRONG, "Scaled*wrong*4"])
+    result.stdout.fnmatch_lines(["*autograd audit*", WRONG, "*Called by `test_*.py::test_one`*", "Scaled*wrong*4"])
+    said = " ".join(str(result.stdout).split())
+    tests = ", ".join(f"`test_*.py::test_{name}`" for name in ("one", "two", "three"))
+    assert fnmatch.fnmatch(said, f"*Called by {tests} and `test_*.py::test_four`.*")
     assert result.ret == 0
 
 
@@ -81,4 +85,5 @@ def test_the_processes_of_xdist_make_one_report(run, mode, status):
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines([WRONG, "Scaled*wrong*4"])
     assert str(result.stdout).count(WRONG) == 1
+    assert all(f"::test_{name}`" in str(result.stdout) for name in ("one", "two", "three", "four"))
     assert result.ret == status

@@ -37,6 +37,7 @@ CLASS_BYTES = 64 << 20  # of copied arguments of one Function
 ALL_BYTES = 256 << 20  # of copied arguments in all
 SITUATIONS = 64  # of one Function that are told apart
 TENSOR = 7  # facts that tell one tensor's situation from another's
+MOST_CALLERS = 1000  # of each situation that are told apart, such as the tests of a run
 TEXT = 80  # letters of a string argument up to which it tells situations apart
 
 
@@ -66,6 +67,7 @@ class Situation:
         lacking: why a call could not be kept, where none was.
         backwards: how many of the program's own backwards of these calls returned.
         raised: how many of them raised.
+        callers: who made the calls, as far as the watch was told.
     """
 
     calls: int = 0
@@ -73,6 +75,7 @@ class Situation:
     lacking: Phrase | None = None
     backwards: int = 0
     raised: int = 0
+    callers: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -120,6 +123,7 @@ class Watch:
         functions: what was met, by class, in the order of the first calls.
         unseen: what was not.
         errors: mistakes of our own, which never reach the program: text -> how often.
+        caller: who makes the calls now, such as a test; empty where that is not known.
 
     Example:
         >>> import torch
@@ -142,6 +146,7 @@ class Watch:
         self.unseen = Unseen()
         self.errors: dict[str, int] = {}
         self.bytes = 0
+        self.caller = ""
         self.links: dict[int, Situation] = {}  # by id of a ctx; one that is created takes an older one's id out
         self._lock = threading.RLock()
         self._forks = 0
@@ -205,6 +210,8 @@ class Watch:
             situation = found.situations[key] = Situation()
         situation.calls += 1
         self.links[ctx] = situation
+        if self.caller and len(situation.callers) < MOST_CALLERS:
+            situation.callers[self.caller] = None
         elements, size = _extent((*args, *keywords.values()))
         largest = situation.copies[-1] if len(situation.copies) == KEPT else None
         if largest is not None and elements >= largest.elements:

@@ -116,6 +116,7 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
         situation = function.situations[0]
         cause = situation.cause
         about = paragraph(Strong(code(function.name)), place(function))
+        tests = sentences([_tests(function.tests)] if function.tests else [])
         body = sentences([situation.message]) if cause is None else finding_document(cause, kind=False)
         body = (*body, *sentences(_cut_down(situation)))
         expression = f"{report.name}.functions[{i}].situations[0].report"
@@ -125,7 +126,11 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
             title = messages.text("views.audit.report")
             evidence = tuple(part for part in build(situation.report) if not isinstance(part, Card))  # told above
             details = (Fold(title, evidence, strong=False, in_text="nothing"),)
-        yield Item((about, *body, *(whole if situation.report is not None and in_python else ()), *details))
+        yield Item((about, *body, *tests, *(whole if situation.report is not None and in_python else ()), *details))
+
+
+def _tests(tests: tuple[str, ...]) -> str:
+    return messages.text("views.audit.tests", tests=_few([code(test) for test in tests]))
 
 
 def _cut_down(situation: AuditedSituation) -> list[str]:
@@ -139,6 +144,12 @@ def _cut_down(situation: AuditedSituation) -> list[str]:
 
 def place(function: AuditedFunction) -> str:
     """Return where a Function is defined, as ``explain`` says it: file of its package or cell, and line."""
+    if function.package:
+        return messages.text("views.audit.packaged", place=_place(function), package=function.package)
+    return _place(function)
+
+
+def _place(function: AuditedFunction) -> str:
     if function.line is None or function.file is None:
         return function.module
     if function.cell is not None or not Path(function.file).is_file():
@@ -240,4 +251,6 @@ def _reasons(report: AuditReport) -> list[str]:
         messages.text("views.audit.reason", function=_few(list(names)), reason=reason)
         for reason, names in by_reason.items()
     ]
+    called = [f for f in report.functions if f.tests and f.verdict in ("cannot tell", "unchecked")]
+    said += [messages.text("views.audit.reason", function=code(f.name), reason=_tests(f.tests)) for f in called]
     return said[:ROWS_SHOWN]
