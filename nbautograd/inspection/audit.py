@@ -30,7 +30,9 @@ from nbautograd.core.explaining.program import cell_number
 from nbautograd.core.findings import Finding, of_stumble
 from nbautograd.core.recording.argument_copies import copied, tensors_inside
 from nbautograd.core.recording.watching import (
+    BlockEnd,
     CopiedCall,
+    Held,
     Situation,
     Watch,
     WatchedFunction,
@@ -101,7 +103,7 @@ class Audit:
 
     Attributes:
         watch: what was seen.
-        watching: True inside its block.
+        block: what a ``with`` statement holds until its block is over.
         ended: why the program did not reach its end, None where it did.
         name: under which its report is found.
     """
@@ -113,19 +115,25 @@ class Audit:
         self.watch = Watch()
         self._budget, self._per_function = budget, per_function
         self._report: AuditReport | None = None
-        self.watching = False
+        self.block: Held | None = None
         self.ended: Phrase | None = None
         self.name = "report"
 
+    @property
+    def watching(self) -> bool:
+        """True inside its block."""
+        return self.watch.running
+
     def __enter__(self) -> Audit:
-        self._report, self.watching, self.ended = None, True, None
-        self.watch.__enter__()
+        self._report = self.ended = None
+        self.watch.begin(self.block)
         return self
 
-    def __exit__(self, _: object = None, error: BaseException | None = None, __: object = None) -> None:
-        self.watching = False
-        self.watch.__exit__()
+    def _leave(self, _: object = None, error: BaseException | None = None, __: object = None) -> None:
+        self.watch.end()
         self.ended = self.ended or (None if error is None else ended_by(error))
+
+    __exit__ = BlockEnd(_leave)
 
     def report(self, *, progress: Tell | None = None) -> AuditReport:
         """Check what was seen, once; a second call returns the same report.

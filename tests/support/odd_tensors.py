@@ -1,4 +1,5 @@
-"""Every kind of tensor that memory cannot simply be read of, given to, returned from and saved by a recorded Function.
+"""Every kind of tensor that memory cannot simply be read of, given to, returned from and saved by a Function that is
+recorded, or watched by an audit.
 
 ``python odd_tensors.py KIND...`` runs each kind in a process of its own (a fork of this one, so that torch is imported
 once) and prints what became of it: ``ok``, or the first difference between the bare and the recorded run, or how the
@@ -69,6 +70,15 @@ def protected_in_the_middle():
     middle = ctypes.c_void_p(x.data_ptr() + 8 * mmap.PAGESIZE)
     assert ctypes.CDLL(None).mprotect(middle, mmap.PAGESIZE, 0) == 0
     return x
+
+
+def truncated_array():
+    file = tempfile.NamedTemporaryFile()  # noqa: SIM115 - it must outlive this function
+    KEEP.append(file)
+    file.truncate(4 * 10**4)
+    array = np.memmap(file.name, np.float32, "r+")
+    os.truncate(file.name, 0)
+    return array
 
 
 def fake():
@@ -145,6 +155,8 @@ KINDS = {
     "pages protected, small": protected_small,
     "pages protected, with gaps": protected_with_gaps,
     "one page protected": protected_in_the_middle,
+    "array of protected pages": lambda: protected_pages().numpy(),
+    "array of a truncated file": truncated_array,
     "strided far beyond its storage": lambda: _beyond(),
 }
 
@@ -232,8 +244,9 @@ def outcome(cls, make, needs_grad):
 
 
 def compare(make):
-    """The first difference between bare and recorded, over all places, levels and repeats; empty when there is none."""
+    """The first difference of a recorded or watched run from the bare one, in any place, at any level; "" for none."""
     import nbautograd
+    from nbautograd.core.recording.watching import Watch
 
     def safely():
         with torch.no_grad():
@@ -252,6 +265,16 @@ def compare(make):
                 str(log), log.to_dict()  # can be read and written
                 if not len(log) and any(type(one) is list for one in expected):
                     return f"{cls.__name__} at {level}: nothing recorded"
+            with Watch() as watch:
+                got = [outcome(bare, safely, needs_grad) for _ in range(2)]
+            if got != expected:
+                return f"{cls.__name__} under a watch, grad {needs_grad}: {got} instead of {expected}"
+            if watch.errors or (bare not in watch.functions and any(type(one) is list for one in expected)):
+                return f"{cls.__name__} under a watch: not seen {watch.errors}"
+            for situation in [one for seen in watch.functions.values() for one in seen.situations.values()]:
+                if not situation.copies and situation.lacking is None:
+                    return f"{cls.__name__} under a watch: not kept, and not said why"
+                str(situation.lacking), [call.arguments for call in situation.copies]
     return ""
 
 

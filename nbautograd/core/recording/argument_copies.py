@@ -14,6 +14,8 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.display import Phrase
+from nbautograd.core.recording import memory
+from nbautograd.core.recording.snapshot import PLAIN_TYPES, TensorSnapshot, memory_of
 from nbautograd.core.torch_private import tensors as private
 from nbautograd.core.user_source import closure
 
@@ -51,7 +55,7 @@ _FIXED = (
     staticmethod,
     classmethod,
 )
-_TENSORS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)
+_ARRAYS = (np.ndarray, np.memmap)  # of other subclasses a copy would be made by code of theirs
 _CONTAINERS = (tuple, list, set, frozenset, dict, collections.OrderedDict, collections.defaultdict, collections.deque)
 # a copy of a lock is a free one: whoever holds the program's does not hold up a call on copies
 _LOCKS: dict[type, Callable[[], Any]] = {type(make()): make for make in (threading.Lock, threading.RLock)}
@@ -72,7 +76,7 @@ class NotKept(Exception):  # noqa: N818 - a reason, not a mistake
         self.phrase = Phrase(message_id, **params)
 
 
-def copied(items: Sequence[Any], copy_tensor: Callable[[Tensor], Tensor], tied: dict[int, Any] | None = None) -> Any:
+def copied(items: Sequence[Any], copy_tensor: Callable[[Any], Any], tied: dict[int, Any] | None = None) -> Any:
     """Return copies of arguments, each object once.
 
     Args:
@@ -137,7 +141,7 @@ class _Copier:
         done: by id, the copies that there are.
     """
 
-    def __init__(self, copy_tensor: Callable[[Tensor], Tensor], done: dict[int, Any]) -> None:
+    def __init__(self, copy_tensor: Callable[[Any], Any], done: dict[int, Any]) -> None:
         self.copy_tensor, self.done = copy_tensor, done
         self.originals: list[Any] = []  # an id is that of its object as long as the object lives
 
@@ -157,13 +161,15 @@ class _Copier:
 
     def _new(self, item: Any) -> Any:
         kind = type(item)
-        if isinstance(item, Tensor):
+        if isinstance(item, (Tensor, KeptTensor)):
             return self.copy_tensor(item)
         if kind in _CONTAINERS or (isinstance(item, tuple) and hasattr(item, "_fields")):
             return self._container(item)
         if kind in _KEYS:
             return self.copy(collections.OrderedDict.fromkeys(item)).keys()
-        if isinstance(item, (np.ndarray, np.generic)) and item.dtype != object:
+        if kind in _ARRAYS and not item.dtype.hasobject:
+            return _array(item)
+        if isinstance(item, np.generic) and not item.dtype.hasobject:
             return item.copy()
         if kind is types.FunctionType:
             return self._function(item)
@@ -252,59 +258,139 @@ def _held(function: types.FunctionType) -> list[Any]:
     return [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *closure(function).values()]
 
 
-def copied_tensor(item: Tensor, required: bool) -> Tensor:
-    """Return a copy of a tensor, below autograd and the program's modes.
+@dataclass(slots=True, eq=False)
+class KeptTensor:
+    """A tensor as the recorder read it, of which a tensor is made once the program has run.
+
+    Attributes:
+        stride: the tensor's own.
+        required: True where the tensor that is made is to require grad.
+        conjugated, negated: what the tensor's memory holds is to be conjugated, or negated.
+        memory: what was read.
+    """
+
+    stride: tuple[int, ...]
+    required: bool
+    conjugated: bool
+    negated: bool
+    memory: TensorSnapshot | None = None
+
+    def tensor(self) -> Tensor:
+        """Return a tensor of its own memory, which takes no more than there are elements, in the same order."""
+        assert self.memory is not None
+        shape, dtype = self.memory.shape or (), self.memory.dtype
+        data: Any = self.memory.data
+        ordinary = torch.inference_mode(False) if torch.is_inference_mode_enabled() else contextlib.nullcontext()
+        with private.disable_torch_function(), ordinary, torch.no_grad():
+            flat = torch.frombuffer(bytearray(data), dtype=dtype) if data else torch.empty(0, dtype=dtype)
+            small = tuple([1 if step == 0 else size for size, step in zip(shape, self.stride, strict=True)])
+            # row-major where the gaps between the elements were not read
+            steps = self.memory.strides or [prod([max(1, n) for n in shape[at + 1 :]]) for at in range(len(shape))]
+            source = flat.as_strided(small, steps) if data else flat.view(small)
+            tensor = torch.empty_strided(small, _dense(small, self.stride), dtype=dtype).copy_(source).expand(shape)
+            tensor = tensor.conj() if self.conjugated else tensor
+            tensor = torch._neg_view(tensor) if self.negated else tensor
+        return tensor.requires_grad_(self.required)
+
+
+def kept(items: Sequence[Any], required: Callable[[Tensor], bool], room: Callable[[Tensor], None]) -> tuple[Any, ...]:
+    """Return copies of arguments, with a KeptTensor for each tensor: read as the recorder reads, without a load.
+
+    A truncated map, closed shared memory or a protected page among the arguments would end the process at a load; a
+    functional tensor has no elements at all.
 
     Args:
-        item: the tensor.
-        required: True where the copy is to require grad.
+        items: arguments of one call.
+        required: True for a tensor whose copy is to require grad.
+        room: called with each tensor; raises where it is too large.
 
     Raises:
-        NotKept: for a tensor whose numbers cannot be read and moved.
+        NotKept: for what cannot be read, or copied without running code of its own.
     """
-    item = private.unwrap_for_grad(item)
+    on_cpu: list[tuple[KeptTensor, Tensor]] = []
+
+    def keep(item: Tensor) -> Any:
+        room(item)
+        needs = required(item) and (item.is_floating_point() or item.is_complex())
+        plain = _plain(private.unwrap_for_grad(item))
+        if not plain.is_cpu or (memory.copier() is None and not memory.off):
+            return _by_kernels(plain, needs)
+        one = KeptTensor(tuple(plain.stride()), needs, plain.is_conj(), plain.is_neg())
+        on_cpu.append((one, plain))
+        return one
+
+    copies: tuple[Any, ...] = copied(items, keep)
+    for (one, _), taken in zip(on_cpu, memory_of([plain for _, plain in on_cpu]), strict=True):
+        if taken.reason is not None:
+            raise NotKept("audit.tensor_not_copied", kind=taken.reason)
+        one.memory = taken
+    return copies
+
+
+def _plain(item: Tensor) -> Tensor:
+    """Return a strided tensor as one of torch's own class.
+
+    Raises:
+        NotKept: for one whose numbers cannot be read and moved.
+    """
     kind = _unreadable(item)
     if kind:
         raise NotKept("audit.tensor_not_copied", kind=kind)
-    required = required and (item.is_floating_point() or item.is_complex())
-    # Only where they change anything: an interrupt while either is entered has it left late, after torch has put back
-    # the program's own mode, and gradients would stay off.
-    ordinary = torch.inference_mode(False) if torch.is_inference_mode_enabled() else contextlib.nullcontext()
-    without_grad = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
-    with private.disable_torch_function(), ordinary, without_grad:
-        if private.only_kernels is None or item.is_conj() or item.is_neg():
-            return item.detach().clone().requires_grad_(required)
-        with private.only_kernels():
-            shape, stride = _unexpanded(item)
-            small = item.as_strided(shape, stride)
-            made = torch.empty_strided(shape, _dense(small), dtype=item.dtype, device=item.device)
-            made.copy_(small)
-            made = made if shape == tuple(item.shape) else made.expand(item.shape)
-        return made.requires_grad_(required)
+    if type(item) in PLAIN_TYPES or private.only_kernels is None:
+        return item
+    [alias] = private.run_unheard([functools.partial(Tensor.as_subclass, item, Tensor)])
+    return alias  # type: ignore[no-any-return]
 
 
-def _unexpanded(item: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return shape and strides of a tensor without what ``expand`` repeats."""
-    shape = tuple(1 if st == 0 else n for n, st in zip(item.shape, item.stride(), strict=True))
-    return shape, tuple(item.stride())
+def _by_kernels(item: Tensor, required: bool) -> Tensor:
+    """Return a copy of a tensor on another device, or of a system where memory can be read by loads alone.
+
+    Raises:
+        NotKept: where this torch runs no kernel alone.
+    """
+    if private.only_kernels is None or item.is_conj() or item.is_neg():
+        raise NotKept("audit.tensor_not_copied", kind=str(item.device))
+    small = tuple([1 if step == 0 else size for size, step in zip(item.shape, item.stride(), strict=True)])
+    make = functools.partial(torch.empty_strided, small, _dense(small, item.stride()), dtype=item.dtype)
+    whole, made = private.run_unheard(
+        [functools.partial(item.as_strided, small, item.stride()), functools.partial(make, device=item.device)]
+    )
+    [filled] = private.run_unheard([functools.partial(made.copy_, whole)])
+    [tensor] = private.run_unheard([functools.partial(filled.expand, tuple(item.shape))])
+    return tensor.requires_grad_(required)  # type: ignore[no-any-return]
 
 
-def _dense(item: Tensor) -> tuple[int, ...]:
+def _array(item: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy of an array, whose memory is read as that of a tensor is."""
+    copier = memory.copier()
+    if copier is None and not memory.off:
+        return item.copy()
+    spans = [(size - 1) * step for size, step in zip(item.shape, item.strides, strict=True)]
+    below, above = sum(min(0, span) for span in spans), sum(max(0, span) for span in spans) + item.itemsize
+    first = item.__array_interface__["data"][0]
+    data = b"" if not item.size else copier and copier.copy([first + below, above - below], above - below)
+    if data is None:
+        raise NotKept("audit.not_copied", type="ndarray")
+    made: np.ndarray[Any, Any] = np.empty(item.shape, item.dtype)
+    if data:
+        made = np.ndarray(item.shape, item.dtype, bytearray(data), -below, item.strides)
+    return made.copy("K")
+
+
+def _dense(shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, ...]:
     """Return strides that take no more room than there are elements, in the order of the tensor's own."""
-    order = sorted(range(item.dim()), key=lambda d: (item.stride(d), item.shape[d] == 1))
-    if item.is_contiguous():
-        return tuple(item.stride())
-    strides, span = [0] * item.dim(), 1
+    order = sorted(range(len(shape)), key=lambda d: (stride[d], shape[d] == 1))
+    strides, span = [0] * len(shape), 1
     for d in order:
         # a gap between rows is kept as one element: such a tensor stays one that is not contiguous
-        gap = 1 if span > 1 and item.stride(d) > span else 0
+        gap = 1 if span > 1 and shape[d] > 1 and stride[d] > span else 0
         strides[d] = span + gap
-        span = strides[d] * max(1, item.shape[d])
+        span = strides[d] * max(1, shape[d])
     return tuple(strides)
 
 
 def _unreadable(item: Tensor) -> str:
-    if type(item) not in _TENSORS and type(item).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+    if type(item) not in PLAIN_TYPES and type(item).__torch_dispatch__ is not Tensor.__torch_dispatch__:
         return type(item).__name__
     if private.vmap_level(item) is not None:
         return "torch.vmap"

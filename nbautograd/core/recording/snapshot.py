@@ -8,7 +8,7 @@ One encoding from here to ``Call``: a record holds snapshots; ``live_log.py`` ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -25,10 +25,10 @@ from nbautograd.core.statistics import pictured, shown, statistics
 from nbautograd.core.stumbles import ask, hands_over
 from nbautograd.core.torch_private import tensors as private
 
-SHAPES, SUMMARY, POOLED, VALUES = 1, 2, 3, 4
+SHAPES, SUMMARY, POOLED, VALUES, AS_IT_LIES = 1, 2, 3, 4, 5
 LEVELS = {"off": 0, "shapes": SHAPES, "summary": SUMMARY, "pooled": POOLED, "values": VALUES}
 # bytes up to which all elements of a tensor are copied at each level; of a larger one a sample is
-_WHOLE = {SHAPES: 0, SUMMARY: memory.WHOLE, POOLED: 2**25, VALUES: 2**62}
+_WHOLE = {SHAPES: 0, SUMMARY: memory.WHOLE, POOLED: 2**25, VALUES: 2**62, AS_IT_LIES: 2**62}
 
 _PLAIN_NAMES: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 PLAIN_TYPES = frozenset(_PLAIN_NAMES)
@@ -151,6 +151,15 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
     return tuple(taken)
 
 
+def memory_of(tensors: Sequence[torch.Tensor]) -> list[TensorSnapshot]:
+    """Take snapshots of plain tensors with all elements as they lie in memory, conjugated ones too, in one copy."""
+    wanted: Wanted = []
+    taken = [_tensor(one, torch.Tensor, AS_IT_LIES, wanted) for one in tensors]
+    if wanted:
+        copy_elements(wanted, _WHOLE[AS_IT_LIES], guarded=True)
+    return taken
+
+
 def is_whole_copy(one: Snapshot) -> bool:
     """Return True when all elements of a tensor were copied from its memory."""
     return isinstance(one, TensorSnapshot) and type(one.data) is bytes and one.strides is not None
@@ -165,12 +174,13 @@ def changed_elements(tensors: list[tuple[Any, TensorSnapshot]]) -> list[bool]:
     return [one.data is not None and one.strides is not None and one.data != before.data for one, (_, before) in pairs]
 
 
-def copy_elements(wanted: Wanted, whole: int) -> int:
+def copy_elements(wanted: Wanted, whole: int, guarded: bool = False) -> int:
     """Fill in the elements of some snapshots, all in one copy.
 
     Args:
         wanted: whose elements; those that cannot be copied get a reason.
         whole: bytes of a tensor up to which all of its elements are copied; a sample of a larger one will do.
+        guarded: True where conjugated ones may be among them, which an operation outside a guard would read.
 
     Returns:
         The number of bytes that were copied.
@@ -185,7 +195,7 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
     plans: list[Plan] = []
     pieces: list[int] = []
     total = 0
-    for one, tensor, version in _in_bounds(wanted):
+    for one, tensor, version in _in_bounds(wanted, guarded):
         if 0 in (one.shape or ()):  # not ``nbytes``: that of 2**62 elements overflows to 0
             one.data, one.strides = b"", ()
         elif not one.address:  # zeros that nobody wrote down, or what only stands for a tensor
@@ -203,29 +213,30 @@ def copy_elements(wanted: Wanted, whole: int) -> int:
             total += size
     copied = copier.copy(pieces, total) if pieces else b""
     if copied is None and len(plans) > 1:  # where one of them is not there, each is tried alone
-        return sum([copy_elements([plan[:3]], whole) for plan in plans])
+        return sum([copy_elements([plan[:3]], whole, guarded) for plan in plans])
     _hand_out(plans, copied)
     return total
 
 
-def _in_bounds(wanted: Wanted) -> Wanted:
+def _in_bounds(wanted: Wanted, guarded: bool) -> Wanted:
     """Return those whose storage holds all elements, which torch itself checks; the others get a reason."""
-    plain, guarded = private.nobody_hears(), []
+    plain = not guarded and private.nobody_hears()
+    checks: list[Callable[[], Any]] = []
     try:
         for one, tensor, _ in wanted:
             if plain and one.address:
                 tensor.as_strided(one.shape or (), tensor.stride())
             else:  # what stands for a tensor has no address, and hears of an operation by itself
-                guarded.append(partial(tensor.as_strided, one.shape or (), tensor.stride()))
-        if guarded:
-            private.run_unheard(guarded)
+                checks.append(partial(tensor.as_strided, one.shape or (), tensor.stride()))
+        if checks:
+            private.run_unheard(checks)
         return wanted
     except NotImplementedError:  # it is no ordinary strided CPU tensor
         reason = _LAYOUT
     except RuntimeError:  # "... are out of bounds for storage of size ..."
         reason = _GONE
     if len(wanted) > 1:
-        return [one for alone in wanted for one in _in_bounds([alone])]
+        return [one for alone in wanted for one in _in_bounds([alone], guarded)]
     wanted[0][0].reason = reason
     return []
 
@@ -415,7 +426,7 @@ def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapsho
     except RuntimeError:  # tensors of other kinds refuse one question or another, at last ``copy_elements``'
         return _unusual(value, name, level, wanted)
     if level >= SUMMARY:
-        if value.is_conj() or value.is_neg():  # its memory holds what it is computed from
+        if level != AS_IT_LIES and (value.is_conj() or value.is_neg()):  # its memory holds what it is computed from
             one.reason = _LAYOUT
         else:
             wanted.append((one, value, version))

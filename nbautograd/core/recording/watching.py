@@ -8,12 +8,13 @@ made below autograd and the user's modes.
 
 from __future__ import annotations
 
+import enum
 import functools
-import itertools
 import os
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,10 +24,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
+from nbautograd.core import forks
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import spy
-from nbautograd.core.recording.argument_copies import CODE, PLAIN, NotKept, copied, copied_tensor
-from nbautograd.core.recording.record import InstrumentedFunction, local
+from nbautograd.core.recording.argument_copies import CODE, PLAIN, KeptTensor, NotKept, copied, kept
+from nbautograd.core.recording.record import InstrumentedFunction, Ring, ThreadState, local
+from nbautograd.core.recording.recorder import MethodRecorder, Recorder, recording_wrapper
 from nbautograd.core.stumbles import record
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private import tensors as private
@@ -41,20 +44,41 @@ MOST_CALLERS = 1000  # of each situation that are told apart, such as the tests 
 TEXT = 80  # letters of a string argument up to which it tells situations apart
 
 
-@dataclass
 class CopiedCall:
-    """Copies of the arguments of one call.
+    """Copies of the arguments of one call; tensors are made of what was read when somebody first looks at them.
 
-    Attributes:
-        arguments: of forward, without ctx.
-        keywords: keyword-only arguments of an operation of ``torch.library``.
+    Args:
+        kept: the arguments of forward without ctx, those by keyword last.
+        names: of those by keyword, which only an operation of ``torch.library`` has.
         elements, bytes: of the tensors among them.
     """
 
-    arguments: tuple[Any, ...]
-    keywords: dict[str, Any]
-    elements: int
-    bytes: int
+    def __init__(self, kept: tuple[Any, ...], names: tuple[str, ...], elements: int, bytes: int) -> None:
+        self._kept, self._names = kept, names
+        self._made: tuple[Any, ...] | None = None
+        self.elements, self.bytes = elements, bytes
+
+    def _all(self) -> tuple[Any, ...]:
+        if self._made is None:
+            self._made, self._kept = copied(self._kept, _tensor_of), ()
+        return self._made
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Return the arguments of forward, without ctx."""
+        made = self._all()
+        return made[: len(made) - len(self._names)]
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Return the keyword-only arguments of an operation of ``torch.library``."""
+        made = self._all()
+        return dict(zip(self._names, made[len(made) - len(self._names) :], strict=True))
+
+
+def _tensor_of(item: Any) -> Tensor:
+    tensor: Tensor = item.tensor() if isinstance(item, KeptTensor) else item
+    return tensor
 
 
 @dataclass
@@ -116,6 +140,35 @@ class Unseen:
     processes: int = 0
 
 
+Held = weakref.ref[Any]
+
+
+class BlockEnd:
+    """``__exit__`` as an object that a ``with`` statement holds until its block is over, however it ends.
+
+    An interrupt may come before the first step of ``__exit__``, or between the last one of ``__enter__`` and the block:
+    then nobody calls anything any more, and a watch would be on for ever. But the statement lets go of this object, a
+    C function whose frame is in no traceback, and with it the watch ends.
+
+    Args:
+        leave: the method.
+    """
+
+    def __init__(self, leave: Callable[..., None]) -> None:
+        self.leave = leave
+
+    def __get__(self, manager: Any, owner: type | None = None) -> Callable[..., None]:
+        if manager is None:
+            return self.leave
+        held = functools.partial(self.leave, manager)
+        manager.block = weakref.ref(held, _block_is_over)
+        return held
+
+
+def _block_is_over(_: Any) -> None:
+    _hook.end_those_over()
+
+
 class Watch:
     """Watches every custom Function while its block runs.
 
@@ -148,17 +201,44 @@ class Watch:
         self.bytes = 0
         self.caller = ""
         self.links: dict[int, Situation] = {}  # by id of a ctx; one that is created takes an older one's id out
-        self._lock = threading.RLock()
+        self.block: Held | None = None  # of the ``with`` statement that asked last
+        self.held: Held | None = None  # of the one whose block this watch is on for
+        self._lock = forks.lock()
         self._forks = 0
 
-    def __enter__(self) -> Watch:
+    def begin(self, block: Held | None) -> None:
+        """Begin to watch.
+
+        Args:
+            block: refers to what a ``with`` statement holds until its block is over; None where nothing does.
+        """
+        self.held = None if block is None or block() is None else block
         self._forks = _forks.count
         _hook.add(self)
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
+        """Stop watching."""
         _hook.remove(self)
         self.unseen.processes += _forks.count - self._forks
+
+    @property
+    def running(self) -> bool:
+        """True while it watches."""
+        return not self.over and any(one is self for one in _hook.watches)
+
+    @property
+    def over(self) -> bool:
+        """True once the ``with`` statement has let go of its block."""
+        return self.held is not None and self.held() is None
+
+    def __enter__(self) -> Watch:
+        self.begin(self.block)
+        return self
+
+    def _leave(self, *_: object) -> None:
+        self.end()
+
+    __exit__ = BlockEnd(_leave)
 
     def see(self, cls: type, ctx: int, args: tuple[Any, ...], grad: bool, required: tuple[bool, ...] | None) -> None:
         """Take note of a call of forward.
@@ -233,8 +313,7 @@ class Watch:
             situation.copies.pop()
         found.bytes += size - freed
         self.bytes += size - freed
-        named = dict(zip(keywords, copies[len(args) :], strict=True))
-        situation.copies.append(CopiedCall(copies[: len(args)], named, elements, size))
+        situation.copies.append(CopiedCall(copies, tuple(keywords), elements, size))
         situation.copies.sort(key=lambda call: call.elements)
 
 
@@ -244,12 +323,13 @@ def _kind(item: Any, required: bool) -> Any:
         dense = item.layout is torch.strided and not item.is_nested
         contiguous = item.is_contiguous() if dense else None
         return item.dtype, item.dim(), required, item.layout, item.device, contiguous, type(item)
-    if isinstance(item, str) and len(item) > TEXT:
+    kind = type(item)
+    if kind is str and len(item) > TEXT:
         return str
-    if isinstance(item, float):
+    if kind is float:
         return float, repr(item)
-    if isinstance(item, PLAIN):
-        return type(item), item
+    if kind in PLAIN:  # of a class of the user's, hashing and comparing would be the user's
+        return kind, item
     if isinstance(item, (tuple, list)):
         return type(item), tuple([_kind(one, _requires_grad(one)) for one in item])
     if isinstance(item, types.FunctionType):  # one that is made anew for each call has the code of the others
@@ -258,7 +338,7 @@ def _kind(item: Any, required: bool) -> Any:
         return types.MethodType, _kind(item.__func__, False), type(item.__self__)
     if isinstance(item, functools.partial):
         return functools.partial, _kind(item.func, False)
-    return id(item) if isinstance(item, CODE) else type(item)
+    return id(item) if isinstance(item, (*CODE, enum.Enum)) else kind
 
 
 def _requires_grad(item: Any) -> bool:
@@ -291,18 +371,16 @@ def _copies(items: tuple[Any, ...], required: tuple[bool, ...], room: int) -> tu
         NotKept: where they cannot be copied, or take more than the room.
     """
     needs = {id(item): need for item, need in zip(items, required, strict=False)}
-    size = 0
+    size = sum(item.nbytes for item in items if isinstance(item, np.ndarray))
 
-    def copy_tensor(item: Tensor) -> Tensor:
+    def fit(item: Tensor) -> None:
         nonlocal size
-        made = copied_tensor(item, needs.get(id(item), item.requires_grad))
         size += item.numel() * item.element_size()
         if size > room:
             raise NotKept("audit.too_large", size=_mebibytes(size))
-        return made
 
-    size += sum(item.nbytes for item in items if isinstance(item, np.ndarray))
-    return copied(items, copy_tensor), size
+    copies = kept(items, lambda item: needs.get(id(item), item.requires_grad), fit)
+    return copies, size
 
 
 def _mebibytes(size: int) -> str:
@@ -321,7 +399,6 @@ class _Tap:
     def __init__(self, function: InstrumentedFunction, cls: Any, method: str) -> None:
         self.cls, self.method, self.function = cls, method, function
         self.owner: Any = defining_classes(cls).get(method)
-        self.skips = 0 if function.sets_up else 1
         self.before: tuple[Any, Any] | None = None
         self.spy: Any = None
         self.hook: tuple[InstrumentedFunction, Callable[..., Any]] | None = None
@@ -343,21 +420,25 @@ class _Tap:
         if not callable(method):
             self.spy = self.hook = None
             return
-        wrapper = (_watching_wrapper if self.method == "forward" else _backward_wrapper)(method, self)
+        watcher = _MethodWatcher(self.function, self.method, self.cls)
         self.spy, self.before = made, found
-        self.hook = (self.function if found is None else found[0], wrapper)
+        self.hook = (self.function if found is None else found[0], recording_wrapper(method, watcher))
         made.hooks[id(self.cls)] = self.hook
         if made is not entry:
             setattr(self.owner, self.method, made)
 
     def remove(self) -> None:
-        """Leave the class as it is without us; what others have put there since stays."""
-        if self.spy is None or self.spy.hooks.get(id(self.cls)) is not self.hook:
+        """Leave the class as it is without us; what others have put there since stays.
+
+        It may be done again where an interrupt came in the middle.
+        """
+        if self.spy is None:
             return
-        if self.before is not None:
-            self.spy.hooks[id(self.cls)] = self.before
-            return
-        del self.spy.hooks[id(self.cls)]
+        if self.spy.hooks.get(id(self.cls)) is self.hook:
+            if self.before is not None:
+                self.spy.hooks[id(self.cls)] = self.before
+                return
+            self.spy.leave(id(self.cls))
         if not self.spy.hooks and vars(self.owner).get(self.method) is self.spy:
             setattr(self.owner, self.method, self.spy.original)
 
@@ -367,6 +448,33 @@ def _taps(cls: type) -> tuple[_Tap, ...]:
     function = InstrumentedFunction(cls)
     backwards = [method for method in ("backward", "vjp") if method in defining_classes(cls)]
     return tuple(_Tap(function, cls, method) for method in ("forward", *backwards))
+
+
+class _MethodWatcher(MethodRecorder):
+    """Shows forwards that begin and backwards that end to all who watch; it makes no record."""
+
+    def __init__(self, function: InstrumentedFunction, method: str, cls: type) -> None:
+        super().__init__(function, method, _no_log)
+        self.cls = cls
+        self.forward, self.skips = method == "forward", 0 if function.sets_up else 1
+
+    def begin(self, args: tuple[Any, ...], state: ThreadState) -> Any:
+        """Show the arguments of a forward; returns the ctx of a backward, for its end."""
+        if not self.forward:
+            return args[0]
+        _hook.see(self.cls, args[self.skips :])
+        return None
+
+    def end(self, record: Any, args: tuple[Any, ...], result: Any, state: ThreadState) -> None:
+        """Tell that a backward returned."""
+        _hook.see_backward(record, True)
+
+    def fail(self, record: Any, args: tuple[Any, ...], error: BaseException, state: ThreadState) -> None:
+        """Tell that a backward raised."""
+        _hook.see_backward(record, False)
+
+
+_no_log = Recorder(Ring())  # where nothing is put
 
 
 class _Seen(threading.local):
@@ -386,27 +494,38 @@ class _Hook:
     def __init__(self) -> None:
         self.watches: tuple[Watch, ...] = ()
         self.taps: dict[type, tuple[_Tap, ...]] = {}
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
 
     def add(self, watch: Watch) -> None:
         """Begin."""
         with self._lock:
+            self.end_those_over()
             self.watches = (*self.watches, watch)
             spy.ctx_watcher = self.ctx_created
             BackwardCFunction.__init__ = _NEW_CTX  # type: ignore[method-assign,assignment]
 
     def remove(self, watch: Watch) -> None:
-        """End, and leave no trace with the last one."""
+        """End."""
         with self._lock:
             self.watches = tuple(one for one in self.watches if one is not watch)
+            self.end_those_over()
+
+    def end_those_over(self) -> None:
+        """End the watches whose block is over, and leave no trace with the last one.
+
+        What an interrupt left half done is done the next time, which is when its ``with`` statement is left.
+        """
+        with self._lock:
+            self.watches = tuple(one for one in self.watches if not one.over)
             if self.watches:
                 return
             spy.ctx_watcher = None
             if vars(BackwardCFunction).get("__init__") is _NEW_CTX:
                 del BackwardCFunction.__init__
-            for tap in itertools.chain.from_iterable(self.taps.values()):
-                tap.remove()
-            self.taps = {}
+            for cls, taps in tuple(self.taps.items()):
+                for tap in taps:
+                    tap.remove()
+                self.taps.pop(cls, None)
 
     def ctx_created(self, ctx: Any) -> None:
         """Take note that a ctx is created: PyTorch looks up forward next."""
@@ -443,19 +562,19 @@ class _Hook:
                 watch.unseen.compiled += 1
         return False
 
-    def see(self, tap: _Tap, args: tuple[Any, ...]) -> None:
+    def see(self, cls: type, given: tuple[Any, ...]) -> None:
         """Hand a call to all who watch."""
         try:
-            given = args[tap.skips :]
-            if tap.cls.__module__.startswith("torch._functorch."):
+            if cls.__module__.startswith("torch._functorch."):
                 _seen.required = tuple([isinstance(x, Tensor) and x.requires_grad for x in given])
-                self.taps.pop(tap.cls, None)  # torch makes such a class for each call
+                for tap in self.taps.pop(cls, ()):  # torch makes such a class for each call
+                    tap.remove()
                 return
             required, _seen.required = _seen.required, None
             grad = _seen.grad
             with private.disable_torch_function():  # neither a mode nor a subclass of the user's hears of it
                 for watch in self.watches:
-                    watch.see(tap.cls, _seen.ctx, given, grad, required)
+                    watch.see(cls, _seen.ctx, given, grad, required)
         except Exception as error:
             self.note(error)
 
@@ -485,42 +604,6 @@ class _NewCtx:
         return getattr, (object, "__init__")
 
 
-def _watching_wrapper(method: Callable[..., Any], tap: _Tap) -> Callable[..., Any]:
-    """Return a function that shows the call to who watches and runs the user's; it takes itself out of tracebacks."""
-    see = _hook.see
-
-    def run(*args: Any) -> Any:
-        __tracebackhide__ = True
-        see(tap, args)
-        try:
-            return method(*args)
-        except BaseException as error:
-            if error.__traceback__ is not None:
-                error.__traceback__ = error.__traceback__.tb_next
-            raise
-
-    return run
-
-
-def _backward_wrapper(method: Callable[..., Any], tap: _Tap) -> Callable[..., Any]:
-    """Return a function that runs the user's backward and tells how it ended; it takes itself out of tracebacks."""
-    see = _hook.see_backward
-
-    def run(ctx: Any, *grads: Any) -> Any:
-        __tracebackhide__ = True
-        try:
-            result = method(ctx, *grads)
-        except BaseException as error:
-            see(ctx, False)
-            if error.__traceback__ is not None:
-                error.__traceback__ = error.__traceback__.tb_next
-            raise
-        see(ctx, True)
-        return result
-
-    return run
-
-
 class _Forks:
     count = 0
 
@@ -535,8 +618,8 @@ _NEW_CTX = _NewCtx()
 
 def _watch_nothing() -> None:
     """Watch nothing in the child of a fork: nobody reads what a watch would keep."""
-    for watch in _hook.watches:
-        _hook.remove(watch)
+    _hook.watches = ()
+    _hook.end_those_over()
 
 
 if hasattr(os, "register_at_fork"):
@@ -552,13 +635,9 @@ def compiled_meanwhile() -> bool:
     return bool(counters and counters["frames"].get("ok"))
 
 
-private.skip_in_dynamo(_NewCtx.__get__.__code__, _Hook.see.__code__, _Hook.ctx_created.__code__, with_calls=True)
 private.skip_in_dynamo(
-    *[
-        code
-        for wrapper in (_watching_wrapper, _backward_wrapper)
-        for code in wrapper.__code__.co_consts
-        if isinstance(code, types.CodeType)
-    ],
-    with_calls=False,
+    _NewCtx.__get__.__code__,
+    _Hook.ctx_created.__code__,
+    *[method.__code__ for method in (_MethodWatcher.begin, _MethodWatcher.end, _MethodWatcher.fail)],
+    with_calls=True,
 )

@@ -161,8 +161,8 @@ def nobody_hears() -> bool:
 _call = operator.methodcaller("__call__")
 
 
-def run_unheard(calls: Iterable[Callable[[], Any]]) -> None:
-    """Run operations, which are in C, by the kernels alone.
+def run_unheard(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Run operations, which are in C, by the kernels alone; returns what they give.
 
     Without the guard's keys there is no autograd for anything that runs meanwhile. A signal handler of the user's runs
     between two steps of Python, so the guard is entered, used and left in one step; a finalizer runs when the garbage
@@ -175,12 +175,13 @@ def run_unheard(calls: Iterable[Callable[[], Any]]) -> None:
     pause = sys.version_info < (3, 12) and gc.isenabled() and threading.active_count() == 1
     before, after = ([gc.disable], [gc.enable]) if pause else ([], [])
     try:
-        list(map(_call, (*before, guard.__enter__, *calls, leave, *after)))
+        returned = list(map(_call, (*before, guard.__enter__, *calls, leave, *after)))
     except BaseException:
         leave()
         if pause:
             gc.enable()
         raise
+    return returned[len(before) + 1 : len(before) + 1 + len(calls)]
 
 
 @cache

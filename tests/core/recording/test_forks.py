@@ -102,12 +102,7 @@ def test_a_lock_that_the_forking_thread_holds_is_still_its_own_in_the_child():
 
 def test_every_lock_of_the_package_is_renewed():
     """Those that are made otherwise are listed, with what renews them."""
-    known = {
-        "core/forks.py": 1,
-        "core/checking/budget.py": 2,
-        "core/checking/quiet.py": 1,
-        "core/recording/watching.py": 2,
-    }
+    known = {"core/forks.py": 1, "core/checking/budget.py": 2, "core/checking/quiet.py": 1}
     kinds = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Barrier"}
     made: dict[str, int] = {}
     for path in PACKAGE.rglob("*.py"):
