@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
+
+from nbautograd.core import forks
 
 
 class _MutedStream:
@@ -34,7 +35,7 @@ class _MutedStream:
         return getattr(self.stream, name)
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 @contextlib.contextmanager
@@ -89,12 +90,3 @@ def warnings_ignored() -> Iterator[None]:
 
 def _is_over(one: Any) -> bool:
     return isinstance(one[1], _ThisThread) and one[1].thread is None
-
-
-def _unlock() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):  # another thread may hold it as this process is forked
-    os.register_at_fork(after_in_child=_unlock)

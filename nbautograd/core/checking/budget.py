@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from nbautograd.core import forks
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import METHODS, defining_classes, unwrap
 from nbautograd.errors import CallError
@@ -238,7 +239,7 @@ def _send(thread: int, error: type[BaseException] | None) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _watched: set[Clock] = set()
 _watcher: threading.Thread | None = None
 _current: ContextVar[Clock | None] = ContextVar("clock of the check", default=None)
@@ -373,8 +374,8 @@ def _size(count: float) -> str:
 
 
 def _forget_clocks() -> None:
-    global _watcher, _lock
-    _lock, _watcher = threading.Lock(), None
+    global _watcher
+    _watcher = None
     _watched.clear()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import random
 import sys
 import threading
@@ -21,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.core import forks
 from nbautograd.core.recording.api import paused
 from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.this_thread import muted, warnings_ignored
@@ -210,7 +210,7 @@ class _Here(threading.local):
 
 
 _here = _Here()
-_shared = threading.RLock()  # who holds it may seed the generators that all threads share
+_shared = forks.lock()  # who holds it may seed the generators that all threads share
 WAIT = 0.1  # seconds until a thread that waits for it lets a budget end it
 
 
@@ -315,12 +315,3 @@ def _set_states(states: Sequence[Any]) -> None:
 
 def _cuda_in_use() -> bool:
     return "torch.cuda" in sys.modules and torch.cuda.is_initialized()
-
-
-def _unlock() -> None:
-    global _shared
-    _shared = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):  # another thread may hold it as this process is forked
-    os.register_at_fork(after_in_child=_unlock)
