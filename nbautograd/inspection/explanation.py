@@ -43,6 +43,7 @@ from nbautograd.core.this_thread import warnings_ignored
 from nbautograd.core.user_source import method_at, returns, tree_of
 from nbautograd.errors import InputError
 
+LONGEST_ERROR = 120  # letters of an error that is none of torch's
 LONGEST_NAME = 48  # of what a function returns
 MOST_NAMED = 4  # parameters in one sentence
 MOST_NODES = 60  # of a graph that is drawn beside the answer
@@ -410,7 +411,7 @@ def explained_run(
         program.roots = program.roots or watch.roots
         seen = _seen(watch, program, None, "")
         if seen is None:
-            return Explanation("not_torch", (raised,), run=where), None, ending(error)
+            return Explanation("not_torch", (raised, _note("not_torch")), run=where), None, ending(error)
         seen = replace(seen, findings=(raised, *seen.findings))
         return _explained(seen, program, where), seen, ending(error)
     caught, program = cause_of_error(watch.raised, watch) if watch.raised is not None else (None, Program())
@@ -466,7 +467,8 @@ def _nan_alive(watch: GradientWatch, program: Program) -> ErrorCause | None:
 
 def _raised(error: BaseException, program: Program) -> Finding:
     """Return the sentence on an error of a run that is none of torch's gradient errors."""
-    words, did = f"{type(error).__name__}: {error}", program.caller
+    first, did = next(iter(str(error).splitlines()), ""), program.caller
+    words = f"{type(error).__name__}: {first if len(first) <= LONGEST_ERROR else first[:LONGEST_ERROR] + '…'}"
     if did is None:
         return _note("raised_other", error=words)
     return _note("raised_other_at", error=words, line=did.line, text=did.text)

@@ -62,6 +62,11 @@ x = torch.randn(5, requires_grad=True)
 a = x.sigmoid()  # made
 b = act(a)  # did
 b.sum().backward()
+=== a column of a result | in_place | out
+x = torch.randn(4, 2, requires_grad=True)
+out = x.sigmoid()  # made
+out[:, 0] *= 2.0  # did
+out.sum().backward()
 === write through a view | in_place | y
 x = torch.randn(4, requires_grad=True)
 y = x.exp()  # made
@@ -858,6 +863,17 @@ for _ in range(2):
 x, mask = torch.ones(3), torch.zeros(3)
 mean = (x * mask).sum() / mask.sum()  # did
 print("mean", mean)
+=== weights that diverge | not_finite | -
+torch.manual_seed(0)
+net = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=1e5)
+x = torch.ones(8, 4)
+for _ in range(20):
+    loss = net(x).square().mean()  # did
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    assert not torch.isnan(loss), "diverged"
 === a NaN before another error | not_finite_log_negative | x
 x = torch.tensor([-1.0], requires_grad=True)
 loss = x.log().sum()  # did

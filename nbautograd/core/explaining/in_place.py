@@ -42,7 +42,7 @@ def in_place(program: Program) -> ErrorCause | None:
     did = write.spot.place() if write is not None and write.spot is not None else None
     name = program.name_of(tensor)
     if write is not None and not (name and write.window == window(tensor)):
-        name = write.name
+        name = write.name or name  # a part of it has none
     saved_at = node_line(node)
     own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
     named = program.tensors.get(name)
@@ -59,7 +59,8 @@ def in_place(program: Program) -> ErrorCause | None:
         edits = tuple(_beside_step(program, did, write) if step else out_of_place(did, name))
     kind = "in_place_step" if step else "in_place"
     facts.append(finding("in_place.rule_step" if step else "in_place.rule"))
-    return ErrorCause(kind, tuple(facts), name, made, did, params, edits, None if made == saved_at else saved_at)
+    made, saved_at = None if made == did else made, None if made == saved_at else saved_at
+    return ErrorCause(kind, tuple(facts), name, made, did, params, edits, saved_at)
 
 
 def _beside_step(program: Program, did: Place, write: Write) -> Iterator[Edit]:

@@ -310,6 +310,9 @@ def of_value(program: Program, root: torch.Tensor) -> ErrorCause:
         facts = [finding("not_finite.then", did, **later)] if later else []
         return replace(cause, findings=(cause.findings[0], *facts, *cause.findings[1:]))
     rule = forward_rule(bad)
+    first = program.watch.bad_root
+    if bad.came_in and not rule and first is not None and program.watch.bad.get(first) not in (None, bad):
+        return of_value(program, first)  # which was differentiated, and made what came in, as a step does
     outside = bool(bad.came_in) and not rule
     source = bad.source or ("" if outside else name)
     shown = {

@@ -33,7 +33,7 @@ def explanation_document(explanation: Explanation) -> Document:
     first, *others = explanation.findings
     head = paragraph(Strong(first.message), look="head")
     facts = [paragraph(finding.message, look=_look(finding)) for finding in others]
-    body: list[Block] = [head, *facts]
+    body: list[Block] = [head]
     if explanation.fix is not None:
         fix = explanation.fix
         where = messages.text("views.fix.at", line=fix.line)
@@ -41,6 +41,7 @@ def explanation_document(explanation: Explanation) -> Document:
             (where, messages.text(f"explain.tried_{explanation.params['tried']}"))
         )
         body.append(Change(fix.before, fix.source, note, tried=True, line=fix.line))
+    body += facts
     rows = _rows(explanation)
     table: tuple[Block, ...] = (Table((), rows, messages.text("explain.caption"), cut=False),) if rows else ()
     tone = "bug" if explanation else "note"
@@ -51,7 +52,8 @@ def explanation_document(explanation: Explanation) -> Document:
 
 
 def _look(finding: Finding) -> Literal["", "faint"]:
-    return "faint" if finding.code.startswith(("explain_ran_", "explain_run_")) else ""
+    aside = finding.code.startswith(("explain_ran_", "explain_run_")) or "rule" in finding.code
+    return "faint" if aside else ""
 
 
 def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
