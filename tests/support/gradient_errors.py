@@ -866,7 +866,7 @@ print("mean", mean)
 === weights that diverge | not_finite | -
 torch.manual_seed(0)
 net = torch.nn.Linear(4, 1)
-opt = torch.optim.SGD(net.parameters(), lr=1e5)
+opt = torch.optim.SGD(net.parameters(), lr=1e12)
 x = torch.ones(8, 4)
 for _ in range(20):
     loss = net(x).square().mean()  # did

@@ -1544,7 +1544,7 @@ def test_a_row_of_a_parameter_keeps_no_gradient():
         table[1].square().sum().backward()
         return table[1]
 
-    found, said = messages_of(program)
+    found, _ = messages_of(program)
     assert (found.code, found.tensor) == ("grad_none_not_a_leaf", "table[1]")
     assert found.findings[0].code == "explain_grad_none_named"
 
