@@ -66,6 +66,17 @@ def test_a_wrong_gradient_fails_the_run_where_that_was_asked_for(run):
     assert result.ret == 1
 
 
+def test_a_gradient_that_is_meant_to_be_no_derivative_fails_nothing(run, pytester):
+    step = "import torch\nclass Scaled(torch.autograd.Function):\n"
+    step += "    @staticmethod\n    def forward(ctx, x): return x.round()\n"
+    step += "    @staticmethod\n    def backward(ctx, g): return g\n"
+    step += "def test_step(): Scaled.apply(torch.randn(3, requires_grad=True)).sum().backward()\n"
+    pytester.makepyfile(test_step=step)
+    result = run("--autograd-audit=fail", "test_step.py")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["Scaled*meant*1"])
+
+
 def test_right_gradients_fail_nothing(run):
     result = run("--autograd-audit=fail", factor=1)
     result.stdout.fnmatch_lines(["The one custom gradient that ran is right*"])
