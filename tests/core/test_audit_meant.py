@@ -48,6 +48,10 @@ def absmax(x):
     return (x / scale).round().clamp(-8, 7) * scale
 
 
+def binary(x):
+    return (x - x.mean()).sign() * x.abs().mean()
+
+
 def same(x):
     return x.view_as(x)
 
@@ -65,6 +69,7 @@ MEANT = {
     "spike, smooth": (made(spike, lambda g, x: g / (1 + 10 * (x - 1).abs()) ** 2), "checking.instead_entrywise"),
     "ranks": (made(lambda x: x.argsort(-1).argsort(-1).to(x.dtype), unchanged), "checking.instead_unchanged"),
     "absmax": (made(absmax, unchanged), "checking.instead_unchanged"),
+    "binary, scaled by all": (made(binary, unchanged), "checking.instead_unchanged"),
     "reversal": (made(same, lambda g, x: -0.5 * g), "checking.instead_reversed"),
     "scale": (made(same, lambda g, x: 0.1 * g), "checking.instead_multiple"),
     "stopped": (made(torch.clone, lambda g, x: None), "checking.instead_zero"),
@@ -83,6 +88,7 @@ WRONG = {
     "zeros": made(torch.zeros_like, lambda g, x: g),
     "threshold": made(lambda x: x * (x.abs() > 0.5), lambda g, x: 2 * g * (x.abs() > 0.5)),
     "a slope and a jump": made(lambda x: 2 * x + (x > 0), lambda g, x: g),
+    "remainder": made(lambda x: 0.02 * x % 1, lambda g, x: 0.04 * g),
     "steep": made(lambda x: (1000 * x).tanh(), lambda g, x: g),
     "twice the input": made(lambda x: 2 * x, lambda g, x: g),
 }

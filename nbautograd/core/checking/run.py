@@ -26,7 +26,7 @@ from nbautograd.core.checking.probes.exceptions import contract_broken, from_for
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.refine import convergence_curve
-from nbautograd.core.checking.steps.stairs import Stairs
+from nbautograd.core.checking.steps.stairs import Stairs, almost_flat
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import epsilon, real_size
@@ -238,9 +238,14 @@ class GradcheckRun:
     def _beside_stairs(self, ij: tuple[int, int], judged: Judged) -> str:
         """Return why forward has no derivative that backward could return; empty where it has one, or all agrees."""
         asked = judged.verdict == "mismatch" or (judged.verdict == "undecided" and judged.reason != "rounds inside")
-        if not asked or not judged.matrices.analytical.any():
+        analytical, numerical = judged.matrices.analytical, judged.matrices.numerical
+        if not asked or not analytical.any():
             return ""
-        return "staircase" if self._stairs.flat(*ij) else "scale of stairs" if self._stairs.scales(*ij) else ""
+        # where elements of several blocks moved together, a difference is no entry but a sum of them
+        alone = judged.matrices.layout.sizes[0] == 1
+        if (not alone or almost_flat(analytical, numerical)) and self._stairs.flat(*ij):
+            return "staircase"
+        return "scale of stairs" if self._stairs.scales(*ij) else ""
 
     def _confirmed(self, ij: tuple[int, int], judged: Judged) -> Judged:
         """Return the judgement, a match where autograd of the forward, or the rounding of backward, says so."""

@@ -9,7 +9,10 @@ places too, but what has changed there has done so along a slope.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -32,11 +35,16 @@ LEVEL = 0.9  # of the values that have changed: a step may well fall between x +
 SPACINGS = 64  # of the numbers that values pass through: far above their rounding, and far below a stair
 RESOLVED = 8  # spacings of the value that a slope from here to there would make of h
 
-ENTRIES, FIRST = 16, 3  # elements that are moved one by one, and how many of them before the others
-FEWEST = 0.5  # of them that are level: of a function with a slope none is
+ENTRIES, FIRST = 16, 2  # elements that are moved one by one, and how many of them before the others
 MOST_ENTRIES = 0.75  # of them: the others may be the largest of their groups
 MANY = 20_000  # elements of the input, above which half as many are moved
-NEAR = (0.15, 0.3)  # parts of the typical element; further off an element may become the largest of its group
+BESIDE, BEYOND = 0.3, 1.5  # parts of the typical element: from how far beside the input, and how far, one is moved
+FEW = 6  # panels of such a way
+HALF = 0.5  # of the largest change, from which on one counts; of one that is jumps, which no slope comes to
+NEARLY = 0.85  # of a change is jumps: the rest is what a scale moves by that one element is a part of
+ASKED = 8  # of the elements that backward is asked about
+ALMOST = 0.2  # of what backward says, which is as good as no slope where forward jumps
+STEEP = 1e3  # times what backward says, which only a jump at the very input is
 
 LAST = 4  # halvings of a way, by which a slope leaves a sixteenth of the change, and a jump all of it
 
@@ -44,6 +52,37 @@ PANELS = 24  # into which the way is cut along which slopes are added up
 WAY = math.log(3)  # an input is three times as small and three times as large at its ends
 JUMPED = 0.1  # of the change: slopes that are added up by panels miss less, at a kink and where they curve
 JUMPING = 0.1  # of the values that change: the others lie beyond the last stair
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """What one element does to the value that changes most when it moves.
+
+    Attributes:
+        entry: number of the element.
+        end: the input after it.
+        most: number of the value.
+        change, along: how far the value changes, and how far by slopes.
+        by: how far the element moved.
+    """
+
+    entry: int
+    end: Array
+    most: int
+    change: float
+    along: float
+    by: float
+
+    @property
+    def size(self) -> float:
+        """How far the value changes; 0 where it is not known."""
+        return abs(self.change) if math.isfinite(self.change) else 0.0
+
+    @property
+    def jumped(self) -> float:
+        """The part of the change that is jumps."""
+        rest = abs(self.change - self.along)
+        return rest / (rest + abs(self.along)) if self.size else 0.0
 
 
 class Stairs:
@@ -168,36 +207,57 @@ class Stairs:
         return level_here, flat
 
     def _flat_by_entries(self, j: int) -> list[bool]:
-        """Move single elements, beside the input: of a scale that follows the largest one most elements are no part."""
+        """Move single elements beyond zero: of what is scaled by all of them each has almost no slope, but jumps.
+
+        Almost none beside the change, and beside what backward says: a slope of that size can be compared with it.
+        """
         forward, random = self.forward, np.random.default_rng(1)
-        point, none = forward.points[j], [False] * len(forward.values)
-        if point.size <= FIRST:
-            return none
+        point, flat = forward.points[j], [False] * len(forward.values)
+        if point.size <= FIRST or self.outputs.inputs[self.problem.differentiable[j]].is_complex():
+            return flat
         known = np.abs(point[np.isfinite(point)])
         typical = (float(np.sqrt((known**2).mean())) if known.size else 0.0) or 1.0
-        point = point + NEAR[-1] * typical * random.normal(size=point.shape)  # where all are alike each is the largest
+        start = point + BESIDE * typical * random.normal(size=point.shape)  # where all are alike each is the largest
         chosen = random.permutation(point.size)[: ENTRIES if point.size <= MANY else ENTRIES // 2]
-        alone = np.zeros((len(chosen), point.size))
-        alone[np.arange(len(chosen)), chosen] = typical
-        alone = alone.reshape(len(chosen), *point.shape)
-        level: list[Array] = []
-        for part in (alone[:FIRST], alone[FIRST:]):
-            found = [_each(one) for one in self._level(j, np.repeat(point[None], len(part), axis=0), part)]
-            level = found if not level else [np.concatenate(pair) for pair in zip(level, found, strict=True)]
-            if not any(one.mean() >= FEWEST for one in level):
-                return none
-        by = np.concatenate([size * alone for size in NEAR])
-        by *= random.choice([-1.0, 1.0], size=(len(by), *[1] * point.ndim))
-        values, there = forward.at(j, point[None]), forward.at(j, point + by)
-        beyond = self._level(j, point + by, np.concatenate([alone] * len(NEAR)))
-        answers = []
-        for i, (here, new, after, before) in enumerate(zip(values, there, beyond, level, strict=True)):
-            # the largest element, which is not level, may fall behind another: from there on it is
-            changed = self._changed(here, new).reshape(len(by), -1).any(axis=1) & np.tile(before, len(NEAR))
-            flat = before.mean() >= MOST_ENTRIES and _share(_each(after)[changed]) >= MOST_ENTRIES
-            new = np.where(changed.reshape(-1, *[1] * (new.ndim - 1)), new, here)
-            answers.append(bool(flat) and self._jumps((i, j), (point, here[0]), (point + by, new)))
-        return answers
+        found: list[list[_Moved]] = [[] for _ in flat]
+        for count, entry in enumerate(chosen, 1):
+            end = start.copy()
+            by = -BEYOND * typical * np.copysign(1.0, start.flat[entry])
+            end.flat[entry] += by
+            changes = self._changes_on_the_way(j, functools.partial(_straight, start, end), FEW)
+            for moved, (change, along) in zip(found, changes, strict=True):
+                most = int(np.nan_to_num(np.abs(change)).argmax())
+                moved.append(_Moved(int(entry), end, most, change.flat[most], along.flat[most], float(by)))
+            if count == FIRST and not any(one.jumped > HALF for moved in found for one in moved):
+                return flat
+        for i, moved in enumerate(found):
+            large = [one for one in moved if one.size >= HALF * max(other.size for other in moved) > 0]
+            jumped = [one for one in large if one.jumped >= NEARLY]
+            if len(jumped) < MOST_ENTRIES * max(1, len(large)) or not self._beside_backward((i, j), jumped):
+                continue
+            ends = np.stack([one.end for one in jumped])
+            flat[i] = self._jumps((i, j), (start, forward.at(j, start[None])[i][0]), (ends, forward.at(j, ends)[i]))
+        return flat
+
+    def _beside_backward(self, ij: tuple[int, int], moved: Sequence[_Moved]) -> bool:
+        """Return True where slopes are a small part of what backward says, as far as it says anything."""
+        output = self.outputs[self.forward.wanted[ij[0]]]
+        if output.is_complex():
+            return False
+        small = []
+        for one in moved[:ASKED]:
+            v: list[Tensor | None] = [None] * len(self.outputs)
+            v[self.forward.wanted[ij[0]]] = (
+                torch.zeros_like(output)
+                .reshape(-1)
+                .index_fill(0, torch.tensor([one.most], device=output.device), 1.0)
+                .reshape(output.shape)
+            )
+            gradient = pull(self.problem, self.outputs, v)[ij[1]]
+            said = 0.0 if gradient is None else abs(float(gradient.reshape(-1)[one.entry]))
+            if said:
+                small.append(abs(one.along / one.by) <= ALMOST * said)
+        return len(small) > 0 and sum(small) >= MOST_ENTRIES * len(small)
 
     def _jumps(self, ij: tuple[int, int], here: tuple[Array, Array], there: tuple[Array, Array]) -> bool:
         """Return True where a change stays as it is on ever shorter ways: a jump, and no slope, however steep.
@@ -220,7 +280,7 @@ class Stairs:
             else:
                 start, low = middle, between
             changes.append(abs(high - low))
-        return bool(changes[-1] > changes[-1 - LAST] / 2)
+        return bool(changes[-1] > changes[-1 - LAST] / 4)
 
     def _changed(self, values: Array, there: Array) -> Array:
         """Mark what has changed so much that a slope as steep would be seen in a step of the smallest size."""
@@ -229,33 +289,43 @@ class Stairs:
         return found
 
     def _jumps_on_the_way(self, j: int) -> list[bool]:
-        """Compare how far outputs change on a way with the sum of the slopes on it; the rest of it are jumps."""
-        forward, random = self.forward, np.random.default_rng(2)
-        point = forward.points[j]
+        """Move an input from a third of it to three times as much, and say of which outputs many values jump."""
+        point, random = self.forward.points[j], np.random.default_rng(2)
         lots = random.random(point.shape) - 0.5
         rates = np.copysign(0.5 + np.abs(lots), lots) * WAY
-        size = np.where(point == 0, np.abs(point).mean() or 1.0, np.abs(point))
+        size = np.abs(point).mean() or 1.0
 
-        def on_the_way(t: Array) -> Array:
-            t = t.reshape(-1, *[1] * point.ndim)
-            found: Array = np.where(point == 0, t * rates * size, point * np.exp(t * rates))
+        def way(t: Array) -> Array:
+            found: Array = np.where(point == 0, (2 * t - 1) * rates * size, point * np.exp((2 * t - 1) * rates))
             return found
 
-        middles = (np.arange(PANELS) + 0.5) / PANELS * 2 - 1
-        h = self._step
-        seen = forward.at(j, np.concatenate([on_the_way(middles + h), on_the_way(middles - h)]))
-        ends = forward.at(j, on_the_way(np.array([-1.0, 1.0])))
         answers = []
-        for values, (first, last) in zip(seen, ends, strict=True):
-            slopes = (values[:PANELS] - values[PANELS:]) / (2 * h)
-            usual = np.median(np.abs(slopes), axis=0)
-            slopes = np.where(np.abs(slopes) > usual / h**0.5, 0.0, slopes)  # a jump between the two points
-            along, change = slopes.sum(axis=0) * 2 / PANELS, last - first
-            size_of_all = np.abs(along) + np.abs(change)
-            counts = np.isfinite(size_of_all) & (size_of_all > 1e-9 * np.abs(first))
-            jumped = np.abs(change - along) > JUMPED * size_of_all
+        for change, along in self._changes_on_the_way(j, way, PANELS):
+            whole = np.abs(along) + np.abs(change)
+            counts = np.isfinite(whole) & (whole > 1e-9 * whole.max(initial=0.0))
+            jumped = np.abs(change - along) > JUMPED * whole
             answers.append(bool(counts.any() and jumped[counts].mean() >= JUMPING))
         return answers
+
+    def _changes_on_the_way(self, j: int, way: Callable[[Array], Array], panels: int) -> list[tuple[Array, Array]]:
+        """Return for each output how far it changes on a way, and the sum of the slopes on it: the rest are jumps.
+
+        Args:
+            j: number of the input.
+            way: its values by time, from 0 to 1.
+            panels: into which the way is cut.
+        """
+        h, ndim = self._step, self.forward.points[j].ndim
+        middles = (np.arange(panels) + 0.5) / panels
+        times = np.concatenate([middles + h, middles - h, [0.0, 1.0]]).reshape(-1, *[1] * ndim)
+        found = []
+        for values in self.forward.at(j, way(times)):
+            change = values[-1] - values[-2]
+            slopes = (values[:panels] - values[panels : 2 * panels]) / (2 * h)
+            usual = np.maximum(np.median(np.abs(slopes), axis=0), np.abs(change))
+            slopes = np.where(np.abs(slopes) > usual / h**0.5, 0.0, slopes)  # a jump between the two points
+            found.append((change, slopes.sum(axis=0) / panels))
+        return found
 
     def _of_all_inputs(self) -> Stairs:
         """Return the same of a problem in which each floating input is differentiated: data has stairs as well."""
@@ -275,10 +345,23 @@ class Stairs:
         return self._twin
 
 
+def almost_flat(analytical: Array, numerical: Array) -> bool:
+    """Return True where most differences are almost nothing, or a jump, beside what backward says.
+
+    Args:
+        analytical, numerical: a block of both Jacobians, as far as it is stored.
+    """
+    claimed = np.abs(analytical[analytical != 0])
+    with np.errstate(invalid="ignore"):
+        size = np.abs(numerical[analytical != 0])
+        nothing = (size <= ALMOST * claimed) | (size >= STEEP * claimed)
+    return claimed.size > 0 and _share(nothing) >= HALF
+
+
+def _straight(start: Array, end: Array, t: Array) -> Array:
+    way: Array = start + t * (end - start)
+    return way
+
+
 def _share(level: Array) -> float:
     return float(level.mean()) if level.size else 0.0
-
-
-def _each(level: Array) -> Array:
-    """Return for each point whether all of the output is level."""
-    return np.asarray(level.reshape(len(level), -1).all(axis=1))
