@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
-from nbautograd.core.checking.problem import Outputs, Problem, graph_nodes
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import LOOSEST
 from nbautograd.core.stumbles import hands_over
+from nbautograd.core.torch_private.nodes import graph_nodes
 from nbautograd.core.torch_private.tensors import gradients
 
 Backward = Callable[..., Any]

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.outside_state import reached_inside
-from nbautograd.core.checking.problem import Outputs, graph_nodes
+from nbautograd.core.checking.problem import Outputs
 from nbautograd.core.stumbles import ask
-from nbautograd.core.torch_private.nodes import raw_slot_names, saved_peek
+from nbautograd.core.torch_private.nodes import graph_nodes, raw_slot_names, saved_peek
 from nbautograd.core.torch_private.tensors import storage_address
 
 

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import inspect
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.casts import CastWatch, spacing
+from nbautograd.core.torch_private.nodes import graph_nodes
 from nbautograd.core.torch_private.tensors import gradients
 from nbautograd.core.user_source import FunctionSource, function_class, read_source
 from nbautograd.errors import InputError
@@ -387,19 +387,6 @@ def functions_of(tensors: Sequence[Tensor]) -> set[type]:
     """Return the Function classes in the graph of these tensors."""
     found = (getattr(node, "_forward_cls", None) for node in graph_nodes(tensors))
     return {cls for cls in found if isinstance(cls, type)}
-
-
-def graph_nodes(tensors: Sequence[Tensor]) -> Iterator[Any]:
-    """Yield the nodes of the graph of these tensors, nearest first."""
-    queue: deque[Any] = deque(t.grad_fn for t in tensors if t.grad_fn is not None)
-    seen: set[Any] = set()
-    while queue:
-        node = queue.popleft()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        yield node
-        queue.extend(following for following, _ in node.next_functions)
 
 
 def _handed_on(tensors: Sequence[Tensor], cls: type | None, given: Sequence[Any]) -> dict[int, int]:

@@ -21,6 +21,7 @@ from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.torch_errors import entries, is_torch
 from nbautograd.core.graphs.names import tensors_in
 from nbautograd.core.stumbles import ask
+from nbautograd.core.torch_private.nodes import MOST_NODES
 from nbautograd.core.torch_private.tensors import data_address, storage_address
 from nbautograd.core.user_source import method_at, tree_of, unwrap
 
@@ -28,7 +29,6 @@ PACKAGE = __name__.partition(".")[0]
 _OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep
 _STANDARD = os.path.join(sysconfig.get_paths()["stdlib"], "")
 _HOSTS = tuple(f"{os.sep}{name}{os.sep}" for name in ("IPython", "ipykernel", "nbclient", "_pytest", "pluggy"))
-MOST_NODES = 100_000  # of a graph that is looked at
 
 
 @lru_cache(maxsize=1_000)  # a watched run asks of every frame of every call

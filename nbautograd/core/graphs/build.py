@@ -21,6 +21,7 @@ from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.schedule import LEAF, engine_order
 from nbautograd.core.stumbles import ask, hands_over
 from nbautograd.core.torch_private.nodes import (
+    MOST_NODES,
     function_of,
     leaf_tensor,
     raw_slot_names,
@@ -32,7 +33,6 @@ from nbautograd.core.torch_private.nodes import (
 from nbautograd.core.values import TensorSummary
 
 SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
-MOST_NODES = 1_000_000
 MOST_TOLD = 3  # sentences of one kind
 NO_NAMES: dict[int, str] = {}
 

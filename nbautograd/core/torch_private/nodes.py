@@ -10,6 +10,8 @@ import os
 import re
 import sys
 import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -22,7 +24,24 @@ SHOWS_SAVED = all(hasattr(getattr(torch._C._autograd, "SavedTensor", None), name
 
 TWICE = "backward through the graph a second time"  # in what torch raises for a freed node
 
+# Nodes of one graph that are looked at. Once a node has been seen from Python, torch 2.13 deletes it by recursion: a
+# chain of 50,000 such nodes overflows a stack of 8 MiB when the user's loss goes, and that ends the process; 40,000
+# do not.
+MOST_NODES = 30_000
+
 _slot_names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+def graph_nodes(tensors: Iterable[torch.Tensor]) -> Iterator[Any]:
+    """Yield the nodes of the graph of some tensors, nearest first, at most ``MOST_NODES``."""
+    queue: deque[Any] = deque(t.grad_fn for t in tensors if t.grad_fn is not None)
+    seen: set[Any] = set()
+    while queue and len(seen) < MOST_NODES:
+        node = queue.popleft()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            queue.extend(following for following, _ in node.next_functions if following is not None)
 
 
 def root_edge(tensor: torch.Tensor) -> tuple[Any | None, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nbautograd.core.checking.problem import graph_nodes
+from nbautograd.core.torch_private.nodes import graph_nodes
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Failure
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import pickle
+import subprocess
 import sys
 import weakref
 
@@ -279,3 +280,29 @@ def test_where_a_profiler_runs_it_stays_and_no_node_is_said_to_be_freed(monkeypa
         sys.setprofile(None)
     assert (gone, still) == (False, profiler)
     assert nodes.all_gone(y.grad_fn)
+
+
+DEEP = """
+import torch, nbautograd
+y = torch.ones(2, requires_grad=True)
+for _ in range(100_000):
+    y = y.sin()
+{look}
+del y
+print("ended")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "look",
+    [
+        "assert not nbautograd.graph(y).complete",
+        "list(nbautograd.core.torch_private.nodes.graph_nodes([y]))",
+        "nbautograd.core.explaining.program.nodes_behind(y.grad_fn)",
+    ],
+)
+def test_a_graph_of_any_depth_can_be_looked_at(look):
+    from_package = "import nbautograd.core.torch_private.nodes, nbautograd.core.explaining.program\n"
+    ran = subprocess.run([sys.executable, "-c", from_package + DEEP.format(look=look)], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout.strip()) == (0, "ended"), ran.stderr

@@ -26,13 +26,14 @@ from nbautograd.core.checking.backward_lines import last_line
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.exceptions import explain, undefined_grad
-from nbautograd.core.checking.problem import Outputs, Problem, graph_nodes, pullback
+from nbautograd.core.checking.problem import Outputs, Problem, pullback
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import OF_SUMS
 from nbautograd.core.stumbles import is_ours, users_errors
+from nbautograd.core.torch_private.nodes import graph_nodes
 from nbautograd.core.user_source import closure
 from nbautograd.core.values import sizes_text
 
