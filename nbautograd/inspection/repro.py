@@ -26,13 +26,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.display import Phrase
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import as_written, read_source
 from nbautograd.inspection.audit import Kept, copied_calls
-from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
-from nbautograd.inspection.audited_calls import as_called, defaults
+from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport
+from nbautograd.inspection.audited_calls import ALONG, as_called, defaults
 from nbautograd.inspection.evidence import made_up_inputs
 
 TRIES = 3  # made-up inputs of each kind of values
@@ -86,8 +87,9 @@ def _reproduction(
     function = report.functions[place[0]]
     stem = _stem(function, report)
     try:
+        claim = _claim(function.situations[place[1]])
         definition = _definition(kept.cls)
-        inputs = kept.inputs if include_data else _drawn_inputs(kept)
+        inputs = kept.inputs if include_data else _drawn_inputs(kept, claim)
         if inputs is None:
             raise NoScript("audit.repro_needs_data")
         arguments = ", ".join(_argument(f"input_{k}", x) for k, x in enumerate(inputs))
@@ -96,7 +98,7 @@ def _reproduction(
     tensors = dict(_tensors(inputs))
     if not as_called(kept.call, inputs):
         definition = replace(definition, text=definition.text + _WIDE)
-    text = _script(function.name, definition, arguments, stem, include_data, report, folder)
+    text = _script(function.name, definition, arguments, stem, include_data, report, folder, claim)
     with tempfile.TemporaryDirectory() as temporary:
         trial = Path(temporary) / f"{stem}.py"
         torch.save(tensors, trial.with_suffix(".pt"))
@@ -108,6 +110,45 @@ def _reproduction(
         shutil.copyfile(trial.with_suffix(".pt"), data)
         shutil.copyfile(trial, script)
     return Reproduction(function.name, script, data, made_up=not include_data)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """The difference that a report tells, which is what a script shows.
+
+    Attributes:
+        code: of the finding; empty where it is the difference alone.
+        where: positions of output and input that the finding is about, if any.
+        inputs: positions of the arguments whose gradient differs by it.
+    """
+
+    code: str
+    where: tuple[int, int] | None
+    inputs: tuple[int, ...]
+
+    def holds(self, report: GradcheckReport) -> bool:
+        """Return True for a report of the same finding at the same place."""
+        differ = {block.input for block in report.blocks.values() if block.verdict == "mismatch"}
+        same = not self.code or any((f.code, f.where) == (self.code, self.where) for f in report.findings)
+        return same and set(self.inputs) <= differ
+
+
+def _claim(situation: AuditedSituation) -> _Claim:
+    """Return the difference that a situation is called wrong for.
+
+    Raises:
+        NoScript: where what was found is no difference of numbers, such as an input that is changed in place.
+    """
+    report, cause = situation.report, situation.cause
+    assert report is not None
+    if cause is not None and cause.code == ALONG:
+        return _Claim("", None, (report.input_names.index(cause.params["input"]),))
+    differ = [where for where, block in report.blocks.items() if block.verdict == "mismatch"]
+    if cause is None and differ:
+        return _Claim("", None, tuple(dict.fromkeys(position for _, position in differ)))
+    if cause is None or cause.where not in differ:
+        raise NoScript("audit.repro_other")
+    return _Claim(cause.code, cause.where, (cause.where[1],))
 
 
 def _stem(function: AuditedFunction, report: AuditReport) -> str:
@@ -129,14 +170,15 @@ class NoScript(Exception):  # noqa: N818 - a reason, not a mistake
         self.phrase = Phrase(message_id, **params)
 
 
-def _drawn_inputs(kept: Kept) -> tuple[Any, ...] | None:
-    """Return inputs of the same kinds at which the gradient is wrong as well; None where none were found."""
+def _drawn_inputs(kept: Kept, claim: _Claim) -> tuple[Any, ...] | None:
+    """Return inputs of the same kinds at which the same is wrong; None where none were found."""
     op = library.operation_of(kept.cls)
     target = kept.cls if op is None else library.function_of(op) or op.overload
 
     def wrong(inputs: tuple[Any, ...]) -> bool:
         with defaults(kept.call, inputs):
-            return gradcheck(target, inputs, order=1, hints="what", budget=10.0).verdict == "wrong"
+            report = gradcheck(target, inputs, order=1, hints="what", budget=10.0)
+        return report.verdict == "wrong" and claim.holds(report)
 
     return made_up_inputs(kept.inputs, wrong, TRIES)
 
@@ -378,14 +420,16 @@ def _local_folders(definition: str, folder: Path) -> list[str]:
 
 
 def _script(
-    name: str, definition: _Definition, arguments: str, stem: str, real: bool, report: AuditReport, folder: Path
-) -> str:
+    name: str, definition: _Definition, arguments: str, stem: str, real: bool, report: AuditReport, folder: Path,
+    claim: _Claim,
+) -> str:  # fmt: skip
     kind = "the inputs of a program" if real else "inputs that are made up"
     package = definition.package
     version = f'\nprint("{package}", getattr(sys.modules.get("{package}"), "__version__", ""))' if package else ""
     lines = definition.text.removeprefix("import torch\n")
     beside = _local_folders(definition.text, folder)
     parts = {"definition": "\n".join((*beside, lines.strip())), "call": definition.call, "version": version}
+    parts["claimed"] = repr(list(claim.inputs))
     return _TEMPLATE.format(name=name, kind=kind, torch=report.torch, stem=stem, arguments=arguments, **parts)
 
 
@@ -589,13 +633,13 @@ def slope(k, u, v, h):
     return (ends[0] - ends[1]) / (2 * h)
 
 
+claimed = {claimed}  # positions of the inputs whose gradient was found to be wrong
 moving = [x for x in inputs if isinstance(x, torch.Tensor) and x.requires_grad]
 double = all(x.dtype in (torch.float64, torch.complex128) for x in moving)
 near, tolerance = (1e-5, 1e-5) if double else (1e-2, 2e-2)
 wrong = 0
-for k, x in enumerate(inputs):
-    if not (isinstance(x, torch.Tensor) and x.requires_grad):
-        continue
+for k in claimed:
+    x = inputs[k]
     for seed in range(5):
         torch.manual_seed(seed + 1)
         args = [copy(one) for one in inputs]

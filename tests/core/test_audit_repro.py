@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -13,6 +14,8 @@ import torch
 
 import nbautograd
 from nbautograd.errors import CallError
+from nbautograd.inspection import repro
+from nbautograd.inspection.audit import copied_calls
 
 pytestmark = pytest.mark.slow  # each script is tried in a fresh process, which imports torch
 
@@ -64,6 +67,50 @@ class Buffered(Root):
     def forward(ctx, x):
         least = torch.full(x.shape, -torch.finfo(x.dtype).max)
         return Root.forward(ctx, torch.maximum(x, least))
+
+
+class Halves(torch.autograd.Function):
+    """Wrong for its second input alone."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y.exp(), grad * x * y.exp() / 2
+
+
+class InPlace(torch.autograd.Function):
+    """Changes its input without a word; its gradient is that of the changed one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        with torch.no_grad():
+            x.mul_(2)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+class WrongAtThese(torch.autograd.Function):
+    """A factor at the numbers of the program, and another mistake elsewhere."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        if bool((x > 0.5).all() & (x < 0.6).all()):
+            return 3 * grad * x.exp()
+        return grad * x
 
 
 class Right(torch.autograd.Function):
@@ -142,6 +189,48 @@ def test_each_wrong_function_has_a_script_that_shows_it_in_a_fresh_process(packa
             assert not any(
                 tensor.shape == own.shape and torch.allclose(tensor.double(), own.double()) for own in (x, positive)
             )
+
+
+def test_a_script_compares_the_input_that_the_report_names(package, tmp_path):
+    module, folder = package
+    report = audited((module.Halves.apply, torch.randn(3).requires_grad_(), torch.randn(3).requires_grad_()))
+    [one] = report.save_repro(tmp_path)
+    assert report.functions[0].situations[0].cause.where == (0, 1)
+    shown = re.findall(r"WRONG: input (\d)", run(one.script, folder).stdout)
+    assert shown
+    assert set(shown) == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "include_data", "why"),
+    [
+        ("InPlace", [1.0, 2.0], False, "repro_other"),
+        ("InPlace", [1.0, 2.0], True, "repro_other"),
+        ("WrongAtThese", [0.51, 0.55, 0.59], True, ""),
+    ],
+)
+def test_a_script_shows_what_the_report_claims_or_is_not_written(package, tmp_path, name, values, include_data, why):
+    module, folder = package
+    x = torch.tensor(values, dtype=torch.float64).requires_grad_()
+    report = audited((getattr(module, name).apply, x))
+    assert report.verdict == "wrong"
+    [one] = report.save_repro(tmp_path, include_data=include_data)
+    assert (one.script is None) == bool(why)
+    assert getattr(one.reason, "message_id", "").removeprefix("audit.") == why
+    assert why or run(one.script, folder).returncode == 1
+
+
+def test_made_up_inputs_show_the_same_finding(package):
+    module, _ = package
+    x = torch.tensor([0.51, 0.55, 0.59], dtype=torch.float64).requires_grad_()
+    report = audited((module.WrongAtThese.apply, x))
+    [kept] = copied_calls(report).values()
+    claim = repro._claim(report.functions[0].situations[0])
+    assert claim.where == (0, 0)
+    drawn = repro._drawn_inputs(kept, claim)
+    assert drawn is not None  # drawn between the extremes of those of the program
+    assert bool((drawn[0] > 0.5).all())
+    assert repro._drawn_inputs(kept, repro._Claim("another_code", (0, 0), (0,))) is None
 
 
 def test_a_script_says_so_once_the_gradient_is_right(package, tmp_path):
