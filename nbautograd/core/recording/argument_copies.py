@@ -24,7 +24,15 @@ from torch import Tensor
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import memory
-from nbautograd.core.recording.snapshot import PLAIN_TYPES, TensorSnapshot, memory_of
+from nbautograd.core.recording.snapshot import (
+    DEVICE_OF,
+    DTYPE_OF,
+    IS_NESTED,
+    LAYOUT_OF,
+    PLAIN_TYPES,
+    TensorSnapshot,
+    memory_of,
+)
 from nbautograd.core.torch_private import tensors as private
 from nbautograd.core.user_source import closure
 
@@ -311,8 +319,8 @@ def kept(items: Sequence[Any], required: Callable[[Tensor], bool], room: Callabl
 
     def keep(item: Tensor) -> Any:
         room(item)
-        needs = required(item) and (item.is_floating_point() or item.is_complex())
         plain = _plain(private.unwrap_for_grad(item))
+        needs = required(item) and (plain.is_floating_point() or plain.is_complex())
         if not plain.is_cpu or (memory.copier() is None and not memory.off):
             return _by_kernels(plain, needs)
         one = KeptTensor(tuple(plain.stride()), needs, plain.is_conj(), plain.is_neg())
@@ -394,8 +402,10 @@ def _unreadable(item: Tensor) -> str:
         return type(item).__name__
     if private.vmap_level(item) is not None:
         return "torch.vmap"
-    if item.is_nested:
+    if IS_NESTED(item):
         return "nested"
-    if item.layout is not torch.strided:
-        return str(item.layout).removeprefix("torch.")
-    return "quantized" if item.is_quantized else "meta" if item.is_meta else ""
+    layout = LAYOUT_OF(item)
+    if layout is not torch.strided:
+        return str(layout).removeprefix("torch.")
+    device = DEVICE_OF(item).type
+    return "quantized" if str(DTYPE_OF(item)).startswith("torch.q") else "meta" if device == "meta" else ""

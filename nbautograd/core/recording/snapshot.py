@@ -34,10 +34,12 @@ _PLAIN_NAMES: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Pa
 PLAIN_TYPES = frozenset(_PLAIN_NAMES)
 _CPU = torch.device("cpu")
 # of torch itself: what a subclass has in their place is code of the user's, which may raise or end the process
-_SHAPE = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
-_DTYPE = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
-_DEVICE = torch.Tensor.device.__get__
-_REQUIRES_GRAD = torch.Tensor.requires_grad.__get__  # type: ignore[attr-defined]
+SHAPE_OF = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
+DTYPE_OF = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
+DEVICE_OF = torch.Tensor.device.__get__
+LAYOUT_OF = torch.Tensor.layout.__get__  # type: ignore[attr-defined]
+IS_NESTED = torch.Tensor.is_nested.__get__  # type: ignore[attr-defined]
+REQUIRES_GRAD_OF = torch.Tensor.requires_grad.__get__  # type: ignore[attr-defined]
 name_of: Callable[[type], str] = type.__dict__["__name__"].__get__
 _ORDINARY = frozenset({private.ORDINARY, private.INFERENCE} - {0})  # dispatch keys
 
@@ -224,9 +226,9 @@ def _in_bounds(wanted: Wanted, guarded: bool) -> Wanted:
     checks: list[Callable[[], Any]] = []
     try:
         for one, tensor, _ in wanted:
-            if plain and one.address:
+            if plain and one.address and not tensor.is_quantized:
                 tensor.as_strided(one.shape or (), tensor.stride())
-            else:  # what stands for a tensor has no address, and hears of an operation by itself
+            else:  # what only stands for a tensor, or holds its elements in a code: the guard has no kernel for it
                 checks.append(partial(tensor.as_strided, one.shape or (), tensor.stride()))
         if checks:
             private.run_unheard(checks)
@@ -462,7 +464,7 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
 
 @hands_over
 def _sizes(value: Any) -> tuple[int, ...]:
-    return tuple([n if type(n) is int else -1 for n in _SHAPE(value)])
+    return tuple([n if type(n) is int else -1 for n in SHAPE_OF(value)])
 
 
 def _of_subclass(value: Any) -> TensorSnapshot:
@@ -470,8 +472,8 @@ def _of_subclass(value: Any) -> TensorSnapshot:
     with private.disable_torch_function():
         name = name_of(type(value))
         return TensorSnapshot(
-            name, ask(lambda: _sizes(value), None), _DTYPE(value), ask(lambda: _DEVICE(value), _CPU),
-            ask(lambda: _REQUIRES_GRAD(value), False), None, None, id(value), 0, 0, 0,
+            name, ask(lambda: _sizes(value), None), DTYPE_OF(value), ask(lambda: DEVICE_OF(value), _CPU),
+            ask(lambda: REQUIRES_GRAD_OF(value), False), None, None, id(value), 0, 0, 0,
             reason=Phrase("recording.missing.subclass", type=name),
         )  # fmt: skip
 
@@ -494,7 +496,7 @@ def safe_repr(value: Any, depth: int = 2) -> str:
         return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     if issubclass(kind, torch.Tensor):
         with private.disable_torch_function():
-            return NEEDS_GRADIENT if _REQUIRES_GRAD(value) else f"<{name_of(kind)}>"
+            return NEEDS_GRADIENT if REQUIRES_GRAD_OF(value) else f"<{name_of(kind)}>"
     if kind is slice:
         inside = ", ".join(safe_repr(item, 0) for item in (value.start, value.stop, value.step))
         return f"slice({inside})"

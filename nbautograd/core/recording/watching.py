@@ -30,6 +30,7 @@ from nbautograd.core.recording import spy
 from nbautograd.core.recording.argument_copies import CODE, PLAIN, KeptTensor, NotKept, copied, kept
 from nbautograd.core.recording.record import InstrumentedFunction, Ring, ThreadState, local
 from nbautograd.core.recording.recorder import MethodRecorder, Recorder, recording_wrapper
+from nbautograd.core.recording.snapshot import DEVICE_OF, DTYPE_OF, IS_NESTED, LAYOUT_OF, REQUIRES_GRAD_OF
 from nbautograd.core.stumbles import record
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private import tensors as private
@@ -262,7 +263,7 @@ class Watch:
                 args, keywords = library.arguments_of(cls, args)
             given = (*args, *keywords.values())
             if required is None or len(required) != len(given):
-                required = tuple([isinstance(x, Tensor) and x.requires_grad for x in given])
+                required = tuple([_requires_grad(x) for x in given])
             if not grad or not (any(required) or any(_inner_requires_grad(x) for x in given)):
                 found.without_gradient += 1
                 return
@@ -320,9 +321,9 @@ class Watch:
 def _kind(item: Any, required: bool) -> Any:
     """Return what tells one argument's situation from another's."""
     if isinstance(item, Tensor):
-        dense = item.layout is torch.strided and not item.is_nested
-        contiguous = item.is_contiguous() if dense else None
-        return item.dtype, item.dim(), required, item.layout, item.device, contiguous, type(item)
+        layout = LAYOUT_OF(item)
+        contiguous = Tensor.is_contiguous(item) if layout is torch.strided and not IS_NESTED(item) else None
+        return DTYPE_OF(item), Tensor.dim(item), required, layout, DEVICE_OF(item), contiguous, type(item)
     kind = type(item)
     if kind is str and len(item) > TEXT:
         return str
@@ -342,7 +343,7 @@ def _kind(item: Any, required: bool) -> Any:
 
 
 def _requires_grad(item: Any) -> bool:
-    return isinstance(item, Tensor) and item.requires_grad
+    return isinstance(item, Tensor) and REQUIRES_GRAD_OF(item)
 
 
 def _inner_requires_grad(item: Any) -> bool:
@@ -354,8 +355,8 @@ def _extent(items: Any) -> tuple[int, int]:
     elements = size = 0
     for item in items:
         if isinstance(item, Tensor):
-            count = item.numel()
-            elements, size = elements + count, size + count * item.element_size()
+            count = Tensor.numel(item)
+            elements, size = elements + count, size + count * Tensor.element_size(item)
         elif isinstance(item, (tuple, list)):
             inner = _extent(item)
             elements, size = elements + inner[0], size + inner[1]
@@ -375,11 +376,11 @@ def _copies(items: tuple[Any, ...], required: tuple[bool, ...], room: int) -> tu
 
     def fit(item: Tensor) -> None:
         nonlocal size
-        size += item.numel() * item.element_size()
+        size += Tensor.numel(item) * Tensor.element_size(item)
         if size > room:
             raise NotKept("audit.too_large", size=_mebibytes(size))
 
-    copies = kept(items, lambda item: needs.get(id(item), item.requires_grad), fit)
+    copies = kept(items, lambda item: needs.get(id(item), REQUIRES_GRAD_OF(item)), fit)
     return copies, size
 
 
@@ -566,7 +567,7 @@ class _Hook:
         """Hand a call to all who watch."""
         try:
             if cls.__module__.startswith("torch._functorch."):
-                _seen.required = tuple([isinstance(x, Tensor) and x.requires_grad for x in given])
+                _seen.required = tuple([_requires_grad(x) for x in given])
                 for tap in self.taps.pop(cls, ()):  # torch makes such a class for each call
                     tap.remove()
                 return

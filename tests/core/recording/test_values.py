@@ -129,8 +129,10 @@ def test_shapes_keep_no_elements():
         (torch._to_functional_tensor(torch.ones(3)), "not an ordinary strided tensor"),
     ],
 )
-def test_reasons_for_missing_elements(tensor, reason):
-    assert str(summary_of(kept(tensor, SUMMARY)).reason) == reason
+@pytest.mark.parametrize("grad", [True, False])  # within forward it is off, and the check of the storage has no guard
+def test_reasons_for_missing_elements(tensor, reason, grad):
+    with torch.set_grad_enabled(grad):
+        assert str(summary_of(kept(tensor, SUMMARY)).reason) == reason
 
 
 def test_vmap_levels_have_no_elements_and_grad_levels_have():
