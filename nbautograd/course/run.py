@@ -42,8 +42,8 @@ def check(
         defined: False when the cell did not define the name at all.
 
     Returns:
-        The result. A wrong answer never raises, whatever it does short of ending the process; nothing that it prints
-        is shown.
+        The result, which holds whatever exception a wrong answer raises, unless it ends the process. Nothing that
+        the answer prints is shown.
 
     Example:
         >>> import torch

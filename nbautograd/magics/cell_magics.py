@@ -75,9 +75,12 @@ class ExerciseMagics(Magics):
 
     @no_var_expand
     @line_magic
-    def exercises(self, line: str) -> Progress:
-        """Return the exercises of this notebook, how often each was tried, and how it stands."""
-        return self._exercises.tries.progress()
+    def exercises(self, line: str) -> Progress | None:
+        """Return how the exercises of this notebook stand; with names stop a cell that needs their answers."""
+        for name in line.split():
+            if self._exercises.tries.of(name).state == "unanswered":
+                raise UsageError(messages.text("course.magic.needed", name=name))
+        return None if line.strip() else self._exercises.tries.progress()
 
 
 @magics_class

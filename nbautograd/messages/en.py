@@ -774,7 +774,8 @@ SENTENCES: dict[str, str] = {
     "course.marker_alone": "A solution marker has no partner in the cell that begins with `{text}`: each `### BEGIN SOLUTION` needs its `### END SOLUTION`.",
     # the magics
     "course.magic.help": "Run the cell, then check the answer to an exercise.\n\nThe cell runs as always, its Functions are recorded, and each check that fails says one sentence.\n\nExamples::\n\n    %%exercise multiply\n    class Multiply(Function): ...\n\n    %%exercise multiply --hints 2\n\nOptions::\n\n  --hints {{1,2,3}}  what is wrong (1, the default), also where (2), also what to do (3)",
-    "course.magic.help_progress": "List the exercises of this notebook, how often each was tried in this session, and its state.\n\nExamples::\n\n    %exercises",
+    "course.magic.help_progress": "List the exercises of this notebook, how often each was tried in this session, and its state.\n\nWith names, the cell stops unless those exercises have an answer.\n\nExamples::\n\n    %exercises\n\n    %exercises multiply",
+    "course.magic.needed": "This cell needs your answer to `{name}`: run that exercise first.",
     "course.magic.no_name": "`%%exercise` needs the name of an exercise after it, as in `%%exercise multiply`.",
     "course.magic.one_name": "`%%exercise` takes one name, not `{text}`.",
     # release

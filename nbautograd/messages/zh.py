@@ -774,7 +774,8 @@ SENTENCES: dict[str, str] = {
     "course.marker_alone": "以 `{text}` 开头的单元格里有一个落单的答案标记：每个 `### BEGIN SOLUTION` 都要有对应的 `### END SOLUTION`。",
     # the magics
     "course.magic.help": "运行这个单元格，然后检查练习的答案。\n\n单元格照常运行，其中的 Function 会被记录，每项没有通过的检查会说一句话。\n\nExamples::\n\n    %%exercise multiply\n    class Multiply(Function): ...\n\n    %%exercise multiply --hints 2\n\nOptions::\n\n  --hints {{1,2,3}}  说哪里不对（1，默认），再说在哪一行（2），再说怎么办（3）",
-    "course.magic.help_progress": "本笔记本的练习，在这次会话里各试了几次，现在怎样。\n\nExamples::\n\n    %exercises",
+    "course.magic.help_progress": "本笔记本的练习，在这次会话里各试了几次，现在怎样。\n\n后面写上名字时，如果那些练习还没有作答，单元格就停在这里。\n\nExamples::\n\n    %exercises\n\n    %exercises multiply",
+    "course.magic.needed": "这个单元格要用到 `{name}` 的答案：请先做那道练习。",
     "course.magic.no_name": "`%%exercise` 后面要写练习的名字，例如 `%%exercise multiply`。",
     "course.magic.one_name": "`%%exercise` 只接受一个名字，而不是 `{text}`。",
     # release

@@ -238,14 +238,14 @@ class Value:
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="engine-learns"
-# That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and goes through nodes in several threads; the two rules are the same.
+# That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and has a thread for each GPU; the two rules are the same.
 #
 # It is enough to learn with. Below, a network of six sines, 18 weights, is fitted to 24 points of a curve, by your `backward` alone. Beside it the same network with one symbol changed: a weight keeps what arrived **last**, as if `backward` had said `=` instead of `+=`. Every weight is used at all 24 points, so 24 contributions arrive in it, and 23 are lost.
 #
 # **Predict.** Will the second one learn nothing, learn slowly, or learn something else?
 
-# %% [markdown] lang="zh" pair="engine-learns" of="af594568"
-# 这就是一个引擎。PyTorch 的引擎用 C++ 写成，存的是张量而不是数，还会用好几个线程去走节点；但那两条规则是一样的。
+# %% [markdown] lang="zh" pair="engine-learns" of="8a5e0175"
+# 这就是一个引擎。PyTorch 的引擎用 C++ 写成，存的是张量而不是数，并为每个 GPU 开一个线程；但那两条规则是一样的。
 #
 # 有它就能学习了。下面用六个正弦搭一个网络，共 18 个权重，去拟合曲线上的 24 个点，全靠你写的 `backward`。旁边是同一个网络，只改了一处：每个权重只留下**最后**到达的那一份，就好像 `backward` 里写的是 `=` 而不是 `+=`。每个权重在 24 个点上都用到，会有 24 份贡献到达，于是丢了 23 份。
 #
@@ -303,7 +303,7 @@ right.legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="own-node"
-# Something else: the dropped contributions do not cancel, they were the other points. One symbol, and no error anywhere. This is what a wrong gradient looks like, and much of this course is about noticing.
+# It learns something else: the lost contributions were the other points' votes. One symbol, and no error anywhere. This is what a wrong gradient looks like, and much of this course is about noticing.
 #
 # ## 4. A node of your own
 #
@@ -319,7 +319,7 @@ plt.show()
 #
 # **Predict.** How many nodes of yours will the graph have, and where does the product stand?
 
-# %% [markdown] lang="zh" pair="own-node" of="9a1928ea"
+# %% [markdown] lang="zh" pair="own-node" of="7e2828de"
 # 学成了别的样子：丢掉的那些贡献，正是其余各点的意见。只差一个符号，哪里都不报错。错误的梯度就是这副模样，这门课有一大半是在教你怎样看出来。
 #
 # ## 4. 你自己的节点
@@ -353,11 +353,9 @@ z = Dummy.apply(3 * y)
 # %autograd_graph z
 
 # %% [markdown] lang="en" pair="order-task"
-# Two, one for each call, with the product between them. Your own nodes are the blue boxes, under the name of the class and with its line; PyTorch's name for them is `DummyBackward`, as `z.grad_fn` would tell you.
+# Two, one for each call, with the product between them. In the picture your own nodes are the blue boxes. PyTorch calls each of them `DummyBackward`, as `z.grad_fn` would tell you.
 #
-# ### Exercise `order_of_calls`
-#
-# Now play the program through, *before* you run the cell under the exercise:
+# Now play this program through, *before* you run the next cell:
 #
 # ```python
 # y = Dummy.apply(w1)
@@ -366,14 +364,12 @@ z = Dummy.apply(3 * y)
 # loss.backward()
 # ```
 #
-# Six things happen to the two calls: `"node 1"` and `"node 2"` (the node is made), `"forward 1"`, `"forward 2"`, `"backward 1"`, `"backward 2"` (the method runs). In which order? Write `order(program)`, which says it of any such program, without running one. A program is a dict: under the number of each call, the calls whose results go into it. The one above is `{1: [], 2: [1]}`, since call 1 gets a leaf; in `{1: [], 2: [1], 3: [1], 4: [2, 3]}` the first result is used twice. The loss is made of the last call's result, and a result may lead nowhere. A hint for the nodes: `forward` receives `ctx` as its first argument.
+# Six things happen to the two calls: each node is made, and `forward` and `backward` of each call run. **Predict** their order. A hint for the nodes: `forward` receives `ctx` as its first argument.
 
-# %% [markdown] lang="zh" pair="order-task" of="02741da1"
-# 两个，每次调用一个，乘法夹在中间。你自己的节点画成蓝框，写着类名和所在的行；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。
+# %% [markdown] lang="zh" pair="order-task" of="802575f6"
+# 两个，每次调用一个，乘法夹在中间。图里你自己的节点画成蓝框；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。
 #
-# ### 练习 `order_of_calls`
-#
-# 在脑子里把这段程序跑一遍，*先别*运行练习下面的那一格：
+# 在脑子里把这段程序跑一遍，*先别*运行下一个单元格：
 #
 # ```python
 # y = Dummy.apply(w1)
@@ -382,28 +378,13 @@ z = Dummy.apply(3 * y)
 # loss.backward()
 # ```
 #
-# 两次调用一共发生六件事：`"node 1"`、`"node 2"`（节点建立），`"forward 1"`、`"forward 2"`、`"backward 1"`、`"backward 2"`（方法运行）。先后次序是怎样的？请写出 `order(program)`：对任何一个这样的程序，不运行就说出次序。程序是一个字典，键是调用的编号，值是哪几次调用的结果传给了它。上面的程序就是 `{1: [], 2: [1]}`（第 1 次调用拿到的是叶子张量）；在 `{1: [], 2: [1], 3: [1], 4: [2, 3]}` 里，第一个结果用了两次。损失由最后一次调用的结果算出；有的结果可能谁也没用。关于节点有一个提示：`forward` 的第一个参数就是 `ctx`。
-
-# %% exercise="order_of_calls"
-# %%exercise order_of_calls
-def order(program):
-    ### BEGIN SOLUTION
-    events = []
-    for call in program:
-        events += [f"node {call}", f"forward {call}"]
-    reached = {max(program)}
-    for call in sorted(program, reverse=True):
-        if call in reached:
-            events.append(f"backward {call}")
-            reached.update(program[call])
-    return events
-    ### END SOLUTION
+# 两次调用一共发生六件事：各自的节点建立，各自的 `forward` 运行，各自的 `backward` 运行。**先猜一猜**它们的先后。关于节点有一个提示：`forward` 的第一个参数就是 `ctx`。
 
 # %% [markdown] lang="en" pair="order-see"
-# Now look. `%autograd_calls` lists what ran, oldest first, with the time of each. (A Jupyter cell may of course hold ordinary lines above the magic.)
+# `%autograd_calls` lists what ran, oldest first, with the time of each.
 
-# %% [markdown] lang="zh" pair="order-see" of="fb615e4e"
-# 现在来看看真相。`%autograd_calls` 按先后列出运行过的方法，以及各自的时间。（魔法命令上面当然可以写普通的代码行。）
+# %% [markdown] lang="zh" pair="order-see" of="6ddf203f"
+# `%autograd_calls` 按先后列出运行过的方法，以及各自的时间。
 
 # %%
 loss = z * z
@@ -411,7 +392,7 @@ loss.backward()
 # %autograd_calls Dummy
 
 # %% [markdown] lang="en" pair="multiply"
-# The last call made is the first to be differentiated. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
+# The last call made is the first to be differentiated: a node sends its bar on when it has all of it. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
 #
 # ## 5. A product of your own
 #
@@ -425,8 +406,8 @@ loss.backward()
 #
 # From here on you write the derivative yourself: no method asks autograd for it.
 
-# %% [markdown] lang="zh" pair="multiply" of="54c1ffd2"
-# 最后调用的，最先求导。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
+# %% [markdown] lang="zh" pair="multiply" of="532fae86"
+# 最后调用的，最先求导：一个节点要等 w̄ 到齐了才往回传。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
 #
 # ## 5. 自己写一个乘积
 #
@@ -478,6 +459,7 @@ multiply = Multiply.apply
 # **先猜一猜。** 两张计算图的样子一样吗？哪一个更快？
 
 # %%
+# %exercises multiply
 a = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64, requires_grad=True)
 b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 # %autograd_compare multiply(a, b) a * b
@@ -485,55 +467,47 @@ b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 # %% [markdown] lang="en" pair="same-task"
 # The same shape: your `MultiplyBackward` stands where `MulBackward0` stands. Yours is slower, because every call goes through Python. A Function is not made for speed in small operations.
 #
-# ### Exercise `same_graph`
-#
-# Four pairs, a Function on the left and native code on the right. Have their graphs the same shape, whatever the nodes are called?
+# Three pairs, a Function on the left and native code on the right. **Predict**: do the two graphs have the same shape, names aside?
 #
 # | | the Function | native |
 # |---|---|---|
 # | A | `multiply(a, b)` | `a * b` |
 # | B | `multiply(a, a)` | `a ** 2` |
 # | C | one Function whose `forward` returns `a * b + b` | `a * b + b` |
-# | D | one Function `scale(a, 3)` that returns `a * 3` | `a * 3` |
-#
-# To say it, one has to know which arrows leave a Function's node, whatever its `forward` computes. Write `arrows(*arguments)`: where do those of `F.apply(*arguments)` lead? One entry for each arrow, in the order of the arguments: the text `"leaf"`; or the node of a result, such as `x.grad_fn`; or `None` where no gradient is wanted, so that the arrow leads nowhere. Say it by rule: making nodes in `arrows` does not count, in a cell of your own it is welcome.
 
-# %% [markdown] lang="zh" pair="same-task" of="4d28cd11"
+# %% [markdown] lang="zh" pair="same-task" of="bb304691"
 # 样子一样：你的 `MultiplyBackward` 站在 `MulBackward0` 的位置上。你的要慢一些，因为每次调用都要经过 Python。对很小的运算来说，自定义 Function 并不是为了快。
 #
-# ### 练习 `same_graph`
-#
-# 下面四组，左边用 Function，右边用原生代码。不管节点叫什么名字，两边的计算图样子一样吗？
+# 下面三组，左边用 Function，右边用原生代码。**先猜一猜**：不管节点叫什么名字，两边的计算图样子一样吗？
 #
 # | | 用 Function | 原生 |
 # |---|---|---|
 # | A | `multiply(a, b)` | `a * b` |
 # | B | `multiply(a, a)` | `a ** 2` |
 # | C | 一个 Function，`forward` 返回 `a * b + b` | `a * b + b` |
-# | D | 一个 Function `scale(a, 3)`，返回 `a * 3` | `a * 3` |
-#
-# 要回答，就得知道从 Function 的节点出发的有哪些箭头，不管它的 `forward` 里算的是什么。请写出 `arrows(*arguments)`：`F.apply(*arguments)` 的箭头各指向哪里？每个箭头一项，按参数的顺序：指向叶子张量写 `"leaf"`；指向算出来的结果，就写它的节点，例如 `x.grad_fn`；不需要梯度、箭头落空的，写 `None`。请按规则来说：在 `arrows` 里生成节点的不算，在自己另开的格子里尽管试。
-
-# %% exercise="same_graph"
-# %%exercise same_graph
-def arrows(*arguments):
-    ### BEGIN SOLUTION
-    found = []
-    for x in arguments:
-        if isinstance(x, torch.Tensor):
-            found.append((x.grad_fn or "leaf") if x.requires_grad else None)
-    return found
-    ### END SOLUTION
-
-# %% [markdown] lang="en" pair="same-see"
-# So A and D have the same shape, and B and C have not. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
-
-# %% [markdown] lang="zh" pair="same-see" of="0b01aa98"
-# 所以 A、D 两组样子一样，B、C 两组不一样。B 组里出人意料的是原生的写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。至于 C 组，你的 `forward` 里面发生的事不会留下任何节点。
 
 # %%
-square = (a**2).sum()
-# %autograd_graph square
+# %exercises multiply
+class ProductAndSum(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * b + b
+
+
+pairs = {
+    "A": (multiply(a, b), a * b),
+    "B": (multiply(a, a), a**2),
+    "C": (ProductAndSum.apply(a, b), a * b + b),
+}
+for name, (own, native) in pairs.items():
+    for who, y in (("Function", own), ("native", native)):
+        print(name, f"{who:8}", "arrows to", [type(node).__name__ for node, _ in y.grad_fn.next_functions])
+
+# %% [markdown] lang="en" pair="same-see"
+# A has the same shape twice, B and C have not. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
+
+# %% [markdown] lang="zh" pair="same-see" of="fd17bd4b"
+# A 组样子一样，B、C 两组不一样。B 组里出人意料的是原生的写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。至于 C 组，你的 `forward` 里面发生的事不会留下任何节点。
 
 # %% [markdown] lang="en" pair="exp"
 # ## 7. Keep the output

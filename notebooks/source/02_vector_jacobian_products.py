@@ -12,7 +12,7 @@
 #     course: "02"
 #     title_en: Vector-Jacobian products and the linear layer
 #     title_zh: 向量-雅可比积与线性层
-#     minutes: 80
+#     minutes: 90
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -29,9 +29,9 @@
 # - name two tests that a wrong backward passes by luck: square matrices, and an upstream gradient of ones;
 # - train a network whose only layers are yours.
 #
-# **You need** notebook 01. **Time**: about 80 minutes. Wherever it says **Predict**, decide before you run the cell.
+# **You need** notebook 01. **Time**: about 90 minutes. Wherever it says **Predict**, decide before you run the cell.
 
-# %% [markdown] lang="zh" pair="intro" of="9dbe3795"
+# %% [markdown] lang="zh" pair="intro" of="9de03d42"
 # # 02 · 向量-雅可比积与线性层
 #
 # `backward` 从来见不到雅可比矩阵。到它手里的只有一个张量 `grad_output`；它算出这个张量与雅可比矩阵的乘积，再交给上一级——矩阵本身却不必造出来。这一课讲的就是这个乘积，以及几乎每个网络都离不开的线性层。
@@ -45,7 +45,7 @@
 # - 指出两种会让错误的 backward 侥幸过关的测试：方阵，以及全为 1 的上游梯度；
 # - 训练一个网络，它的层全是你自己写的。
 #
-# **预备知识**：01。**用时**：约 80 分钟。看到**先猜一猜**，请先拿定主意再运行单元格。
+# **预备知识**：01。**用时**：约 90 分钟。看到**先猜一猜**，请先拿定主意再运行单元格。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -413,9 +413,9 @@ native = torch.autograd.grad(torch.mm(x, w).sum(), (x, w))
 #
 # ### Exercise `fool_the_sum`
 #
-# To know a test, cheat it. Write `Fooling`: its forward is the honest product `input` times `weight`; its backward is right whenever `grad_output` is all ones, and wrong for some others. Not by ignoring `grad_output`, if you can: find a slip that somebody could really make.
+# The best way to understand a test is to fool it. Write `Fooling`: its forward is the honest product `input` times `weight`; its backward is right whenever `grad_output` is all ones, and wrong for some others. Not by ignoring `grad_output`, if you can: find a slip that somebody could really make.
 
-# %% [markdown] lang="zh" pair="fool" of="197ce30a"
+# %% [markdown] lang="zh" pair="fool" of="3494e34f"
 # 两者完全相等，却是错的。求和送回来的全是 1，而 `Deaf` 恰恰只在这时才对。换成有正有负的随机上游梯度，立见分晓。
 #
 # ### 练习 `fool_the_sum`
@@ -476,9 +476,9 @@ nbautograd.backward(total)
 #
 # Write `Add` for two tensors of any shapes that broadcast, plain numbers without dimensions included. Return each gradient in the shape of its input.
 #
-# PyTorch forgives a little here: a gradient that is too large is summed down in silence. Rely on that and the checks will tell you; a helper function is welcome.
+# PyTorch forgives a little here: a gradient that is too large is summed down in silence. The checks will object if you rely on it; a helper function is welcome.
 
-# %% [markdown] lang="zh" pair="broadcast-task" of="6dda26df"
+# %% [markdown] lang="zh" pair="broadcast-task" of="40bace8d"
 # ### 练习 `broadcast_add`
 #
 # 为任意两个可以广播的张量写出 `Add`，没有维度的标量张量也包括在内。每个梯度都要以其输入的形状返回。
@@ -524,6 +524,7 @@ class Add(Function):
 # 旁边是同一个网络，只是 backward 改了一行：第二层本该把 $g\,W^\top$ 交给第一层，现在交的却是 $g\,B$，其中 $B$ 是一个随机矩阵，与 $W$ 毫无关系。**先猜一猜**：它的损失会怎样？
 
 # %%
+# %exercises linear_xw
 draw = torch.Generator().manual_seed(0)
 radius = torch.rand(3, 60, generator=draw).sqrt()
 angle = 2 * math.pi / 3 * torch.arange(3)[:, None] + 4 * radius
@@ -582,6 +583,7 @@ plt.show()
 # 作为学习规则，这很了不起；作为这个网络的梯度，它是错的，而没有哪条曲线会告诉你。检查会：
 
 # %%
+# %exercises linear_xw
 x, w, b = torch.randn(2, 64, dtype=torch.float64), torch.randn(64, 3, dtype=torch.float64), torch.zeros(3).double()
 B = B.double()
 for last in (LinearFunction, Another):
@@ -590,7 +592,7 @@ for last in (LinearFunction, Another):
 # %% [markdown] lang="en" pair="forgives"
 # ## 10. What autograd forgives
 #
-# Two slips that are none, since the engine mends them:
+# Two things that look like mistakes but are not, because the engine corrects them:
 #
 # - a gradient of a larger shape, one that the input broadcasts to, is summed down: an unsummed bias gradient trains correctly (nbautograd mentions it as a risk, not as a mistake);
 # - further `None`s at the end of what `backward` returns are ignored.
@@ -599,7 +601,7 @@ for last in (LinearFunction, Another):
 #
 # **What to keep.** `backward` gets $g$ in the shape of the output and returns $g\,J$ in the shape of the input. Derive by indices, check by shapes, test with sizes that differ and a random upstream gradient.
 
-# %% [markdown] lang="zh" pair="forgives" of="8824bc8a"
+# %% [markdown] lang="zh" pair="forgives" of="b1662645"
 # ## 10. autograd 会原谅什么
 #
 # 有两种疏忽其实不算错，引擎会替你补上：

@@ -12,7 +12,7 @@
 #     course: "03"
 #     title_en: Checking gradients, and what checks miss
 #     title_zh: 检查梯度，以及检查看不到的东西
-#     minutes: 55
+#     minutes: 70
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - choose inputs that do not hide a mistake;
 # - name four faults that a gradient check cannot see.
 #
-# **You need** notebooks 01 and 02. **Time**: about 55 minutes.
+# **You need** notebooks 01 and 02. **Time**: about 70 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="f57426ae"
+# %% [markdown] lang="zh" pair="intro" of="3f7f349b"
 # # 03 · 检查梯度，以及检查看不到的东西
 #
 # backward 写错了，训练照样能跑：也许慢一些，也许走偏了，但它一声不吭。所以写 backward 的人都要检查它，最常用的办法是有限差分。这一课里，你要自己造一个这样的检查，把它调好，然后再骗过它。
@@ -43,7 +43,7 @@
 # - 选出不会掩盖错误的输入；
 # - 说出梯度检查看不到的四种毛病。
 #
-# **预备知识**：01 和 02。**用时**：约 55 分钟。
+# **预备知识**：01 和 02。**用时**：约 70 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -334,9 +334,9 @@ x = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
 # - is it right at other inputs?
 # - is it right for a random `grad_output`?
 #
-# Answer with code. Under each of `"A"` to `"D"` goes a check: a function that gets a Function and a point `x` of positive numbers, and returns `True` for a right backward, `False` for one with that fault. Functions other than the cube, with the same faults, will be put to it.
+# Answer with code. Under each of `"A"` to `"D"` goes a check: a function that gets a Function and a point `x` of positive numbers, and returns `True` for a right backward, `False` for one with that fault. Your checks will also be tried on other Functions with the same faults.
 
-# %% [markdown] lang="zh" pair="which-task" of="426cab7d"
+# %% [markdown] lang="zh" pair="which-task" of="e6dc9181"
 # 四个都是 `True`。可每一个都有毛病，迟早会害到别人。
 #
 # ### 练习 `which_check`
@@ -399,13 +399,13 @@ checks = {"A": keeps_grad_output, "B": keeps_dtype, "C": second_is_right, "D": r
 [nbautograd.gradcheck(D.apply, (at,)).verdict for at in (x, -x)]
 
 # %% [markdown] lang="en" pair="sly"
-# Right at positive numbers, all of them, and wrong at negative ones. `%gradcheck` does try other inputs than yours, but of the same signs: both signs are yours to bring.
+# Right at positive numbers, all of them, and wrong at negative ones. `%gradcheck` does try other inputs than yours, but of the same signs: you have to supply both signs.
 #
 # ### Exercise `slips_through`
 #
 # The same game from the other side. Write `Sly` for $y = x^3$: `torch.autograd.gradcheck` must return `True` at random points of both signs, and yet something about its backward must be wrong at these very points: being wrong elsewhere, as D is, does not count. You may use an idea from above, or a better one.
 
-# %% [markdown] lang="zh" pair="sly" of="63eb5815"
+# %% [markdown] lang="zh" pair="sly" of="0948716c"
 # 正数处处都对，负数就错了。`%gradcheck` 除了你给的输入还会试别的，但符号与你的相同：正负两种都要由你来给。
 #
 # ### 练习 `slips_through`
@@ -434,11 +434,11 @@ class Sly(Function):
 # - Central difference, float64, a step near the cube root of the precision, a tolerance relative to the size of the numbers.
 # - A random `grad_output`, of both signs; random inputs, of both signs, sizes that differ; more than one point.
 # - A gradient check asks about *values* only, and PyTorch's sends unit vectors back, never a negative number: even `grad_output.abs()` slips through. Ask as well: does backward change what it is given? Is the dtype kept? Is the second derivative right, if anybody will want it?
-# - In a test, `nbautograd.gradcheck(fn, inputs, order=2).raise_if_wrong()`, or the pytest fixture `assert_gradients` with `order=2`, fails for the first of these and for the last. A lost dtype stands in the report alone.
+# - In a test, `nbautograd.gradcheck(fn, inputs, order=2).raise_if_wrong()`, or the pytest fixture `assert_gradients` with `order=2`, catches the first and the last; a lost dtype is only mentioned in the report.
 #
 # And at a kink, such as `relu` at 0, the difference itself is wrong. That is **notebook 06**. First comes **notebook 04**: what `ctx` promises.
 
-# %% [markdown] lang="zh" pair="end" of="dc2dc2bd"
+# %% [markdown] lang="zh" pair="end" of="326accb5"
 # ## 5. 记住这些
 #
 # - 中心差分，float64，步长取精度的立方根左右，容差要相对于数的大小来定。

@@ -12,7 +12,7 @@
 #     course: "05"
 #     title_en: Reductions and normalisation
 #     title_zh: 归约与归一化
-#     minutes: 80
+#     minutes: 95
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - bring the gradient of a gather home, where one row was taken twice;
 # - train a small network with operations of your own.
 #
-# **You need** notebooks 01 to 03. **Time**: about 80 minutes.
+# **You need** notebooks 01 to 03. **Time**: about 95 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="5a9de8bb"
+# %% [markdown] lang="zh" pair="intro" of="06648d3a"
 # # 05 · 归约与归一化
 #
 # 归约把许多数变成少数几个：求和、求平均、取最大。回程时，少数几个梯度又要变回许多个，而每种归约对“谁分多少”各有主张。再往后，是几乎每个网络都有的两种运算：softmax 加交叉熵，以及层归一化。
@@ -43,7 +43,7 @@
 # - 同一行被取了两次时，把 gather 的梯度正确地带回来；
 # - 用自己写的运算训练一个小网络。
 #
-# **预备知识**：01 到 03。**用时**：约 80 分钟。
+# **预备知识**：01 到 03。**用时**：约 95 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -89,7 +89,7 @@ for axis, (name, reduce) in zip(axes, reductions.items(), strict=True):
 plt.show()
 
 # %% [markdown] lang="en" pair="mean-task"
-# The sum copies the gradient to everybody, the mean shares it equally, the maximum gives it all to one. `logsumexp` lies between: it gives most to the largest, and its shares have a name, **softmax**. All but the sum hand on what they got, neither more nor less.
+# The sum copies the gradient to everybody, the mean shares it equally, the maximum gives it all to one. `logsumexp` lies between: it gives most to the largest, and its shares have a name, **softmax**. All but the sum pass on exactly 1 in total.
 #
 # ## 2. The mean: putting a dimension back
 #
@@ -101,7 +101,7 @@ plt.show()
 #
 # Write `backward` of `Mean.apply(x, dim, keepdim)`. The checks take other dimensions, counted from the front and from the back.
 
-# %% [markdown] lang="zh" pair="mean-task" of="c8ff5d94"
+# %% [markdown] lang="zh" pair="mean-task" of="81132c2f"
 # 求和把梯度原样抄给每一个，求平均则平分，取最大全给一个。`logsumexp` 居中：最大的分到最多，它的分法有个名字，叫 **softmax**。除了求和，其余三种都是收到多少就分出多少，不多也不少。
 #
 # ## 2. 平均：把维度放回去
@@ -182,7 +182,7 @@ class Max(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="lse-task"
-# If two entries are equally large, `torch.max` names one index and gives that one everything; `torch.amax`, which has no indices, shares equally among them. Both are allowed: at a tie the maximum has a kink, and notebook 06 is about those.
+# If two entries are equally large, `torch.max(x, dim)` names one index and gives that one everything; `torch.amax` and `torch.max(x)`, which have no indices, share equally among them. Both are allowed: at a tie the maximum has a kink, and notebook 06 is about those.
 #
 # ## 4. logsumexp: a maximum without corners
 #
@@ -200,8 +200,8 @@ class Max(Function):
 #
 # Write `LogSumExp.apply(x)` over the last dimension, from torch's `exp`, `log`, sums and maximum, without `torch.logsumexp` or `softmax`. It must take rows with entries near 1000, near -1000, and with $-\infty$.
 
-# %% [markdown] lang="zh" pair="lse-task" of="c5dec2d5"
-# 如果有两项并列最大，`torch.max` 只报一个下标，把梯度全给它；`torch.amax` 没有下标，就在它们之间平分。两种都说得通：并列之处是最大值的折点，第 06 课专讲这个。
+# %% [markdown] lang="zh" pair="lse-task" of="b9aca1cc"
+# 如果有两项并列最大，`torch.max(x, dim)` 只报一个下标，把梯度全给它；`torch.amax` 和 `torch.max(x)` 没有下标，就在它们之间平分。两种都说得通：并列之处是最大值的折点，第 06 课专讲这个。
 #
 # ## 4. logsumexp：没有棱角的最大值
 #
@@ -447,6 +447,7 @@ class TakeRows(Function):
 # **先猜一猜。** 后者究竟学不学得会？光看损失，你能发现它的梯度是错的吗？
 
 # %% tags=["shown"]
+# %exercises layer_norm cross_entropy
 draw = torch.Generator().manual_seed(0)
 radius = torch.rand(3, 60, generator=draw).sqrt()
 angle = 2 * math.pi / 3 * torch.arange(3)[:, None] + 4 * radius
@@ -503,6 +504,7 @@ plt.show()
 # 它学得会，三条旋臂也分得清，曲线甚至还更平滑。没有人会想到去那里找错。检查一下，立刻现形：
 
 # %%
+# %exercises layer_norm cross_entropy
 x = torch.randn(2, 4, dtype=torch.float64, requires_grad=True)
 gain = torch.ones(4, dtype=torch.float64, requires_grad=True)
 shift = torch.zeros(4, dtype=torch.float64, requires_grad=True)

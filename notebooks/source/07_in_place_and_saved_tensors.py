@@ -96,11 +96,11 @@ total = (z + y).sum()
 total.backward()
 
 # %% [markdown] lang="en" pair="error"
-# Read it from the middle: *output 0 of Add…* says what the tensor is the output of by now, the very addition in place; *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
+# Read it from the middle: *output 0 of Add…* names the operation that last wrote the tensor: the in-place addition; *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
 #
 # Two ways to mend it, and the first is a matter of moving one line: do the change *before* somebody saves the tensor (if that is what you mean), or make a new tensor: `y = y + 1`. The cell below does that.
 
-# %% [markdown] lang="zh" pair="error" of="40e3c540"
+# %% [markdown] lang="zh" pair="error" of="8bffc8ba"
 # 从中间读起：*output 0 of Add…* 说的是张量现在是谁的输出，正是那次原地加法；*is at version 1; expected version 0* 说的是它在保存之后又被改了一次。这里 `y**2` 保存了 `y`，因为导数是 $2y$；而 `y += 1` 把它改写了。
 #
 # 改法有两种。一种只要挪一行：在张量被保存**之前**就改好它（如果你本意如此）；另一种是生成新的张量：`y = y + 1`。下面就是后一种写法。
@@ -113,18 +113,18 @@ total = (z + y).sum()
 # %autograd_graph total
 
 # %% [markdown] lang="en" pair="survive"
-# ### Exercise `survivors`
+# ### Which survive?
 #
 # Eight little programs. Each is given `h`, computes `y` from it, and then changes `h` or `y` in place. After that comes `backward`. In which does it **still work**?
 #
-# **Predict** all eight from the derivatives. Then write down the rule: `survives(program)` returns `True` where `y.sum().backward()` works. A program is a list of lines `(result, operation, inputs)`: `[("y", "sin", ["h"]), ("y", "add_", ["y"])]` is the third of the eight. The operations are `exp`, `tanh`, `relu`, `sin`, `cos`, `triple` (of `3 * a`), `add` and `mul` (of two inputs), and `add_`, which adds 1 in place. You are asked about the eight and about longer ones; running them in `survives` does not count, in a cell of your own it is welcome.
+# **Predict** all eight from the derivatives: what does each keep, and what is changed?
 
-# %% [markdown] lang="zh" pair="survive" of="964fd451"
-# ### 练习 `survivors`
+# %% [markdown] lang="zh" pair="survive" of="29524d6a"
+# ### 哪些能活下来？
 #
 # 有八段小程序。每一段都拿到 `h`，由它算出 `y`，再原地改动 `h` 或 `y`，最后调用 `backward`。哪几段**仍然能正常工作**？
 #
-# 请根据导数**先猜一猜**全部八段。然后把规则写出来：`survives(program)`，在 `y.sum().backward()` 能正常工作时返回 `True`。程序是一个列表，每行写成 `(结果, 运算, 输入)`：`[("y", "sin", ["h"]), ("y", "add_", ["y"])]` 就是八段中的第三段。运算有 `exp`、`tanh`、`relu`、`sin`、`cos`、`triple`（即 `3 * a`）、两个输入的 `add` 和 `mul`，还有原地加 1 的 `add_`。评判时用这八段，也用更长的；在 `survives` 里直接运行不算数，但不妨另开一格自己试。
+# 请根据导数**先猜一猜**全部八段：每种运算保存了什么，改动的又是什么？
 
 # %%
 programs = {
@@ -138,29 +138,27 @@ programs = {
     "h + h, then h": lambda h: (h + h, h.add_(1))[0],
 }
 
-# %% exercise="survivors"
-# %%exercise survivors
-def survives(program):
-    ### BEGIN SOLUTION
-    version, kept = {}, []
-    for result, operation, inputs in program:
-        if operation == "add_":
-            version[result] = version.get(result, 0) + 1
-        if operation in ("exp", "tanh", "relu"):
-            kept.append((result, version.get(result, 0)))
-        if operation in ("sin", "cos", "mul"):
-            kept += [(name, version.get(name, 0)) for name in inputs]
-    return all(version.get(name, 0) == number for name, number in kept)
-    ### END SOLUTION
+# %%
+for name, program in programs.items():
+    y = program(1 * x)
+    try:
+        torch.autograd.grad(y.sum(), x)
+        print(f"{name:14} works")
+    except RuntimeError:
+        print(f"{name:14} raises an error")
 
 # %% [markdown] lang="en" pair="in-place"
+# `exp` and `relu` keep their output, `sin` and a product their inputs, a sum and a multiple keep no tensor. Only a change of what is kept does harm.
+#
 # ## 2. A Function that works in place
 #
 # To save memory, a Function may write its result over its input. It must say so with `ctx.mark_dirty(x)` and return that very tensor. Autograd then knows that `x` *is now the output* of this Function.
 #
 # **Predict**: `forward` below forgets `mark_dirty`. The numbers in `h` change all the same. What is the gradient of `h.sum()` with respect to `x`: $e^x$, or 1? Look at the graph: which node does `h` come from?
 
-# %% [markdown] lang="zh" pair="in-place" of="34032933"
+# %% [markdown] lang="zh" pair="in-place" of="cd56a086"
+# `exp` 和 `relu` 保存输出，`sin` 和乘积保存输入，和与倍数不保存张量。只有改动了保存下来的东西，才会出错。
+#
 # ## 2. 原地操作的 Function
 #
 # 为了省内存，Function 可以把结果直接写进输入里。这时它必须用 `ctx.mark_dirty(x)` 声明，并返回同一个张量。这样自动求导才知道：`x` **现在是**这个 Function 的输出。

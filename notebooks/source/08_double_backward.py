@@ -495,7 +495,7 @@ plt.legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="end"
-# At first both sink. Then the one that forgets climbs again, away from what it was told to reach: its gradient lacks a share, and no error says so.
+# At first both sink. Then the one that forgets climbs again, away from what it was told to reach: part of its gradient is missing, and nothing raises an error.
 #
 # ## What you take along
 #
@@ -504,7 +504,7 @@ plt.show()
 # - `.data`, `.detach()`, `no_grad`, numpy: the first derivative never notices.
 # - `@once_differentiable` costs one line and makes a second backward raise, wherever `grad_output` needs a gradient. Where it does not, as behind `.sum()`, the share is still missing in silence: look at `g.requires_grad`.
 
-# %% [markdown] lang="zh" pair="end" of="58b75355"
+# %% [markdown] lang="zh" pair="end" of="2c417b88"
 # 起初两条都在下降。后来，健忘的那条又升了回去，离目标越来越远：它的梯度缺了一份，却没有任何报错。
 #
 # ## 带走这几点

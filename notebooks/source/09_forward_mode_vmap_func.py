@@ -12,7 +12,7 @@
 #     course: "09"
 #     title_en: Forward mode, vmap and torch.func
 #     title_zh: 前向模式、vmap 与 torch.func
-#     minutes: 65
+#     minutes: 60
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - compute per-sample gradients without a loop;
 # - build a Hessian from a forward and a backward mode.
 #
-# **You need** notebooks 01 to 04, and 08 for the last part. **Time**: about 65 minutes.
+# **You need** notebooks 01 to 04, and 08 for the last part. **Time**: about 60 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="ecfd5a0d"
+# %% [markdown] lang="zh" pair="intro" of="0236ec15"
 # # 09 · 前向模式、vmap 与 torch.func
 #
 # `torch.func` 把函数变成函数：`grad(f)` 是 `f` 的梯度，`vmap(f)` 是对整个批次做 `f`，`jvp` 则把一个方向推过 `f`。它们还能叠起来用，比如 `vmap(grad(f))`。只要守住三条规矩，你自己写的 Function 也能加入进来。
@@ -43,7 +43,7 @@
 # - 不写循环，算出每个样本各自的梯度；
 # - 用一次前向模式加一次反向模式拼出黑塞矩阵。
 #
-# **预备知识**：01 到 04；最后一节要用到 08。**用时**：约 65 分钟。
+# **预备知识**：01 到 04；最后一节要用到 08。**用时**：约 60 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -383,6 +383,7 @@ def per_sample(weight, bias, inputs, targets):
 # **先猜一猜**：如果用 `loss.backward()`，也就是六十个梯度之和，你会看到什么？
 
 # %%
+# %exercises per_sample
 import matplotlib.pyplot as plt
 
 draw = torch.Generator().manual_seed(0)

@@ -12,7 +12,7 @@
 #     course: "10"
 #     title_en: Modules and old code
 #     title_zh: 模块与旧代码
-#     minutes: 60
+#     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - find the slips in an old module, some of which never were right;
 # - say what took the place of an API that died.
 #
-# **You need** notebooks 01 and 02. **Time**: about 60 minutes.
+# **You need** notebooks 01 and 02. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="632c70ad"
+# %% [markdown] lang="zh" pair="intro" of="60bb5411"
 # # 10 · 模块与旧代码
 #
 # Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。两件事归根到底都是：弄清什么东西归谁管。
@@ -43,7 +43,7 @@
 # - 找出旧模块里的毛病，其中有的从来就没对过；
 # - 说出不在了的 API 如今由什么代替。
 #
-# **预备知识**：01、02。**用时**：约 60 分钟。
+# **预备知识**：01、02。**用时**：约 45 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -198,6 +198,7 @@ class Linear(nn.Module):
 # **先猜一猜。** 它的梯度每一步照样到达。损失会怎样？
 
 # %%
+# %exercises linear_module
 draw = torch.Generator().manual_seed(0)
 radius = torch.rand(3, 60, generator=draw).sqrt()
 angle = 2 * math.pi / 3 * torch.arange(3)[:, None] + 4 * radius

@@ -12,7 +12,7 @@
 #     course: "12"
 #     title_en: Extending torch
 #     title_zh: 扩展 torch
-#     minutes: 55
+#     minutes: 65
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -27,9 +27,9 @@
 # - write a fallback that does not call itself for ever;
 # - keep information on a subclass of `torch.Tensor` through whatever is computed with it.
 #
-# **You need** Python classes; notebook 01 helps. **Time**: about 55 minutes.
+# **You need** Python classes; notebook 01 helps. **Time**: about 65 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="f0ed289b"
+# %% [markdown] lang="zh" pair="intro" of="d2abbb0d"
 # # 12 · 扩展 torch
 #
 # 自定义 Function 给 PyTorch 增加一种运算。有时你要的却是别的：让 `torch.add`、`torch.mean` 认识一种**新的对象**。PyTorch 在动手计算之前会先礼貌地问一声，这一课就学怎样回答。
@@ -41,7 +41,7 @@
 # - 写一个不会没完没了调用自己的兜底方案；
 # - 在 `torch.Tensor` 的子类上附带信息，无论怎样计算都不丢。
 #
-# **预备知识**：Python 的类；学过 01 更好。**用时**：约 55 分钟。
+# **预备知识**：Python 的类；学过 01 更好。**用时**：约 65 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -421,6 +421,7 @@ class UnitTensor(torch.Tensor):
 # **先猜一猜**：纵轴上写着什么？那个字是从哪里来的？
 
 # %%
+# %exercises unit_tensor
 seconds = torch.linspace(0, 4, 200)
 noise = torch.randn(200, generator=torch.Generator().manual_seed(0))
 height = UnitTensor(20 * seconds - 4.9 * seconds**2 + noise, "m")
@@ -451,9 +452,9 @@ print("units:", height.unit, smooth.unit, kept.unit)
 #
 # **What to keep.** Torch asks; you answer, or return `NotImplemented`. Convert everything, not only what is in sight. Inside the answer, go on through `super()`. And when it does not end, look at the tree.
 #
-# **Next**: notebook 13, where forward is a search and backward solves one equation. Who would rather go one floor down, to where backward's own operations come by, finds it in notebook 16.
+# **Next**: notebook 13, where forward is a search and backward solves one equation. To go one floor down, to the operations that backward itself runs, see notebook 16.
 
-# %% [markdown] lang="zh" pair="end" of="18ab2233"
+# %% [markdown] lang="zh" pair="end" of="398e4c91"
 # ## 4. 走哪扇门？
 #
 # | 你想要 | 就用 |

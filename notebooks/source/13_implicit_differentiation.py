@@ -12,7 +12,7 @@
 #     course: "13"
 #     title_en: Implicit differentiation
 #     title_zh: 隐函数求导
-#     minutes: 45
+#     minutes: 70
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -27,9 +27,9 @@
 # - keep as many bytes after 1000 iterations as after one;
 # - let gradient descent choose a hyperparameter.
 #
-# **You need** notebooks 01 to 04 and matrices. **Time**: about 45 minutes.
+# **You need** notebooks 01 to 04 and matrices. **Time**: about 70 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="517527bb"
+# %% [markdown] lang="zh" pair="intro" of="c2804bc5"
 # # 13 · 隐函数求导
 #
 # 有些结果不是照公式算出来的，而是*找*出来的：迭代到不再变化，解一个方程，或者求一个最小值。自动求导会跟着搜索的每一步走，并且统统留存。其实不必：结果既然满足一个方程，它的导数就由这个方程决定，与你怎样找到它无关。
@@ -41,7 +41,7 @@
 # - 迭代 1000 次所保存的字节数，和迭代一次一样多；
 # - 让梯度下降来挑选超参数。
 #
-# **预备知识**：01 到 04，以及矩阵。**用时**：约 45 分钟。
+# **预备知识**：01 到 04，以及矩阵。**用时**：约 70 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -102,7 +102,7 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
     print(f"{steps:>2} steps: {size:>6} bytes, relative error {of_value:.0e} of the value, {of_gradient:.0e} of the gradient")
 
 # %% [markdown] lang="en" pair="newton-task"
-# The bytes grow with every step. The gradient lags behind the value: its error is several times as large, until both are gone.
+# The bytes grow with every step. The gradient lags behind the value: its error is larger by a factor that grows with the steps, until both are gone.
 #
 # ## 2. The equation knows
 #
@@ -110,14 +110,14 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
 #
 # $$\frac{\partial F}{\partial y}\,dy + \frac{\partial F}{\partial a}\,da = 0 \quad\Rightarrow\quad \frac{dy}{da} = -\left(\frac{\partial F}{\partial y}\right)^{-1} \frac{\partial F}{\partial a}$$
 #
-# That is the **implicit function theorem**. No word in it of how $y$ was found.
+# That is the **implicit function theorem**. Nothing in it says how $y$ was found.
 #
 # ### Exercise `newton_root`
 #
 # Write `Root`: `forward` by Newton's method, with the four operations of arithmetic on tensors (no `sqrt`, no power, nothing outside of torch), `backward` from the equation. The inputs lie between $10^{-8}$ and $10^8$. The checks allow as many bytes as one result has, and differentiate twice.
 
-# %% [markdown] lang="zh" pair="newton-task" of="2c208fb1"
-# 每多一步，字节数就多一份。梯度总比数值慢：它的误差一直是数值的好几倍，直到两者都消失。
+# %% [markdown] lang="zh" pair="newton-task" of="2ae6654b"
+# 每多一步，字节数就多一份。梯度总比数值慢：它的误差总比数值的大，倍数还随步数增长，直到两者都消失。
 #
 # ## 2. 方程什么都知道
 #
@@ -219,6 +219,7 @@ class FixedPoint(Function):
 # 现在来看图：展开与隐式两种做法，保存的字节数和误差随迭代次数怎样变化。
 
 # %% tags=["shown"]
+# %exercises fixed_point
 torch.manual_seed(0)
 W = (0.25 * torch.randn(20, 20, dtype=torch.float64)).requires_grad_()
 W = (W / torch.linalg.matrix_norm(W, 2) * 0.9).detach().requires_grad_()
@@ -321,6 +322,7 @@ class Ridge(Function):
 # **先猜一猜**：数据噪声很大、$\lambda$ 很小时，梯度是什么符号？
 
 # %%
+# %exercises ridge
 torch.manual_seed(3)
 X = torch.randn(40, 15, dtype=torch.float64)
 t = X @ torch.randn(15, dtype=torch.float64) * 0.5 + 1.5 * torch.randn(40, dtype=torch.float64)

@@ -12,7 +12,7 @@
 #     course: "14"
 #     title_en: Saving memory
 #     title_zh: 节省内存
-#     minutes: 70
+#     minutes: 80
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - write an activation in place, and take its derivative from the output;
 # - write a checkpoint that stays right when there are random numbers inside.
 #
-# **You need** notebooks 01 to 05 and 07. **Time**: about 70 minutes.
+# **You need** notebooks 01 to 05 and 07. **Time**: about 80 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="47531d47"
+# %% [markdown] lang="zh" pair="intro" of="f7aa39a5"
 # # 14 · 节省内存
 #
 # 训练一个网络比使用它更费内存；多出来的部分，大头既不是权重也不是梯度，而是前向为反向保存的张量。前向和反向都由你来写，保存多少也就由你决定。
@@ -43,7 +43,7 @@
 # - 写一个原地的激活函数，由输出求导数；
 # - 写一个检查点，块里用到随机数也不出错。
 #
-# **预备知识**：01 到 05，以及 07。**用时**：约 70 分钟。
+# **预备知识**：01 到 05，以及 07。**用时**：约 80 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -194,6 +194,7 @@ class LeanCrossEntropy(Function):
 # 来比一比三种写法：一串运算、torch 自带的（同样是融合实现）、你写的；文本 2000 个词，词表 1000 个词：
 
 # %%
+# %exercises lean_cross_entropy
 def chained(logits, target, smoothing):
     shifted = logits - logits.amax(1, keepdim=True)
     p = shifted.exp() / shifted.exp().sum(1, keepdim=True)
@@ -276,6 +277,7 @@ class ConvNorm(Function):
 # **先猜一猜**：输入 8 个通道，输出 32 个。内存会降到几分之一？代价是什么？
 
 # %%
+# %exercises recomputed_norm
 images, weight = torch.randn(16, 8, 28, 28, requires_grad=True), torch.randn(32, 8, 3, 3, requires_grad=True)
 pairs = {
     "two layers": lambda: F.batch_norm(F.conv2d(images, weight), None, None, training=True),
@@ -392,6 +394,7 @@ class Checkpoint(Function):
 # **先猜一猜**：用检查点时，曲线下降的那一侧是什么样子？
 
 # %%
+# %exercises softplus_in_place checkpoint
 class InPlace(torch.nn.Module):
     def forward(self, h):
         return SoftplusInPlace.apply(h)
@@ -439,9 +442,9 @@ plt.show()
 # - Fuse: one Function in place of a chain keeps what its own derivative needs, not what each step needs.
 # - Recompute what is large and cheap. What the rest of the network keeps anyway costs you nothing: prefer to save inputs and outputs.
 # - In place pays where the derivative can be read off the output; `mark_dirty` keeps it honest.
-# - Whoever runs something twice runs it with the same random numbers, and leaves the others as they were. torch has all of this ready made: `torch.utils.checkpoint`.
+# - If you run something twice, use the same random numbers, and restore the generator afterwards. torch has all of this ready made: `torch.utils.checkpoint`.
 
-# %% [markdown] lang="zh" pair="end" of="74654914"
+# %% [markdown] lang="zh" pair="end" of="fe7d2de4"
 # **记住这些**
 #
 # - 决定内存的是山顶：前向结束时保存着的，加上反向途中重算一个块时多出来的。

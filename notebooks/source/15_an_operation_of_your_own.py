@@ -12,13 +12,13 @@
 #     course: "15"
 #     title_en: An operation of your own
 #     title_zh: 你自己的运算
-#     minutes: 45
+#     minutes: 60
 # ---
 
 # %% [markdown] lang="en" pair="intro"
 # # 15 · An operation of your own
 #
-# The last notebook. You choose an operation, write it, and ship it with a test. Whether the operation is right you know by now how to find out. Whether the *test* is any good is another question, and there is a way to ask it: spoil the backward a little, twenty times in twenty ways, and count how many of these **mutants** the test notices.
+# The last notebook. You choose an operation, write it, and ship it with a test. By now you know how to find out whether an operation is right. Whether the *test* is any good is another question, and there is a way to ask it: spoil the backward a little, twenty times in twenty ways, and count how many of these **mutants** the test notices.
 #
 # **After it you can**
 #
@@ -26,9 +26,9 @@
 # - choose inputs at which mistakes show;
 # - ship an operation with evidence.
 #
-# **You need** notebooks 01 to 05. **Time**: about 45 minutes with an operation from the list; one from your own work takes what it takes.
+# **You need** notebooks 01 to 05. **Time**: about 60 minutes with an operation from the list; one from your own work takes what it takes.
 
-# %% [markdown] lang="zh" pair="intro" of="2cc0997e"
+# %% [markdown] lang="zh" pair="intro" of="b202c752"
 # # 15 · 你自己的运算
 #
 # 最后一课。你来选一个运算，写出来，连同测试一起交付。运算对不对，你已经知道怎样检查。那么*测试*好不好呢？这是另一个问题，也有办法回答：把 backward 稍稍改坏，改出二十个各不相同的版本，再数一数这些**变异体**（mutant）有多少逃不过测试。
@@ -39,7 +39,7 @@
 # - 选出能暴露错误的输入；
 # - 交付一个有测试作保证的运算。
 #
-# **预备知识**：01 到 05。**用时**：从给出的运算里选一个，约 45 分钟；选自己工作中的运算，就看它有多难了。
+# **预备知识**：01 到 05。**用时**：从给出的运算里选一个，约 60 分钟；选自己工作中的运算，就看它有多难了。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -100,11 +100,11 @@ for number, mutant in enumerate(spoiled, 1):
 # %% [markdown] lang="en" pair="tests"
 # ## 2. Six tests
 #
-# A test gets the Function and objects, with `assert`, or does not. `kills(test, function)` is True when it objects. Here are six, from none at all to a good one. The right gradients come from autograd of the same formula in plain torch.
+# A test receives the Function and either fails an `assert` or passes. `kills(test, function)` is True when it objects. Here are six, from none at all to a good one. The right gradients come from autograd of the same formula in plain torch.
 #
 # **Predict** the six numbers before you run it.
 
-# %% [markdown] lang="zh" pair="tests" of="273890c3"
+# %% [markdown] lang="zh" pair="tests" of="4082833a"
 # ## 2. 六个测试
 #
 # 测试接收一个 Function，发现不对就用 `assert` 报错，否则什么也不做。只要它报错，`kills(test, function)` 就是 True。下面是六个测试，从形同虚设的到真正管用的。正确的梯度这样得到：用普通的 torch 运算写出同一个公式，再交给自动求导。
@@ -282,6 +282,7 @@ shipped = Own, test
 # 下面逐个变异体列出你的成绩。有漏网的，就会写出它改了什么：这样的错误，真会有人犯吗？
 
 # %%
+# %exercises own_test
 own, own_tests = shipped
 made = mutants(own, [own.example(seed) for seed in range(4)])
 killed = [kills(own_tests, mutant.function) for mutant in made]

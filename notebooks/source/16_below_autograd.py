@@ -169,11 +169,11 @@ class OpLog(TorchDispatchMode):
 # %% [markdown] lang="en" pair="nan"
 # ## 3. Who made the first NaN?
 #
-# Six points shall keep away from each other: the loss is the sum of $e^{-d}$ over all their distances $d$.
+# Six points should stay apart: the loss is the sum of $e^{-d}$ over all their distances $d$.
 #
 # **Predict.** The loss is an ordinary number, and so is every number on the way to it. And the gradient?
 
-# %% [markdown] lang="zh" pair="nan" of="3974950a"
+# %% [markdown] lang="zh" pair="nan" of="8803fb2a"
 # ## 3. 第一个 NaN 是谁造成的？
 #
 # 让六个点彼此躲开：损失是所有两点距离 $d$ 的 $e^{-d}$ 之和。
@@ -245,6 +245,7 @@ class NanWatch(TorchDispatchMode):
 # **先猜一猜。** 它出在前向的路上，还是反向的路上？
 
 # %%
+# %exercises nan_watch
 class Sizes(TorchDispatchMode):
     def __init__(self):
         super().__init__()
@@ -287,6 +288,7 @@ print(f"{watch.first} is operation {place + 1} of {len(names)}, and backward beg
 # 事后再盖住是没有用的：零乘无穷大是 NaN，不管这个零从哪里来。必须根本不让平方根看到这个 0。
 
 # %%
+# %exercises nan_watch
 itself = torch.eye(6, dtype=torch.bool)
 
 

@@ -271,6 +271,12 @@ def test_saved_bytes_are_counted(most, codes):
     assert check(asked("value cost", saved_bytes=most), product()).codes == codes
 
 
+def test_two_numbers_that_differ_are_shown_with_the_digits_that_tell_them_apart():
+    nearly = asked("value", formula=lambda a, b: 10000 + 0 * a)
+    (failure,) = check(nearly, product(value="9999.9 + 0 * a")).outcomes[0].failures
+    assert (failure.params["got"], failure.params["expected"]) == ("9999.9", "10000.0")
+
+
 def test_what_does_not_go_through_the_function():
     assert check(asked("value own_function"), lambda a, b: a * b).codes == ("not_through_function",)
     assert check(asked("value own_function", apply=lambda cls: cls.forward), define(

@@ -47,6 +47,10 @@ EACH_BETTER = r"'it_runs': 0, 'right_values': 0, 'at_ones': (\d|1[0-3]), 'one_ro
 # What the text beside a cell says of its output: a line of the cell, and what it must print.
 CLAIMS = {
     "01_first_function": (
+        (
+            "pairs = {",
+            r"B Function arrows to \['AccumulateGrad', 'AccumulateGrad'\]\nB native   arrows to \['AccumulateGrad'\]",
+        ),
         ("nbautograd.backward(w5)", r"w1 .* 5\.078"),
         ("class Forgetful", r"\+=  loss 10\.\d+ -> 0\.000\s+=  loss 10\.\d+ -> [1-9]"),
     ),
@@ -73,7 +77,8 @@ CLAIMS = {
         ),
     ),
     "04_ctx_contract": (
-        ("TwoCopies.apply(x, fixed", r"is 2 times the right one in every entry|每个元素都是正确值的 2 倍"),
+        ("returns = {", r"A refused[^\n]*\nB no error\nC refused[^\n]*\nD refused[^\n]*\nE no error\nF no error"),
+        ("TwoCopies.apply(wanted, fixed", r"is 2 times the right one in every entry|每个元素都是正确值的 2 倍"),
         ("LinearFunction.apply(x, w), linear(x, w)", r"the same without a bias: True"),
         ("class Square", r"tensor\(8\.,"),
         ("%autograd_calls Twice", r"grad_double f64 3×4[,，] ?grad_triple f64 3×4"),
@@ -95,6 +100,11 @@ CLAIMS = {
         ("the true derivative", r"your surrogate: loss 0\.\d+ -> 0\.00\s+the true derivative: loss (0\.\d+) -> \1"),
     ),
     "07_in_place_and_saved_tensors": (
+        (
+            "program in programs",
+            r"exp, then y +raises[^\n]*\nexp, then h +works\nsin, then y +works\nsin, then h +raises[^\n]*\n"
+            r"3 \* h, then h +works\nh \* h, then h +raises[^\n]*\nrelu, then y +raises[^\n]*\nh \+ h, then h +works",
+        ),
         ("%autograd_graph chain", r"ExpBackward0 .*24 B\nSinBackward0 .*24 B\nMulBackward0 .* 8 B"),
         (
             "z = y**2\ny += 1",
@@ -139,6 +149,10 @@ CLAIMS = {
         ("notes_of_2017()(4, 3)", r"cannot assign parameters before Module.__init__\(\) call"),
     ),
     "11_code_that_is_not_pytorch": (
+        (
+            "situations = {",
+            r"in a test .*True.*True.*True\n.*million.*False.*True.*True\n.*closed.*True.*True.*True\n.*float16.*False",
+        ),
         ("np.exp(torch.zeros(2))", r"tensor\(\[1\., 1\.\][^\n]*\nCan't call numpy\(\) on Tensor that requires grad"),
         ("np.logspace", r"float32, forward: error \de-04 with h = \de-0[34]\s+float32, central"),
         (
@@ -189,14 +203,13 @@ CLAIMS = {
 }
 
 
-def test_the_readme_and_the_changelog_count_them():
+def test_the_readme_counts_them():
     exercises = sum(
         source.read_text(encoding="utf-8").count("%%exercise ")
         for source in (ROOT / "notebooks" / "en").glob("*.ipynb")
     )
-    for page in ("README.md", "CHANGELOG.md"):
-        words = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-        assert re.search(rf"\b{len(SOURCES)} notebooks, .*\b{exercises} exercises", words), page
+    words = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert re.search(rf"\b{len(SOURCES)} notebooks, .*\b{exercises} exercises", words)
 
 
 @each_source
@@ -205,8 +218,6 @@ def test_a_notebook_has_what_it_should(path):
     assert 3 <= len(source.answers) <= 6
     for cell in source.answers:
         expected = [a.expected for a in answers_of(source, answers_at(path)) if a.exercise == cell.exercise]
-        if cell.exercise in ("order_of_calls", "same_graph", "which_raise", "survivors", "when_numerical"):
-            continue  # predictions
         assert len({*expected} - {"right"}) >= 2, cell.exercise
         assert "right" in expected, cell.exercise
         assert list(notebooks.solution_lines(cell)), cell.exercise
@@ -214,54 +225,18 @@ def test_a_notebook_has_what_it_should(path):
     assert "setup" in next(cell for cell in source.cells if cell.kind == "code").tags
     assert source.cells[-1].text.strip() == "%exercises"
     assert {"course", "title_en", "title_zh", "minutes"} <= set(source.metadata)
-    assert int(source.metadata["minutes"]) <= 90
+    assert int(source.metadata["minutes"]) <= 95
     assert [cell.metadata["pair"] for cell in stale(source)] == []
 
 
 @each_source
-def test_the_time_it_states_is_the_rule_s(path):
-    """Trips when a notebook grows or shrinks by more than its stated minutes allow for: the rule is in the README."""
-    source, page = notebooks.read(path), (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
-    (row,) = re.findall(rf"(?m)^\| {path.stem[:2]} \| \[.* \| (\d+) \| (\d+) \| (\d+) \|$", page)
-    exercises, tries, minutes = map(int, row)
-    assert exercises == len(source.answers)
-    released = json.loads((ROOT / "notebooks" / "en" / f"{path.stem}.ipynb").read_text(encoding="utf-8"))["cells"]
-    shown = {
-        kind: [
-            "".join(cell["source"]) for cell in released if cell["cell_type"] == kind and "setup" not in cell_tags(cell)
-        ]
-        for kind in ("markdown", "code")
-    }
-    words = sum(len(text.split()) for text in shown["markdown"])
-    lines = sum(bool(line.strip()) for text in shown["code"] for line in text.splitlines())
-    written = sum(bool(line.strip()) for cell in source.answers for line in notebooks.solution_lines(cell))
-    rule = words / 180 + lines * 12 / 60 + written * 20 / 60 + 4 * exercises + 2.5 * (tries - exercises)
-    assert abs(rule - minutes) <= 5, f"{rule:.0f} minutes by the rule: {words} words, {lines} lines, {written} written"
+def test_the_time_it_states_is_the_same_everywhere(path):
+    """In the header, at the top in both languages, in the README; the number of exercises there too."""
+    source, page = source_at(path), (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"(?m)^\| {path.stem[:2]} \| \[.* \| (\d+) \| (\d+) \|$", page)
+    assert list(map(int, row)) == [len(source.answers), int(source.metadata["minutes"])]
     stated = re.findall(r"\*\*(?:Time|用时)\*\*\D*(\d+)", path.read_text(encoding="utf-8"))
-    assert [int(source.metadata["minutes"]), *map(int, stated)] == [minutes] * 3
-
-
-def cell_tags(cell):
-    return cell["metadata"].get("tags", [])
-
-
-def test_the_readme_adds_up_the_minutes():
-    page = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
-    minutes = [int(each) for each in re.findall(r"(?m)^\| \d\d \| \[.* \| (\d+) \|$", page)]
-    assert len(minutes) == len(SOURCES)
-    assert f"| {round(sum(minutes) / 60)} hours by the rule above" in page
-
-
-def test_networks_that_the_readme_says_are_trained_print_their_loss():
-    """Each notebook of that row has a cell whose loss, before and after, is among the claims."""
-    (row,) = re.findall(
-        r"(?m)^\| a network trained \|.*$", (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
-    )
-    told = set(re.findall(r"\((\d\d)\)", row))
-    assert len(told) == 6
-    assert told <= {
-        name[:2] for name, claims in CLAIMS.items() if any("->" in said or "penalty" in said for _, said in claims)
-    }
+    assert [*map(int, stated)] == [int(source.metadata["minutes"])] * 2
 
 
 @each_source
@@ -290,9 +265,10 @@ def test_mutants_of_the_solutions_fail(path):
         if function_class(solution) is None:
             continue
         points = [exercise.inputs(Draw(turn, turn)) for turn in range(3)]
-        for mutant in mutants(solution, points, count=2):
+        for mutant in mutants(function_class(solution), points, count=2):
             count += 1
-            survivors += [str(mutant)] if check(exercise, mutant.function).passed else []
+            answer = mutant.function if isinstance(solution, type) else mutant.function.apply
+            survivors += [str(mutant)] if check(exercise, answer).passed else []
     assert survivors == []
     assert count or path.stem[:2] in ("03", "06", "10", "12", "15", "16"), "no solution has a mutant"
 
@@ -422,11 +398,12 @@ def test_with_the_reference_answers(path, lang):
 @each_source
 @pytest.mark.notebooks
 def test_untouched(path):
-    """The cells of the exercises say that they are not answered yet; none raises, the kernel lives."""
+    """The cells of the exercises say that they are not answered yet; none raises, nor does one that needs an answer."""
     lang = untouched_language(path)
     cells = executed(content_of(path, lang), lang)
     asked = [cell for cell in cells if exercise_of(cell)]
-    assert [errors(cell) for cell in asked if errors(cell)] == []
+    meant = [c for c in cells if "raises-exception" in c.metadata.get("tags", [])]
+    assert [(errors(cell), cell.source[:60]) for cell in cells if errors(cell) and cell not in meant] == []
     words = {"en": "not answered yet", "zh": "还没有作答"}[lang]
     assert [exercise_of(cell) for cell in asked if words not in said(cell)] == []
     assert errors(cells[-1]) == []

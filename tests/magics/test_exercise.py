@@ -129,6 +129,16 @@ def test_progress(notebook, monkeypatch):
     assert "<table" in ran.html
 
 
+def test_a_cell_stops_where_an_exercise_it_needs_has_no_answer(notebook):
+    needing = "%exercises square\nreached = True"
+    ran = notebook(needing)
+    assert "`square`" in ran.stderr
+    assert "reached" not in notebook.shell.user_ns
+    notebook(cell("g"))  # an answer, though a wrong one
+    notebook(needing)
+    assert notebook.shell.user_ns["reached"]
+
+
 def test_unloading_takes_the_magics_away(notebook):
     notebook("%unload_ext nbautograd")
     assert "exercise" not in notebook.shell.magics_manager.magics["cell"]
@@ -139,7 +149,7 @@ def test_an_exercise_declared_beside_the_notebook(notebook, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_exercises.py").write_text(
         "from nbautograd.course.exercise import Exercise\n"
-        "EXERCISES = (Exercise('mine', 'f', 'V', lambda x: x + 1, lambda draw: (draw.normal(2),)),)\n"
+        "EXERCISES = (Exercise('mine', 'f', 'value', lambda x: x + 1, lambda draw: (draw.normal(2),)),)\n"
     )
     assert "✓ `mine`: right." in notebook("%%exercise mine\nf = lambda x: 1 + x").text
 

@@ -115,7 +115,9 @@ def _worst(found: Tensor, right: Tensor) -> dict[str, Any]:
     largest = float(right.abs().nan_to_num(posinf=0).max())
     wrong = int((apart > 1e-6 * max(1e-6, largest)).sum())
     most = int(apart.argmax())
-    example = {"got": number(found[most].item()), "expected": number(right[most].item())}
+    pair = found[most].item(), right[most].item()
+    digits = next((n for n in (4, 8) if len({f"{x:.{n}g}" for x in pair}) == 2), 17)  # as many as tell them apart
+    example = dict(zip(("got", "expected"), (number(x, digits) for x in pair), strict=True))
     return {"wrong": wrong, "entries": found.numel(), **example}
 
 

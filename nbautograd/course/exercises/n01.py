@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
-from nbautograd.course.exercises.tried import by_rule, python
+from nbautograd.course.exercises.tried import python
 
 # reverse_by_hand
 
@@ -255,126 +254,6 @@ def _multiplications(answer: Any) -> int:
     return Counted.count
 
 
-# order_of_calls
-
-NOT_LIST = {
-    "en": 'For {program} a list of texts is wanted, such as ["forward 1", "backward 1"].',
-    "zh": '对程序 {program}，需要一个由字符串组成的列表，例如 ["forward 1", "backward 1"]。',
-}
-UNKNOWN = {
-    "en": "{program}: {event!r} is no event of this program.",
-    "zh": "{program}：{event!r} 不是这个程序里会发生的事。",
-}
-TWICE = {
-    "en": "{program}: {event!r} stands there twice; it happens once.",
-    "zh": "{program}：{event!r} 出现了两次，它只发生一次。",
-}
-MISSING = {
-    "en": "{program}: events of call {call} are missing.",
-    "zh": "{program}：少了第 {call} 次调用的事件。",
-}
-NOT_REACHED = {
-    "en": "{program}: call {call} has nothing to do with the loss. Who would ask for its gradient?",
-    "zh": "{program}：第 {call} 次调用与损失无关。谁会来要它的梯度？",
-}
-BACKWARDS = {
-    "en": "{program}: the order of the backwards: which results does loss.backward() meet first on its way from the"
-    " end? When has all arrived that a result is waiting for?",
-    "zh": "{program}：各次 backward 的先后：loss.backward() 从末端往回走，先遇到哪些结果？"
-    "一个结果要等的梯度，什么时候才算到齐？",
-}
-LAZY = {
-    "en": "{program}: backward does not run until somebody asks for gradients, in the last line. What has happened by"
-    " then?",
-    "zh": "{program}：直到最后一行有人来要梯度，backward 才会运行。在那之前，已经发生了什么？",
-}
-NODE = {
-    "en": "{program}: `ctx` is handed to forward, so it exists before forward runs. And what is `ctx`?",
-    "zh": "{program}：`ctx` 是传给 forward 的，所以 forward 运行之前它就存在了。那么，`ctx` 是什么？",
-}
-CALLS = {
-    "en": "{program}: everything of a call happens during that call, but for its backward.",
-    "zh": "{program}：除了 backward，一次调用的事都在这次调用之内做完。",
-}
-Program = dict[int, list[int]]
-
-
-class _Noted(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, events: list[str], number: int, *inputs: Tensor) -> Tensor:
-        events += [f"node {number}", f"forward {number}"]  # ctx is there already
-        ctx.events, ctx.number, ctx.count = events, number, len(inputs)
-        return torch.stack(inputs).sum(0)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        ctx.events.append(f"backward {ctx.number}")
-        return None, None, *grads * ctx.count
-
-
-def _programs(draw: Draw) -> Iterator[Program]:
-    """Yield two calls in a row, one beside the way, one used twice; then drawn ones, of which some lead nowhere."""
-    yield {1: [], 2: [1]}
-    yield {1: [], 2: [1], 3: [1]}
-    yield {1: [], 2: [1], 3: [1], 4: [2, 3]}
-    for _ in range(6):
-        program: Program = {1: []}
-        for number in range(2, draw.choice(range(5, 9))):
-            program[number] = sorted({draw.choice(range(1, number)) for _ in range(2)})
-        yield program
-
-
-def _ran(program: Program) -> list[str]:
-    events: list[str] = []
-    results = {0: torch.ones(1, requires_grad=True)}
-    for number, inputs in program.items():
-        given = [results[k] for k in inputs or [0]]
-        results[number] = _Noted.apply(events, number, *given)  # type: ignore[no-untyped-call]
-    results[len(program)].sum().backward()
-    return events
-
-
-def _ordered(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for program in _programs(draw):
-        said, failure = by_rule(answer, {number: list(inputs) for number, inputs in program.items()})
-        failure = failure or _misordered(said, _ran(program))
-        if failure is not None:
-            yield replace(failure, params={**failure.params, "program": program})
-            return
-
-
-def _misordered(said: Any, right: list[str]) -> Failure | None:
-    if not isinstance(said, (list, tuple)) or not all(isinstance(event, str) for event in said):
-        return Failure("not_a_list", NOT_LIST)
-    found = [" ".join(event.lower().split()) for event in said]
-    calls = {event.partition(" ")[2] for event in right}
-    for event in found:
-        what, _, number = event.partition(" ")
-        if what not in ("node", "forward", "backward") or number not in calls:
-            return Failure("unknown_event", UNKNOWN, {"event": event})
-        if found.count(event) > 1:
-            return Failure("event_twice", TWICE, {"event": event})
-        if event not in right:
-            return Failure("not_reached", NOT_REACHED, {"call": number})
-    left = [event.partition(" ")[2] for event in right if event not in found]
-    if left:
-        return Failure("missing_event", MISSING, {"call": left[0]})
-    return None if found == right else _why_misordered(found, right)
-
-
-def _why_misordered(found: list[str], right: list[str]) -> Failure:
-    at = {event: found.index(event) for event in right}
-    backwards = [event for event in right if event[:8] == "backward"]
-    if min(at[event] for event in backwards) < len(right) - len(backwards):
-        return Failure("backward_waits", LAZY)
-    if found[-len(backwards) :] != backwards:
-        return Failure("backward_order", BACKWARDS)
-    numbers = [event.partition(" ")[2] for event in right if event[:4] == "node"]
-    if any(at[f"node {k}"] > at[f"forward {k}"] for k in numbers):
-        return Failure("node_first", NODE)
-    return Failure("calls_mixed", CALLS)
-
-
 # exp
 
 SAVED_INPUT = {
@@ -401,66 +280,6 @@ def _keeps_output(answer: Any, draw: Draw) -> Iterator[Failure]:
         return  # it keeps the output, in the wrong place: the check of ctx says so
     elif not kept or kept[0] is None or kept[0].data_ptr() != y.data_ptr():
         yield Failure("saved_input", SAVED_INPUT)
-
-
-# same_graph
-
-NOT_SEVERAL = Failure(
-    "how_many",
-    {
-        "en": "`arrows(a, b)` should return a list, with an entry for each arrow of `F.apply(a, b)`.",
-        "zh": "`arrows(a, b)` 应当返回一个列表，`F.apply(a, b)` 的每个箭头一项。",
-    },
-)
-HOW_MANY = {
-    "en": "`F.apply({shown})`: the number of arrows is not {got}. What has an arrow, what has none, and what of a"
-    " tensor that is given twice?",
-    "zh": "`F.apply({shown})`：箭头不是 {got} 个。什么有箭头，什么没有？同一个张量给两次，又会怎样？",
-}
-WHERE = {
-    "en": "`F.apply({shown})`: arrow {number} does not lead to {got}. Is that tensor a leaf, is it a result, does it"
-    " want a gradient at all?",
-    "zh": "`F.apply({shown})`：第 {number} 个箭头指向的不是 {got}。那个张量是叶子，还是算出来的？它到底要不要梯度？",
-}
-
-
-class _Whole(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        return torch.ones(1)
-
-
-def _arguments(draw: Draw) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """Yield the four from the table; then drawn ones. Each argument has a name to be shown by."""
-    a, b, fixed = (draw.normal(2).requires_grad_(wanted) for wanted in (True, True, False))
-    kinds = (("a", a), ("b", b), ("fixed", fixed), ("a + b", a + b), ("b.exp()", b.exp()), ("3.0", 3.0))
-    yield kinds[0], kinds[1]
-    yield kinds[0], kinds[0]
-    yield kinds[0], kinds[5]
-    yield kinds[2], kinds[3]
-    for _ in range(6):
-        drawn = [draw.choice(kinds) for _ in range(draw.choice(range(1, 4)))]
-        yield (*drawn, draw.choice(kinds[:2]))
-
-
-def _arrows(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for arguments in _arguments(draw):
-        shown, given = ", ".join(name for name, _ in arguments), [x for _, x in arguments]
-        said, failure = by_rule(answer, *given)
-        if failure is not None:
-            yield failure
-            return
-        right = [node for node, _ in _Whole.apply(*given).grad_fn.next_functions]  # type: ignore[no-untyped-call]
-        several = isinstance(said, (list, tuple))
-        if not several or len(said) != len(right):
-            yield Failure("how_many", HOW_MANY, {"shown": shown, "got": len(said)}) if several else NOT_SEVERAL
-            return
-        for number, (one, node) in enumerate(zip(said, right, strict=True), 1):
-            leaf = type(node).__name__ == "AccumulateGrad"
-            if not (one == "leaf" if leaf else one is node):
-                there = str(one) if one is None or isinstance(one, str) else type(one).__name__
-                yield Failure("where", WHERE, {"shown": shown, "number": number, "got": there})
-                return
 
 
 # multiply
@@ -490,7 +309,6 @@ def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 EXERCISES = (
     Exercise("reverse_by_hand", "bars", "custom", own=_reversed),
     Exercise("engine", "Value", "custom", own=_engine),
-    Exercise("order_of_calls", "order", "custom", own=_ordered),
     Exercise(
         "multiply", "multiply", "custom value own_function gradient edges",
         formula=torch.mul, edges=_multiply_edges, own=_class_itself,
@@ -510,7 +328,6 @@ EXERCISES = (
             },
         },
     ),
-    Exercise("same_graph", "arrows", "custom", own=_arrows),
     Exercise(
         "exp", "Exp", "value own_function gradient custom context edges",
         formula=torch.exp, inputs=of_sizes(2), edges=elementwise(), own=_keeps_output,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -10,9 +9,9 @@ import torch
 from torch import Tensor
 
 from nbautograd.course.draw import Draw
-from nbautograd.course.exercise import Exercise, Failure, Texts
+from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
-from nbautograd.course.exercises.tried import TRUE_OR_FALSE, backward_calls, by_rule, python
+from nbautograd.course.exercises.tried import backward_calls
 
 # mul_constant
 
@@ -213,100 +212,6 @@ def _marked(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("not_marked", NOT_MARKED)
 
 
-# which_raise
-
-TOO_STRICT = {
-    "en": "torch takes it, and `refuses` says True: {case} (* requires grad). {hint}",
-    "zh": "torch 接受了，`refuses` 却说 True：{case}（* 需要梯度）。{hint}",
-}
-TOO_LAX = {
-    "en": "torch raises an error, and `refuses` says False: {case} (* requires grad). {hint}",
-    "zh": "torch 报错了，`refuses` 却说 False：{case}（* 需要梯度）。{hint}",
-}
-HINTS: dict[str, Texts] = {
-    "a": {"en": "Can these elements be brought to those of the input by summing?",
-          "zh": "靠求和，能把这些元素变成输入那么多个吗？"},
-    "b": {"en": "A gradient that nobody asked for, for a tensor: work for nothing; is it forbidden, whatever its"
-                " shape?",
-          "zh": "给一个没人要梯度的张量返回了梯度：白费力气。但不允许吗？形状有关系吗？"},
-    "c": {"en": "Where should torch put a gradient of a number?", "zh": "数的梯度，torch 该往哪里放？"},
-    "d": {"en": "Count the arguments of forward and the values that come back.",
-          "zh": "数一数 forward 有几个参数、返回了几个值。"},
-    "e": {"en": "More values than arguments; what are the ones too many?", "zh": "返回的值比参数多；多出来的是什么？"},
-    "f": {"en": "The gradient is larger than the input, yet the input broadcasts to its shape. What does the engine do"
-                " then?",
-          "zh": "梯度比输入大，但输入可以广播成它的形状。这时引擎会怎么做？"},
-    "g": {"en": "None says that there is no gradient. May one say so of any argument?",
-          "zh": "None 表示没有梯度。对哪个参数都可以这样说吗？"},
-}  # fmt: skip
-
-
-class _Returns(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, returned: Any, shape: Any, *inputs: Any) -> Tensor:
-        ctx.returned = returned
-        return torch.ones(shape)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return None, None, *ctx.returned
-
-
-def _is_refused(inputs: tuple[Any, ...], returned: tuple[Any, ...]) -> bool:
-    y = _Returns.apply(returned, (), *inputs)  # type: ignore[no-untyped-call]
-    try:
-        torch.autograd.grad(y, [x for x in inputs if isinstance(x, Tensor) and x.requires_grad], allow_unused=True)
-    except RuntimeError:
-        return True
-    return False
-
-
-def _returns(draw: Draw) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...]]]:
-    """Yield pairs of what forward got and what backward returns, right but for what a hint is about, in any order."""
-    for letter, turn in draw.some(list(itertools.product(HINTS, range(3))), 3 * len(HINTS)):
-        rows, columns, more = draw.some(draw.sizes(3), 3)
-        shapes = [(rows, columns), (columns, rows), (), (1,), (columns,), (1, columns), (more, rows, columns)]
-        shape, other = draw.some(shapes[:2] if letter == "a" else shapes, 2)
-        x, w, n = draw.normal(*shape).requires_grad_(), draw.normal(*other), float(draw.normal())
-        returned: dict[str, Any] = {"x": draw.normal(*shape), "w": None, "n": None}
-        changed = {"a": "x", "b": "w", "c": "n", "f": "x", "g": "x"}.get(letter, "")
-        if changed:
-            sizes = [s for s in shapes[:-1] if s != shape] if letter in "abc" else [(more, *shape), (1, *shape)]
-            returned[changed] = None if letter == "g" else draw.normal(*draw.choice(sizes))
-        order = draw.some(("x", "w", "n"), 3)
-        values = [returned[name] for name in order][: draw.choice(range(3)) if letter == "d" else 3]
-        extra = ([None], [None, None], [None, x.detach()])[turn] if letter == "e" else []
-        yield letter, tuple({"x": x, "w": w, "n": n}[name] for name in order), (*values, *extra)
-
-
-def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for letter, inputs, returned in _returns(draw):
-        case = f"({', '.join(map(_shown, inputs))}) -> ({', '.join(map(_shown, returned))})"
-        with torch.no_grad():  # a shape read off a sum of the arguments asks torch nothing
-            said, failure = by_rule(answer, inputs, returned)
-        if failure is not None:
-            yield failure
-            return
-        said = python(said)
-        if not isinstance(said, bool):
-            yield Failure(
-                "not_true_or_false", TRUE_OR_FALSE, {"name": "refuses", "case": case, "got": type(said).__name__}
-            )
-            return
-        refused = _is_refused(inputs, returned)
-        if said != refused:
-            texts = {lang: text.replace("{hint}", HINTS[letter][lang])
-                     for lang, text in (TOO_LAX if refused else TOO_STRICT).items()}  # fmt: skip
-            yield Failure(f"return_{letter}", texts, {"case": case})
-            return
-
-
-def _shown(item: Any) -> str:
-    if not isinstance(item, Tensor):
-        return "None" if item is None else "number"
-    return f"{'×'.join(map(str, item.shape)) or 'tensor()'}{'*' if item.requires_grad else ''}"
-
-
 EXERCISES = (
     Exercise(
         "mul_constant", "MulConstant",
@@ -344,5 +249,4 @@ EXERCISES = (
         "top_k", "TopK", "value own_function custom gradient edges",
         formula=_top_k, inputs=_rows_and_count, own=_marked, edges=_rows_to_choose_from,
     ),
-    Exercise("which_raise", "refuses", "custom", own=_which_raise),
 )  # fmt: skip

@@ -11,74 +11,6 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
-from nbautograd.course.exercises.tried import by_rule
-
-# survivors: lines such as ("y", "mul", ["h", "u"]); ("h", "add_", ["h"]) adds 1 in place
-Program = list[tuple[str, str, list[str]]]
-OPERATIONS: dict[str, tuple[str, Callable[..., Tensor]]] = {
-    "exp": ("{}.exp()", torch.exp), "tanh": ("{}.tanh()", torch.tanh), "relu": ("{}.relu()", torch.relu),
-    "sin": ("{}.sin()", torch.sin), "cos": ("{}.cos()", torch.cos), "triple": ("3 * {}", lambda a: 3 * a),
-    "add": ("{} + {}", torch.add), "mul": ("{} * {}", torch.mul), "add_": ("{}.add_(1)", lambda a: a.add_(1)),
-}  # fmt: skip
-DIES = {
-    "en": "{program}: backward raises an error, and `survives` gives {got}. What does each derivative need, the input"
-    " or the output, and what is changed after it was kept?",
-    "zh": "{program}：backward 会报错，`survives` 却返回 {got}。每个导数要用到什么：输入还是输出？"
-    "保存之后，改动的又是哪一个？",
-}
-LIVES = {
-    "en": "{program}: backward works, and `survives` gives {got}. Does any derivative need the tensor that is changed,"
-    " and was it kept before the change, or after it?",
-    "zh": "{program}：backward 能正常工作，`survives` 却返回 {got}。有哪个导数用得到被改动的张量吗？"
-    "它是在改动之前保存的，还是之后？",
-}
-
-
-def _survivable(draw: Draw) -> Iterator[Program]:
-    """Yield the eight of the table; then drawn ones, each result made of the one before it."""
-    for operation, inputs in (("exp", "h"), ("sin", "h"), ("triple", "h"), ("mul", "hh"), ("relu", "h"), ("add", "hh")):
-        for changed in "yh" if operation in ("exp", "sin") else "y" if operation == "relu" else "h":
-            yield [("y", operation, list(inputs)), (changed, "add_", [changed])]
-    for _ in range(80):
-        program: Program = []
-        for known, result in ("h", "u"), ("hu", "v"), ("huv", "y"):
-            operation = draw.choice([name for name in OPERATIONS if name != "add_"] + 4 * ["mul"])
-            two = draw.some([known[-1], draw.choice(known)], 2)
-            program.append((result, operation, two if operation in ("add", "mul") else [known[-1]]))
-            if result == "y" or draw.choice((True, False, False)):
-                changed = draw.choice(known + result)
-                program.append((changed, "add_", [changed]))
-        yield program
-
-
-def _survives(program: Program) -> bool:
-    leaf = torch.ones(2, requires_grad=True)
-    tensors = {"h": 1 * leaf}
-    for result, operation, inputs in program:
-        tensors[result] = OPERATIONS[operation][1](*(tensors[name] for name in inputs))
-    try:
-        torch.autograd.grad(tensors["y"].sum(), leaf)
-    except RuntimeError:
-        return False
-    return True
-
-
-def _written(line: tuple[str, str, list[str]]) -> str:
-    result, operation, inputs = line
-    return ("" if operation == "add_" else f"{result} = ") + OPERATIONS[operation][0].format(*inputs)
-
-
-def _predicted(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for program in _survivable(draw):
-        said, failure = by_rule(answer, [(result, operation, list(inputs)) for result, operation, inputs in program])
-        right = _survives(program)
-        if failure is None and bool(said) is not right:
-            told = {"program": "; ".join(map(_written, program)), "got": said}
-            failure = Failure(*(("survives_too", LIVES) if right else ("does_not_survive", DIES)), told)
-        if failure is not None:
-            yield failure
-            return
-
 
 # exp_in_place
 
@@ -180,7 +112,6 @@ def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 EXERCISES = (
-    Exercise("survivors", "survives", "custom", own=_predicted),
     Exercise(
         "exp_in_place", "ExpInPlace", "value gradient own_function custom edges",
         formula=torch.exp, inputs=of_sizes(2), apply=on_a_copy, own=in_place, edges=elementwise(),

@@ -15,7 +15,6 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import of_sizes
-from nbautograd.course.exercises.tried import NO_RULE, TRUE_OR_FALSE, python
 
 # numpy_softplus
 
@@ -118,69 +117,6 @@ def _tip(here: Any, at: Any) -> Any:
     return np.abs(moved) if np.count_nonzero(moved) < 2 else np.full(here.shape, np.nan)
 
 
-# when_numerical
-
-TOO_LAX = {
-    "en": "{case}: this is not acceptable, and `acceptable` says True. {hint}",
-    "zh": "{case}：这不能接受，`acceptable` 却说 True。{hint}",
-}
-TOO_STRICT = {
-    "en": "{case}: this is acceptable, and `acceptable` says False. {hint}",
-    "zh": "{case}：这可以接受，`acceptable` 却说 False。{hint}",
-}
-HINTS: dict[str, Texts] = {
-    "calls": {"en": "How many calls does one backward make there, and how long do they take?",
-              "zh": "那里做一次 backward 要调用多少次，一共要多久？"},
-    "digits": {"en": "How large is the error of a central difference at the bottom of its curve, if each value is off"
-                     " by `noise`?",
-               "zh": "如果每个值都有 `noise` 那么大的误差，中心差分在曲线最低点的误差有多大？"},
-    "order": {"en": "What does once_differentiable say to a second backward?",
-              "zh": "再次求导时，once_differentiable 会怎么说？"},
-    "none": {"en": "The calls take no longer than one is willing to wait, there are enough digits, and first"
-                   " derivatives will do.",
-             "zh": "调用花的时间等得起，有效数字够用，也只要一阶导数。"},
-}  # fmt: skip
-Case = dict[str, Any]
-
-
-def _situations(draw: Draw) -> Iterator[tuple[str, Case]]:
-    """Yield cases, each with what stands in its way: the six of the table, then drawn ones, each near to a limit."""
-    plain = {"inputs": 3, "seconds": 1.0, "patience": 10.0, "noise": 2e-16, "digits": 6, "order": 1}
-    yield "none", plain
-    yield "none", {**plain, "inputs": 20, "seconds": 1e-4}
-    yield "calls", {**plain, "inputs": 10**6, "seconds": 0.01}
-    yield "digits", {**plain, "seconds": 1e-3, "noise": 1e-3, "digits": 3}
-    yield "digits", {**plain, "noise": 0.05, "digits": 2}
-    yield "order", {**plain, "order": 2}
-    for digits in (3, 9, int(draw.integers(3, 10)), 10):
-        inputs, seconds = int(draw.integers(50, 5000)), 10 ** float(draw.uniform(-4, 1))
-        near = {"inputs": inputs, "seconds": seconds, "patience": 2.1 * inputs * seconds,
-                "noise": 10 ** (-1.5 * (digits + 0.35)), "digits": digits, "order": 1}  # fmt: skip
-        yield "none", near
-        yield "calls", {**near, "patience": 1.9 * inputs * seconds}
-        yield "digits", {**near, "digits": digits + 1}
-        yield "order", {**near, "order": draw.choice((2, 3))}
-
-
-def _judges(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not callable(answer):
-        yield Failure("not_a_function", NO_RULE, {"got": type(answer).__name__})
-        return
-    for against, case in _situations(draw):
-        said = python(answer(**case))
-        shown = ", ".join(f"{name}={value:.3g}" for name, value in case.items())
-        if not isinstance(said, bool):
-            yield Failure(
-                "not_true_or_false", TRUE_OR_FALSE, {"name": "acceptable", "case": shown, "got": type(said).__name__}
-            )
-            return
-        if said is not (against == "none"):
-            texts = {lang: text.replace("{hint}", HINTS[against][lang])
-                     for lang, text in (TOO_LAX if said else TOO_STRICT).items()}  # fmt: skip
-            yield Failure(f"forgets_{against}" if said else "refuses_too_much", texts, {"case": shown})
-            return
-
-
 def _calls(box: Callable[..., Any], x: Tensor) -> int:
     return 2 * x.numel() + 1
 
@@ -264,5 +200,4 @@ EXERCISES = (
         edges=_softplus_edges,
         own=_library_op,
     ),
-    Exercise("when_numerical", "acceptable", "custom", own=_judges),
 )

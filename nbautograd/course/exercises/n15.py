@@ -292,10 +292,10 @@ FEW = {
     "zh": "{whole} 个变异体杀死了 {killed} 个，要求是 {needed} 个。活下来的有：\n{mutant}",
 }
 NONE_KILLED = {
-    "en": "Nothing is killed: a backward that returns None, one of zeros, one whose gradient is twice the right one."
-    " Does your test look at a gradient at all, and does it object by an `assert` or by returning False?",
-    "zh": "什么都没有杀死：返回 None 的、全是 0 的、梯度是正确值两倍的 backward 都通过了。你的测试看过梯度吗？"
-    "发现不对时，它用的是 `assert`，或者返回 False 吗？",
+    "en": "Your test says the same of every Function it is given: of one that returns None, one of zeros, one whose"
+    " gradient is twice the right one. Does it use the Function it gets, and look at a gradient?",
+    "zh": "不管给它哪个 Function，你的测试都说一样的话：返回 None 的、全是 0 的、梯度是正确值两倍的，都通过了。"
+    "它用的是传进来的那个 Function 吗？看过梯度吗？",
 }
 LEFT_OUT = {
     "en": "A backward that returns None for every input gets through.",

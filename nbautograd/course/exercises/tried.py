@@ -35,10 +35,6 @@ WRONG_TYPE = {
     "zh": "`{what}` 得到的是 {got}，需要的是 {expected}。",
 }
 
-NO_RULE = {
-    "en": "A function is wanted, with the arguments that it has in the cell as it was given; {got} came.",
-    "zh": "需要一个函数，参数与题目原来的格子里一样；实际得到的是 {got}。",
-}
 NOT_A_FUNCTION = {
     "en": "`{name}` should be a subclass of Function, with forward and backward.",
     "zh": "`{name}` 应当是 Function 的子类，带有 forward 和 backward。",
@@ -59,13 +55,6 @@ def python(value: Any) -> Any:
         (True, [3, 4, 1], '3')
     """
     return value.tolist() if isinstance(value, (np.generic, np.ndarray, Tensor)) else value
-
-
-def by_rule(answer: Any, *given: Any) -> tuple[Any, Failure | None]:
-    """Call an answer that says what torch will do; return what it says, or the failure when it is no function."""
-    if not callable(answer):
-        return None, Failure("not_a_function", NO_RULE, {"got": type(answer).__name__})
-    return answer(*given), None
 
 
 @contextlib.contextmanager
