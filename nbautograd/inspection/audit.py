@@ -92,7 +92,6 @@ REFUSED = {
 }
 # findings on what a gradient is rather than on how backward goes about it: one that is clipped is not linear
 OF_VALUES = {"ignores_grad_output", "affine_in_grad_output", "nonlinear_in_grad_output", "nondeterministic_backward"}
-NOT_MEANT: Mapping[Pair, Meant] = {}
 
 
 class Audit:
@@ -420,7 +419,7 @@ class _Checks:
         return _not_interrupted(report)
 
     def _verdict(
-        self, target: Any, inputs: tuple[Any, ...], seconds: float, meant: Mapping[Pair, Meant] = NOT_MEANT
+        self, target: Any, inputs: tuple[Any, ...], seconds: float, meant: Mapping[Pair, Meant]
     ) -> GradcheckReport:
         """Return a report as soon as it is known that a gradient is wrong: why is asked in the second look."""
         first = _FirstVerdict(self._part())
@@ -466,13 +465,12 @@ class _Checks:
     ) -> tuple[AuditedSituation, tuple[Any, ...]]:
         """Check one call with these inputs, or a part of them, until a moment, and weigh what the check says."""
         outcome, (target, inputs) = case.outcome, whole
-        meant: Mapping[Pair, Meant] = NOT_MEANT
-        try:
-            # what the user's code raises the check says
-            with budgeted(Budget(seconds=max(0.05, end - time.perf_counter()))), users_errors():
-                meant = meant_pairs(Problem(target, inputs))
-        except OutOfBudgetError:
-            return outcome, inputs
+        meant, decided = dict[Pair, Meant](), False
+        half = Budget(seconds=max(0.05, (end - time.perf_counter()) / 2))  # the rest is for random directions at least
+        # what the user's code raises the check says
+        with contextlib.suppress(OutOfBudgetError), budgeted(half), users_errors() as raised:
+            meant, decided = meant_pairs(Problem(target, inputs)), True
+        decided = decided or raised.failed
         case.meant = {**case.meant, **meant}
         try:
             quick = EVALUATIONS * elements(looked_at[0]) * case.each < (end - time.perf_counter()) / 2
@@ -499,7 +497,9 @@ class _Checks:
             report = dataclasses.replace(report, verdict="cannot tell", reason=reason)
         if verdict == "cannot tell":
             reason = _holding_nan(outcome, (*call.arguments, *call.keywords.values())) or reason
-        if verdict == "wrong":
+        if verdict == "wrong" and not decided and not any(f.kind == "bug" and f.code != ALONG for f in report.findings):
+            verdict, reason = "cannot tell", self._out_of_time(case)
+        elif verdict == "wrong":
             verdict, reason = self._reconsidered(case, call, (target, inputs), report, end - time.perf_counter())
         done = dataclasses.replace(
             outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report,
@@ -576,7 +576,7 @@ class _Checks:
             )  # fmt: skip
 
         def wrong_too(drawn: tuple[Any, ...]) -> bool:
-            return self._verdict(target, drawn, LEAST).verdict == "wrong"
+            return self._verdict(target, drawn, LEAST, case.meant).verdict == "wrong"
 
         if not second_witness(target, inputs, report, lambda: made_up_inputs(inputs, wrong_too, 1) is not None):
             return "cannot tell", Phrase("audit.one_witness")
