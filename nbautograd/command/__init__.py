@@ -112,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_kernel(_add(commands, "check", _check, more=True))
     _add(commands, "doctor", _doctor)
+    bug = _add(commands, "report-bug", _report_bug)
+    bug.add_argument("report", type=Path, nargs="?", metavar="REPORT.json", help=text("command.help.report-bug.report"))
     return parser
 
 
@@ -210,6 +212,12 @@ def _doctor(_: argparse.Namespace) -> int:
     from nbautograd.command.doctor import doctor
 
     return doctor()
+
+
+def _report_bug(options: argparse.Namespace) -> int:
+    from nbautograd.command.report_bug import report_bug
+
+    return report_bug(options.report)
 
 
 def _course(options: argparse.Namespace) -> int:

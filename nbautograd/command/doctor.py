@@ -142,7 +142,7 @@ def _engine() -> Check:
         from nbautograd.core.recording.api import engine
 
         return Check("recording", "✓", text("command.doctor.engine", engine=engine()))
-    except Exception as error:  # whatever it is, the doctor's other lines are still wanted
+    except Exception as error:  # silent: its line says it, and the other lines are still wanted
         return Check("recording", "✗", text("command.doctor.engine_missing", reason=f"{type(error).__name__}: {error}"))
 
 

@@ -105,7 +105,7 @@ def run(
     except KeyboardInterrupt as error:
         print(text("command.program.stopped", then=then), file=sys.stderr)
         return error
-    except BaseException as error:
+    except BaseException as error:  # silent: the program's own, printed as Python does
         traceback.print_exception(type(error), error, _programs_own(error, code))
         print(text("command.program.raised", then=then), file=sys.stderr)
         return error

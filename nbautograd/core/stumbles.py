@@ -254,6 +254,6 @@ def _text(error: BaseException) -> str:
     kind = type(error).__name__
     try:
         text = " ".join(str(error).split())[:LONGEST]
-    except (Exception, SystemExit):  # the text of an error may be that of an object of the user's
+    except (Exception, SystemExit):  # silent: an error's text may run code of the user's
         text = ""
     return f"{kind}: {text}" if text else kind

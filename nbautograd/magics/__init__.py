@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from nbautograd.core.stumbles import any_errors
+
 DISABLE = "NBAUTOGRAD_DISABLE"  # environment variable; with "1" every magic runs its cell or call and nothing more
 
 _loaded: weakref.WeakKeyDictionary[Any, contextlib.ExitStack] = weakref.WeakKeyDictionary()
@@ -79,7 +81,7 @@ def unload(shell: Any) -> None:
 
 def _prepare_views() -> None:
     """Import what the first live view needs while the user still reads or types, so that it is there at once."""
-    with contextlib.suppress(Exception):  # without it the first view takes longer, nothing else
+    with any_errors("first live view"):  # without it the first view takes longer, nothing else
         importlib.import_module("nbautograd.widgets.inspector")
 
 

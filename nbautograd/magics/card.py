@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from nbautograd.core.recording.api import following
+from nbautograd.core.stumbles import any_errors
 from nbautograd.magics.live_output import LiveOutput
 from nbautograd.views.card import RecordingCard, glance, mimebundle
 
@@ -115,9 +116,9 @@ class Cards:
         pause = FIRST
         while not over.wait(pause):
             started = time.thread_time()
-            try:
+            with any_errors("card") as guard:  # the card as it is after the cell tells what happened
                 for live in list(self._cards):
                     live.glance(publisher)
-            except Exception:  # the card as it is after the cell tells what happened
+            if guard.failed:
                 return
             pause = max(PAUSE, (time.thread_time() - started) / SHARE)

@@ -19,7 +19,7 @@ from nbautograd.course.result import Result
 from nbautograd.course.run import check, placeholder
 from nbautograd.course.source import without_magics
 from nbautograd.magics.options import EXERCISE
-from nbautograd.magics.output import show_interrupted, show_message
+from nbautograd.magics.output import show_interrupted, show_stumble
 from nbautograd.magics.progress import ProgressBar
 
 
@@ -80,7 +80,7 @@ class Exercises:
         except KeyboardInterrupt:
             show_interrupted(bar)
         except Exception as error:  # a mistake of ours is a sentence
-            show_message("magics.stumbled", magic=EXERCISE.magic, error=f"{type(error).__name__}: {error}")
+            show_stumble(EXERCISE.magic, error)
 
     def _show(self, request: ExerciseRequest, source: str, succeeded: bool, bar: ProgressBar) -> None:
         exercise, left = request.exercise, placeholder(source)

@@ -75,8 +75,7 @@ class ExplainMagics(Magics):
             else:
                 output.show_message("explain.hint")
         except Exception as problem:  # a mistake of ours is a sentence, the user's error stands
-            words = f"{type(problem).__name__}: {problem}"
-            output.show_message("magics.stumbled", magic="%autograd_explain", error=words)
+            output.show_stumble("%autograd_explain", problem)
 
     @no_var_expand
     @line_magic
@@ -103,7 +102,7 @@ class ExplainMagics(Magics):
         except UsageError:
             raise
         except Exception as problem:
-            words = f"{type(problem).__name__}: {one_line(problem)}"
+            words = output.kept(problem, "%autograd_explain")
             raise UsageError(messages.text("magics.stumbled", magic="%autograd_explain", error=words)) from None
 
     def _answer(self, text: str, runs: bool) -> Any:
@@ -208,7 +207,7 @@ def _run_of(numbers: Sequence[int], variables: dict[str, Any]) -> Run:
 def _run_texts(variables: dict[str, Any], files: Sequence[str], texts: Mapping[str, str]) -> None:
     """Run cells; as in the notebook, the next one runs also after one that raises."""
     for k, file in enumerate(files):
-        with contextlib.suppress(*([Exception] if k < len(files) - 1 else [])):
+        with contextlib.suppress(*([Exception] if k < len(files) - 1 else [])):  # silent: the cells' own
             exec(compile(texts[file], file, "exec"), variables)
 
 

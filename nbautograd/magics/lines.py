@@ -20,6 +20,7 @@ from nbautograd.core.checking.progress import watched
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.recording.api import calls
 from nbautograd.core.recording.call import CallLog
+from nbautograd.core.stumbles import is_ours
 from nbautograd.core.tracing.log import dispatches
 from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.core.user_source import function_class
@@ -121,8 +122,10 @@ class LineMagics(Magics):
             output.render_as_users_own(self._shell, interrupt)
             raise
         except Exception as error:
-            if not output.is_users(error):
-                raise UsageError(messages.text("magics.stumbled", magic=magic, error=_named(error))) from None
+            if is_ours(error):
+                raise UsageError(
+                    messages.text("magics.stumbled", magic=magic, error=output.kept(error, magic))
+                ) from None
             output.render_as_users_own(self._shell, error)
             raise
         next_step = _next_step(sys._getframe(), self._shell.user_global_ns)
@@ -275,7 +278,3 @@ def _failed(magic: str, error: EvaluationError, namespace: Namespace) -> str:
         return messages.text("magics.line_failed", magic=magic, error=one_line(error))
     name, near = unknown
     return messages.text(f"magics.line_undefined{'_near' if near else ''}", magic=magic, name=name, near=near)
-
-
-def _named(error: BaseException) -> str:
-    return f"{type(error).__name__}: {one_line(error)}"

@@ -7,17 +7,16 @@ import types
 from pathlib import Path
 from typing import Any
 
-import torch
 from IPython.core.error import UsageError
 from IPython.display import display
 
-from nbautograd.core.checking.problem import CALLS_WHAT_IS_CHECKED
+from nbautograd.core import stumbles
 from nbautograd.core.findings import Phrase
+from nbautograd.magics.inputs import one_line
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.views.card import Notice, RecordingCard, mimebundle
 
 _OURS = str(Path(__file__).parent.parent) + os.sep
-_NOT_THE_USERS = (_OURS, str(Path(torch.__file__).parent) + os.sep)
 EVALUATED = "<magic>"
 
 
@@ -31,6 +30,17 @@ class CellFailedError(Exception):
 def show_message(message_id: str, **params: Any) -> None:
     """Show one sentence as a result."""
     show(Notice((Phrase(message_id, **params),)))
+
+
+def show_stumble(magic: str, error: Exception) -> None:
+    """Report an error of ours in a sentence; the user's cell goes on."""
+    show_message("magics.stumbled", magic=magic, error=kept(error, magic))
+
+
+def kept(error: Exception, magic: str) -> str:
+    """Keep an error of ours, and return its text in one line."""
+    stumbles.record(error, magic)
+    return f"{type(error).__name__}: {one_line(error)}"
 
 
 def show_interrupted(bar: ProgressBar) -> None:
@@ -76,16 +86,6 @@ def users_traceback(error: BaseException) -> types.TracebackType | None:
     for entry in reversed(entries):
         trace = types.TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return trace
-
-
-def is_users(error: BaseException) -> bool:
-    """Return True if the user's code was running when this was raised, or what was checked refused its arguments."""
-    entries = _entries(error)
-    files = [entry.tb_frame.f_code.co_filename for entry in entries]
-    if any(not file.startswith(_NOT_THE_USERS) and file != EVALUATED for file in files[1:]):
-        return True
-    ours = [entry.tb_frame.f_code for entry in entries if _is_ours(entry)]
-    return bool(ours) and ours[-1] is CALLS_WHAT_IS_CHECKED
 
 
 def _entries(error: BaseException) -> list[types.TracebackType]:

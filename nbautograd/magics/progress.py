@@ -18,6 +18,7 @@ from nbautograd.core import forks, formats
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
+from nbautograd.core.stumbles import any_errors
 from nbautograd.magics.live_output import LiveOutput, can_update
 from nbautograd.views import theme
 from nbautograd.views.answer import answer
@@ -176,9 +177,9 @@ class ProgressBar:
     def _watch(self, end: threading.Event) -> None:
         pause = PATIENCE
         while not end.wait(max(0.0, pause)):
-            try:
+            with any_errors("progress bar") as guard:  # the result tells all that matters
                 self._show_when_due()
-            except Exception:  # the result tells all that matters
+            if guard.failed:
                 return
             pause = PAUSE
 

@@ -176,7 +176,7 @@ class Session:
 
 def _stumbled(error: Exception) -> None:
     """Report a mistake of ours in a sentence; the user's cell goes on."""
-    output.show_message("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
+    output.show_stumble(MAGIC, error)
 
 
 class Registry:

@@ -8,6 +8,7 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core import formats
+from nbautograd.core.stumbles import any_errors
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
 from nbautograd.core.tracing.spying import PROTOCOLS
@@ -35,11 +36,9 @@ class Traced:
 
     def born(self, cls: Any) -> Any:
         """Trace a class that the cell has just defined; gives the class back, whatever happens."""
-        try:
+        with any_errors("tracing of a class"):  # the cell's own business goes on
             trace(cls)
             self._born.append(cls)
-        except Exception:  # the cell's own business goes on
-            return cls
         return cls
 
     def take(self) -> list[type]:

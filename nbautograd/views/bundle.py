@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbautograd import messages
+from nbautograd.core.stumbles import any_errors
 from nbautograd.views.builders import (
     audit,
     blocks,
@@ -20,6 +21,7 @@ from nbautograd.views.builders import (
 )
 from nbautograd.views.document import Document, Verbatim, sentences
 from nbautograd.views.markup import Markup, tag
+from nbautograd.views.phrases import failed
 from nbautograd.views.to_html import SHEET, page
 from nbautograd.views.to_text import to_text
 
@@ -53,7 +55,10 @@ def text(value: Any) -> str:
         >>> text(TensorSummary((2,), "float64", numel=2, values=(1.0, 0.5)))
         'float64 2  1.0, 0.5'
     """
-    return to_text(build(value))
+    try:
+        return to_text(build(value))
+    except Exception as error:
+        return _in_place_of(value, failed(error, f"text of {type(value).__name__}"))
 
 
 def html(value: Any, anchor: str = "") -> str:
@@ -72,7 +77,11 @@ def html(value: Any, anchor: str = "") -> str:
         >>> "&lt;b&gt;" in html(Value("<b>", "int", "3"))
         True
     """
-    return str(_outermost(page(build(value)), anchor))
+    try:
+        return str(_outermost(page(build(value)), anchor))
+    except Exception as error:
+        instead = sentences([_in_place_of(value, failed(error, f"page of {type(value).__name__}"))])
+        return str(_outermost(page(instead), anchor))
 
 
 def mimebundle(value: Any, anchor: str = "", live: bool = False) -> dict[str, str]:
@@ -95,16 +104,17 @@ def mimebundle(value: Any, anchor: str = "", live: bool = False) -> dict[str, st
     try:
         return written(build(value), anchor, live)
     except Exception as error:  # what can be written, and what went wrong, never our traceback
-        failed = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
-        return written((Verbatim(f"{_readable(value)}\n{failed}"),), anchor)
+        words = failed(error, f"page of {type(value).__name__}")
+        readable = text(value)
+        return written((Verbatim(readable if words in readable else f"{readable}\n{words}"),), anchor)
 
 
-def _readable(value: Any) -> str:
-    """Return the text of a value whose page cannot be written; where there is no text either, its one line."""
-    try:
-        return text(value)
-    except Exception:
-        return repr(value)
+def _in_place_of(value: Any, words: str) -> str:
+    """Return one line of a value that cannot be written, and why."""
+    one = f"<{type(value).__name__}>"
+    with any_errors("repr"):
+        one = repr(value)
+    return f"{one}\n{words}"
 
 
 def written(document: Document, anchor: str = "", live: bool = False) -> dict[str, str]:

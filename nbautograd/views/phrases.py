@@ -10,9 +10,16 @@ from nbautograd.core import formats
 from nbautograd.core.checking.block import Block, JacobianBlock
 from nbautograd.core.findings import PARTS, Finding, Fix
 from nbautograd.core.recording.call import CallLog
+from nbautograd.core.stumbles import record
 
 MARKS = {"match": "✓", "mismatch": "✗", "subgradient": "∠", "flat": "–", "undecided": "?"}
 VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "meant": "~", "unchecked": "•"}
+
+
+def failed(error: Exception, part: str) -> str:
+    """Keep an error of ours, and return the sentence that stands in the place of what could not be drawn."""
+    record(error, part)
+    return messages.text("views.failed", error=f"{type(error).__name__}: {error}")
 
 
 def say(group: str, word: str) -> str:

@@ -46,7 +46,7 @@ from nbautograd.views.document import (
 )
 from nbautograd.views.heatmap import panels, thumbnail
 from nbautograd.views.markup import Markup, escape, join, picture, prose, tag, unbroken
-from nbautograd.views.phrases import counted, dedented
+from nbautograd.views.phrases import counted, dedented, failed
 from nbautograd.views.tensors import contents, pooling
 
 LINE = f"1px solid {theme.LINE_ON_ANY}"
@@ -358,8 +358,7 @@ def _heatmaps(block: Heatmaps) -> Markup:
     except (LookupError, TypeError, ValueError):
         return _div(escape(messages.text("views.panel.unread")), FAINT)
     except Exception as error:  # a picture that fails must not take the numbers with it
-        words = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
-        return _div(prose(words), FAINT)
+        return _div(prose(failed(error, "picture of a Jacobian")), FAINT)
 
 
 def _drawing(block: Drawing) -> Markup:
@@ -368,8 +367,7 @@ def _drawing(block: Drawing) -> Markup:
     try:
         drawn = svg.svg(block.graph, most=block.budget, notes=False)
     except Exception as error:  # a picture that fails must not take the table with it
-        words = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
-        return join((title, _div(prose(words), FAINT)))
+        return join((title, _div(prose(failed(error, "picture of a graph")), FAINT)))
     if len(drawn) > block.budget:
         part = messages.text("views.part.graph")
         words = messages.text("views.too_long", part=part, attribute="graph.to_svg()")

@@ -12,6 +12,7 @@ import anywidget
 import traitlets
 
 from nbautograd import messages
+from nbautograd.core.stumbles import record
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.palette import colours
@@ -123,6 +124,7 @@ class ViewWidget(anywidget.AnyWidget):
         try:
             answer = encode(question(content))
         except Exception as problem:  # the page asked: it gets the answer, the kernel's log does not
+            record(problem, f"question {content.get('kind')}")
             self.send({"id": content["id"], "error": messages.text("widgets.no_answer", reason=str(problem))})
         else:
             self.send({"id": content["id"]}, [answer])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.stumbles import any_errors
 from nbautograd.views.jacobian import wrong_cells
 from nbautograd.views.packing import BlockState, EntryState, Whole, array
 from nbautograd.views.to_json import to_json
@@ -108,10 +109,8 @@ def _answers(state: BlocksState, questions: Mapping[str, Ask], points: int) -> d
     answers = {}
     for question in asked:
         if question["kind"] in questions:
-            try:
+            with any_errors(f"question {question['kind']}"):  # what cannot be answered now is not offered later
                 answers[question_key(question)] = encode(questions[question["kind"]](question))
-            except Exception:  # what cannot be answered now is not offered later
-                continue
     return answers
 
 

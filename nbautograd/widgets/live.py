@@ -13,6 +13,7 @@ from collections import deque
 from typing import Any
 
 from nbautograd.core.display import Phrase
+from nbautograd.core.stumbles import record
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.card import Notice
@@ -75,7 +76,8 @@ def _bundle(value: Any) -> dict[str, str]:
     anchor = fresh_anchor()
     try:  # first, so that the page makes the view ready while the report is still being written, and nothing jumps
         _keep(running, widget(value, anchor=anchor))
-    except (Exception, KeyboardInterrupt):  # the static report is complete without it
+    except (Exception, KeyboardInterrupt) as error:  # the static report is complete without it
+        record(error, "live view")
         return static_bundle(value)
     return static_bundle(value, anchor=anchor, live=True)
 

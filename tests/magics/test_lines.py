@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from IPython.core.error import UsageError
 
+from nbautograd.core import stumbles
 from nbautograd.magics import lines
 
 CELL = """\
@@ -146,6 +147,7 @@ def test_a_mistake_of_ours_is_one_sentence(filled, monkeypatch) -> None:
     monkeypatch.setattr("nbautograd.core.checking.gradcheck.report_verdict", None)
     ran = filled("%gradcheck product(a, b)")
     assert "Internal error in %gradcheck (AttributeError: 'NoneType' object" in ran.stderr
+    stumbles.forget()
 
 
 def test_an_old_style_function_is_explained(filled) -> None:

@@ -6,6 +6,7 @@ import pytest
 from IPython.core.error import UsageError
 
 from nbautograd import messages
+from nbautograd.core import stumbles
 
 SQUARE = """\
 class Square(Function):
@@ -210,6 +211,7 @@ def test_a_mistake_of_ours_is_one_sentence_too(notebook, monkeypatch) -> None:
     ran = notebook(square("--inputs x"))
     assert "Internal error in %%autograd_function (TypeError: 'NoneType' object is not callable)" in ran.text
     assert "Traceback" not in ran.stdout + ran.stderr
+    stumbles.forget()
 
 
 def test_a_mistake_of_ours_before_the_cell_is_one_sentence_and_the_cell_runs(notebook, monkeypatch) -> None:
@@ -218,6 +220,7 @@ def test_a_mistake_of_ours_before_the_cell_is_one_sentence_and_the_cell_runs(not
     assert ran.result.result == 2
     assert "Internal error in %%autograd_function (TypeError" in ran.text
     assert "Traceback" not in ran.stdout + ran.stderr
+    stumbles.forget()
 
 
 def test_running_a_cell_again_replaces_the_registration(notebook) -> None:

@@ -349,9 +349,6 @@ class Problem:
             raise InputError("checking.reads_inputs_outside", positions=", ".join(map(str, sorted(reached))))
 
 
-# the innermost code of ours below which an error is that of the function itself, although no line of the user's ran
-CALLS_WHAT_IS_CHECKED = Problem._run.__code__
-
 _sources: weakref.WeakKeyDictionary[type, FunctionSource | None] = weakref.WeakKeyDictionary()
 
 

@@ -18,7 +18,7 @@ from nbautograd.views.builders.comparison import comparison_document
 from nbautograd.views.builders.graph import graph_body, graph_size
 from nbautograd.views.builders.summary import answer_document, finding_document, findings_document
 from nbautograd.views.document import Document, Fold, Strong, Table, Verbatim, sentences
-from nbautograd.views.phrases import code, counted, listed, say
+from nbautograd.views.phrases import code, counted, failed, listed, say
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
 MAX_CALLS = 12  # of a redacted report
@@ -59,8 +59,7 @@ def _fold(report: FunctionReport, part: str) -> Fold:
     try:
         inside, beside = _inside(report, part)
     except Exception as error:  # one part that fails must not take the others, and the answer, with it
-        failed = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
-        inside, beside = sentences([failed]), ""
+        inside, beside = sentences([failed(error, f"part {part}")]), ""
     return Fold(
         Strong(messages.text(f"views.part.{part}")),
         inside,

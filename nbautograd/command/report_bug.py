@@ -1,0 +1,100 @@
+"""``nbautograd report-bug``: what to send when nbautograd itself failed, without the user's data."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from nbautograd import __version__
+from nbautograd.core import stumbles
+from nbautograd.core.findings import of_stumble
+from nbautograd.errors import CommandError
+from nbautograd.messages import text
+
+PACKAGES = ("torch", "numpy", "ipython", "anywidget")
+PLAIN = ("part", "file", "at", "function")  # parameters that hold nothing of the user's
+
+
+def report_bug(file: Path | None) -> int:
+    """Print versions, the errors of nbautograd's own, and a script to fill in, as Markdown to paste.
+
+    Args:
+        file: the JSON of a report; by default what failed in this process is told.
+
+    Returns:
+        0.
+
+    Raises:
+        CommandError: the file is no JSON.
+    """
+    data = None if file is None else _read(file)
+    failed = list(_stumbles(data)) if file is not None else [of_stumble(one).params for one in stumbles.recent()]
+    print(f"### {text('command.report_bug.title')}\n\n{', '.join(_versions())}\n")
+    for params in {json.dumps(one, sort_keys=True, default=str): one for one in failed}.values():
+        plain = {name: params.get(name, "?") for name in PLAIN}
+        kind = str(params.get("error", "?")).partition(":")[0]  # what follows may quote a value
+        print(f"- `{plain['part']}`: {kind} ({plain['file']}:{plain['at']}, `{plain['function']}`)")
+    if not failed:
+        print(text("command.report_bug.none"))
+    for script in dict.fromkeys(map(_script, _checks(data))) if data is not None else ():
+        print(f"\n```python\n{script}\n```")
+    print(f"\n{text('command.report_bug.last')}")
+    return 0
+
+
+def _read(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CommandError(text("command.report_bug.unread", file=file, reason=type(error).__name__)) from None
+
+
+def _versions() -> Iterator[str]:
+    yield f"nbautograd {__version__}"
+    known = {package: list(metadata.distributions(name=package)) for package in PACKAGES}
+    yield from (f"{package} {found[0].version}" for package, found in known.items() if found)
+    yield f"Python {platform.python_version()}"
+    yield platform.platform(terse=True)
+
+
+def _values(data: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every mapping inside a report."""
+    waiting = [data]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield one
+        waiting += reversed(list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else [])
+
+
+def _stumbles(data: Any) -> Iterator[Mapping[str, Any]]:
+    for one in _values(data):
+        if one.get("code") == "stumbled" and isinstance(one.get("params"), dict):
+            yield one["params"]
+
+
+def _checks(data: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the checks of a report whose blocks show what the Function was checked at."""
+    return (one for one in _values(data) if one.get("type") == "GradcheckReport" and one.get("blocks"))
+
+
+def _script(check: Mapping[str, Any]) -> str:
+    """Return the check with made-up numbers in the sizes that it had; the Function is left to be filled in."""
+    blocks = [one for one in check["blocks"].values() if isinstance(one, dict)]
+    inputs = {str(one.get("input_name")): tuple(one.get("input_shape", ())) for one in blocks}
+    names = [f"x{k}" for k in range(len(inputs))]
+    function = str(check.get("function", "F"))
+    lines = [
+        "import torch, nbautograd",
+        f"# class {function}(torch.autograd.Function): ...",
+        *(
+            f"{name} = torch.randn({shape}, dtype=torch.float64, requires_grad=True)"
+            for name, shape in zip(names, inputs.values(), strict=True)
+        ),
+        f"print(nbautograd.gradcheck({function}, ({', '.join(names)},)))",
+    ]
+    return "\n".join(lines)
