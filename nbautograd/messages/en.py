@@ -565,7 +565,7 @@ SENTENCES: dict[str, str] = {
     "command.help.course.number": "such as 03",
     "command.help.course.lang": "language of the notebooks (default: that of your system)",
     "command.help.release": "make the student version of a source notebook: solutions out, one language",
-    "command.help.release.more": "Every answer in the source is tried first; a release is refused if one does not behave as declared, if a part of a solution is left in it, or if its cells, untouched, define an answer. With --out a zip and a manifest are written as well.",
+    "command.help.release.more": "Every solution is tried first, and every answer in `SRC.diff`; a release is refused if one does not behave as declared, if a part of a solution is left in it, or if its cells, untouched, define an answer. With --out a zip and a manifest are written as well.",
     "command.help.release.source": "source notebooks (py:percent), or folders of them",
     "command.help.release.lang": "one language only (default: both)",
     "command.help.release.out": "folder for notebook, zip and manifest (default: the notebook alone, into ../LANG)",

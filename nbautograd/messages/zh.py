@@ -565,7 +565,7 @@ SENTENCES: dict[str, str] = {
     "command.help.course.number": "例如 03",
     "command.help.course.lang": "笔记本的语言（默认与系统相同）",
     "command.help.release": "由源笔记本生成学生版：去掉答案，只留一种语言",
-    "command.help.release.more": "先试一遍源文件里的每个答案；只要有一个结果与约定不符，或者还留着答案的一部分，或者学生版不作改动就能通过练习，就拒绝发布。加上 --out 时还会写出 zip 和清单。",
+    "command.help.release.more": "先试一遍每个参考答案和 `SRC.diff` 里的每个回答；只要有一个结果与约定不符，或者还留着答案的一部分，或者学生版不作改动就能通过练习，就拒绝发布。加上 --out 时还会写出 zip 和清单。",
     "command.help.release.source": "源笔记本（py:percent），或装着它们的文件夹",
     "command.help.release.lang": "只生成一种语言（默认两种）",
     "command.help.release.out": "放笔记本、zip 和清单的文件夹（默认只把笔记本写进 ../LANG）",

@@ -23,14 +23,14 @@
 # **After it you can**
 #
 # - read the graph that PyTorch keeps while you compute, and carry a gradient through it by hand;
-# - write the engine itself, and let it train a small network;
 # - write `forward` and `backward`, pass tensors between them through `ctx`, and call the pair with `apply`;
 # - say when each of the two runs, and what `ctx` is;
+# - write the engine itself, and let it train a small network;
 # - tell when you need a Function, and when you do not.
 #
 # **You need** Python, tensors, and derivatives of one variable. **Time**: about 85 minutes. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
 
-# %% [markdown] lang="zh" pair="intro" of="515acdd0"
+# %% [markdown] lang="zh" pair="intro" of="1efef2fd"
 # # 01 · 第一个 Function；计算的磁带
 #
 # PyTorch 知道自家每种运算的导数。除此之外的运算，就要由你来回答了，方式是写一个 `torch.autograd.Function`：`forward` 负责计算，`backward` 说明梯度怎样回家。
@@ -38,9 +38,9 @@
 # **学完之后，你能够**
 #
 # - 读懂 PyTorch 边算边记下的计算图，并亲手把梯度沿着它传回去；
-# - 写出引擎本身，并用它训练一个小网络；
 # - 写出 `forward` 和 `backward`，用 `ctx` 在两者之间传递张量，用 `apply` 调用它们；
 # - 说出这两个方法各在什么时候运行，以及 `ctx` 究竟是什么；
+# - 写出引擎本身，并用它训练一个小网络；
 # - 判断什么时候需要自定义 Function，什么时候不需要。
 #
 # **预备知识**：Python、张量、一元函数求导。**用时**：约 85 分钟。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
@@ -164,12 +164,257 @@ def bars(w1, w2):
 # %%
 nbautograd.backward(w5)
 
-# %% [markdown] lang="en" pair="engine"
+# %% [markdown] lang="en" pair="own-node"
 # 4.2 from the product and $\cos 0.5 \approx 0.88$ from the sine; their sum is the gradient of `w1`.
 #
-# ## 3. The engine in twenty lines
+# ## 3. A node of your own
 #
-# What you did by hand, a program can do for any graph. A value remembers which values it was computed from, each with the local derivative towards it: that is the whole tape, and the operations below write it while they compute. What is missing is `backward`, which plays it.
+# A Function is a pair of static methods.
+#
+# - `forward(ctx, *args)` gets the arguments and returns the result. Inside it nothing is recorded.
+# - `backward(ctx, grad_output)` gets the bar of the result and returns the bars of the arguments: **one value per argument of `forward`, in the same order**.
+# - `ctx` belongs to one call. What `forward` leaves there, `backward` finds: `ctx.save_for_backward(...)` and `ctx.saved_tensors`.
+#
+# You call neither. You call `Dummy.apply(x)`, and later `loss.backward()`.
+#
+# Here is one that does nothing worth mentioning. The line on top records what it does.
+#
+# **Predict.** How many nodes of yours will the graph have, and where does the product stand?
+
+# %% [markdown] lang="zh" pair="own-node" of="50373253"
+# 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
+#
+# ## 3. 你自己的节点
+#
+# 一个 Function 就是一对静态方法。
+#
+# - `forward(ctx, *args)` 接收参数，返回结果。在它里面发生的运算不会被记录。
+# - `backward(ctx, grad_output)` 接收结果的 $\bar w$（上游梯度），返回各个参数的 $\bar w$：**`forward` 有几个参数就返回几个值，顺序相同**。
+# - `ctx` 属于某一次调用。`forward` 放进去的，`backward` 能取出来：`ctx.save_for_backward(...)` 和 `ctx.saved_tensors`。
+#
+# 这两个方法都不由你来调用。你调用的是 `Dummy.apply(x)`，以及之后的 `loss.backward()`。
+#
+# 下面这个 Function 没做什么值得一提的事。最上面那一行会记录它的一举一动。
+#
+# **先猜一猜。** 计算图里会有几个你自己的节点？乘法站在什么位置？
+
+# %%
+# %%autograd_function --quiet
+class Dummy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + 0
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+# %%
+y = Dummy.apply(w1)
+z = Dummy.apply(3 * y)
+# %autograd_graph z
+
+# %% [markdown] lang="en" pair="order-task"
+# Two, one for each call, with the product between them. In the picture your own nodes are the blue boxes. PyTorch calls each of them `DummyBackward`, as `z.grad_fn` would tell you.
+#
+# Now play this program through, *before* you run the next cell:
+#
+# ```python
+# y = Dummy.apply(w1)
+# z = Dummy.apply(3 * y)
+# loss = z * z
+# loss.backward()
+# ```
+#
+# Six things happen to the two calls: each node is made, and `forward` and `backward` of each call run. **Predict** their order. A hint for the nodes: `forward` receives `ctx` as its first argument.
+
+# %% [markdown] lang="zh" pair="order-task" of="802575f6"
+# 两个，每次调用一个，乘法夹在中间。图里你自己的节点画成蓝框；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。
+#
+# 在脑子里把这段程序跑一遍，*先别*运行下一个单元格：
+#
+# ```python
+# y = Dummy.apply(w1)
+# z = Dummy.apply(3 * y)
+# loss = z * z
+# loss.backward()
+# ```
+#
+# 两次调用一共发生六件事：各自的节点建立，各自的 `forward` 运行，各自的 `backward` 运行。**先猜一猜**它们的先后。关于节点有一个提示：`forward` 的第一个参数就是 `ctx`。
+
+# %% [markdown] lang="en" pair="order-see"
+# `%autograd_calls` lists what ran, oldest first, with the time of each.
+
+# %% [markdown] lang="zh" pair="order-see" of="6ddf203f"
+# `%autograd_calls` 按先后列出运行过的方法，以及各自的时间。
+
+# %%
+loss = z * z
+loss.backward()
+# %autograd_calls Dummy
+
+# %% [markdown] lang="en" pair="multiply"
+# The last call made is the first to be differentiated: a node sends its bar on when it has all of it. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
+#
+# ## 4. A product of your own
+#
+# $f(a, b) = a\,b$, element by element. With $J$ for the final result, `backward` gets $\partial J/\partial f$ and answers
+#
+# $$\frac{\partial J}{\partial a} = \frac{\partial J}{\partial f}\; b , \qquad \frac{\partial J}{\partial b} = \frac{\partial J}{\partial f}\; a .$$
+#
+# ### Exercise `multiply`
+#
+# Write the class, and below it the one line that makes a callable `multiply` of it. **Predict**: what do you need in `backward` that only `forward` has seen?
+#
+# From here on you write the derivative yourself: no method asks autograd for it.
+
+# %% [markdown] lang="zh" pair="multiply" of="8ea7a396"
+# 最后调用的，最先求导：一个节点要等 w̄ 到齐了才往回传。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
+#
+# ## 4. 自己写一个乘积
+#
+# 逐元素的 $f(a, b) = a\,b$。用 $J$ 表示最终结果，`backward` 收到 $\partial J/\partial f$，应当回答
+#
+# $$\frac{\partial J}{\partial a} = \frac{\partial J}{\partial f}\; b , \qquad \frac{\partial J}{\partial b} = \frac{\partial J}{\partial f}\; a .$$
+#
+# ### 练习 `multiply`
+#
+# 写出这个类，再在下面用一行代码得到可以直接调用的 `multiply`。**先猜一猜**：`backward` 需要哪些只有 `forward` 见过的东西？
+#
+# 从这里开始，导数都由你自己来写：两个方法都不去问自动求导。
+
+# %% exercise="multiply"
+# %%exercise multiply
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(a, b)
+        return a * b
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+        ### END SOLUTION
+
+
+# multiply = what a caller uses
+### BEGIN SOLUTION
+multiply = Multiply.apply
+### END SOLUTION
+
+# %% [markdown] lang="en" pair="compare"
+# ## 5. Beside the native product
+#
+# `%autograd_compare` puts two calls side by side: values, gradients, graphs, bytes kept, time.
+#
+# **Predict.** Will the two graphs have the same shape? Which of the two is faster?
+
+# %% [markdown] lang="zh" pair="compare" of="2a297e48"
+# ## 5. 与原生的乘积并排
+#
+# `%autograd_compare` 把两个调用放在一起比：数值、梯度、计算图、保存的字节数、时间。
+#
+# **先猜一猜。** 两张计算图的样子一样吗？哪一个更快？
+
+# %%
+# %exercises multiply
+a = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64, requires_grad=True)
+b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
+# %autograd_compare multiply(a, b) a * b
+
+# %% [markdown] lang="en" pair="same-task"
+# The same shape: your `MultiplyBackward` stands where `MulBackward0` stands. Yours is slower, because every call goes through Python. A Function is not made for speed in small operations.
+#
+# Three pairs, a Function on the left and native code on the right. **Predict**: do the two graphs have the same shape, names aside?
+#
+# | | the Function | native |
+# |---|---|---|
+# | A | `multiply(a, b)` | `a * b` |
+# | B | `multiply(a, a)` | `a ** 2` |
+# | C | one Function whose `forward` returns `a * b + b` | `a * b + b` |
+
+# %% [markdown] lang="zh" pair="same-task" of="bb304691"
+# 样子一样：你的 `MultiplyBackward` 站在 `MulBackward0` 的位置上。你的要慢一些，因为每次调用都要经过 Python。对很小的运算来说，自定义 Function 并不是为了快。
+#
+# 下面三组，左边用 Function，右边用原生代码。**先猜一猜**：不管节点叫什么名字，两边的计算图样子一样吗？
+#
+# | | 用 Function | 原生 |
+# |---|---|---|
+# | A | `multiply(a, b)` | `a * b` |
+# | B | `multiply(a, a)` | `a ** 2` |
+# | C | 一个 Function，`forward` 返回 `a * b + b` | `a * b + b` |
+
+# %%
+# %exercises multiply
+class ProductAndSum(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * b + b
+
+
+pairs = {
+    "A": (multiply(a, b), a * b),
+    "B": (multiply(a, a), a**2),
+    "C": (ProductAndSum.apply(a, b), a * b + b),
+}
+for name, (own, native) in pairs.items():
+    for who, y in (("Function", own), ("native", native)):
+        print(name, f"{who:8}", "arrows to", [type(node).__name__ for node, _ in y.grad_fn.next_functions])
+
+# %% [markdown] lang="en" pair="same-see"
+# A has the same shape twice, B and C have not. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
+
+# %% [markdown] lang="zh" pair="same-see" of="fd17bd4b"
+# A 组样子一样，B、C 两组不一样。B 组里出人意料的是原生的写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。至于 C 组，你的 `forward` 里面发生的事不会留下任何节点。
+
+# %% [markdown] lang="en" pair="exp"
+# ## 6. Keep the output
+#
+# For $y = e^x$ the derivative is $e^x$ again, which is $y$. So there is no need to keep $x$ and compute the exponential a second time: keep the output. An output may go through `save_for_backward` just as an input may.
+#
+# Never put it on `ctx` yourself (`ctx.y = y`). The output knows its node, the node is `ctx`, and `ctx` would know the output: a circle that holds on to memory. `save_for_backward` knows how to avoid that.
+#
+# ### Exercise `exp`
+#
+# Write `Exp`. Its `backward` multiplies; it does not call `exp`. The checks look at what is saved.
+
+# %% [markdown] lang="zh" pair="exp" of="f09d5236"
+# ## 6. 保存输出
+#
+# $y = e^x$ 的导数还是 $e^x$，也就是 $y$ 本身。所以不必保存 $x$、再算一遍指数，保存输出就行。`save_for_backward` 既能保存输入，也能保存输出。
+#
+# 但不要自己把它挂到 `ctx` 上（`ctx.y = y`）。输出认得它的节点，节点就是 `ctx`，而 `ctx` 又认得输出：绕成一圈，内存就不放手了。`save_for_backward` 懂得避开这个圈。
+#
+# ### 练习 `exp`
+#
+# 写出 `Exp`。它的 `backward` 只做乘法，不再调用 `exp`。检查会看你保存了什么。
+
+# %% exercise="exp"
+# %%exercise exp
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+        ### END SOLUTION
+
+# %% [markdown] lang="en" pair="engine"
+# ## 7. The engine in twenty lines
+#
+# What you did by hand in section 2, a program can do for any graph. A value remembers which values it was computed from, each with the local derivative towards it: that is the whole tape, and the operations below write it while they compute. What is missing is `backward`, which plays it.
 #
 # Two things make it right:
 #
@@ -182,12 +427,10 @@ nbautograd.backward(w5)
 #
 # Write `backward`. Afterwards `v.grad` holds the bar of every value `v` that the result was computed from, and of the result itself; each `grad` was 0.0 before. The checks also square a number 14 times in a row: 14 nodes, and 16384 paths from end to start. Go through nodes, not through paths.
 
-# %% [markdown] lang="zh" pair="engine" of="861d462c"
-# 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
+# %% [markdown] lang="zh" pair="engine" of="3425d8f0"
+# ## 7. 二十行写出一个引擎
 #
-# ## 3. 二十行写出一个引擎
-#
-# 你刚才亲手做的事，程序可以对任何计算图去做。每个值都记住自己是由哪些值算出来的，并附上对它们的局部导数：整盘磁带就是这些，下面的运算一边计算一边就写好了。还缺一个 `backward`，负责把它倒着播放。
+# 第 2 节里你亲手做的事，程序可以对任何计算图去做。每个值都记住自己是由哪些值算出来的，并附上对它们的局部导数：整盘磁带就是这些，下面的运算一边计算一边就写好了。还缺一个 `backward`，负责把它倒着播放。
 #
 # 要做对，靠两条：
 #
@@ -302,254 +545,9 @@ left.set(xlabel="step", ylabel="loss")
 right.legend()
 plt.show()
 
-# %% [markdown] lang="en" pair="own-node"
+# %% [markdown] lang="en" pair="when"
 # It learns something else: the lost contributions were the other points' votes. One symbol, and no error anywhere. This is what a wrong gradient looks like, and much of this course is about noticing.
 #
-# ## 4. A node of your own
-#
-# A Function is a pair of static methods.
-#
-# - `forward(ctx, *args)` gets the arguments and returns the result. Inside it nothing is recorded.
-# - `backward(ctx, grad_output)` gets the bar of the result and returns the bars of the arguments: **one value per argument of `forward`, in the same order**.
-# - `ctx` belongs to one call. What `forward` leaves there, `backward` finds: `ctx.save_for_backward(...)` and `ctx.saved_tensors`.
-#
-# You call neither. You call `Dummy.apply(x)`, and later `loss.backward()`.
-#
-# Here is one that does nothing worth mentioning. The line on top records what it does.
-#
-# **Predict.** How many nodes of yours will the graph have, and where does the product stand?
-
-# %% [markdown] lang="zh" pair="own-node" of="7e2828de"
-# 学成了别的样子：丢掉的那些贡献，正是其余各点的意见。只差一个符号，哪里都不报错。错误的梯度就是这副模样，这门课有一大半是在教你怎样看出来。
-#
-# ## 4. 你自己的节点
-#
-# 一个 Function 就是一对静态方法。
-#
-# - `forward(ctx, *args)` 接收参数，返回结果。在它里面发生的运算不会被记录。
-# - `backward(ctx, grad_output)` 接收结果的 $\bar w$（上游梯度），返回各个参数的 $\bar w$：**`forward` 有几个参数就返回几个值，顺序相同**。
-# - `ctx` 属于某一次调用。`forward` 放进去的，`backward` 能取出来：`ctx.save_for_backward(...)` 和 `ctx.saved_tensors`。
-#
-# 这两个方法都不由你来调用。你调用的是 `Dummy.apply(x)`，以及之后的 `loss.backward()`。
-#
-# 下面这个 Function 没做什么值得一提的事。最上面那一行会记录它的一举一动。
-#
-# **先猜一猜。** 计算图里会有几个你自己的节点？乘法站在什么位置？
-
-# %%
-# %%autograd_function --quiet
-class Dummy(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x + 0
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-# %%
-y = Dummy.apply(w1)
-z = Dummy.apply(3 * y)
-# %autograd_graph z
-
-# %% [markdown] lang="en" pair="order-task"
-# Two, one for each call, with the product between them. In the picture your own nodes are the blue boxes. PyTorch calls each of them `DummyBackward`, as `z.grad_fn` would tell you.
-#
-# Now play this program through, *before* you run the next cell:
-#
-# ```python
-# y = Dummy.apply(w1)
-# z = Dummy.apply(3 * y)
-# loss = z * z
-# loss.backward()
-# ```
-#
-# Six things happen to the two calls: each node is made, and `forward` and `backward` of each call run. **Predict** their order. A hint for the nodes: `forward` receives `ctx` as its first argument.
-
-# %% [markdown] lang="zh" pair="order-task" of="802575f6"
-# 两个，每次调用一个，乘法夹在中间。图里你自己的节点画成蓝框；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。
-#
-# 在脑子里把这段程序跑一遍，*先别*运行下一个单元格：
-#
-# ```python
-# y = Dummy.apply(w1)
-# z = Dummy.apply(3 * y)
-# loss = z * z
-# loss.backward()
-# ```
-#
-# 两次调用一共发生六件事：各自的节点建立，各自的 `forward` 运行，各自的 `backward` 运行。**先猜一猜**它们的先后。关于节点有一个提示：`forward` 的第一个参数就是 `ctx`。
-
-# %% [markdown] lang="en" pair="order-see"
-# `%autograd_calls` lists what ran, oldest first, with the time of each.
-
-# %% [markdown] lang="zh" pair="order-see" of="6ddf203f"
-# `%autograd_calls` 按先后列出运行过的方法，以及各自的时间。
-
-# %%
-loss = z * z
-loss.backward()
-# %autograd_calls Dummy
-
-# %% [markdown] lang="en" pair="multiply"
-# The last call made is the first to be differentiated: a node sends its bar on when it has all of it. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
-#
-# ## 5. A product of your own
-#
-# $f(a, b) = a\,b$, element by element. With $J$ for the final result, `backward` gets $\partial J/\partial f$ and answers
-#
-# $$\frac{\partial J}{\partial a} = \frac{\partial J}{\partial f}\; b , \qquad \frac{\partial J}{\partial b} = \frac{\partial J}{\partial f}\; a .$$
-#
-# ### Exercise `multiply`
-#
-# Write the class, and below it the one line that makes a callable `multiply` of it. **Predict**: what do you need in `backward` that only `forward` has seen?
-#
-# From here on you write the derivative yourself: no method asks autograd for it.
-
-# %% [markdown] lang="zh" pair="multiply" of="532fae86"
-# 最后调用的，最先求导：一个节点要等 w̄ 到齐了才往回传。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
-#
-# ## 5. 自己写一个乘积
-#
-# 逐元素的 $f(a, b) = a\,b$。用 $J$ 表示最终结果，`backward` 收到 $\partial J/\partial f$，应当回答
-#
-# $$\frac{\partial J}{\partial a} = \frac{\partial J}{\partial f}\; b , \qquad \frac{\partial J}{\partial b} = \frac{\partial J}{\partial f}\; a .$$
-#
-# ### 练习 `multiply`
-#
-# 写出这个类，再在下面用一行代码得到可以直接调用的 `multiply`。**先猜一猜**：`backward` 需要哪些只有 `forward` 见过的东西？
-#
-# 从这里开始，导数都由你自己来写：两个方法都不去问自动求导。
-
-# %% exercise="multiply"
-# %%exercise multiply
-class Multiply(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ### BEGIN SOLUTION
-        ctx.save_for_backward(a, b)
-        return a * b
-        ### END SOLUTION
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        ### BEGIN SOLUTION
-        a, b = ctx.saved_tensors
-        return grad_output * b, grad_output * a
-        ### END SOLUTION
-
-
-# multiply = what a caller uses
-### BEGIN SOLUTION
-multiply = Multiply.apply
-### END SOLUTION
-
-# %% [markdown] lang="en" pair="compare"
-# ## 6. Beside the native product
-#
-# `%autograd_compare` puts two calls side by side: values, gradients, graphs, bytes kept, time.
-#
-# **Predict.** Will the two graphs have the same shape? Which of the two is faster?
-
-# %% [markdown] lang="zh" pair="compare" of="af8f1a45"
-# ## 6. 与原生的乘积并排
-#
-# `%autograd_compare` 把两个调用放在一起比：数值、梯度、计算图、保存的字节数、时间。
-#
-# **先猜一猜。** 两张计算图的样子一样吗？哪一个更快？
-
-# %%
-# %exercises multiply
-a = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64, requires_grad=True)
-b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
-# %autograd_compare multiply(a, b) a * b
-
-# %% [markdown] lang="en" pair="same-task"
-# The same shape: your `MultiplyBackward` stands where `MulBackward0` stands. Yours is slower, because every call goes through Python. A Function is not made for speed in small operations.
-#
-# Three pairs, a Function on the left and native code on the right. **Predict**: do the two graphs have the same shape, names aside?
-#
-# | | the Function | native |
-# |---|---|---|
-# | A | `multiply(a, b)` | `a * b` |
-# | B | `multiply(a, a)` | `a ** 2` |
-# | C | one Function whose `forward` returns `a * b + b` | `a * b + b` |
-
-# %% [markdown] lang="zh" pair="same-task" of="bb304691"
-# 样子一样：你的 `MultiplyBackward` 站在 `MulBackward0` 的位置上。你的要慢一些，因为每次调用都要经过 Python。对很小的运算来说，自定义 Function 并不是为了快。
-#
-# 下面三组，左边用 Function，右边用原生代码。**先猜一猜**：不管节点叫什么名字，两边的计算图样子一样吗？
-#
-# | | 用 Function | 原生 |
-# |---|---|---|
-# | A | `multiply(a, b)` | `a * b` |
-# | B | `multiply(a, a)` | `a ** 2` |
-# | C | 一个 Function，`forward` 返回 `a * b + b` | `a * b + b` |
-
-# %%
-# %exercises multiply
-class ProductAndSum(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        return a * b + b
-
-
-pairs = {
-    "A": (multiply(a, b), a * b),
-    "B": (multiply(a, a), a**2),
-    "C": (ProductAndSum.apply(a, b), a * b + b),
-}
-for name, (own, native) in pairs.items():
-    for who, y in (("Function", own), ("native", native)):
-        print(name, f"{who:8}", "arrows to", [type(node).__name__ for node, _ in y.grad_fn.next_functions])
-
-# %% [markdown] lang="en" pair="same-see"
-# A has the same shape twice, B and C have not. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
-
-# %% [markdown] lang="zh" pair="same-see" of="fd17bd4b"
-# A 组样子一样，B、C 两组不一样。B 组里出人意料的是原生的写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。至于 C 组，你的 `forward` 里面发生的事不会留下任何节点。
-
-# %% [markdown] lang="en" pair="exp"
-# ## 7. Keep the output
-#
-# For $y = e^x$ the derivative is $e^x$ again, which is $y$. So there is no need to keep $x$ and compute the exponential a second time: keep the output. An output may go through `save_for_backward` just as an input may.
-#
-# Never put it on `ctx` yourself (`ctx.y = y`). The output knows its node, the node is `ctx`, and `ctx` would know the output: a circle that holds on to memory. `save_for_backward` knows how to avoid that.
-#
-# ### Exercise `exp`
-#
-# Write `Exp`. Its `backward` multiplies; it does not call `exp`. The checks look at what is saved.
-
-# %% [markdown] lang="zh" pair="exp" of="34a15552"
-# ## 7. 保存输出
-#
-# $y = e^x$ 的导数还是 $e^x$，也就是 $y$ 本身。所以不必保存 $x$、再算一遍指数，保存输出就行。`save_for_backward` 既能保存输入，也能保存输出。
-#
-# 但不要自己把它挂到 `ctx` 上（`ctx.y = y`）。输出认得它的节点，节点就是 `ctx`，而 `ctx` 又认得输出：绕成一圈，内存就不放手了。`save_for_backward` 懂得避开这个圈。
-#
-# ### 练习 `exp`
-#
-# 写出 `Exp`。它的 `backward` 只做乘法，不再调用 `exp`。检查会看你保存了什么。
-
-# %% exercise="exp"
-# %%exercise exp
-class Exp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ### BEGIN SOLUTION
-        y = x.exp()
-        ctx.save_for_backward(y)
-        return y
-        ### END SOLUTION
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        ### BEGIN SOLUTION
-        (y,) = ctx.saved_tensors
-        return grad_output * y
-        ### END SOLUTION
-
-# %% [markdown] lang="en" pair="when"
 # ## 8. When to write a Function, and when not
 #
 # | write one, if | because |
@@ -568,7 +566,9 @@ class Exp(Function):
 #
 # **Next**: notebook 02, where the inputs are matrices.
 
-# %% [markdown] lang="zh" pair="when" of="5fb168a4"
+# %% [markdown] lang="zh" pair="when" of="f06aa85f"
+# 学成了别的样子：丢掉的那些贡献，正是其余各点的意见。只差一个符号，哪里都不报错。错误的梯度就是这副模样，这门课有一大半是在教你怎样看出来。
+#
 # ## 8. 什么时候该写 Function，什么时候不该
 #
 # | 适合写 | 原因 |

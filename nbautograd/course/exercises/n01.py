@@ -308,7 +308,6 @@ def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 EXERCISES = (
     Exercise("reverse_by_hand", "bars", "custom", own=_reversed),
-    Exercise("engine", "Value", "custom", own=_engine),
     Exercise(
         "multiply", "multiply", "custom value own_function gradient edges",
         formula=torch.mul, edges=_multiply_edges, own=_class_itself,
@@ -334,4 +333,5 @@ EXERCISES = (
         saved_bytes=lambda x: 8 * x.numel(),
         ready_made={"backward": {"exp"}}, notes={"ready_made": EXP_AGAIN},
     ),
+    Exercise("engine", "Value", "custom", own=_engine),
 )  # fmt: skip
