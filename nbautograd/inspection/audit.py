@@ -369,9 +369,9 @@ class _Checks:
         """Return the sentence on a check that did not end, and at which size it would have."""
         which = "audit.out_of_time" if self.end - time.perf_counter() <= 0 else "audit.out_of_time_each"
         seconds = self.budget if which == "audit.out_of_time" else self.per_function
-        if not case.each:
+        most = max(1, int(self.per_function / (EVALUATIONS * case.each))) if case.each else 0
+        if not 0 < most < case.situation.copies[0].elements:  # or forwards take longer at other points than at this one
             return Phrase(which, seconds=f"{seconds:g}")
-        most = max(1, int(self.per_function / (EVALUATIONS * case.each)))
         return Phrase(f"{which}_size", seconds=f"{seconds:g}", each=f"{case.each:.2g}", count=most)
 
     def _take(self, case: _Case, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:

@@ -331,6 +331,7 @@ def test_the_directions_that_there_was_time_for_count(monkeypatch, most, verdict
     monkeypatch.setattr(
         auditing._Checks, "_verdict", lambda *args: GradcheckReport(args[1].__name__, "cannot tell", complete=False)
     )
+    monkeypatch.setattr(auditing, "EVALUATIONS", 1e9)  # as if a forward took minutes
     [situation] = audited((Right, leaf(auditing.QUICK + 1))).functions[0].situations
     assert (situation.verdict, situation.directions) == (verdict, directions)
     if not most:
