@@ -169,7 +169,11 @@ def _run_again(error: BaseException, numbers: Sequence[int], variables: dict[str
     if not frames:
         raise UsageError(messages.text("explain.no_error"))
     file = frames[0][0].f_code.co_filename
-    return Run(partial(_run_texts, variables, [file]), {file: "".join(linecache.getlines(file))}, scope=variables)
+    return Run(
+        partial(_run_texts, variables, [file], torch.is_grad_enabled()),
+        {file: "".join(linecache.getlines(file))},
+        scope=variables,
+    )
 
 
 def _tensor_again(value: Any, text: str, written: ast.expr, variables: dict[str, Any]) -> Run:
@@ -193,7 +197,7 @@ def _tensor_again(value: Any, text: str, written: ast.expr, variables: dict[str,
 
 def _run_of(numbers: Sequence[int], variables: dict[str, Any]) -> Run:
     """Return a run of cells, with the variables as they are now."""
-    from nbautograd.core.explaining.cells import without_magics
+    from nbautograd.core.explaining.cells import switches_off, without_magics
     from nbautograd.core.explaining.trial import Run
 
     cells = [variables["In"][n] if 0 < n < len(variables["In"]) else "" for n in numbers]
@@ -201,11 +205,13 @@ def _run_of(numbers: Sequence[int], variables: dict[str, Any]) -> Run:
         raise UsageError(messages.text("explain.no_cell", number=numbers[cells.index("")]))
     files = [_file_of(cell) or f"<cell {n}>" for n, cell in zip(numbers, cells, strict=True)]
     texts = dict(zip(files, map(without_magics, cells), strict=True))  # a cell that ran twice is there once
-    return Run(partial(_run_texts, variables, files), texts, scope=variables)
+    enabled = torch.is_grad_enabled() or any(switches_off(cell, variables) for cell in cells)
+    return Run(partial(_run_texts, variables, files, enabled), texts, scope=variables)
 
 
-def _run_texts(variables: dict[str, Any], files: Sequence[str], texts: Mapping[str, str]) -> None:
+def _run_texts(variables: dict[str, Any], files: Sequence[str], enabled: bool, texts: Mapping[str, str]) -> None:
     """Run cells; as in the notebook, the next one runs also after one that raises."""
+    torch.set_grad_enabled(enabled)  # of the copy
     for k, file in enumerate(files):
         with contextlib.suppress(*([Exception] if k < len(files) - 1 else [])):  # silent: the cells' own
             exec(compile(texts[file], file, "exec"), variables)

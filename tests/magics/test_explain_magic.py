@@ -282,6 +282,27 @@ def test_the_cells_that_are_offered_are_those_that_show_the_line(notebook, name)
     assert offers(str(found)) == []
 
 
+def test_the_cell_that_left_gradients_switched_off_is_run_too(notebook):
+    made = number(
+        notebook,
+        "net, x = torch.nn.Linear(2, 1), torch.ones(3, 2)\ndef evaluate():\n    "
+        "torch.set_grad_enabled(False)\n    return net(x).mean()",
+    )
+    called = number(notebook, "score = evaluate()")
+    notebook("out = net(x)")
+    try:
+        ran = notebook("out.sum().backward()")
+        assert offers(ran.text) == [f"{called}-{ran.result.execution_count}"]
+        found = explained(notebook, "--run")
+        off = next(f for f in found.findings if f.code == "explain_no_grad_switched_off")
+        assert (found.code, off.line) == ("no_grad_no_grad", 3)
+        assert found.fix.source.startswith("with torch.no_grad():\n    return net(x)")
+        assert made < called
+        assert not torch.is_grad_enabled()  # here everything is as it was
+    finally:
+        torch.set_grad_enabled(True)
+
+
 def test_where_an_earlier_cell_reaches_outside_the_one_that_raised_is_run_alone(notebook, tmp_path):
     notebook(f"w = torch.ones(2, requires_grad=True)\ny = w.exp()\nopen({str(tmp_path / 'log')!r}, 'w').close()")
     notebook("y += 1\ny.sum().backward()")

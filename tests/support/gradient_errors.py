@@ -778,6 +778,12 @@ for _ in range(2):
     loss.backward()
     w = w - 0.1 * w.grad  # made
     w.grad.zero_()
+=== a step makes a new tensor in a dict | grad_none_not_a_leaf | params[name]
+params = {"w": torch.ones(1, requires_grad=True)}
+for epoch in range(2):
+    (params["w"] ** 2).sum().backward()
+    for name in params:
+        params[name] = params[name] - 0.1 * params[name].grad  # made
 === a conversion behind requires_grad | grad_none_not_a_leaf | x
 x = torch.randn(3, requires_grad=True).double()  # made
 (x * x).sum().backward()

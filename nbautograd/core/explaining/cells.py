@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch import nn
 
 from nbautograd.core.explaining.program import Program, cell_number
@@ -49,6 +50,8 @@ def first_needed(names: Sequence[str], last: int, scope: Mapping[str, Any], whol
     """
     cells: list[str] = scope["In"]
     first, seen = last, set[tuple[str, int]]()
+    if not torch.is_grad_enabled():  # an earlier cell has left them switched off
+        first = next((n for n in range(last, 0, -1) if switches_off(cells[n], scope)), last)
     waiting = [(name, last + 1, True) for name in names]
     waiting += [(name, last, False) for name in reads(cells[last], scope)]
     while waiting:
@@ -94,6 +97,13 @@ def reads(cell: str, scope: Mapping[str, Any]) -> list[str]:
     functions = [f for name in found if isinstance(f := scope.get(name), FunctionType) and f.__module__ == "__main__"]
     inner = [name for f in functions for code in codes_in(f.__code__) for name in code.co_names if name in scope]
     return [*dict.fromkeys([*found, *inner])]
+
+
+def switches_off(cell: str, scope: Mapping[str, Any]) -> bool:
+    """Return True for a cell that switches gradients off for good, itself or by a function that it calls."""
+    functions = [f for name in reads(cell, scope) if isinstance(f := scope.get(name), FunctionType)]
+    codes = [code for function in functions for code in codes_in(function.__code__)]
+    return "set_grad_enabled(False)" in cell or any("set_grad_enabled" in code.co_names for code in codes)
 
 
 def _assigns(cell: str) -> set[str]:

@@ -75,7 +75,7 @@ def freed(program: Program) -> ErrorCause | None:
     again = {node_line(node) for node in program.nodes() if node not in old}
     carried = facts[0].code.endswith("same_line") and any(tie.maker in again for tie in ties)
     if carried:
-        kind, edits = "freed_carried", tuple(_end_of_graph(program, name, stored))
+        kind, edits = "freed_carried", tuple(_end_of_graph(program, _newer(program, name, old), stored))
     else:
         kind = "freed_shared_grad" if earlier is not None and earlier.call == "grad" else "freed_shared"
         edits = () if did is None or facts[0].code.endswith("same_line") else tuple(_retain(did))
@@ -142,6 +142,17 @@ def _without_its_graph(program: Program, earlier: Any, root: str) -> list[Any]:
         finding("freed.create_graph", did, root=root, line=did.line, text=did.text),
         finding("rule_create_graph"),
     ]
+
+
+def _newer(program: Program, name: str, old: set[Any]) -> str:
+    """Return the variable that is carried into the next iteration, where the named one still holds the last one's."""
+    carried = program.tensors.get(name)
+    if carried is None or node_of(carried) not in old or not (name.isidentifier() and program.frames):
+        return name
+    made, live = node_line(node_of(carried)), set(program.nodes()) - old
+    values = program.frames[-1][0].f_locals.items()
+    tensors = [(other, node_of(value)) for other, value in values if isinstance(value, torch.Tensor)]
+    return next((other for other, node in tensors if node in live and node_line(node) == made), name)
 
 
 def _end_of_graph(program: Program, name: str, stored: Place | None) -> Iterator[Edit]:

@@ -57,7 +57,7 @@ def _without_grad(program: Program, here: ast.stmt) -> Iterator[Symptom]:
             reads += [given.value] if isinstance(given.value, ast.Attribute) and given.value.attr == "grad" else []
     for read in reads:
         name = ast.unparse(read.value)
-        tensor = program.tensors.get(name)
+        tensor = _tensor(program, read.value)
         if tensor is not None and _grad(tensor) is None:
             yield Symptom("grad_none", tensor, _better_name(program, tensor, name))
 
@@ -76,16 +76,24 @@ def _not_finite(program: Program, part: ast.AST, infinite: bool) -> Iterator[Sym
         if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or id(node) in about:
             continue
         name = ast.unparse(node)
-        tensor = program.tensors.get(name)
+        tensor = _tensor(program, node)
         if tensor is not None and _bad(tensor, infinite):
             yield Symptom("not_finite", tensor, _better_name(program, tensor, name))
         elif isinstance(node, ast.Attribute) and node.attr == "grad":
-            owner = program.tensors.get(ast.unparse(node.value))
+            owner = _tensor(program, node.value)
             if owner is not None and _grad(owner) is not None and _bad(owner.grad, infinite):
                 yield Symptom("grad_not_finite", owner, _better_name(program, owner, ast.unparse(node.value)))
         elif isinstance(value := program.variables.get(name), (float, complex)) and not cmath.isfinite(value):
             read_out = [(n, t) for n, t in program.tensors.items() if t.numel() == 1 and _bad(t, infinite)]
             yield from (Symptom("not_finite", t, n) for n, t in read_out)
+
+
+def _tensor(program: Program, node: ast.expr) -> torch.Tensor | None:
+    """Return the tensor that an expression names; of ``params[name]`` the one that is called ``params['w']``."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
+        key = program.variables.get(node.slice.id)
+        return program.tensors.get(f"{ast.unparse(node.value)}[{key!r}]") if isinstance(key, (str, int)) else None
+    return program.tensors.get(ast.unparse(node))
 
 
 def _bad(tensor: Any, infinite: bool) -> bool:

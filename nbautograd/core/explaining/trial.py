@@ -113,6 +113,7 @@ class GradientWatch(Watch):
         roots: what was differentiated last.
         raised: the first error of a backward, which the program may have caught.
         reached: identities of the parameters that each backward reached, in order.
+        served: identities of the leaves that had a gradient after some backward, whatever removed it since.
         values: of all that was differentiated, in order, as arrays; not kept where NaN is looked for.
         steps: the steps of optimizers, where it is entered beside this watch.
     """
@@ -125,6 +126,7 @@ class GradientWatch(Watch):
         self.roots: tuple[torch.Tensor, ...] = ()
         self.raised: Exception | None = None
         self.reached: list[set[int]] = []
+        self.served: set[int] = set()
         self._leaves: dict[int, torch.Tensor] = {}
         self.steps = StepWatch(self._leaves)
         self._returned: list[torch.Tensor | None] = []
@@ -159,6 +161,7 @@ class GradientWatch(Watch):
             raise
         finally:
             self.backward.remove()
+        self.served |= {id(leaf) for leaf in leaves if leaf.grad is not None}
         if name == "grad":
             self._returned += list(result) if isinstance(result, tuple) else [result]
         return result
@@ -177,6 +180,11 @@ class GradientWatch(Watch):
     def leaves(self) -> list[Any]:
         """Return the leaves that backwards reached, as they are now, as arrays."""
         return [_array(leaf) for leaf in self._leaves.values()]
+
+    @property
+    def returned(self) -> int:
+        """How many gradients were returned, not collected."""
+        return sum(gradient is not None for gradient in self._returned)
 
     def arrived(self) -> list[torch.Tensor | None]:
         """Return the gradients of all leaves that were reached, and those that were returned."""
@@ -313,7 +321,7 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
     finally:
         handle.remove()
     gradients = [gradient for gradient in watch.arrived() if gradient is not None]
-    count = len(gradients) if all(map(all_finite, gradients)) else 0
+    count = len(watch.served) + watch.returned if all(map(all_finite, gradients)) else 0
     return watch.values, count, next(iter(stepped), None), not watch.reached or watch.reached[0] <= watch.reached[-1]
 
 

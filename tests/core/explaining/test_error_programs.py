@@ -168,6 +168,7 @@ def test_a_run_that_ends_in_any_error_or_in_none_says_what_it_saw(case):
 
 LEAVES = {
     "a step makes a new tensor": "with torch.no_grad(): w -= 0.1 * w.grad",
+    "a step makes a new tensor in a dict": "with torch.no_grad(): params[name] -= 0.1 * params[name].grad",
     "a conversion behind requires_grad": "x = torch.randn(3).double().requires_grad_()",
     "a gradient in a variable": "h = x * 2\nh.retain_grad()",
     "a product with None behind a detach": "h = w * 2",
@@ -222,6 +223,20 @@ STEPS = {
         "loss.backward(retain_graph=True)",
         "loss.backward(retain_graph=True)\nh = h.detach()",
         "further",
+    ),
+    "a state by another name": (
+        """
+        cell = nn.RNNCell(3, 4)
+        state = torch.zeros(2, 4)
+        for _ in range(3):
+            next_state = cell(torch.ones(2, 3), state)
+            loss = next_state.pow(2).mean()
+            loss.backward()
+            state = next_state
+        """,
+        "loss.backward()",
+        "loss.backward()\nnext_state = next_state.detach()",
+        "reaches",
     ),
     "a gradient after the step": (
         """
