@@ -499,6 +499,7 @@ SENTENCES: dict[str, str] = {
     "checking.reentrant_checkpoint.advice": "Check with `use_reentrant=False`, or the function inside the checkpoint by itself.",
     "checking.because_no_entries": "`d {output} / d {input}` has no entries, because a tensor is empty: nothing was compared there. Try inputs with at least one element.",
     "checking.because_interrupted": "The check was interrupted before `d {output} / d {input}` was finished.",
+    "checking.because_interrupted_wrong": "The check was interrupted before `d {output} / d {input}` was finished. So far {wrong} of {known} entries differ. {example}",
     "checking.because_unsteady": "Two calls of forward with the same input give different values of `{output}`, so there is nothing to compare backward with; make forward repeatable first.",
     "checking.wrong_inside.what": "`{function}`, which is called inside, is wrong by itself, at the inputs that it gets there. In `{function}`: {cause}",
     "checking.functions_right_inside.what": "Checked by itself, at the inputs that it gets inside, each Function is right: {functions}.",

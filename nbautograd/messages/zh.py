@@ -499,6 +499,7 @@ SENTENCES: dict[str, str] = {
     "checking.reentrant_checkpoint.advice": "请改用 `use_reentrant=False`，或单独检查 checkpoint 里面的函数。",
     "checking.because_no_entries": "有张量是空的，`d {output} / d {input}` 没有任何元素，那里什么也没有比较；请使用至少有一个元素的输入。",
     "checking.because_interrupted": "`d {output} / d {input}` 还没有完成，检查就被中断了。",
+    "checking.because_interrupted_wrong": "`d {output} / d {input}` 还没有完成，检查就被中断了。到那时为止，{known} 个元素中有 {wrong} 个不一致。{example}",
     "checking.because_unsteady": "用同样的输入调用两次 forward，得到的 `{output}` 不同，因此没有可与 backward 比较的数值；请先让 forward 可重复。",
     "checking.wrong_inside.what": "内部调用的 `{function}` 单独检查也是错的，所用的正是它在那里得到的输入。在 `{function}` 中：{cause}",
     "checking.functions_right_inside.what": "内部的每个 Function 在它得到的输入处单独检查都是对的：{functions}。",

@@ -23,6 +23,7 @@ from nbautograd.core.numerics.constants import (
     AGREED,
     BITS,
     ERROR_BARS,
+    FAR_OFF,
     HALF,
     NEAR,
     NEARING,
@@ -379,6 +380,26 @@ def _nearing(refined: Refined, analytical: Array) -> Array:
         far = np.abs(refined.errors[-3:] - np.abs(analytical - refined.value))
         result: Array = (far[2] <= NEARING * np.abs(analytical)) & (far[2] < far[1] / 4) & (far[1] < far[0] / 4)
     return result
+
+
+TINY = 1e-5  # relative to the largest entry
+
+
+def far_off(matrices: Matrices) -> tuple[int, Entry | None]:
+    """Return how many entries differ plainly before any was judged, and the one that differs most.
+
+    Entries that are not known yet are NaN. At a kink backward may still be right: this is no verdict.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = np.nan_to_num(np.abs(matrices.stored("difference")), nan=0.0, posinf=0.0)
+        size = np.fmax(np.abs(matrices.analytical), np.abs(matrices.numerical))
+        wrong = apart > np.nan_to_num(FAR_OFF * size + TINY * np.nanmax(size, initial=0.0), nan=np.inf)
+    if not wrong.any():
+        return 0, None
+    at = np.unravel_index(int(np.where(wrong, apart, -1.0).argmax()), apart.shape)
+    entry = (int(at[0]), int(at[1]), int(at[2]))
+    place = matrices.place(entry)
+    return int(wrong.sum()), Entry(*place, float(matrices.analytical[entry]), float(matrices.numerical[entry]), 0.0)
 
 
 def _index_of(refined: Refined | None, entry: tuple[int, int, int]) -> int | None:

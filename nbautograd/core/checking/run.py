@@ -13,7 +13,7 @@ import numpy as np
 
 from nbautograd.core.checking import budget
 from nbautograd.core.checking.block import Block, BlockVerdict
-from nbautograd.core.checking.block_verdict import Judged, Tolerance, judge, statements, unjudged
+from nbautograd.core.checking.block_verdict import Judged, Tolerance, far_off, judge, statements, unjudged
 from nbautograd.core.checking.directional import DerivativeInside, derivative_inside
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
@@ -147,7 +147,10 @@ class GradcheckRun:
         for (i, j), matrices in self.assembly.partial.items():
             where = (self.assembly.wanted[i], self.problem.differentiable[j])
             if where not in self.blocks:
-                self.blocks[where] = self._described((i, j), where, matrices, reason="interrupted")
+                wrong, worst = far_off(matrices)
+                self.blocks[where] = self._described(
+                    (i, j), where, matrices, reason="interrupted", wrong=wrong, worst=worst
+                )
 
     def _call_forward(self) -> bool:
         """Call the function at the inputs; return False where torch refuses what it does, or memory would not do."""

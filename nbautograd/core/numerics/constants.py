@@ -101,6 +101,9 @@ SLIGHTLY_OFF = 1e-2
 # Times its error bar that a directional derivative must be to be divided by, or to prove that something depends.
 CLEAR = 1e3
 
+# Relative difference that no first difference of a smooth function errs by, at its step of eps ** (1/3).
+FAR_OFF = 1e-2
+
 # Relative difference up to which a block is plainly right, and absolute, of derivatives that are zero.
 PLAINLY = 1e-5
 ABOUT_ZERO = 1e-12

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from nbautograd import gradcheck, jacobian
+from nbautograd import Budget, gradcheck, jacobian
 from nbautograd.core.checking import diagnose, report_verdict
 from nbautograd.core.checking.probes.run_probes import PROBES
 from nbautograd.core.checking.progress import Progress
@@ -272,3 +272,75 @@ def test_a_check_says_how_long_it_takes_until_the_verdict():
     timed = Timed()
     gradcheck(OneByOne, doubles(40), progress=timed)
     assert timed.left[0] > timed.left[-1] == 0
+
+
+class Interrupted:
+    """Makes running sums with a doubled gradient, whose forward is interrupted in one of its calls."""
+
+    def __init__(self, at: int) -> None:
+        self.calls, self.at = 0, at
+
+    def count(self) -> None:
+        self.calls += 1
+        if self.calls == self.at:
+            raise KeyboardInterrupt
+
+    def elementwise(self):
+        class Sine(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                self.count()
+                ctx.save_for_backward(x)
+                return torch.from_numpy(np.sin(x.numpy()))
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                return 2 * grad * x.cos()
+
+        return Sine
+
+    def dense(self):
+        class Sums(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                self.count()
+                return torch.from_numpy(np.cumsum(x.numpy()))
+
+            @staticmethod
+            def backward(ctx, grad):
+                return torch.from_numpy(2 * np.cumsum(grad.numpy()[::-1])[::-1].copy())
+
+        return Sums
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "at", "given"),
+    [("elementwise", 50, 12, None), ("dense", 30, 50, None), ("dense", 2000, 120, Budget(seconds=None, bytes=10**7))],
+    ids=["elementwise", "dense", "sampled"],
+)
+def test_what_one_large_block_showed_until_then_is_said(kind, size, at, given):
+    made = Interrupted(at)
+    report = gradcheck(getattr(made, kind)(), doubles(size), budget=given)
+    assert made.calls == at
+    assert report.verdict == "cannot tell"
+    assert not report.complete
+    assert report.reason.message_id == "checking.because_interrupted_wrong"
+    [block] = report.blocks.values()
+    assert 0 < block.wrong <= block.matrices.known
+    assert block.worst.analytical == pytest.approx(2 * block.worst.numerical, rel=1e-5)
+
+
+@pytest.mark.parametrize("at", [6, 12, 20])
+def test_nothing_is_said_of_one_that_is_right_so_far(at):
+    made = Interrupted(at)
+
+    def right(x):
+        made.count()
+        return x.cumsum(0).relu()
+
+    report = gradcheck(right, doubles(40))
+    assert made.calls == at
+    assert report.verdict == "cannot tell"
+    assert "because_interrupted_wrong" not in str(getattr(report.reason, "message_id", ""))
+    assert all(block.wrong == 0 for block in report.blocks.values())

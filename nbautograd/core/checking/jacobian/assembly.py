@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -210,7 +211,9 @@ class Assembly:
         exact = self._by_forward(i, {j: layouts[j] for j in analytical}, probe) if self.by_forward else {}
         for j in layouts:
             if j in large:
-                yield j, FirstPass(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random))
+                keep = functools.partial(self.partial.__setitem__, (i, j))
+                parts = sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random, keep)
+                yield j, FirstPass(*parts)
             elif j in exact:
                 matrices = self._matrices[i, j] = Matrices(layouts[j], analytical[j], exact[j])
                 directions = central_differences.single((i, j), layouts[j])
@@ -306,7 +309,8 @@ class Assembly:
         directions = self._directions((i, j), layout, pattern)
         self._stage("forward", i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
         grouped = directions.pattern is not None
-        numerical = np.full(layout.sizes, 0.0 if grouped else np.nan)
+        asked = pattern if grouped else np.ones_like(pattern)
+        numerical: Array = np.where(asked[None], np.nan, np.zeros(layout.sizes))
         self.partial[i, j] = Matrices(layout, analytical, numerical)
         if layout.sizes[2] == 1:
             spacing, changes = self.joint.by_steps(j)

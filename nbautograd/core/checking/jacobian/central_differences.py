@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbautograd.core.checking.budget import allowed_elements
-from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, Forward, Values
+from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, Forward, Values, Window
 from nbautograd.core.checking.jacobian.layout import Layout
 from nbautograd.core.numerics.arrays import Array
 
-FEW, MANY = 32, 256  # directions: what is taken at once unbatched; from where on batching is tried on a few first
+FEWEST = 4  # directions: what is taken at once of inputs of which few are held at once, for an interrupt
+FEW, MANY = 8, 16  # directions: what is taken at once unbatched; from where on batching is tried on a few first
 
 
 Columns = Sequence[tuple[int, Array]]  # number of a direction, and some of its entries as (block, row, column)
@@ -39,6 +40,7 @@ class Directions:
         """Yield ranges of directions to take at once: few where points are taken one by one, for an interrupt."""
         size = math.prod(self.layout.input_shape) + math.prod(self.layout.output_shape)
         most, start = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, size)), 0
+        most = min(most, max(FEWEST, forward.together)) if isinstance(forward, Window) else most
         while start < len(self.groups):
             first = start == 0 and len(self.groups) > MANY
             step = min(most, FEW) if first or not forward.batched else most

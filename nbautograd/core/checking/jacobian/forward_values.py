@@ -365,6 +365,8 @@ class Window:
         self.points = {j: forward.points[j].reshape(-1)[cols]}
         self.values = {i: forward.values[i].reshape(-1)[rows]}
         self.noise = {i: forward.noise[i].reshape(-1)[rows]}
+        each = forward.points[j].size + forward.values[i].size
+        self.together = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, each))  # whole inputs are long
 
     @property
     def batched(self) -> bool:
@@ -384,9 +386,8 @@ class Window:
         """Return the chosen elements of the output for many values of the chosen elements of the input."""
         i, base = self.ij[0], self.whole.points[which]
         values = np.empty((len(points), len(self.rows)))
-        most = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, base.size + self.whole.values[i].size))
-        for start in range(0, len(points), most):  # whole inputs are long; few of them are held at once
-            part = slice(start, start + most)
+        for start in range(0, len(points), self.together):
+            part = slice(start, start + self.together)
             full = np.repeat(base.reshape(1, -1), len(points[part]), axis=0)
             full[:, self.cols] = points[part]
             found = self.whole.at(which, full.reshape(-1, *base.shape))[i]

@@ -125,6 +125,11 @@ class Matrices:
     cols: Array | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
+    @property
+    def known(self) -> int:
+        """Count the stored entries that both are known of."""
+        return int(np.isfinite(self.stored("difference")).sum())
+
     def place(self, entry: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return indices of a stored entry (block, row, column) in the output and in the input."""
         if self.rows is None or self.cols is None or self.shapes is None:

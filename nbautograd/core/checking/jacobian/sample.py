@@ -14,7 +14,7 @@ from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.jacobian.structure import probe
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.compare import agree_in_sum
-from nbautograd.core.numerics.constants import SUM_ROUNDINGS
+from nbautograd.core.numerics.constants import FAR_OFF, SUM_ROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,12 @@ BlockIndex = tuple[int, int]
 
 
 def sampled(
-    rows: Rows, forward: Forward, ij: BlockIndex, steps: Array, random: np.random.Generator
+    rows: Rows,
+    forward: Forward,
+    ij: BlockIndex,
+    steps: Array,
+    random: np.random.Generator,
+    keep: Callable[[Matrices], None],
 ) -> tuple[Matrices, Window, central_differences.Directions]:
     """Return both Jacobians at up to 64 rows and 64 columns: random ones, and a wrong entry when a search finds one.
 
@@ -37,25 +42,50 @@ def sampled(
         ij: numbers of output and input among the differentiable ones.
         steps: steps of the differences per element of the input.
         random: chooses rows and columns.
+        keep: given the matrices before their entries are, which are NaN until then; for when it is interrupted.
     """
     i, j = ij
     counts = math.prod(forward.shapes[i]), forward.points[j].size
     chosen = [random.choice(count, min(SIZE, count), replace=False) for count in counts]
-    suspect = Search(rows, forward, ij, steps, random).entry()
-    if suspect is not None:
-        chosen = [np.append(ids, one) for ids, one in zip(chosen, suspect, strict=True)]
-    row_ids, col_ids = (np.unique(ids) for ids in chosen)
+
+    def crossed() -> tuple[Matrices, Window, central_differences.Directions]:
+        return _crossed(rows, forward, ij, steps, [np.unique(ids) for ids in chosen], keep)
+
+    found = crossed()
+    # where most of them are wrong there is nothing to search for
+    suspect = None if _mostly_wrong(found[0]) else Search(rows, forward, ij, steps, random).entry()
+    if suspect is None:
+        return found
+    chosen = [np.append(ids, one) for ids, one in zip(chosen, suspect, strict=True)]
+    return crossed()
+
+
+def _mostly_wrong(matrices: Matrices) -> bool:
+    size = np.maximum(np.abs(matrices.analytical), np.abs(matrices.numerical))
+    return bool((np.abs(matrices.stored("difference")) > FAR_OFF * size).mean() > 0.5)
+
+
+def _crossed(
+    rows: Rows,
+    forward: Forward,
+    ij: BlockIndex,
+    steps: Array,
+    chosen: list[Array],
+    keep: Callable[[Matrices], None],
+) -> tuple[Matrices, Window, central_differences.Directions]:
+    """Return both Jacobians at some rows and columns."""
+    (i, j), (row_ids, col_ids) = ij, chosen
     layout = Layout((len(row_ids),), (len(col_ids),))
     window, directions = Window(forward, ij, row_ids, col_ids), central_differences.single(ij, layout)
     shapes = forward.shapes[i], forward.points[j].shape
     ones = np.ones(shapes[0])
-    answers = [rows.one(_keep(ones, row))[j].reshape(-1)[col_ids] for row in row_ids]
-    numerical = central_differences.numerical_jacobian(window, directions, steps.reshape(-1)[col_ids])
-    return (
-        Matrices(layout, np.stack(answers)[None], numerical, rows=row_ids, cols=col_ids, shapes=shapes),
-        window,
-        directions,
-    )
+    analytical, numerical = np.full((2, *layout.sizes), np.nan)
+    matrices = Matrices(layout, analytical, numerical, rows=row_ids, cols=col_ids, shapes=shapes)
+    keep(matrices)
+    for number, row in enumerate(row_ids):
+        analytical[0, number] = rows.one(_keep(ones, row))[j].reshape(-1)[col_ids]
+    central_differences.numerical_jacobian(window, directions, steps.reshape(-1)[col_ids], numerical)
+    return matrices, window, directions
 
 
 class Search:
