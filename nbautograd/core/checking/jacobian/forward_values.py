@@ -234,7 +234,7 @@ class Forward:
             chunks.append(self._chunk(which, points[start : start + step]))  # noqa: PERF401 (one frame less)
         answers = chunks[0] if len(chunks) == 1 else [np.concatenate(column) for column in zip(*chunks, strict=True)]
         if len(self.wanted) > 1 and len(points) * each < allowed_elements(KEPT_ELEMENTS):
-            self._last[which] = points, answers
+            self._last[which] = points.copy(), answers
         return answers
 
     def _chunk(self, which: int, points: Array) -> list[Array]:
@@ -386,9 +386,10 @@ class Window:
         """Return the chosen elements of the output for many values of the chosen elements of the input."""
         i, base = self.ij[0], self.whole.points[which]
         values = np.empty((len(points), len(self.rows)))
+        full = np.repeat(base.reshape(1, -1), min(self.together, len(points)), axis=0)
         for start in range(0, len(points), self.together):
             part = slice(start, start + self.together)
-            full = np.repeat(base.reshape(1, -1), len(points[part]), axis=0)
+            full = full[: len(points[part])]
             full[:, self.cols] = points[part]
             found = self.whole.at(which, full.reshape(-1, *base.shape))[i]
             values[part] = found.reshape(len(full), -1)[:, self.rows]
