@@ -19,14 +19,18 @@ from nbautograd.core.torch_private.tensors import storage_address
 
 def kept_bytes(outputs: Outputs) -> int:
     """Return the bytes that the graph of a call holds beside its inputs and outputs, as far as they can be seen."""
-    own = {storage_address(t) for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor)}
+    own = {_address(t) for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor)} | {0}
     held: dict[int, int] = defaultdict(int)
-    for node in graph_nodes(outputs):
-        for tensor in filter(lambda t: t.layout is torch.strided, _tensors(node)):
-            address = ask(functools.partial(storage_address, tensor), 0)
-            if address not in own:
-                held[address] = max(held[address], tensor.numel() * tensor.itemsize)
+    for tensor in (tensor for node in graph_nodes(outputs) for tensor in _tensors(node)):
+        address = _address(tensor)
+        if address not in own:
+            held[address] = max(held[address], tensor.numel() * tensor.itemsize)
     return sum(held.values())
+
+
+def _address(tensor: Tensor) -> int:
+    """Return what tells storages apart; 0 for a sparse or wrapped tensor, which has none to count."""
+    return ask(lambda: storage_address(tensor), 0) if tensor.layout is torch.strided else 0
 
 
 def _tensors(node: Any) -> Iterator[Tensor]:
