@@ -1,4 +1,4 @@
-"""PyTorch's own Functions, bare and instrumented: the ones of its test database, and those that its modules run on."""
+"""PyTorch's own Functions, bare, instrumented and watched: its test database, and those that its modules run on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fidelity_values import bits
 from torch.testing._internal import autograd_function_db as database
 
 from nbautograd.core.recording import api as log
+from nbautograd.core.recording.watching import Watch
 
 FUNCTIONS = [
     found
@@ -21,10 +22,14 @@ FUNCTIONS = [
 
 
 @contextlib.contextmanager
-def recorded(*functions):
-    with log.recording(*functions) as calls:
+def recorded(*functions, watched=False):
+    with log.recording(*functions) as calls, Watch() if watched else contextlib.nullcontext() as watch:
         yield calls
         assert log.problems() == ()
+        assert watch is None or watch.errors == {}
+
+
+in_a_watch_too = pytest.mark.parametrize("watched", [False, True], ids=["recorded", "watched"])
 
 
 def tensors(sample):
@@ -92,9 +97,10 @@ def test_the_database_is_covered():
 
 
 @pytest.mark.slow
+@in_a_watch_too
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("info", database.autograd_function_db, ids=lambda info: info.name)
-def test_functions_of_the_database(info, way):
+def test_functions_of_the_database(info, way, watched):
     def run():
         torch.manual_seed(0)
         samples = list(info.sample_inputs("cpu", torch.float64, requires_grad=True))[:4]
@@ -102,14 +108,15 @@ def test_functions_of_the_database(info, way):
 
     expected = run()
     assert run() == expected, "the bare run cannot be repeated"
-    with recorded(*FUNCTIONS) as calls:
+    with recorded(*FUNCTIONS, watched=watched) as calls:
         assert run() == expected
         assert len(calls) > 0 or all(isinstance(found[0], str) for found in expected)  # torch.func may refuse before
 
 
 @pytest.mark.slow
+@in_a_watch_too
 @pytest.mark.parametrize("info", database.autograd_function_db, ids=lambda info: info.name)
-def test_gradcheck_of_the_database(info):
+def test_gradcheck_of_the_database(info, watched):
     sample = next(iter(info.sample_inputs("cpu", torch.float64, requires_grad=True)))
     inputs = (sample.input, *sample.args)
 
@@ -122,7 +129,7 @@ def test_gradcheck_of_the_database(info):
         )
 
     expected = run()
-    with recorded(*FUNCTIONS):
+    with recorded(*FUNCTIONS, watched=watched):
         assert run() == expected
 
 
@@ -198,14 +205,15 @@ OWN = {
 }
 
 
+@in_a_watch_too
 @pytest.mark.parametrize("name", OWN)
-def test_own_functions(name):
+def test_own_functions(name, watched):
     """On a CPU some of them only raise (they want a GPU or other processes): then the same error."""
     function, run = OWN[name]()
     before = copy.copy(dict(vars(function)))
     expected = outcome(run)
     assert outcome(run) == expected, "the bare run cannot be repeated"
-    with recorded(function) as calls:
+    with recorded(function, watched=watched) as calls:
         assert outcome(run) == expected
     assert len(calls) > 0
     assert dict(vars(function)) == before
