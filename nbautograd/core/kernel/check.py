@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ FRESH = 1_000_003  # added to the seed for draws at which nothing was looked for
 LESS = 0.5
 AGAIN = 0.7  # of what is significant, that the same sum must reach at fresh draws
 CONDITIONED = 100.0  # amplification of relative errors from which on it is named
+SURER = 4  # samples of rounding where an error is to be confirmed: of two, those of a single line say little
 STEADY = 0.1  # relative: factors at fresh draws that differ less are one factor
 EXPLAINED = 0.9  # share of the squared error along a tensor from which on a term with it is named
 SHORT = 8  # entries of a line, with fewer of which an error lies along anything
@@ -43,6 +45,7 @@ class Outcome:
         findings: what stands against them.
         conditions: amplification of a relative error of the inputs, by position of the track; where it is large.
         draws: in how many faults were looked for.
+        fresh: what the draws that confirm show, by position of the track; empty where nothing was to be confirmed.
     """
 
     trial: Trial
@@ -50,6 +53,14 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
     conditions: dict[int, float] = field(default_factory=dict)
     draws: int = 0
+    fresh: tuple[Track, ...] = ()
+
+    def ratio(self, k: int) -> float:
+        """Return the error of a quantity in units of what rounding explains: what did not come again was chance."""
+        track = self.trial.tracks[k]
+        if k not in self.wrong and self.fresh and (track.broken or track.exceeded()):
+            track = self.fresh[k]
+        return math.inf if track.broken else track.deviation.worst.ratio if track.deviation.worst else 0.0
 
 
 def check(
@@ -101,10 +112,10 @@ def check(
     if not suspects:
         return Outcome(trial, conditions=conditions, draws=draws)
     regions = {k: candidate_regions(trial.tracks[k]) for k in suspects}
-    later = Trial(pair, regions=regions).run(pair.draws(again, seed + FRESH, given, fresh), samples).tracks
+    later = Trial(pair, regions=regions).run(pair.draws(again, seed + FRESH, given, fresh), SURER).tracks
     wrong = tuple(k for k in suspects if confirmed(trial.tracks[k], later[k]))
     findings = tuple(finding(trial.tracks[k], regions[k], later[k]) for k in wrong)
-    return Outcome(trial, wrong, findings, conditions, draws)
+    return Outcome(trial, wrong, findings, conditions, draws, tuple(later))
 
 
 def _enough(draws: int, inputs: Sequence[Any], differentiable: Sequence[int]) -> int:
@@ -164,6 +175,9 @@ def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
     params["example"] = Phrase("kernel.example", error=track.error, yardstick=track.yardstick_error)
     if abs(track.error - 1) < 1e-9 and abs(track.bias + 1) < 1e-9:  # the error is the golden values themselves
         return Finding("kernel_zero", "bug", "kernel.zero", params, place)
+    # a factor before a region: where the gradient is zero a wrong factor leaves it right
+    if _scaled(track) and _scaled(fresh) and abs(track.bias - fresh.bias) <= max(STEADY * abs(track.bias), track.unit):
+        return Finding("kernel_factor", "bug", "kernel.factor", {**params, "factor": 1 + track.bias}, place)
     confirmed = (r for r, elsewhere in zip(regions, fresh.elsewhere, strict=True) if not _significant(elsewhere))
     region = next(confirmed, None)
     if region is not None:
@@ -172,10 +186,8 @@ def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
 
 
 def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | None, fresh: Track) -> Finding:
-    """Return what stands against a quantity whose error is not in one region."""
+    """Return what stands against a quantity whose error is no factor and not in one region."""
     exceeded = track.exceeded()
-    if _scaled(track) and _scaled(fresh) and abs(track.bias - fresh.bias) <= max(STEADY * abs(track.bias), track.unit):
-        return Finding("kernel_factor", "bug", "kernel.factor", {**params, "factor": 1 + track.bias}, place)
     wrong = 0 if track.deviation.wrong is None else int(track.deviation.wrong.sum())
     if all(e.system.level in ("entries", "noise") for e in exceeded.values()):
         if wrong:
@@ -193,7 +205,8 @@ def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | Non
 def _scaled(track: Track) -> bool:
     """Return True where the error is the golden values times a number, but for rounding."""
     residual = max(track.error**2 - track.bias**2, 0.0) ** 0.5
-    return abs(track.bias) > track.unit and residual <= max(2 * NOISE * track.yardstick_error, 4 * track.unit)
+    size = max(1.0, abs(1 + track.bias))  # rounding is relative to what came out
+    return abs(track.bias) > track.unit and residual <= size * max(2 * NOISE * track.yardstick_error, 4 * track.unit)
 
 
 def _significant(deviation: Deviation) -> bool:
@@ -213,7 +226,8 @@ def candidate_regions(track: Track) -> list[Region]:
         marked = np.zeros(track.shape, dtype=bool)
         marked[_index(axis, slice(start, stop), marked.ndim)] = True
         masks.append(marked)
-    named = ((slice_of(name, mask), mask) for mask in masks if not mask.all())
+    # what more than half is wrong of has an exception where it is right, and no place of its own
+    named = ((slice_of(name, mask), mask) for mask in masks if 2 * mask.sum() <= mask.size)
     return [Region(where, torch.from_numpy(mask)) for where, mask in named if where]
 
 

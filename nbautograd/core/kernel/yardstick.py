@@ -29,13 +29,17 @@ COHERENT, COHERENT_LINE, ENTRY = 1.25, 2.0, 2.0
 # How many times the noise of the yardstick another order, fusion or splitting of the same operations may have.
 NOISE = 3.0
 
-# Times the error of the yardstick beyond which samples of random rounding are scaled down: where a reference computes
-# in float32 inside, rounding each of its results to less would let anything pass.
-ROUGHER = 3.0
+# How many times the noise of the yardstick that of all entries together may be, where rounding each of the reference's
+# results explains no more: twenty sums in bfloat16, one after the other, leave 3 to 4 times, torch's attention twice.
+OVERALL = 2.5
 
-# Unit roundoffs of a typical entry that are taken for the noise of a line where no correct implementation had any:
-# terms that cancel exactly in the reference, as in the first row of a causal attention, leave a last digit in another
-# order.
+# Times the error of the yardstick beyond which samples of random rounding are scaled down: where a reference computes
+# in float32 inside, rounding each of its results to less would let anything pass. What attention saves rounded, and
+# takes a difference of, comes to 8 times at two keys.
+ROUGHER = 10.0
+
+# Unit roundoffs of a typical entry that are taken for the noise of entries where no correct implementation had any:
+# terms that cancel exactly in the reference leave a last digit in another order.
 UNKNOWN = 0.1
 
 # Spreads that a sum may be off by, beside the largest of so many normal numbers, and the groups' common spread counted
@@ -159,7 +163,11 @@ class Yardstick:
         self.noise = max(self.own, 0.3 * unit * self.size)
         self.correct = [self.error, *(self._limited(s.reshape(self.golden.shape)) for s in samples)]
         self.known = len(self.correct) * self.golden.numel()
-        self.level = max(self.own, *map(rms, self.correct[1:])) if samples else self.own
+        self.squares = self.error.square()
+        for sample in self.correct[1:]:
+            self.squares.addcmul_(sample, sample)
+        self.squares /= len(self.correct)
+        self.level = max(OVERALL * self.noise, *map(rms, self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
         self._known: dict[tuple[tuple[int, ...], str], tuple[Tensor, Tensor, Tensor]] = {}
         self._systems = list(_systems(tuple(self.golden.shape)))
@@ -173,13 +181,16 @@ class Yardstick:
     def _entry_bounds(self) -> tuple[Tensor, Tensor]:
         """Return what each entry may be off by with one sign, and the spread of its noise."""
         if self._entries is None:
-            squares = self.error.square()
-            for sample in self.correct[1:]:
-                squares.addcmul_(sample, sample)
+            squares = self.squares * len(self.correct)
             dim = -1 if self.golden.shape[-1] >= 8 else tuple(range(self.golden.dim()))
-            pooled = squares.mean(dim, keepdim=True) / len(self.correct)
-            pooled = torch.where(pooled > 0, pooled, (UNKNOWN * self.unit * self.size) ** 2)
-            spread = squares.add_(PRIOR * pooled).div_(len(self.correct) + PRIOR).sqrt_()
+            count = len(self.correct)
+            lines = squares.mean(dim, keepdim=True) / count
+            # what the entries of a line are sums of may have been rounded once for all of them, so that a line, too, is
+            # one sample: beside its neighbours, whose terms are as large where its own cancel
+            lines = (count * lines + PRIOR * max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)) / (
+                count + PRIOR
+            )
+            spread = squares.add_(PRIOR * lines).div_(count + PRIOR).sqrt_()
             self._entries = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny), spread
         return self._entries
 
@@ -225,7 +236,7 @@ class Yardstick:
             stack = _runs(stack) if level == "blocks" else stack
             each = stack.reshape(len(self.directions), -1, stack.shape[1])
             if first:
-                self._known[kept, level] = self._measured(each[:, 1:-2], each[:, -2], each[:, -1], level)
+                self._known[kept, level] = self._measured(each[:, 1:-3], each[:, -3:], level)
             for k, direction in enumerate(self.directions):
                 norm, variance, floor = (one[k] for one in self._known[kept, level])
                 sums = Sums(each[k, 0], norm, variance, floor, self.known, noisier[k])
@@ -233,7 +244,7 @@ class Yardstick:
         return found
 
     def _rows(self, v: Tensor | None, error: Tensor, first: bool) -> Iterator[dict[tuple[int, ...], Tensor]]:
-        """Yield the sums along a direction of an error, and the first time those of correct ones and its own norm."""
+        """Yield the sums along a direction of an error; the first time those of correct ones, its norm, and squares."""
         for t in (error, *self.correct, self.golden) if first else (error,):
             sums = _reduced(t if v is None else t * v, self._systems)
             yield sums
@@ -241,12 +252,16 @@ class Yardstick:
             yield {kept: torch.full_like(t, self.golden.numel() / len(t)) for kept, t in sums.items()}
         elif v is not None and first:
             yield sums if v is self.golden else _reduced(v.square(), self._systems)
+        if first:
+            yield _reduced(self.squares if v is None else self.squares * v.square(), self._systems)
 
-    def _measured(self, correct: Tensor, golden: Tensor, norm: Tensor, level: str) -> tuple[Tensor, Tensor, Tensor]:
+    def _measured(self, correct: Tensor, others: Tensor, level: str) -> tuple[Tensor, Tensor, Tensor]:
         """Return norm, variance and floor of groups, each along all directions."""
+        golden, norm, apart = others.unbind(1)
         squares, count = correct.square().mean(1), correct.shape[1]
         pooled = _quotient(squares, norm).mean(1, keepdim=True) * norm
-        variance = (count * squares + PRIOR * pooled) / (count + PRIOR)
+        # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
+        variance = torch.maximum((count * squares + PRIOR * pooled) / (count + PRIOR), apart)
         # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance
         typical = (_quotient(golden.square(), norm).mean(1, keepdim=True) * norm).sqrt()
         size = torch.maximum(golden.abs(), typical)
@@ -254,17 +269,15 @@ class Yardstick:
         coherent = COHERENT if level == "whole" else COHERENT_LINE
         return norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt()
 
-    def excesses(self, ratio: Tensor, size: float, sums: Mapping[System, Sums]) -> Iterator[Excess]:
-        """Yield what a single draw shows: entries, their noise, groups, and the size of their sums.
+    def excesses(self, ratio: Tensor, sums: Mapping[System, Sums]) -> Iterator[Excess]:
+        """Yield what a single draw shows: entries, groups, and the size of their sums.
 
         Args:
             ratio: of the error's size to what is allowed.
-            size: of it, root mean square.
             sums: of it.
         """
         worst = int(ratio.argmax())
         yield Excess(System("ones", (), "entries"), float(ratio.reshape(-1)[worst]), worst)
-        yield self._energy(System("ones", (), "noise"), size, self.level, self.unit * self.size, ratio.numel())
         for system, one in sums.items():
             yield one.excess(system)
             if system.level != "whole" and system.direction != "golden":
@@ -292,6 +305,10 @@ class Deviation:
         wrong: entries that are beyond what rounding explains at some draw; None where there are none.
         total: the sums over all draws.
         squares: sum of the squared error over all draws.
+        correct: that of the yardstick's.
+        entries: how many they are, over all draws.
+        lines: in how many lines; of a vector, entries.
+        tiny: what one near zero may be off by.
         draws: how many.
         along: by direction, how much of it lies along that direction in each line of the last dimension.
     """
@@ -300,6 +317,10 @@ class Deviation:
     wrong: Tensor | None = None
     total: dict[System, Sums] = field(default_factory=dict)
     squares: float = 0.0
+    correct: float = 0.0
+    entries: int = 0
+    lines: int = 0
+    tiny: float = 0.0
     draws: int = 0
     along: dict[str, float] = field(default_factory=dict)
 
@@ -308,11 +329,14 @@ class Deviation:
         error = error.reshape(yardstick.golden.shape)
         sums = yardstick.sums(error)
         ratio, size = error.abs().div_(yardstick.allowed(error)), rms(error)
-        for excess in yardstick.excesses(ratio, size, sums):
+        for excess in yardstick.excesses(ratio, sums):
             self._note(excess)
         beyond = ratio > 1
         self.wrong = beyond if self.wrong is None else self.wrong | beyond
         self.squares += size**2 * error.numel()
+        self.correct += yardstick.level**2 * error.numel()
+        self.lines += error.numel() // (error.shape[-1] if error.dim() > 1 else 1)
+        self.entries, self.tiny = self.entries + error.numel(), max(self.tiny, yardstick.tiny)
         self.draws += 1
         lines = tuple(range(yardstick.golden.dim() - 1))
         for system, one in sums.items():
@@ -328,7 +352,14 @@ class Deviation:
             self.excesses[excess.system] = excess
 
     def close(self) -> None:
-        """Compare the sums over all draws."""
+        """Compare the sums over all draws, and the size of all entries' errors.
+
+        A reference that accumulates in float32 gives no leave to do so in less.
+        """
+        if self.entries:
+            bound = math.sqrt(self.correct / self.entries) * (1 + 3 / math.sqrt(self.lines)) + self.tiny
+            ratio = math.sqrt(self.squares / self.entries) / bound if bound else 0.0
+            self._note(Excess(System("ones", (), "noise", draws=True), ratio, 0))
         for system, one in self.total.items():
             known = self.excesses[system] if self.draws == 1 else one.excess(system)  # of one draw they are its own
             self._note(replace(known, system=replace(system, draws=True)))
