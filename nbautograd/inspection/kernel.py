@@ -22,6 +22,7 @@ from nbautograd.core.kernel.compiled import BACKENDS, Compiled, compiled
 from nbautograd.core.kernel.golden import Pair, coarsest, run
 from nbautograd.core.kernel.raised import users_trace
 from nbautograd.core.kernel.sweep import (
+    INPUTS,
     LAYOUTS,
     Case,
     Result,
@@ -44,6 +45,9 @@ from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.inspection.kernel_report import KernelCase, KernelCompiled, KernelQuantity, KernelReport, worst_first
 from nbautograd.inspection.repro import compile_script
+
+# Rows of the sweep that may be "cannot tell" beside a right verdict: a kernel may refuse a layout or two, or one size.
+FEW_ROWS, SHARE_OF_ROWS = 3, 0.25
 
 
 @overload
@@ -268,7 +272,8 @@ class KernelCheck:
             with own_errors(f"case {case.change}", decides=True):
                 self.results.append(compared(self.candidate, self.reference, case, self.seed + 7))
             self._done(len(cases))
-        failing = [one for one in self.results if one.wrong and one.case.fatal]
+        # of other sizes new inputs are made, which lie in order
+        failing = [one for one in self.results if one.wrong and one.case.fatal and one.case.change not in INPUTS]
         with own_errors("smallest case"):
             self._find_smallest(failing)
 
@@ -312,7 +317,8 @@ class KernelCheck:
             seconds=time.perf_counter() - self._start,
             seed=self.seed,
             complete=not self.interrupted,
-            trace=self.trace or next((one.trace for one in self.results if one.trace and one.findings), ""),
+            trace=self.trace
+            or next((one.trace for one in self.results if one.trace and (one.findings or verdict != "right")), ""),
             torch=torch.__version__,
             module=getattr(candidate.cls or candidate.fn, "__module__", "") or "",
             file=source.file if source is not None else getattr(code, "co_filename", None),
@@ -339,7 +345,19 @@ class KernelCheck:
             return "cannot tell", Phrase("kernel.zero_passes", names=", ".join(blind))
         if not any(one.kind == "gradient" and one.tried for one in quantities):
             return "cannot tell", Phrase("kernel.no_gradient_to_see")
-        return "right", ""
+        unknown_rows = _unknown_rows([one for one in self.results if one.case.fatal])
+        return ("cannot tell", unknown_rows) if unknown_rows else ("right", "")
+
+
+def _unknown_rows(rows: Sequence[Result]) -> Phrase | None:
+    """Return why nothing is right that is right at the given inputs: rows of the sweep that cannot be told."""
+    beyond = [one for one in rows if one.ratio > 1.0 and not one.wrong]
+    if beyond:
+        return Phrase("kernel.rows_beyond", shapes=_shapes(beyond[0].case))
+    untold = [one for one in rows if _row_verdict(one) == "cannot tell"]
+    if len(untold) <= max(FEW_ROWS, SHARE_OF_ROWS * len(rows)):
+        return None
+    return Phrase("kernel.rows_unknown", count=len(untold), tried=len(rows), reason=refusal(untold[0]))
 
 
 def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Finding]:
@@ -365,6 +383,8 @@ def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Find
             yield Finding("kernel_autocast", "lint", "kernel.autocast", params)
         elif change == "large":
             yield Finding("kernel_large", "lint", "kernel.large", params)
+        elif change == "stacked":
+            yield Finding("kernel_layout", "bug", "kernel.stacked", params)
         elif change:
             params["layout"] = Phrase(f"kernel.layout_{change}")
             yield Finding("kernel_layout", "bug", "kernel.layout", params)
@@ -381,16 +401,19 @@ def _refusal(result: Result, change: str) -> Finding:
     return Finding("kernel_refuses", "lint", "kernel.refuses_sizes", params)
 
 
+def _row_verdict(result: Result) -> Verdict:
+    if result.wrong:
+        return "wrong"
+    return "cannot tell" if result.outcome is None or result.excused else "right"
+
+
 def _case(result: Result) -> KernelCase:
     dtype = coarsest(result.case.inputs)
-    verdict: Verdict = (
-        "wrong" if result.wrong else "cannot tell" if result.outcome is None or result.excused else "right"
-    )
     return KernelCase(
         shapes_of(result.case.inputs),
         str(dtype).removeprefix("torch."),
         result.case.change,
-        verdict,
+        _row_verdict(result),
         result.ratio,
         result.quantity,
         tuple(finding.code for finding in result.findings),

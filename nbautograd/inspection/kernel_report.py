@@ -70,7 +70,8 @@ class KernelCase:
     Attributes:
         shapes: of the tensors among the inputs.
         dtype: the coarsest among them.
-        change: what is unusual: ``""``, ``"strided"``, ``"expanded"``, ``"transposed"``, ``"grad_expanded"``,
+        change: what is unusual: ``""``, ``"strided"``, ``"expanded"``, ``"transposed"``, ``"fused"`` (slices of one
+            tensor), ``"stacked"`` (one more dimension in front), ``"grad_expanded"``,
             ``"grad_strided"``, ``"grad_transposed"``, ``"autocast"``, ``"large"``, ``"mixed"``.
         verdict: on it.
         ratio: the largest error in units of what rounding explains; significant from 1 on.

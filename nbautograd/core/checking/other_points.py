@@ -453,7 +453,7 @@ def other_dimensions(
             given = nearby_inputs(problem, seed) if inputs is None else tuple(map(prepared_inputs.copy, inputs))
             if all(count or given[i].dim() > 1 for i in which):
                 changed = tuple(
-                    x if i not in which else _stacked(x, count) if count else _first(x) for i, x in enumerate(given)
+                    x if i not in which else stacked(x, count) if count else _first(x) for i, x in enumerate(given)
                 )
                 if works(problem, changed):
                     yield changed, which not in (problem.differentiable, tensors)
@@ -477,7 +477,8 @@ def reads_one_triangle(problem: Problem, position: int) -> bool:
     return False
 
 
-def _stacked(item: Tensor, count: int) -> Tensor:
+def stacked(item: Tensor, count: int) -> Tensor:
+    """Return a tensor so many times, along a dimension in front; what requires grad is smaller each time."""
     # half a mask, or half a rotation, is none
     others = (item * (1 - 0.5 * k / (count - 1)) if k and item.requires_grad else item for k in range(count))
     return torch.stack(tuple(others)).detach().requires_grad_(item.requires_grad)

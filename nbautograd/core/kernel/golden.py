@@ -8,7 +8,7 @@ which shows how far a correct implementation may be off whose operations are ord
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -195,8 +195,9 @@ def run(problem: Problem, draw: Draw, mode: AbstractContextManager[Any] | None =
 
 
 def copied(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Return detached copies with their strides, requiring grad as these do."""
-    return tuple(_copied(x) if isinstance(x, Tensor) else x for x in inputs)
+    """Return detached copies in the same memory layout, requiring grad as these do."""
+    shared = _shared(inputs)
+    return tuple(_copied(x, shared) if isinstance(x, Tensor) else x for x in inputs)
 
 
 def in_float64(draw: Draw) -> Draw:
@@ -206,30 +207,62 @@ def in_float64(draw: Draw) -> Draw:
 
 def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:
     """Return fresh inputs around these: what requires grad moves by a quarter of its size, in its own dtype."""
+    shared = _shared(inputs)
     return tuple(
-        _moved(x, seed + 31 * k) if isinstance(x, Tensor) and x.requires_grad and not x.is_complex() else x
+        _moved(x, seed + 31 * k, shared) if isinstance(x, Tensor) and x.requires_grad and not x.is_complex() else x
         for k, x in enumerate(inputs)
     )
 
 
-def _moved(x: Tensor, seed: int) -> Tensor:
+def _moved(x: Tensor, seed: int, shared: Mapping[int, Tensor]) -> Tensor:
     if not _dense(x):
         return x  # the same memory at several indices
     wide = x.detach().to("cpu", torch.float64)
     fresh = (wide + MOVED * random_direction(wide, seed)).to(x.device, x.dtype)
-    return like(x, fresh)
+    return like(x, fresh, shared)
 
 
-def like(x: Tensor, values: Tensor) -> Tensor:
-    """Return values in the memory layout of a tensor, requiring grad as it does."""
-    out = torch.empty_strided(x.shape, x.stride(), dtype=values.dtype, device=x.device) if _dense(x) else values.clone()
+def like(x: Tensor, values: Tensor, shared: Mapping[int, Tensor] | None = None) -> Tensor:
+    """Return values in the memory layout of a tensor, requiring grad as it does; in a part of what several share.
+
+    Gaps hold ones: what reads them is no less wrong, and the same each time.
+    """
+    if not _dense(x) or x.is_contiguous():
+        out = torch.empty_like(values, memory_format=torch.contiguous_format) if _dense(x) else values.clone()
+    elif shared is not None and _storage(x) in shared:
+        out = shared[_storage(x)].as_strided(x.shape, x.stride(), x.storage_offset()).detach()
+    else:
+        size = 1 + sum(stride * (n - 1) for stride, n in zip(x.stride(), x.shape, strict=True))
+        out = torch.ones(size, dtype=values.dtype, device=x.device).as_strided(x.shape, x.stride()).detach()
     return out.copy_(values).requires_grad_(x.requires_grad)
 
 
-def _copied(x: Tensor) -> Tensor:
+def _copied(x: Tensor, shared: Mapping[int, Tensor]) -> Tensor:
     if not _dense(x):
         return x.detach().requires_grad_(x.requires_grad)
-    return like(x, x.detach())
+    return like(x, x.detach(), shared)
+
+
+def _shared(inputs: Sequence[Any]) -> dict[int, Tensor]:
+    """Return new memory, by the address of the old, for what inputs are slices of that have no element in common."""
+    slices: dict[int, list[Tensor]] = {}
+    for x in inputs:
+        if isinstance(x, Tensor) and _dense(x) and x.requires_grad:
+            slices.setdefault(_storage(x), []).append(x)
+    memory = {}
+    for address, several in slices.items():
+        size = several[0].untyped_storage().nbytes() // several[0].element_size()
+        if len({x.dtype for x in several}) == 1 < len(several) and size <= 2 * sum(x.numel() for x in several):
+            owners = torch.zeros(size, dtype=torch.int8, device=several[0].device)
+            for x in several:
+                owners.as_strided(x.shape, x.stride(), x.storage_offset()).add_(1)
+            if int(owners.max()) == 1:
+                memory[address] = torch.ones(size, dtype=several[0].dtype, device=several[0].device)
+    return memory
+
+
+def _storage(x: Tensor) -> int:
+    return x.untyped_storage().data_ptr()
 
 
 def _dense(x: Tensor) -> bool:

@@ -13,12 +13,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.other_points import Slot, alike, as_distinct, expanded, refilled, strided, works
+from nbautograd.core.checking.other_points import (
+    Slot,
+    alike,
+    as_distinct,
+    expanded,
+    refilled,
+    stacked,
+    strided,
+    works,
+)
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import Outcome, check
-from nbautograd.core.kernel.golden import Draw, copied, like, run
+from nbautograd.core.kernel.golden import Draw, copied, run
 from nbautograd.core.kernel.raised import one_line, users_trace
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.numerics.compare import agree_bitwise
@@ -33,7 +42,8 @@ MOST = 40  # cases of sizes
 REPEATS = 3  # runs whose results should be the same bit for bit
 SMALLER = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 SHRINKS = 30  # comparisons that the search for the smallest shape may take
-LAYOUTS = ("strided", "transposed", "expanded", "grad_expanded", "grad_strided", "grad_transposed")
+INPUTS = ("strided", "transposed", "expanded", "fused")  # how the inputs lie in memory
+LAYOUTS = (*INPUTS, "grad_expanded", "grad_strided", "grad_transposed")
 LARGE = 2.0**6  # times the given inputs, where float16 overflows first
 
 
@@ -112,13 +122,16 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
 
     Keys and values of another length than each other may be taken by a reference, and are meant by nobody.
     """
-    found = list(alike(reference))
+    found = list(sizable(reference))
+    pieces = partitions(reference.inputs)
     tries: list[tuple[int, tuple[Slot, ...], int]] = []
     for group in found:
         position, dim = group[0]
         size = reference.inputs[position].shape[dim]
         near = {1: 0, size + 1: 1, size - 1: 2}
-        tries += [(near.get(n, 3), group, n) for n in sizes(size)]
+        # a longest length that is an argument as well holds for no longer pieces
+        most = size if size in pieces.values() else math.inf
+        tries += [(near.get(n, 3), group, n) for n in sizes(size) if n <= most]
     for _, group, n in sorted(tries, key=lambda one: one[0])[:MOST]:
         fresh = functools.partial(with_size, reference.inputs, group, n)
         inputs = fresh(seed)
@@ -126,16 +139,61 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
             yield Case(inputs, fresh=fresh)
 
 
+def sizable(reference: Problem) -> Iterator[tuple[Slot, ...]]:
+    """Yield the dimensions of the inputs, those of the same size together, but for those of ``partitions``."""
+    fixed = partitions(reference.inputs)
+    for group in alike(reference):
+        free = tuple(slot for slot in group if slot[0] not in fixed)
+        if free:
+            yield free
+
+
+def partitions(inputs: Sequence[Any]) -> dict[int, int]:
+    """Return whole numbers that cut a dimension of another tensor into pieces, by position, and the size of that.
+
+    They are where pieces start or end, as ``cu_seqlens`` of ragged sequences: in order, the last of them a size, which
+    no index reaches; or they are lengths that add up to a size. Of another number they would cover something else.
+    """
+    floating = [x for x in inputs if isinstance(x, Tensor) and x.is_floating_point()]
+    known = {n for x in floating for n in x.shape if n > 1}
+    found = {}
+    for k, item in enumerate(inputs):
+        whole = isinstance(item, Tensor) and item.dtype in (torch.int32, torch.int64)
+        if not whole or item.dim() != 1 or len(item) < 2 or int(item.min()) < 0:
+            continue
+        ordered, last, total = bool((item.diff() >= 0).all()), int(item[-1]), int(item.sum())
+        if ordered and last in known and not bool((item.diff() == 1).all()):
+            found[k] = last
+        elif total in known and len(item) not in known:
+            found[k] = total
+    return found
+
+
 def with_size(inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int) -> tuple[Any, ...]:
-    """Return inputs whose dimensions of a group have this size, filled with values like the given ones."""
+    """Return inputs whose dimensions of a group have this size, filled with values like the given ones.
+
+    What cuts such a dimension into pieces cuts the new one into as many, each as much smaller.
+    """
     generator = torch.Generator().manual_seed(seed + 17)
+    before = inputs[group[0][0]].shape[group[0][1]]
+    cut = [k for k, whole in partitions(inputs).items() if whole == before]
     given = []
     for k, item in enumerate(inputs):
         dims = [d for i, d in group if i == k]
         if isinstance(item, Tensor) and dims:
             item = refilled(item, [size if d in dims else n for d, n in enumerate(item.shape)], generator)
+        elif k in cut:
+            item = _cut(item, before, size)
         given.append(item)
     return tuple(given)
+
+
+def _cut(pieces: Tensor, before: int, size: int) -> Tensor:
+    """Return starts or lengths of the pieces of a dimension that has another size."""
+    lengths = int(pieces[-1]) != before
+    ends = pieces.cumsum(0) if lengths else pieces
+    ends = (ends.double() * size / before).round().to(pieces.dtype)
+    return ends.diff(prepend=ends.new_zeros(1)) if lengths else ends
 
 
 def cases_of_shapes(reference: Problem, shapes: Sequence[Any], seed: int) -> Iterator[Case]:
@@ -186,6 +244,10 @@ def layout_cases(reference: Problem) -> Iterator[Case]:
     yield Case(reference.changed_inputs(strided), "strided")
     yield Case(reference.changed_inputs(transposed), "transposed")
     yield Case(reference.changed_inputs(expanded_rows), "expanded")
+    yield Case(fused(reference), "fused")
+    deeper = one_more_dimension(reference)
+    if deeper is not None:
+        yield Case(deeper, "stacked")
     yield Case(reference.inputs, "grad_expanded", expanded)
     yield Case(reference.inputs, "grad_strided", strided)
     yield Case(reference.inputs, "grad_transposed", transposed)
@@ -218,6 +280,42 @@ def transposed(v: Tensor) -> Tensor:
     return v.transpose(-1, -2).contiguous().transpose(-1, -2) if v.dim() > 1 else strided(v)
 
 
+def fused(reference: Problem) -> tuple[Any, ...]:
+    """Return the inputs as slices of one tensor, as one linear layer returns queries, keys and values.
+
+    What has no other of its kind is a slice beside something else, so that its rows have gaps.
+    """
+    inputs = list(reference.fresh())
+    kinds: dict[tuple[Any, ...], list[int]] = {}
+    for k in reference.differentiable:
+        x = inputs[k]
+        if x.dim() > 1 and x.numel():
+            kinds.setdefault((x.dtype, x.device, x.shape[:-1]), []).append(k)
+    for several in kinds.values():
+        parts = [inputs[k].detach() for k in several]
+        whole = torch.cat(parts if len(parts) > 1 else parts * 2, -1)
+        slices = whole.split([x.shape[-1] for x in parts] + [parts[0].shape[-1]] * (len(parts) == 1), -1)
+        for k, one in zip(several, slices, strict=False):
+            inputs[k] = one.detach().requires_grad_()
+    return tuple(inputs)
+
+
+def one_more_dimension(reference: Problem) -> tuple[Any, ...] | None:
+    """Return the inputs with one more dimension in front, as many of them as the reference takes; None for none.
+
+    What is cut into pieces along its first dimension has another first one then.
+    """
+    if partitions(reference.inputs):
+        return None
+    ranks = {k: x.dim() for k, x in enumerate(reference.inputs) if isinstance(x, Tensor)}
+    highest = tuple(k for k in reference.differentiable if ranks[k] == max(ranks[i] for i in reference.differentiable))
+    for which in dict.fromkeys((highest, tuple(ranks), highest[:1])):
+        inputs = tuple(stacked(x, 2) if k in which else x for k, x in enumerate(reference.fresh()))
+        if works(reference, inputs):
+            return inputs
+    return None
+
+
 def expanded_rows(v: Tensor) -> Tensor:
     """Return the first slice of a tensor seen at all indices of its first dimension."""
     return v[:1].expand(v.shape) if v.dim() > 1 and v.shape[0] else v
@@ -241,22 +339,25 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
                     raise
                 return Result(case, refused=one_line(refused), trace=users_trace(refused))
             trace, finding = users_trace(error), raising(error)
-            # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice
+            # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice, and
+            # more dimensions are nobody's promise
+            if case.change == "stacked":
+                return Result(case, refused=one_line(error), trace=trace)
             if not case.required and not case.change.startswith("grad_"):
                 return Result(case, findings=(finding,), refused=one_line(error), trace=trace)
             return Result(case, ratio=math.inf, wrong=True, findings=(finding,), trace=trace)
     tracks = outcome.trial.tracks
-    worst = [(math.inf if t.broken else t.deviation.worst.ratio if t.deviation.worst else 0.0) for t in tracks]
+    worst = [outcome.ratio(k) for k in range(len(tracks))]
     most = max(range(len(worst)), key=worst.__getitem__, default=-1)
     name = tracks[most].quantity.name if tracks else ""
     # one of so many cases may exceed what rounding explains by chance: then it is no further off than the reference is
     findings = tuple(f for k, f in zip(outcome.wrong, outcome.findings, strict=True) if _further_off(tracks[k]))
     certain, excused = _certain(findings, tracks, case)
     if len(certain) == len(findings):
-        excused = ""
+        excused = Phrase("kernel.beyond") if max(worst, default=0.0) > 1.0 else ""
     findings = certain
     if findings and case.change in LAYOUTS and compared(candidate, reference, laid_in_order(case), seed, draws).wrong:
-        findings = ()  # the same values laid out in order give it as well: it is not the layout that is wrong
+        findings, excused = (), Phrase("kernel.not_the_layout")
     return Result(case, outcome, max(worst, default=0.0), name, bool(findings), findings, "" if findings else excused)
 
 
@@ -286,7 +387,12 @@ def _further_off(track: Track) -> bool:
 
 def laid_in_order(case: Case) -> Case:
     """Return the same values, each tensor in a memory of its own without gaps."""
-    inputs = tuple(like(x, x.detach().contiguous().clone()) if isinstance(x, Tensor) else x for x in case.inputs)
+    inputs = tuple(
+        x.detach().clone(memory_format=torch.contiguous_format).requires_grad_(x.requires_grad)
+        if isinstance(x, Tensor)
+        else x
+        for x in case.inputs
+    )
     arrange = case.arrange
     ordered = None if arrange is None else lambda v: arrange(v).contiguous().clone()
     return replace(case, inputs=inputs, arrange=ordered, change="")
@@ -315,7 +421,7 @@ def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> C
     best, left = case, SHRINKS
     around = Problem(reference.fn, case.inputs, seed)
     around.call()
-    for group in alike(around):
+    for group in sizable(around):
         position, dim = group[0]
         for size in [n for n in SMALLER if n < best.inputs[position].shape[dim]]:
             inputs = with_size(best.inputs, group, size, seed)

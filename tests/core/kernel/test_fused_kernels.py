@@ -1,0 +1,231 @@
+"""Fused kernels as models run them, against both kinds of reference: the right ones are right, each fault is found."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from fused_kernels import FLASH, FLASH_CAUSAL, FUSED, RAGGED, RMS_NORM, SWIGLU, Fused, attention, both, normal
+from torch import Tensor
+
+from nbautograd import KernelReport, gradcheck
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.kernel.golden import copied, moved
+from nbautograd.core.kernel.sweep import Case, compared, fused, laid_in_order, partitions, strided, with_size
+
+pytestmark = pytest.mark.slow
+
+HALVES = (torch.float16, torch.bfloat16)
+RIGHT = [(kernel, dtype, kind) for kernel in FUSED for dtype in kernel.dtypes for kind in kernel.eager]
+FAULTS = {
+    ("rms_norm", "sums in bfloat16"): "kernel_noise",
+    ("rms_norm", "layout"): "kernel_layout",
+    ("rms_norm", "fused slices"): "kernel_layout",
+    ("rms_norm", "last block of rows"): "kernel_sizes",
+    ("rms_norm", "one more dimension"): "kernel_layout",
+    ("swiglu", "sign"): "kernel_values",
+    ("swiglu", "layout"): "kernel_layout",
+    ("swiglu", "fused slices"): "kernel_layout",
+    ("swiglu", "packed"): "kernel_layout",
+    ("linear_cross_entropy", "no mean"): "kernel_factor",
+    ("linear_cross_entropy", "last chunk"): "kernel_sizes",
+    ("linear_cross_entropy", "grad_output"): "kernel_values",
+    ("rope", "sign"): "kernel_values",
+    ("rope", "one more dimension"): "kernel_layout",
+    ("rope", "last head"): "kernel_region",
+    ("flash", "scale"): "kernel_factor",
+    ("flash", "delta"): "kernel_values",
+    ("flash", "last tile"): "kernel_sizes",
+    ("flash", "layout"): "kernel_layout",
+    ("flash_causal", "scale"): "kernel_factor",
+    ("flash_causal", "delta"): "kernel_values",
+    ("flash_causal", "last tile"): "kernel_sizes",
+    ("flash_causal", "layout"): "kernel_layout",
+    ("ragged_attention", "tail"): "kernel_sizes",
+    ("gated_linear_attention", "chunks"): "kernel_values",
+    ("gated_linear_attention", "slope"): "kernel_values",
+    ("residual_norm", "mean"): "kernel_offset",
+    ("residual_norm", "layout"): "kernel_layout",
+    ("residual_norm", "fused slices"): "kernel_layout",
+    ("residual_norm", "sums in bfloat16"): "kernel_noise",
+}
+
+
+def named(kernel: Fused) -> str:
+    return kernel.name
+
+
+def of_name(name: str) -> Fused:
+    return next(kernel for kernel in FUSED if kernel.name == name)
+
+
+def nothing_beyond(report: KernelReport) -> bool:
+    """True where no row of a right report is further off than rounding explains."""
+    told = [case for case in report.cases if case.change not in ("mixed", "autocast", "large")]
+    return report.verdict != "right" or all(case.ratio <= 1 for case in told)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("kernel", "dtype", "kind"), RIGHT, ids=[f"{k.name}-{d}-{kind}" for k, d, kind in RIGHT])
+def test_right_ones_are_right(kernel: Fused, dtype: torch.dtype, kind: str, seed: int) -> None:
+    report = gradcheck(kernel.kernel, kernel.make(dtype, seed), reference=kernel.eager[kind], seed=seed, shapes=())
+    assert (report.verdict, report.findings) == ("right", ()), report
+
+
+@pytest.mark.parametrize("kernel", FUSED, ids=named)
+def test_right_ones_are_right_at_other_inputs(kernel: Fused) -> None:
+    report = gradcheck(kernel.kernel, kernel.make(torch.bfloat16, 0), reference=kernel.eager["float32"], budget=40)
+    assert (report.verdict, report.findings) == ("right", ()), report
+    assert nothing_beyond(report)
+
+
+def test_every_fault_is_asked_for() -> None:
+    assert set(FAULTS) == {(kernel.name, fault) for kernel in FUSED for fault in kernel.faults}
+
+
+@pytest.mark.parametrize(("name", "fault"), FAULTS, ids=" ".join)
+def test_faults_are_found(name: str, fault: str) -> None:
+    kernel = of_name(name)
+    given, eager = kernel.make(torch.bfloat16, 0), kernel.eager["float32"]
+    report = gradcheck(kernel.faults[fault], given, reference=eager, budget=40)
+    assert report.verdict == "wrong", report
+    assert FAULTS[name, fault] in {finding.code for finding in report.findings}, report
+
+
+def sdpa(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["float32", "steps"])
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_torchs_attention_is_right(causal: bool, dtype: torch.dtype, kind: str, seed: int) -> None:
+    eager = both(functools.partial(attention, causal=causal))[kind]
+    inputs = normal(*((2, 3, 40, 32),) * 3)(dtype, seed)
+    # one key, two keys and one column are where what is saved rounded cancels
+    shapes = [((1, 3, n, 16),) * 3 for n in (1, 2, 17)] + [((1, 3, 48, 1),) * 3]
+    report = gradcheck(functools.partial(sdpa, causal=causal), inputs, reference=eager, shapes=shapes, seed=seed)
+    assert (report.verdict, report.findings) == ("right", ()), report
+    assert nothing_beyond(report)
+
+
+@pytest.mark.parametrize("kind", ["float32", "steps"])
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
+@pytest.mark.parametrize("name", ["rms_norm", "residual_norm"])
+def test_a_norm_of_one_column_is_not_accused(name: str, dtype: torch.dtype, kind: str) -> None:
+    kernel = of_name(name)
+    given = kernel.make(dtype, 0)
+    shapes = [tuple((*x.shape[:-1], 1) for x in given)]
+    report = gradcheck(kernel.kernel, given, reference=kernel.eager[kind], shapes=shapes)
+    assert (report.verdict, [case.verdict for case in report.cases]) == ("right", ["right"]), report
+
+
+@pytest.mark.parametrize("kernel", [FLASH, FLASH_CAUSAL], ids=named)
+def test_a_scale_is_named_before_the_rows_that_it_leaves_right(kernel: Fused) -> None:
+    report = gradcheck(
+        kernel.faults["scale"], kernel.make(torch.bfloat16, 0), reference=kernel.eager["float32"], shapes=()
+    )
+    (finding,) = report.findings
+    assert finding.code == "kernel_factor"
+    assert finding.params["factor"] == pytest.approx(4.0, rel=0.01)
+
+
+@pytest.mark.parametrize("change", ["strided", "transposed", "fused"])
+def test_a_layout_that_is_ignored_is_wrong_and_the_same_values_in_order_are_right(change: str) -> None:
+    fn, eager = SWIGLU.faults["layout"], SWIGLU.eager["float32"]
+    given = SWIGLU.make(torch.bfloat16, 0)
+    candidate, reference = Problem(fn, given, 0), Problem(eager, given, 0)
+    with candidate.session(), reference.session():
+        reference.call()
+        laid: dict[str, Callable[[], tuple[Any, ...]]] = {
+            "strided": lambda: reference.changed_inputs(strided),
+            "transposed": lambda: reference.changed_inputs(lambda v: v.mT.contiguous().mT),
+            "fused": lambda: fused(reference),
+        }
+        case = Case(laid[change](), change)
+        assert compared(candidate, reference, case, 0).wrong
+        assert not compared(candidate, reference, laid_in_order(case), 0).wrong
+        assert all(x.is_contiguous() for x in laid_in_order(case).inputs)
+
+
+def test_slices_of_one_tensor_stay_slices_of_one() -> None:
+    whole = torch.arange(24.0).reshape(4, 6)
+    given = tuple(x.detach().requires_grad_() for x in whole.split([2, 4], -1))
+    for a, b in (copied(given), moved(given, 0)):
+        assert a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() != whole.untyped_storage().data_ptr()
+        assert (a.stride(), b.stride(), b.storage_offset()) == ((6, 1), (6, 1), 2)
+        assert a.is_leaf
+        assert b.is_leaf
+    assert all(torch.equal(a, b) for a, b in zip(copied(given), given, strict=True))
+    twice = (given[0], given[0])
+    a, b = copied(twice)
+    assert a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr()
+
+
+def test_where_sequences_start_is_cut_with_what_it_cuts_and_never_alone() -> None:
+    given = RAGGED.make(torch.bfloat16, 0)
+    assert partitions(given) == {3: 64}
+    smaller = with_size(given, ((0, 0), (1, 0), (2, 0)), 33, 0)
+    assert smaller[3].tolist() == [0, 8, 25, 33]
+    report = gradcheck(RAGGED.kernel, given, reference=RAGGED.eager["float32"], budget=40)
+    assert report.verdict == "right"
+    assert {case.shapes[3] for case in report.cases} == {(4,)}
+    assert not [case for case in report.cases if case.verdict == "cannot tell"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([0, 3, 8], {1: 8}),
+        ([3, 8], {1: 8}),
+        ([3, 0, 5], {1: 8}),
+        ([0, 1, 2, 3, 4, 5], {}),
+        ([0, 3, 7], {}),
+        ([5, 0, 2, 7], {}),
+    ],
+)
+def test_what_cuts_a_dimension_into_pieces_is_told_from_indices(numbers: list[int], expected: dict[int, int]) -> None:
+    assert partitions((torch.zeros(8, 5), torch.tensor(numbers))) == expected
+
+
+def only(limit: Callable[[Tensor], bool]) -> Callable[..., Tensor]:
+    """An RMSNorm that refuses some inputs."""
+
+    def kernel(x: Tensor, w: Tensor) -> Tensor:
+        if not limit(x):
+            raise ValueError("not written for these")
+        return RMS_NORM.kernel(x, w)
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"),
+    [(lambda x: x.is_contiguous(), "right"), (lambda x: x.shape[-1] == 128 and x.shape[0] > 80, "cannot tell")],
+    ids=["layouts", "sizes"],
+)
+def test_more_than_a_few_rows_that_cannot_be_told_make_the_whole_so(limit: Any, verdict: str) -> None:
+    given = RMS_NORM.make(torch.bfloat16, 0)
+    report = gradcheck(only(limit), given, reference=RMS_NORM.eager["float32"])
+    untold = [case for case in report.cases if case.verdict == "cannot tell"]
+    assert report.verdict == verdict
+    assert untold
+    if verdict == "cannot tell":
+        assert "not written for these" in str(report.reason)
+        assert "not written for these" in report.trace
+
+
+def test_nothing_is_right_with_a_row_beyond_the_bound_that_was_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbautograd.core.kernel.sweep._further_off", lambda track: False)
+    given = RMS_NORM.make(torch.bfloat16, 0)
+    fn, eager = RMS_NORM.faults["last block of rows"], RMS_NORM.eager["float32"]
+    report = gradcheck(fn, given, reference=eager, shapes=[((87, 128), (128,))])
+    (case,) = report.cases
+    assert case.ratio > 1
+    assert (report.verdict, case.verdict) == ("cannot tell", "cannot tell")
+    assert "87" in str(report.reason)
