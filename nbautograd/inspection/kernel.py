@@ -351,7 +351,8 @@ class KernelCheck:
 
 def _unknown_rows(rows: Sequence[Result]) -> Phrase | None:
     """Return why nothing is right that is right at the given inputs: rows of the sweep that cannot be told."""
-    beyond = [one for one in rows if one.ratio > 1.0 and not one.wrong]
+    # where the reference itself is NaN there is no bound
+    beyond = [one for one in rows if one.ratio > 1.0 and not one.wrong and not _of_no_number(one)]
     if beyond:
         return Phrase("kernel.rows_beyond", shapes=_shapes(beyond[0].case))
     untold = [one for one in rows if _row_verdict(one) == "cannot tell"]
@@ -399,6 +400,10 @@ def _refusal(result: Result, change: str) -> Finding:
         params["layout"] = Phrase(f"kernel.layout_{change}")
         return Finding("kernel_refuses", "lint", "kernel.refuses_layout", params)
     return Finding("kernel_refuses", "lint", "kernel.refuses_sizes", params)
+
+
+def _of_no_number(row: Result) -> bool:
+    return row.outcome is not None and any(track.undefined for track in row.outcome.trial.tracks)
 
 
 def _row_verdict(result: Result) -> Verdict:

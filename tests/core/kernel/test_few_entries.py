@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -97,25 +98,34 @@ def test_spreads_of_few_numbers_are_wider() -> None:
 
 @pytest.mark.parametrize(("noise", "expected"), [(0.5, 1.0), (2.0, 2.0), (50.0, 3.0)])
 def test_noise_is_measured_by_the_middle_of_the_errors(noise: float, expected: float) -> None:
-    generator = torch.Generator().manual_seed(0)
-    golden, yardstick, sample, error = torch.randn(4, 60, 70, dtype=torch.float64, generator=generator)
-    yard = Yardstick(golden, 1e-3 * yardstick, [1e-3 * sample], 2**-9, 0.0)
-    ratio = float(yard.allowed(1e-3 * noise * error).sum() / yard.allowed(0 * error).sum())
-    error[:, -1] = 1e6  # what is wrong in one place does not make all else noisier
-    placed = float(yard.allowed(1e-3 * noise * error).sum() / yard.allowed(0 * error).sum())
-    assert ratio == pytest.approx(placed, rel=0.03)
-    floor = float((2 * 2**-9 * golden.abs()).sum())
-    none = float(yard.allowed(0 * error).sum())
-    assert (ratio * none - floor) / (none - floor) == pytest.approx(expected, rel=0.05)
+    times = []
+    for golden, yardstick, sample, error in drawn():
+        yard = Yardstick(golden, 1e-3 * yardstick, [1e-3 * sample], 2**-9, 0.0)
+        ratio = float(yard.allowed(1e-3 * noise * error).sum() / yard.allowed(0 * error).sum())
+        error[:, -1] = 1e6  # what is wrong in one place does not make all else noisier
+        placed = float(yard.allowed(1e-3 * noise * error).sum() / yard.allowed(0 * error).sum())
+        assert ratio == pytest.approx(placed, rel=0.03)
+        floor = float((2 * 2**-9 * golden.abs()).sum())
+        none = float(yard.allowed(0 * error).sum())
+        times.append((ratio * none - floor) / (none - floor))
+    assert sum(times) / len(times) == pytest.approx(expected, rel=0.05)
+
+
+def drawn(count: int = 12) -> Iterator[Tensor]:
+    """Golden values and three errors, several times: the middle of so few varies by some percent itself."""
+    for seed in range(count):
+        yield torch.randn(4, 60, 70, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def test_a_factor_is_no_noise() -> None:
-    generator = torch.Generator().manual_seed(0)
-    golden, yardstick, sample, error = torch.randn(4, 60, 70, dtype=torch.float64, generator=generator)
-    yard = Yardstick(golden, 1e-3 * yardstick, [1e-3 * sample], 2**-9, 0.0)
-    sums = yard.sums(1e-3 * error + 0.02 * golden)
-    noisier = {system.direction: one.noisier for system, one in sums.items()}
-    assert noisier == {"golden": pytest.approx(1.0, abs=0.05), "ones": 3.0}
+    times = []
+    for golden, yardstick, sample, error in drawn():
+        yard = Yardstick(golden, 1e-3 * yardstick, [1e-3 * sample], 2**-9, 0.0)
+        sums = yard.sums(1e-3 * error + 0.02 * golden)
+        noisier = {system.direction: one.noisier for system, one in sums.items()}
+        assert noisier["ones"] == 3.0
+        times.append(noisier["golden"])
+    assert sum(times) / len(times) == pytest.approx(1.0, abs=0.05)
 
 
 @pytest.mark.parametrize("shape", [(37,), (1, 33), (5, 18), (3, 6, 7), (2, 3, 4, 5)])
