@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,9 +13,9 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, finding
 from nbautograd.core.explaining.program import Program, place_of, users_frame
-from nbautograd.core.explaining.watch import CLOCK, Spot, Watch, line_here
+from nbautograd.core.explaining.watch import CLOCK, Spot, Watch, line_here, noted
 from nbautograd.core.graphs.names import variables_of
-from nbautograd.core.stumbles import any_errors, hands_over
+from nbautograd.core.stumbles import hands_over
 
 MOST_NAMED = 4  # parameters in one sentence
 
@@ -39,7 +40,7 @@ class StepWatch:
         self._init: Any = None
 
     def __enter__(self) -> StepWatch:
-        self._handle = register_optimizer_step_pre_hook(self._note)
+        self._handle = register_optimizer_step_pre_hook(partial(noted, self._note))
         self._init = init = torch.optim.Optimizer.__init__
 
         @hands_over
@@ -55,10 +56,6 @@ class StepWatch:
         torch.optim.Optimizer.__init__ = self._init  # type: ignore[method-assign]
 
     def _note(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        with any_errors("watched step"):  # the program goes on
-            self._note_step(optimizer)
-
-    def _note_step(self, optimizer: torch.optim.Optimizer) -> None:
         spot = line_here()
         held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         self._held |= {id(parameter): spot for parameter in held}

@@ -16,7 +16,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
@@ -233,8 +233,8 @@ class Watch(TorchFunctionMode):
     def __enter__(self) -> Any:
         """Begin to watch; calls of torch, and the parameters that modules get."""
         self._registrations = [
-            register_module_parameter_registration_hook(self._note_parameter),
-            register_module_module_registration_hook(self._note_module),
+            register_module_parameter_registration_hook(partial(noted, self._note_parameter)),
+            register_module_module_registration_hook(partial(noted, self._note_module)),
         ]
         self._new = nn.Parameter.__dict__["__new__"]  # torch has no hook for it
 
@@ -242,8 +242,7 @@ class Watch(TorchFunctionMode):
             parameter = self._new.__func__(cls, *args, **kwargs)
             data = args[0] if args else kwargs.get("data")
             if isinstance(data, torch.Tensor) and node_of(data) is not None:
-                leaves = self._leaves_behind(data)
-                self.cuts[parameter] = Cut("new_leaf", line_here(), "", _named(data), None, weakref.ref(data), leaves)
+                noted(self._note_new_leaf, parameter, data)
             return parameter
 
         nn.Parameter.__new__ = staticmethod(new)  # type: ignore[method-assign]
@@ -255,6 +254,10 @@ class Watch(TorchFunctionMode):
             handle.remove()
         nn.Parameter.__new__ = self._new  # type: ignore[method-assign]
         super().__exit__(*error)  # type: ignore[no-untyped-call]
+
+    def _note_new_leaf(self, parameter: torch.Tensor, data: torch.Tensor) -> None:
+        leaves = self._leaves_behind(data)
+        self.cuts[parameter] = Cut("new_leaf", line_here(), "", _named(data), None, weakref.ref(data), leaves)
 
     def _note_parameter(self, module: nn.Module, name: str, parameter: Any) -> None:
         if not isinstance(parameter, torch.Tensor):
@@ -294,17 +297,17 @@ class Watch(TorchFunctionMode):
             if name not in (*_VIEWS, "requires_grad=", "data="):
                 return func(*args, **kwargs)
         if name in ("requires_grad=", "requires_grad_"):
-            self._note_switch(args, kwargs)
+            noted(self._note_switch, args, kwargs)
             return func(*args, **kwargs)
         if name == "data=":
-            self._note_taken_over(*args)
+            noted(self._note_taken_over, *args)
             return func(*args, **kwargs)
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith("torch"):
             roots = tensors_of(args[:1] or (kwargs.get("tensors"), kwargs.get("outputs"), kwargs.get("self")))
             starts = [node for root in roots if (node := node_of(root)) is not None]
             return self._differentiate(name, func, args, kwargs, roots, nodes_behind(*starts))
         if name == "_set_grad_enabled":
-            self._note_grad_mode(bool(args and args[0]))
+            noted(self._note_grad_mode, bool(args and args[0]))
             return func(*args, **kwargs)
         given = tensors_of((args, kwargs) if kwargs else args)
         before = [*map(version, given)]
@@ -314,8 +317,7 @@ class Watch(TorchFunctionMode):
         if self.disturb is not None and name in LEAVES_TORCH:
             result = self._disturbed(result)
         if name not in _ASKED_ONLY:
-            with stumbles.any_errors("watched call"):  # the program goes on
-                self._note(name, args, given, before, result, first)
+            noted(self._note, name, args, given, before, result, first)
         return result
 
     def _disturbed(self, result: Any) -> Any:
@@ -544,6 +546,12 @@ def other_values(value: Any) -> Any:
         return [other_values(part) for part in value]
     floating = isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
     return value * 1.01 + 0.01 if floating else value
+
+
+def noted(note: Callable[..., None], *given: Any) -> None:
+    """Take a note; where that fails the program that is watched goes on."""
+    with stumbles.any_errors("watch"):
+        note(*given)
 
 
 def _what(tensors: Sequence[torch.Tensor]) -> str:
