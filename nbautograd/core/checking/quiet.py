@@ -62,7 +62,7 @@ class FilledMemory(ThreadDispatchMode):
     """Fills what ``torch.empty`` and the like return in this thread, so that it is the same each time.
 
     Args:
-        zeros: True fills with zeros; else it is NaN, or the largest number of a dtype that has no NaN.
+        zeros: as for ``fill``.
     """
 
     def __init__(self, *, zeros: bool = False) -> None:
@@ -74,19 +74,25 @@ class FilledMemory(ThreadDispatchMode):
         """Run an operation, and fill the memory that it leaves unwritten."""
         before = args[0].untyped_storage().nbytes() if func is _RESIZE else 0
         result = func(*args, **(kwargs or {}))
-        if func in _UNWRITTEN and result.layout is torch.strided:
-            result.fill_(self._value(result.dtype))
+        if func in _UNWRITTEN:
+            fill(result, self.zeros)
         elif func is _RESIZE and (more := result.untyped_storage().nbytes() - before) > 0:
             size = result.element_size()
-            result.as_strided((more // size,), (1,), before // size).fill_(self._value(result.dtype))
+            fill(result.as_strided((more // size,), (1,), before // size), self.zeros)
         return result
 
-    def _value(self, dtype: torch.dtype) -> float:
-        if self.zeros:
-            return 0
-        if dtype.is_floating_point or dtype.is_complex:
-            return float("nan")
-        return 1 if dtype is torch.bool else torch.iinfo(dtype).max
+
+def fill(tensor: Tensor, zeros: bool = False) -> None:
+    """Fill memory that nothing wrote: with zeros, or with NaN, the largest number of a dtype that has no NaN."""
+    dtype = tensor.dtype
+    if tensor.layout is not torch.strided or tensor.is_quantized:
+        return
+    if zeros:
+        tensor.detach().zero_()
+    elif dtype.is_floating_point or dtype.is_complex:
+        tensor.detach().fill_(float("nan"))
+    else:
+        tensor.detach().fill_(1 if dtype is torch.bool else torch.iinfo(dtype).max)
 
 
 class _DrawWatch(ThreadDispatchMode):

@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from nbautograd.core import user_source
+from nbautograd.core.checking.quiet import EMPTY, fill
 from nbautograd.core.pytrees import leaves, tensors
 from nbautograd.core.recording.record import value_around
 from nbautograd.core.stumbles import hands_over, users_errors
@@ -40,6 +41,7 @@ SQUARED = frozenset(
 VALUED = frozenset(
     ("arange", "range", "linspace", "logspace", "bincount", "one_hot", "repeat_interleave", "combinations", "histc")
 )
+UNWRITTEN = frozenset((*EMPTY, "new"))
 NESTED = frozenset((torch.autograd.grad, torch.autograd.backward, Tensor.backward))
 
 
@@ -67,7 +69,7 @@ class Usage:
 
 
 class Meter(TorchFunctionMode):
-    """Counts what runs of a backward take, and ends one that takes more than it may.
+    """Counts what runs of a backward take, and ends one that takes more than it may; fills what it leaves unwritten.
 
     Args:
         limit: what it may take.
@@ -111,6 +113,8 @@ class Meter(TorchFunctionMode):
         if room < math.inf and _may_exceed(room, name, args, named) and foreseen(func, name, args, named) > room:
             raise BoundsError("too many elements")
         result = func(*args, **named)
+        if name in UNWRITTEN and isinstance(result, Tensor):
+            fill(result)  # else an answer might depend on what was there
         self._elements += result.numel() if isinstance(result, Tensor) else sum(t.numel() for t in tensors(result))
         return result
 

@@ -23,7 +23,6 @@ from nbautograd.core.checking.jacobian.forward_values import gradients_of_forwar
 from nbautograd.core.checking.other_points import Once, expanded, strided
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
-from nbautograd.core.checking.quiet import FilledMemory
 from nbautograd.core.checking.repair.bounds import BoundsError, Meter, Usage, reachable
 from nbautograd.core.stumbles import hands_over, is_ours, users_errors
 
@@ -90,7 +89,7 @@ class Stage:
         self._versions = self._held()
         own = _watched(_noted(self.own, self._larger, self._shapes), self._changed)
         try:
-            with backward_replaced(self.node, meter.around(own)), FilledMemory():
+            with backward_replaced(self.node, meter.around(own)):
                 self.original = pull(self.problem, self.outputs, self.v)
         except Exception as error:
             if is_ours(error):
@@ -121,7 +120,7 @@ class Stage:
         whole = given if self._changes and not self.tidy else _watched(given, _refused)
         bounded = Meter(self.usage.allowance()).around(whole)
         try:
-            with backward_replaced(node, bounded), FilledMemory():  # else an answer might depend on what was there
+            with backward_replaced(node, bounded):
                 return pull(self.problem, outputs, self.v)
         except Exception as error:
             if is_ours(error):
