@@ -852,7 +852,7 @@ SENTENCES: dict[str, str] = {
     # the answer as a whole
     "explain.nothing": "Nothing wrong was found: the graph leads to leaves that require grad, and no NaN or infinity was seen.",
     "explain.nothing_seen": "It ran to its end, and nothing wrong was seen: no NaN, no missing gradient, no step that changes nothing.",
-    "explain.not_torch": "This error is not about gradients, so `explain` has nothing to add to its message.",
+    "explain.not_torch": "`explain` knows no gradient error like this, so it has nothing to add to its message.",
     "explain.caught": "The program caught this error itself and went on.",
     "explain.raised_other": "It raised `{error}`.",
     "explain.raised_other_at": "It raised `{error}` in line {line}, `{text}`.",
@@ -905,8 +905,8 @@ SENTENCES: dict[str, str] = {
     "explain.turned_on": "From now on, every error about gradients is explained below its traceback. `%autograd_explain --off` ends that.",
     "explain.turned_on_run": "From now on, a cell that ends in an error about gradients runs once more under watch, in a copy of the process. The explanation is below the error. `%autograd_explain --off` ends that.",
     "explain.turned_off": "From now on, one line below an error about gradients says that it can be explained.",
-    "explain.earlier_in_cell": "The last error, {error}, is not about gradients. This explains the last one that is, from cell {cell}.",
-    "explain.earlier": "The last error, {error}, is not about gradients. This explains the last one that is.",
+    "explain.earlier_in_cell": "The last error, {error}, is none that `explain` knows. This explains the last one that is, from cell {cell}.",
+    "explain.earlier": "The last error, {error}, is none that `explain` knows. This explains the last one that is.",
     "explain.no_error": "There is no error to explain yet. Write a tensor or a function behind it, such as `%autograd_explain loss`.",
     "explain.no_cell": "No cell {number} ran in this session.",
     # in place

@@ -852,7 +852,7 @@ SENTENCES: dict[str, str] = {
     # the answer as a whole
     "explain.nothing": "没有发现问题：计算图通向需要梯度的叶子张量，也没有看到 NaN 或无穷大。",
     "explain.nothing_seen": "它运行到结束，没有看到问题：没有 NaN，没有缺失的梯度，也没有不起作用的 step。",
-    "explain.not_torch": "这个错误与梯度无关，`explain` 没有可补充的。",
+    "explain.not_torch": "`explain` 不认识这样的梯度错误，没有可补充的。",
     "explain.caught": "程序自己捕获了这个错误并继续运行。",
     "explain.raised_other": "它引发了 `{error}`。",
     "explain.raised_other_at": "第 {line} 行 `{text}` 引发了 `{error}`。",
@@ -905,8 +905,8 @@ SENTENCES: dict[str, str] = {
     "explain.turned_on": "从现在起，每个关于梯度的错误下面都会给出解释。用 `%autograd_explain --off` 关闭。",
     "explain.turned_on_run": "从现在起，以梯度错误结束的单元格会在进程的副本里、在监视下再运行一次，错误下面给出解释。用 `%autograd_explain --off` 关闭。",
     "explain.turned_off": "从现在起，梯度错误下面只有一行提示，说明它可以解释。",
-    "explain.earlier_in_cell": "最近的错误 {error} 与梯度无关。这里解释的是单元格 {cell} 中最近一次与梯度有关的错误。",
-    "explain.earlier": "最近的错误 {error} 与梯度无关。这里解释的是最近一次与梯度有关的错误。",
+    "explain.earlier_in_cell": "最近的错误 {error} 不是 `explain` 认识的。这里解释的是单元格 {cell} 中最近一次它认识的错误。",
+    "explain.earlier": "最近的错误 {error} 不是 `explain` 认识的。这里解释的是最近一次它认识的错误。",
     "explain.no_error": "还没有可以解释的错误。可以在后面写张量或函数，例如 `%autograd_explain loss`。",
     "explain.no_cell": "这次会话里没有运行过单元格 {number}。",
     # in place
