@@ -168,6 +168,12 @@ def test_zeros_where_forward_is_flat_are_right(size):
     assert audited(made(spike, lambda g, x: torch.zeros_like(g)), values("usual", SIZES[size])).verdict == "right"
 
 
+def test_a_right_gradient_beside_jumps_is_right():
+    """Slopes up and down between the jumps come to nothing on a way, and are what backward says all the same."""
+    cls = made(lambda x: 10 * x.floor() + (20 * x).sin() / 20, lambda g, x: g * (20 * x).cos())
+    assert audited(cls, values("usual", (4, 10))).verdict == "right"
+
+
 @pytest.mark.parametrize("frozen", [False, True], ids=["both", "of the data none"])
 @pytest.mark.parametrize(("name", "size"), large(LEARNED, ("step size",)))
 def test_a_learned_scale_or_threshold_is_meant_as_well(name, size, frozen):

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from nbautograd.core import formats
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull
+from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.steps.stairs import Stairs
@@ -24,6 +25,7 @@ from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import users_errors
 
 MeantReason = Literal["staircase", "scale of stairs", "handed on"]
+SHORT = 1e-4  # of a direction, that meets few jumps
 SMALL, LARGE = 1e-6, 1e6  # sizes of a grad_output of which a clipped gradient leaves the one and not the other
 
 
@@ -79,12 +81,22 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
                     reason = "staircase" if stairs.alive(i, j) else None
                 elif stairs.scales(i, j):
                     reason = "scale of stairs"
-                if reason is not None:
+                if reason is not None and not (stairs.alive_here(i, j) and _agrees(problem, outputs, o, j)):
                     names = problem.output_names[o], problem.input_names[position if source is None else source]
                     here = reason == "handed on" or stairs.alive_here(i, j)
                     instead = _instead(problem, outputs, o, j) if here else Phrase("checking.instead_zero_here")
                     found[o, position] = Meant(reason, *names, instead)
     return found
+
+
+def _agrees(problem: Problem, outputs: Outputs, o: int, j: int) -> bool:
+    """Return True where what backward returns is the derivative between two jumps, along two random directions."""
+    for seed in (0, 1):
+        v = cotangents(problem, outputs, problem.seed + seed, only=o)
+        found = directional_derivative(problem, problem.inputs, j, v, seed, scale=SHORT)
+        if found is None or not found.agrees(pull(problem, outputs, v)[j]):
+            return False
+    return True
 
 
 def joined(pairs: Mapping[tuple[int, int], Meant]) -> Phrase:

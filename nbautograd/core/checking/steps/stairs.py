@@ -63,7 +63,7 @@ class _Moved:
         end: the input after it.
         most: number of the value.
         change, along: how far the value changes, and how far by slopes.
-        by: how far the element moved.
+        slope: how steep it is on the way, up or down.
     """
 
     entry: int
@@ -71,7 +71,7 @@ class _Moved:
     most: int
     change: float
     along: float
-    by: float
+    slope: float
 
     @property
     def size(self) -> float:
@@ -225,9 +225,11 @@ class Stairs:
             by = -BEYOND * typical * np.copysign(1.0, start.flat[entry])
             end.flat[entry] += by
             changes = self._changes_on_the_way(j, functools.partial(_straight, start, end), FEW)
-            for moved, (change, along) in zip(found, changes, strict=True):
+            for moved, (change, along, steep) in zip(found, changes, strict=True):
                 most = int(np.nan_to_num(np.abs(change)).argmax())
-                moved.append(_Moved(int(entry), end, most, change.flat[most], along.flat[most], float(by)))
+                moved.append(
+                    _Moved(int(entry), end, most, change.flat[most], along.flat[most], steep.flat[most] / abs(by))
+                )
             if count == FIRST and not any(one.jumped > HALF for moved in found for one in moved):
                 return flat
         for i, moved in enumerate(found):
@@ -256,7 +258,7 @@ class Stairs:
             gradient = pull(self.problem, self.outputs, v)[ij[1]]
             said = 0.0 if gradient is None else abs(float(gradient.reshape(-1)[one.entry]))
             if said:
-                small.append(abs(one.along / one.by) <= ALMOST * said)
+                small.append(one.slope <= ALMOST * said)
         return len(small) > 0 and sum(small) >= MOST_ENTRIES * len(small)
 
     def _jumps(self, ij: tuple[int, int], here: tuple[Array, Array], there: tuple[Array, Array]) -> bool:
@@ -300,15 +302,17 @@ class Stairs:
             return found
 
         answers = []
-        for change, along in self._changes_on_the_way(j, way, PANELS):
+        for change, along, _ in self._changes_on_the_way(j, way, PANELS):
             whole = np.abs(along) + np.abs(change)
             counts = np.isfinite(whole) & (whole > 1e-9 * whole.max(initial=0.0))
             jumped = np.abs(change - along) > JUMPED * whole
             answers.append(bool(counts.any() and jumped[counts].mean() >= JUMPING))
         return answers
 
-    def _changes_on_the_way(self, j: int, way: Callable[[Array], Array], panels: int) -> list[tuple[Array, Array]]:
-        """Return for each output how far it changes on a way, and the sum of the slopes on it: the rest are jumps.
+    def _changes_on_the_way(
+        self, j: int, way: Callable[[Array], Array], panels: int
+    ) -> list[tuple[Array, Array, Array]]:
+        """Return how far each output changes on a way, how far by slopes (the rest are jumps), and how steep they are.
 
         Args:
             j: number of the input.
@@ -324,7 +328,7 @@ class Stairs:
             slopes = (values[:panels] - values[panels : 2 * panels]) / (2 * h)
             usual = np.maximum(np.median(np.abs(slopes), axis=0), np.abs(change))
             slopes = np.where(np.abs(slopes) > usual / h**0.5, 0.0, slopes)  # a jump between the two points
-            found.append((change, slopes.sum(axis=0) / panels))
+            found.append((change, slopes.mean(axis=0), np.abs(slopes).mean(axis=0)))
         return found
 
     def _of_all_inputs(self) -> Stairs:
