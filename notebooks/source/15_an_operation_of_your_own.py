@@ -246,16 +246,26 @@ class Own(Function):
 #
 # ### Exercise `own_test`
 #
-# Write `test(function)`: it objects, with `assert` or by returning `False`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on your operation, which it must accept whatever the random numbers are and whatever lines its backward is made of; on backwards that return None, zeros, or one gradient twice as large, which all must die; and on twenty mutants, drawn anew each time, of which eighteen must die, also when they stand in the place of `Own.backward`: that is where somebody will change it.
+# Write `test(function)`: it objects, with `assert` or by returning `False`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on
+#
+# - your operation, which it must accept, whatever the random numbers are and however its backward is written;
+# - backwards that return None, zeros, or one gradient twice as large: all must die;
+# - twenty mutants, drawn anew each time: eighteen must die;
+# - the same mutants in the place of `Own.backward`, since that is where somebody will change it.
 
-# %% [markdown] lang="zh" pair="test-task" of="a7ac0bc4"
+# %% [markdown] lang="zh" pair="test-task" of="b653abe3"
 # ## 4. 你的测试
 #
 # 要交付的是一对：一个运算，一个测试；日后谁改动了运算，就要运行这个测试。
 #
 # ### 练习 `own_test`
 #
-# 写出 `test(function)`：如果传进来的 Function 自称是你的运算，梯度却不对，就用 `assert` 报错，或者返回 `False`。可以用 `plain`、差分、`torch.autograd.gradcheck`，或者你学到的任何信得过的办法。它会在你的运算上运行，不论随机数是多少、backward 写成什么样，都必须通过；也会在返回 None、返回 0、或者某个梯度成了两倍的 backward 上运行，这些都要杀死；还会在每次重新抽取的二十个变异体上运行，至少要杀死十八个，哪怕它们就放在 `Own.backward` 的位置上：以后有人改动，改的正是那里。
+# 写出 `test(function)`：如果传进来的 Function 自称是你的运算，梯度却不对，就用 `assert` 报错，或者返回 `False`。可以用 `plain`、差分、`torch.autograd.gradcheck`，或者你学到的任何信得过的办法。它会在这些上面运行：
+#
+# - 你的运算：不论随机数是多少、backward 怎样写，都必须通过；
+# - 返回 None、返回 0、或者某个梯度成了两倍的 backward：都要杀死；
+# - 每次重新抽取的二十个变异体：至少杀死十八个；
+# - 同样的变异体放在 `Own.backward` 的位置上：以后有人改动，改的正是那里。
 
 # %% exercise="own_test"
 # %%exercise own_test
