@@ -84,6 +84,8 @@ EXPECTED = {
         **each(WRONG, "SplineCoeff"),  # backward returns one value for five arguments
         **each(RIGHT, "SplineCoeffND GridPull GridPush GridCount GridGrad"),
     },
+    "linear-operator": each(UNSURE, "Solve"),  # takes a symmetric matrix, and reads one triangle of it
+    "xitorch": each(RIGHT, "_Quadrature"),  # takes its method out of a dict that it is given
     "gpytorch": {
         **each(WRONG, "LogNormalCDF"),  # off by 3e-3 of itself near -1.2, where forward is a fit
         **each(WRONG, "_NaturalToMuVarSqrt _TrilNaturalToMuVarSqrt"),  # natural gradients, as documented

@@ -299,6 +299,24 @@ def pylops():
 
 
 @program
+def linear_operator():
+    from linear_operator.operators import DenseLinearOperator
+
+    root = torch.randn(6, 6, dtype=torch.float64)
+    matrix = (root @ root.mT + 6 * torch.eye(6, dtype=torch.float64)).requires_grad_()
+    down(DenseLinearOperator(matrix).solve(torch.randn(6, 2, dtype=torch.float64, requires_grad=True)))
+
+
+@program
+def xitorch():
+    from xitorch.integrate import quad
+
+    a = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    ends = torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64)
+    down(quad(lambda x, a: a * torch.cos(a * x), *ends, params=(a,)))
+
+
+@program
 def torch_itself():
     import torch.distributed as dist
     import torch.distributed.nn
