@@ -20,6 +20,7 @@ from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import user_backward
 from nbautograd.core.checking.diagnosis.rewritten import closed_over
 from nbautograd.core.checking.repair.bounds import Loops, called_by_name, countable, counted
+from nbautograd.core.stumbles import hands_over
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt", "sinh", "cosh", "square", "reciprocal")
 COUNTERPARTS = {
@@ -296,6 +297,7 @@ class Script:
 
             own = Loops()
 
+            @hands_over
             def edited(*args: Any) -> Any:
                 chosen[0], loops.cell_contents = number, own
                 return together(*args)
