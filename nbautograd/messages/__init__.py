@@ -86,7 +86,7 @@ def paragraph(sentences: Iterable[str]) -> str:
 
 
 def printable(words: str) -> str:
-    """Return a text as it may go to a terminal: control characters of the user's names are written out.
+    r"""Return a text as it may go to a terminal: control characters of the user's names are written out.
 
     Example:
         >>> from nbautograd.messages import printable
