@@ -42,7 +42,8 @@ OF_THE_PROGRAM = {
     "module", "name", "names", "node", "op", "operation", "option", "other", "output", "outputs", "quantity",
     "reference", "root", "source", "type", "expression", "statement", "text", "at", "cell", "cells", "index",
     "line", "n", "position", "positions", "device", "dim", "dims", "dtype", "in_dims", "layout", "shape",
-    "shapes", "takes", "torch", "backends", "way", "count", "elements", "element", "entries", "expected", "first",
+    "shapes", "takes", "tried", "torch", "backends", "way",
+    "count", "elements", "element", "entries", "expected", "first",
     "got", "last", "limit", "now", "saved", "second", "version", "versions", "wrong",
 }  # fmt: skip
 ERROR = "error"  # parameter of sentences that quote an exception: the type, then its words, which may hold anything

@@ -1,6 +1,5 @@
-"""What is committed is clean: no stored outputs, no path or host of one machine, docstrings that name things."""
+"""What is committed is clean: no stored outputs, no path or host of one machine."""
 
-import ast
 import json
 import re
 import subprocess
@@ -13,20 +12,6 @@ TEXT = {".py", ".js", ".mjs", ".css", ".md", ".toml", ".json", ".ipynb", ".txt",
 # written in two pieces, so that this file is not a find of its own
 SOMEONES_PATH = re.compile(r"(?<![\w.:/])/(?:" + "ro" + "ot|home|work|Users)" + r"/[\w.-]+")
 MERGE = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)")
-QUESTION = re.compile(r"(?:What|Whether|How|Where|Which|Why|Who|When|If)\b")
-# what the docstring of a function begins with where it has no verb: an article, a number, a plural or a preposition
-NOUN = re.compile(
-    r"(?:An?|The|All|Any|Both|Each|Every|One|Two|Some|Several|No|Nothing|None|True|False|NaN|Another|Other|Its|From|For|In"
-    r"|Of|On|By|With|Without|Along|Between|Within|As|[A-Z][a-z]+(?:[^s\W]s|[^s\W]s'))(?=[\s,:.])"
-)
-# names that say too little to be searched for: what functions, classes, attributes and files are not called
-VAGUE = re.compile(
-    r"(?:^|_)(?:told|said|met|asked|heard|found|made|kept|given|beside|closer|brief|again|at_first_sight|standin|ways"
-    r"|pieces|words|parts)(?:_|$)"
-)
-PUBLIC = {"made", "made_up", "ready_made"}  # of an AutogradGraph and an Explanation, of a Reproduction, of an Exercise
-# fields of documents and states, which stored notebooks hold
-WIRE = {"beside", "brief", "found", "kept", "parts", "words"}
 REGISTRY = re.compile(r"download\.py" + r"torch|files\.python" + r"hosted|py" + r"pi\.org/simple")
 
 
@@ -56,29 +41,6 @@ def with_output(notebook: Path) -> list[str]:
     return [cell["id"] for cell in cells if cell.get("outputs") or cell.get("execution_count")]
 
 
-def questions(source: str) -> list[str]:
-    """The names of what has a docstring that begins with a question instead of a verb and its object, or a noun."""
-    places = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, places)]
-    return [getattr(node, "name", "module") for node in nodes if QUESTION.match(ast.get_docstring(node) or "")]
-
-
-def without_verb(source: str) -> list[str]:
-    """The names of the functions, properties aside, whose docstring does not begin with a verb."""
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    functions = [node for node in nodes if not any("property" in ast.unparse(one) for one in node.decorator_list)]
-    return [node.name for node in functions if NOUN.match(ast.get_docstring(node) or "")]
-
-
-def shared_names(source: str) -> set[str]:
-    """The names by which code is used elsewhere: of functions, classes, fields and attributes."""
-    nodes = list(ast.walk(ast.parse(source)))
-    defined = {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-    stored = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
-    bodies = [n for node in nodes if isinstance(node, ast.ClassDef) for n in node.body if isinstance(n, ast.AnnAssign)]
-    return defined | stored | {n.target.id for n in bodies if isinstance(n.target, ast.Name)}
-
-
 def test_no_path_of_one_machine():
     assert finds(SOMEONES_PATH, tracked()) == []
 
@@ -89,58 +51,6 @@ def test_no_registry_host():
 
 def test_no_mark_of_a_merge():
     assert finds(MERGE, tracked()) == []
-
-
-@pytest.mark.slow
-def test_no_docstring_begins_with_a_question():
-    files = sorted((ROOT / "nbautograd").rglob("*.py"))
-    assert len(files) > 100
-    found = {str(file.relative_to(ROOT)): questions(file.read_text(encoding="utf-8")) for file in files}
-    assert {file: names for file, names in found.items() if names} == {}
-
-
-@pytest.mark.slow
-def test_docstrings_of_functions_begin_with_a_verb():
-    home = ROOT / "nbautograd"
-    files = {file.relative_to(home).as_posix(): file for file in sorted(home.rglob("*.py"))}
-    assert len(files) > 200
-    found = {name: without_verb(file.read_text(encoding="utf-8")) for name, file in files.items()}
-    assert {name: functions for name, functions in found.items() if functions} == {}
-
-
-@pytest.mark.slow
-def test_names_can_be_searched_for():
-    home = ROOT / "nbautograd"
-    files = {file.relative_to(home).as_posix(): file for file in sorted(home.rglob("*.py"))}
-    assert len(files) > 200
-    vague = {}
-    for name, file in files.items():
-        known = PUBLIC | (WIRE if name in ("views/document.py", "views/to_json.py", "widgets/states.py") else set())
-        names = {file.stem, *shared_names(file.read_text(encoding="utf-8"))}
-        vague[name] = {*filter(VAGUE.search, names)} - known
-    assert {name: names for name, names in vague.items() if names} == {}
-
-
-def test_the_guard_of_names_trips():
-    names = shared_names("def made_of(): pass\nclass A:\n  said: str\n  def f(self): self.kept = beside = 1\n")
-    assert names == {"made_of", "A", "said", "f", "kept"}
-    assert {*filter(VAGUE.search, names)} == {"made_of", "said", "kept"}
-    assert not any(map(VAGUE.search, ("maker", "metadata", "is_against", "partsum", "giveaway")))
-
-
-def test_the_guard_of_verbs_trips():
-    first = ("The vjp.", "A vjp for it.", "Gradients of it.", "For each one.", "All of it.", "Outputs, in order.")
-    for text in first:
-        assert without_verb(f'def f():\n    """{text}"""\n') == ["f"]
-    for text in ("Return it.", "Pass it on.", "Allow it.", "Forget it.", "Yield each.", "Compare two."):
-        assert without_verb(f'def f():\n    """{text}"""\n') == []
-    assert without_verb('class A:\n    @property\n    def f(self):\n        """The vjp."""\n') == []
-
-
-def test_the_guard_of_docstrings_trips():
-    source = '"""How."""\nclass A:\n    """What it is."""\n    def f(self):\n        """Whether."""\n'
-    assert questions(source) == ["module", "A", "f"]
-    assert questions('"""However it is."""\ndef f():\n    """Return what it is."""\n') == []
 
 
 def test_these_guards_trip(tmp_path):

@@ -54,7 +54,7 @@ assert_type(audited, nbautograd.AuditReport)
 assert_type(audited.functions, tuple[nbautograd.AuditedFunction, ...])
 assert_type(audited.functions[0].situations[0], nbautograd.AuditedSituation)
 assert_type(audited.functions[0].situations[0].report, nbautograd.GradcheckReport | None)
-assert_type(audited.verdict, Literal["right", "wrong", "cannot tell", "unchecked"])
+assert_type(audited.verdict, Literal["right", "wrong", "cannot tell", "unchecked", "meant"])
 assert_type(audited.redact(), nbautograd.AuditReport)
 assert_type(nbautograd.audit(torch.sin, x), nbautograd.AuditReport)
 

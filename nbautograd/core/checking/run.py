@@ -47,6 +47,7 @@ class GradcheckRun:
         tell: called with (steps done, steps in all, what is being done).
         by_forward: True for a check that only bears a cause out; see ``Assembly``.
         meant: the pairs (output, input) whose gradient is meant to be no derivative, which is known from elsewhere.
+        stairs: False to take forward for one that has a derivative.
 
     Attributes:
         blocks: by (output, input) positions.
@@ -69,9 +70,11 @@ class GradcheckRun:
         tell: Tell | None = None,
         by_forward: bool = False,
         meant: Mapping[tuple[int, int], Meant] | None = None,
+        stairs: bool = True,
     ) -> None:
         self.problem, self.eps, self.judge, self.by_forward = problem, eps, judge, by_forward
         self.meant = meant or {}
+        self._looks_for_stairs = stairs
         self.atol, self.rtol = atol, rtol
         self.blocks: dict[tuple[int, int], Block] = {}
         self.outputs: Outputs | None = None
@@ -214,7 +217,7 @@ class GradcheckRun:
         if where in self.meant:
             return unjudged(raw, tolerance, self.meant[where].reason)
         judged = judge(raw, tolerance, self.problem.seed)
-        reason = self._beside_stairs(ij, judged)
+        reason = self._beside_stairs(ij, judged) if self._looks_for_stairs else ""
         judged = self._confirmed(ij, unjudged(raw, tolerance, reason) if reason else judged)
         if not all(end.numel() for end in ends):
             return dataclasses.replace(judged, verdict="undecided", reason="no entries")

@@ -306,7 +306,7 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
     """Return the values of what a program differentiates, and how many gradients arrive; 0 if one is not finite.
 
     The third says how many of the values come before the first step of an optimizer, None where there is none; the
-    last is True where the last backward reached every parameter that the first one did.
+    last is True where the last backward reached every parameter that the first one to any of them did.
     """
     watch, stepped = GradientWatch(), list[int]()
     handle = register_optimizer_step_pre_hook(lambda *_: stepped.append(len(watch.values)))
@@ -322,7 +322,10 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
         handle.remove()
     gradients = [gradient for gradient in watch.arrived() if gradient is not None]
     count = len(watch.served) + watch.returned if all(map(all_finite, gradients)) else 0
-    return watch.values, count, next(iter(stepped), None), not watch.reached or watch.reached[0] <= watch.reached[-1]
+    last = watch.reached[-1] if watch.reached else set()
+    # cells that were run before have backwards of their own, to other parameters
+    first = next((parameters for parameters in watch.reached if parameters & last), last)
+    return watch.values, count, next(iter(stepped), None), first <= last
 
 
 def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:

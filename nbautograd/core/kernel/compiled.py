@@ -17,7 +17,7 @@ from nbautograd.core.kernel.check import FRESH, candidate_regions, confirmed, fi
 from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, coarsest, copied
 from nbautograd.core.kernel.raised import one_line
 from nbautograd.core.kernel.trial import Region, Track, Trial
-from nbautograd.core.stumbles import record
+from nbautograd.core.stumbles import hands_over, record
 from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 
 BACKENDS = ("eager", "aot_eager", "inductor")
@@ -73,6 +73,7 @@ class Way(Pair):
     def _names(self, fn: Any, inputs: tuple[Any, ...]) -> tuple[str, ...]:
         return Problem(fn, inputs).input_names
 
+    @hands_over
     def compiled_by(self, backend: Any) -> None:
         """Compile anew with a backend; None runs it as it is."""
         self._compiled = None if backend is None else torch.compile(_anew(self.program()), backend=backend)
@@ -81,6 +82,7 @@ class Way(Pair):
         """Return what is compiled."""
         return self.function
 
+    @hands_over
     def _call(self, *args: Any) -> Any:
         return (self._compiled or self.function)(*args)
 
@@ -120,6 +122,7 @@ class FuncGrad(Way):
         """Return the function of inputs and grad_outputs that has outputs and gradients."""
         function, flows, which = self.function, self.flows, self.candidate.differentiable
 
+        @hands_over
         def loss(args: tuple[Tensor, ...], others: tuple[Any, ...], flowing: tuple[Tensor, ...]) -> Any:
             given = list(others)
             for k, x in zip(which, args, strict=True):

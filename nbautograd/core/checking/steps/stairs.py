@@ -226,6 +226,8 @@ class Stairs:
             end.flat[entry] += by
             changes = self._changes_on_the_way(j, functools.partial(_straight, start, end), FEW)
             for moved, (change, along, steep) in zip(found, changes, strict=True):
+                if not change.size:
+                    continue  # an output without elements
                 most = int(np.nan_to_num(np.abs(change)).argmax())
                 moved.append(
                     _Moved(int(entry), end, most, change.flat[most], along.flat[most], steep.flat[most] / abs(by))
@@ -233,7 +235,8 @@ class Stairs:
             if count == FIRST and not any(one.jumped > HALF for moved in found for one in moved):
                 return flat
         for i, moved in enumerate(found):
-            large = [one for one in moved if one.size >= HALF * max(other.size for other in moved) > 0]
+            largest = max((one.size for one in moved), default=0.0)
+            large = [one for one in moved if one.size >= HALF * largest > 0]
             jumped = [one for one in large if one.jumped >= NEARLY]
             if len(jumped) < MOST_ENTRIES * max(1, len(large)) or not self._beside_backward((i, j), jumped):
                 continue
