@@ -454,6 +454,7 @@ def gradient_penalty(f, x):
 # **先猜一猜**这两条曲线。
 
 # %% tags=["shown"]
+# %exercises gradient_penalty
 import matplotlib.pyplot as plt
 
 
