@@ -69,7 +69,7 @@ def nothing_beyond(report: KernelReport) -> bool:
     return report.verdict != "right" or all(case.ratio <= 1 for case in told)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])  # both held on 24 November 2026
 @pytest.mark.parametrize(("kernel", "dtype", "kind"), RIGHT, ids=[f"{k.name}-{d}-{kind}" for k, d, kind in RIGHT])
 def test_right_ones_are_right(kernel: Fused, dtype: torch.dtype, kind: str, seed: int) -> None:
     report = gradcheck(kernel.kernel, kernel.make(dtype, seed), reference=kernel.eager[kind], seed=seed, shapes=())
