@@ -63,6 +63,7 @@ def unfolded(show: Callable[..., Any], load: Callable[..., Any], value: Autograd
     page.evaluate("l => nb.change({ layout: l })", made)
     page.evaluate("""async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
                              nb.cleanup = await nb.widget.render({ model: nb.model, el }); }""")
+    expect(page.locator(".drawing .box").first).to_be_attached()  # the page draws after the state is decoded
     return page
 
 
