@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import pytest
 import torch
 from functions_checked import AttentionWrong, MaskedMeanWrong
@@ -12,8 +9,6 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.diagnosis import table
-from nbautograd.core.checking.repair import search
 from nbautograd.core.checking.repair.grammar import KINDS
 
 EDGES = torch.tensor([0, 1, 3]), torch.tensor([1, 2, 1])
@@ -613,20 +608,3 @@ class FactorsExchanged(Function):
 )
 def test_a_function_of_torch_is_mended_as_the_method_of_its_name(cls, inputs, source: str) -> None:
     assert fix(cls, *inputs) == source
-
-
-ABLATION = Path(__file__).parents[3] / "benchmarks" / "ablation.py"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not ABLATION.is_file(), reason="not in an sdist")
-def test_the_ablation_notes_an_edit_and_tells_what_is_lost_without_it(monkeypatch, capsys) -> None:
-    for owner, name in ((table, "first_confirmed"), (search.Repair, "fix")):
-        monkeypatch.setattr(owner, name, getattr(owner, name))  # which the ablation watches
-    ablation = runpy.run_path(str(ABLATION), run_name="ablation")
-    case = ablation["Case"]("regrouped", PowerOfTheDifference.apply, lambda: (draw(3, 4),), ("wrong_derivative",))
-    ablated = ablation["Ablation"]([case])
-    assert "edit: parentheses elsewhere" in ablated.outcomes["regrouped"].used
-    ablated.edits("edit: parentheses elsewhere")
-    assert capsys.readouterr().out.startswith("| edit: parentheses elsewhere | 1 | 1 |")
-    assert "parentheses elsewhere" in KINDS
