@@ -301,10 +301,10 @@ def class_methods():
 
 def plain_methods():
     class Plain(Function):
-        def forward(ctx, x):  # noqa: N805
+        def forward(ctx, x):
             return x * 4
 
-        def backward(ctx, g):  # noqa: N805
+        def backward(ctx, g):
             return g * 4
 
     return Plain

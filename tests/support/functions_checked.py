@@ -3,49 +3,42 @@
 from __future__ import annotations
 
 import torch
-from torch.autograd import Function
+from fn import Fn
 
 
-class Exp(Function):
-    @staticmethod
+class Exp(Fn):
     def forward(ctx, x):
         y = x.exp()
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, grad):
         return grad * ctx.saved_tensors[0]
 
 
-class Square(Function):
-    @staticmethod
+class Square(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return 2 * x * grad
 
 
-class CubedWrong(Function):
+class CubedWrong(Fn):
     """Its backward claims 3 x where 3 x² is right."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return 3 * x * grad
 
 
-class Linear(Function):
-    @staticmethod
+class Linear(Fn):
     def forward(ctx, input, weight, bias=None):
         ctx.save_for_backward(input, weight, bias)
         output = input.mm(weight)
@@ -53,7 +46,6 @@ class Linear(Function):
             output += bias.unsqueeze(0).expand_as(output)
         return output
 
-    @staticmethod
     def backward(ctx, grad_output):
         input, weight, bias = ctx.saved_tensors
         grad_bias = grad_output.sum(0) if bias is not None else None
@@ -67,30 +59,26 @@ class LinearWrong(Linear):
         return grad_output.mm(weight.t()), input.mm(grad_output), None
 
 
-class Softmax(Function):
+class Softmax(Fn):
     """Its backward is diagonal, as if rows did not couple."""
 
-    @staticmethod
     def forward(ctx, x):
         y = x.softmax(-1)
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, grad):
         (y,) = ctx.saved_tensors
         return grad * y * (1 - y)
 
 
-class Offset(Function):
+class Offset(Fn):
     """One entry of the gradient is off by 1e-5, relative."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         gradient = grad * x.cos()
@@ -99,15 +87,13 @@ class Offset(Function):
         return gradient * factor
 
 
-class Coupled(Function):
+class Coupled(Fn):
     """Dense, and one entry of its Jacobian is wrong."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x + x.sum()
 
-    @staticmethod
     def backward(ctx, grad):
         gradient = grad + grad.sum()
         wrong = torch.zeros_like(gradient)
@@ -115,102 +101,85 @@ class Coupled(Function):
         return gradient + wrong
 
 
-class Relu(Function):
+class Relu(Fn):
     """``at_zero`` is what backward says at the kink."""
 
     at_zero = 0.0
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.clamp(min=0)
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * ((x > 0) + Relu.at_zero * (x == 0))
 
 
-class RoundStraightThrough(Function):
-    @staticmethod
+class RoundStraightThrough(Fn):
     def forward(ctx, x):
         return (4 * x).round() / 4
 
-    @staticmethod
     def backward(ctx, grad):
         return grad
 
 
-class ClampNoMask(Function):
+class ClampNoMask(Fn):
     """All inputs may lie where the function is flat; the gradient is wrong there, not a surrogate."""
 
-    @staticmethod
     def forward(ctx, x):
         return x.clamp(-1, 1)
 
-    @staticmethod
     def backward(ctx, grad):
         return grad
 
 
-class Raises(Function):
-    @staticmethod
+class Raises(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, grad):
         raise ValueError("no luck today")
 
 
-class ForwardRaises(Function):
-    @staticmethod
+class ForwardRaises(Fn):
     def forward(ctx, x):
         raise ZeroDivisionError("in the user's own forward")
 
-    @staticmethod
     def backward(ctx, grad):
         return grad
 
 
-class OwnJvp(Function):
+class OwnJvp(Fn):
     """Square with its own forward-mode derivative, off by ``factor``."""
 
     factor = 1.0
 
-    @staticmethod
     def forward(x):
         return x * x
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
 
-    @staticmethod
     def backward(ctx, grad):
         return 2 * ctx.saved_tensors[0] * grad
 
-    @staticmethod
     def jvp(ctx, tangent):
         return OwnJvp.factor * 2 * ctx.saved_tensors[0] * tangent
 
 
-class NumpySin(Function):
-    @staticmethod
+class NumpySin(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.from_numpy(__import__("numpy").sin(x.detach().numpy()))
 
-    @staticmethod
     def backward(ctx, grad):
         return grad * ctx.saved_tensors[0].cos()
 
 
-class TwoOutputs(Function):
+class TwoOutputs(Fn):
     """An index output first, then the values; a flag and a float among the arguments."""
 
-    @staticmethod
     def forward(ctx, x, scale, flag):
         values, indices = (x * scale).sort()
         ctx.mark_non_differentiable(indices)
@@ -218,37 +187,32 @@ class TwoOutputs(Function):
         ctx.scale = scale
         return indices, values
 
-    @staticmethod
     def backward(ctx, _, grad):
         (indices,) = ctx.saved_tensors
         gradient = torch.zeros_like(grad).scatter_(0, indices, grad)
         return gradient * ctx.scale, None, None
 
 
-class MaskedMeanWrong(Function):
+class MaskedMeanWrong(Fn):
     """Divided by how many elements there are, not by how many the mask lets through."""
 
-    @staticmethod
     def forward(ctx, x, mask):
         ctx.save_for_backward(mask)
         return (x * mask).sum() / mask.sum()
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return g * mask / mask.numel(), None
 
 
-class AttentionWrong(Function):
+class AttentionWrong(Fn):
     """Its scores get the mean of dp in place of its sum weighted with p."""
 
-    @staticmethod
     def forward(ctx, q, k, v):
         p = (q @ k.T).softmax(-1)
         ctx.save_for_backward(q, k, v, p)
         return p @ v
 
-    @staticmethod
     def backward(ctx, g):
         q, k, v, p = ctx.saved_tensors
         dv = p.T @ g

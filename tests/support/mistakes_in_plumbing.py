@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from fn import Fn
 from own_mistakes import Mistake, draw
-from torch.autograd import Function
 
 MISTAKES: list[Mistake] = []
 SEEN: dict[str, torch.Tensor] = {}
@@ -20,63 +20,53 @@ def mistake(inputs, *codes, right=None, call=None):
 
 
 @mistake(lambda: (draw(3, 4), draw(4, seed=1)), "constant_factor", "grad_shape_reduced", "wrong_derivative")
-class BroadcastSummedTwice(Function):
-    @staticmethod
+class BroadcastSummedTwice(Fn):
     def forward(ctx, x, scale):
         ctx.save_for_backward(x, scale)
         return x * scale
 
-    @staticmethod
     def backward(ctx, g):
         x, scale = ctx.saved_tensors
         return g * scale, (g * x).sum(0, keepdim=True) * torch.ones_like(x)
 
 
 @mistake(lambda: (draw(4, 4), draw(4, 1, seed=1)), "wrong_reduction_dim", "transposed_grad", "transposed_jacobian")
-class ColumnBiasReducedOverRows(Function):
-    @staticmethod
+class ColumnBiasReducedOverRows(Fn):
     def forward(ctx, x, bias):
         return x + bias
 
-    @staticmethod
     def backward(ctx, g):
         return g, g.sum(0)[:, None]
 
 
 @mistake(lambda: (draw(3, 4),), "exception")
-class KeepdimForgotten(Function):
-    @staticmethod
+class KeepdimForgotten(Fn):
     def forward(ctx, x):
         ctx.shape = x.shape
         return x.sum(1)
 
-    @staticmethod
     def backward(ctx, g):
         return g.expand(ctx.shape)
 
 
 @mistake(lambda: (draw(3, 4),), "wrong_derivative", "missing_factor", "constant_factor", "missing_coupling")
-class NormSquaredInstead(Function):
-    @staticmethod
+class NormSquaredInstead(Fn):
     def forward(ctx, x):
         n = x.norm(dim=1)
         ctx.save_for_backward(x, n)
         return n
 
-    @staticmethod
     def backward(ctx, g):
         x, _n = ctx.saved_tensors
         return g.unsqueeze(1) * x
 
 
 @mistake(lambda: (draw(3, 4),), "constant_factor")
-class VarianceDividedByN(Function):
-    @staticmethod
+class VarianceDividedByN(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.var(1)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g[:, None] * 2 * (x - x.mean(1, keepdim=True)) / x.shape[1]
@@ -85,13 +75,11 @@ class VarianceDividedByN(Function):
 @mistake(lambda: (draw(4, 3),),
          "missing_entries", "extra_entries", "permuted_entries", "shifted", "wrong_derivative",
          "transposed_jacobian")  # fmt: skip
-class MaxAlwaysFirst(Function):
-    @staticmethod
+class MaxAlwaysFirst(Fn):
     def forward(ctx, x):
         ctx.shape = x.shape
         return x.max(1).values
 
-    @staticmethod
     def backward(ctx, g):
         out = g.new_zeros(ctx.shape)
         out[:, 0] = g
@@ -99,14 +87,12 @@ class MaxAlwaysFirst(Function):
 
 
 @mistake(lambda: (draw(3, 4),), "extra_entries", "conditional", "missing_coupling")
-class DropoutMaskUnused(Function):
-    @staticmethod
+class DropoutMaskUnused(Fn):
     def forward(ctx, x):
         mask = (torch.rand(x.shape) > 0.4).double()
         ctx.save_for_backward(mask)
         return x * mask / 0.6
 
-    @staticmethod
     def backward(ctx, g):
         return g / 0.6
 
@@ -114,286 +100,240 @@ class DropoutMaskUnused(Function):
 @mistake(lambda: (draw(12),),
          "shared_state", "nondeterministic_backward", "missing_entries", "extra_entries", "conditional",
          "wrong_derivative", "inverted_mask")  # fmt: skip
-class DropoutMaskDrawnAgain(Function):
-    @staticmethod
+class DropoutMaskDrawnAgain(Fn):
     def forward(ctx, x):
         return x * (torch.rand(x.shape) > 0.5)
 
-    @staticmethod
     def backward(ctx, g):
         return g * (torch.rand(g.shape) > 0.5)
 
 
 @mistake(lambda: (draw(5), draw(5, seed=1)), "shared_state")
-class KeptInAModuleDict(Function):
-    @staticmethod
+class KeptInAModuleDict(Fn):
     def forward(ctx, a, b):
         SEEN["a"], SEEN["b"] = a.detach(), b.detach()
         return a * b
 
-    @staticmethod
     def backward(ctx, g):
         return g * SEEN["b"], g * SEEN["a"]
 
 
 @mistake(lambda: (draw(5),), "mutates_saved", "nondeterministic_backward")
-class ScalesSavedMask(Function):
-    @staticmethod
+class ScalesSavedMask(Fn):
     def forward(ctx, x):
         ctx.slope = torch.where(x > 0, 1.0, 0.1).double()
         return x * ctx.slope
 
-    @staticmethod
     def backward(ctx, g):
         ctx.slope *= g
         return ctx.slope
 
 
 @mistake(lambda: (draw(3, 4),), "mutates_input")
-class NormalisesInPlace(Function):
-    @staticmethod
+class NormalisesInPlace(Fn):
     def forward(ctx, x):
         x -= x.mean()
         return x * 1.0
 
-    @staticmethod
     def backward(ctx, g):
         return g - g.mean()
 
 
 @mistake(lambda: (draw(4), None), "exception")
-class OptionalBiasTouched(Function):
-    @staticmethod
+class OptionalBiasTouched(Fn):
     def forward(ctx, x, bias=None):
         ctx.save_for_backward(x, bias)
         return 3 * x if bias is None else 3 * x + bias
 
-    @staticmethod
     def backward(ctx, g):
         _x, bias = ctx.saved_tensors
         return 3 * g, g.sum(bias.shape)
 
 
 @mistake(lambda: (draw(4), 3.0, True), "exception")
-class FlagsWithoutNones(Function):
-    @staticmethod
+class FlagsWithoutNones(Fn):
     def forward(ctx, x, alpha, inplace=False):
         ctx.alpha = alpha
         return x * alpha
 
-    @staticmethod
     def backward(ctx, g):
         return g * ctx.alpha
 
 
 @mistake(lambda: (draw(4), 3.0), "exception", "constant_factor", "missing_factor")
-class AlphaFromNowhere(Function):
-    @staticmethod
+class AlphaFromNowhere(Fn):
     def forward(ctx, x, alpha):
         return x * alpha
 
-    @staticmethod
     def backward(ctx, g):
         return g * ctx.alpha, None
 
 
 @mistake(lambda: (draw(4), 3.0), "wrong_derivative")
-class AlphaIgnored(Function):
-    @staticmethod
+class AlphaIgnored(Fn):
     def forward(ctx, x, alpha):
         ctx.alpha = alpha
         return torch.sin(x) * alpha
 
-    @staticmethod
     def backward(ctx, g):
         return g * ctx.alpha**2, None
 
 
 @mistake(lambda: (draw(4),), "exception")
-class SavedInTheWrongOrder(Function):
-    @staticmethod
+class SavedInTheWrongOrder(Fn):
     def forward(ctx, x):
         y, index = x.topk(2)
         ctx.save_for_backward(index)
         ctx.n = x.numel()
         return y
 
-    @staticmethod
     def backward(ctx, g):
         (index,) = ctx.saved_tensors
         return g.new_zeros(ctx.n).scatter(0, g, index)
 
 
 @mistake(lambda: (draw(4), draw(4, seed=1)), "output_grad_ignored", "swapped_outputs")
-class SumAndDifference(Function):
-    @staticmethod
+class SumAndDifference(Fn):
     def forward(ctx, a, b):
         return a + b, a - b
 
-    @staticmethod
     def backward(ctx, g_sum, g_diff):
         return g_sum, g_sum
 
 
 @mistake(lambda: (draw(4), draw(4, seed=1)), "sign", "wrong_derivative", "swapped_outputs")
-class SumAndDifferenceSign(Function):
-    @staticmethod
+class SumAndDifferenceSign(Fn):
     def forward(ctx, a, b):
         return a + b, a - b
 
-    @staticmethod
     def backward(ctx, g_sum, g_diff):
         return g_sum + g_diff, g_sum + g_diff
 
 
 @mistake(lambda: (draw(5),), "nonlinear_in_grad_output")
-class ReluOnTheGradient(Function):
-    @staticmethod
+class ReluOnTheGradient(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * x * torch.nn.functional.leaky_relu(g, 0.2)
 
 
 @mistake(lambda: (draw(5, low=0.2, high=1.0),), "ignores_grad_output")
-class LossGradAlone(Function):
-    @staticmethod
+class LossGradAlone(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x.log() ** 2).mean()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * x.log() / x / x.numel()
 
 
 @mistake(lambda: (draw(4),), "double_backward_wrong")
-class ItemInBackward(Function):
-    @staticmethod
+class ItemInBackward(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x.sum()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x.sum().item() + (g * x).sum()
 
 
 @mistake(lambda: (draw(4),), "double_backward_wrong")
-class PowerKeptOnCtx(Function):
-    @staticmethod
+class PowerKeptOnCtx(Fn):
     def forward(ctx, x):
         ctx.square = x**2
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         return 3 * g * ctx.square
 
 
 @mistake(lambda: (draw(4),), "double_backward_wrong")
-class NumpyBehind(Function):
-    @staticmethod
+class NumpyBehind(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sinh()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * torch.from_numpy(np.cosh(x.detach().numpy()))
 
 
 @mistake(lambda: (torch.complex(draw(4), draw(4, seed=1)).detach().requires_grad_(),), "missing_conj")
-class ComplexExpNoConj(Function):
-    @staticmethod
+class ComplexExpNoConj(Fn):
     def forward(ctx, z):
         w = z.exp()
         ctx.save_for_backward(w)
         return w
 
-    @staticmethod
     def backward(ctx, g):
         (w,) = ctx.saved_tensors
         return g * w
 
 
 @mistake(lambda: (torch.complex(draw(4), draw(4, seed=1)).detach().requires_grad_(),), "constant_factor")
-class AbsSquareHalved(Function):
-    @staticmethod
+class AbsSquareHalved(Fn):
     def forward(ctx, z):
         ctx.save_for_backward(z)
         return z.real**2 + z.imag**2
 
-    @staticmethod
     def backward(ctx, g):
         (z,) = ctx.saved_tensors
         return g * z
 
 
 @mistake(lambda: (draw(4),), "wrong_derivative", "missing_factor", "wrong_unclassified")
-class SwishTermMissing(Function):
-    @staticmethod
+class SwishTermMissing(Fn):
     def forward(ctx, x):
         s = torch.sigmoid(x)
         ctx.save_for_backward(x, s)
         return x * s
 
-    @staticmethod
     def backward(ctx, g):
         x, s = ctx.saved_tensors
         return g * (s + x * s)
 
 
 @mistake(lambda: (draw(3, 4),), "wrong_noncontiguous_grad", "fails_noncontiguous_grad")
-class FlatMemoryOfGrad(Function):
-    @staticmethod
+class FlatMemoryOfGrad(Fn):
     def forward(ctx, x):
         return 5 * x
 
-    @staticmethod
     def backward(ctx, g):
         return 5 * torch.as_strided(g, g.shape, (4, 1))
 
 
 @mistake(lambda: (draw(6),), "wrong_derivative", "conditional", "extra_entries")
-class ClampedWithWrongBound(Function):
-    @staticmethod
+class ClampedWithWrongBound(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.clamp(-0.3, 0.3)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (x < 0.3)
 
 
 @mistake(lambda: (draw(6),), "missing_entries", "conditional")
-class HardTanhForgetsNegativeSide(Function):
-    @staticmethod
+class HardTanhForgetsNegativeSide(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.clamp(-0.9, 0.9)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * ((x > 0) & (x < 0.9))
 
 
 @mistake(lambda: (draw(2, 3),), "permuted_entries", "transposed_jacobian", "transposed_grad")
-class ReshapeInsteadOfTranspose(Function):
-    @staticmethod
+class ReshapeInsteadOfTranspose(Fn):
     def forward(ctx, x):
         return x.t() * 2
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g.reshape(g.shape[1], g.shape[0])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
+from fn import Fn
 from own_mistakes import Mistake, draw
-from torch.autograd import Function
 
 MISTAKES: list[Mistake] = []
 
@@ -18,26 +18,22 @@ def mistake(inputs, *codes):
 
 
 @mistake(lambda: (draw(4, 3),), "wrong_unclassified")
-class GradientAveragedOverRows(Function):
-    @staticmethod
+class GradientAveragedOverRows(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return (g * x.cos()).mean(0, keepdim=True).expand_as(x)
 
 
 @mistake(lambda: (draw(4, 3), draw(3, 5, seed=1)), "extra_entries", "wrong_derivative")
-class GradOutputSummedOverColumns(Function):
-    @staticmethod
+class GradOutputSummedOverColumns(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return x @ w
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         g = g.sum(0, keepdim=True).expand_as(g)
@@ -45,27 +41,23 @@ class GradOutputSummedOverColumns(Function):
 
 
 @mistake(lambda: (draw(3, 3),), "transposed_grad")
-class DeterminantNotTransposed(Function):
-    @staticmethod
+class DeterminantNotTransposed(Fn):
     def forward(ctx, a):
         ctx.save_for_backward(a)
         return torch.linalg.slogdet(a)[1]
 
-    @staticmethod
     def backward(ctx, g):
         (a,) = ctx.saved_tensors
         return g * torch.linalg.inv(a)
 
 
 @mistake(lambda: (draw(4, 3),), "missing_factor")
-class NormNotDividedBy(Function):
-    @staticmethod
+class NormNotDividedBy(Fn):
     def forward(ctx, a):
         length = a.norm()
         ctx.save_for_backward(a, length)
         return length
 
-    @staticmethod
     def backward(ctx, g):
         a, _ = ctx.saved_tensors
         return g * a

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
+from fn import Fn
 from own_mistakes import Mistake, draw
 from torch import Tensor
-from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 CORRECT: list[Mistake] = []
@@ -24,60 +24,50 @@ def empty() -> Tensor:
 
 
 @correct(lambda: (draw(4),))
-class ExtraNones(Function):
-    @staticmethod
+class ExtraNones(Fn):
     def forward(ctx, x):
         return 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g, None, None
 
 
 @correct(lambda: (draw(3, 4),))
-class ReturnsAView(Function):
-    @staticmethod
+class ReturnsAView(Fn):
     def forward(ctx, x):
         return x.t()
 
-    @staticmethod
     def backward(ctx, g):
         return g.t()
 
 
 @correct(lambda: (draw(3, 4),))
-class ExpandsItsGradient(Function):
-    @staticmethod
+class ExpandsItsGradient(Fn):
     def forward(ctx, x):
         ctx.shape = x.shape
         return x.sum()
 
-    @staticmethod
     def backward(ctx, g):
         return g.expand(ctx.shape)
 
 
 @correct(lambda: (draw(3, 4),))
-class OnceOnly(Function):
-    @staticmethod
+class OnceOnly(Fn):
     def forward(ctx, x):
         ctx.kept = x.sin()
         return x.cos()
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         return -g * ctx.kept
 
 
 @correct(lambda: (draw(5),))
-class ThroughNumpy(Function):
-    @staticmethod
+class ThroughNumpy(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.as_tensor(x.detach().numpy() ** 2)
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
@@ -85,124 +75,104 @@ class ThroughNumpy(Function):
 
 
 @correct(lambda: (draw(5),))
-class WithVmapRule(Function):
-    @staticmethod
+class WithVmapRule(Fn):
     def forward(x):
         return x.exp()
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(output)
 
-    @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         return g * y
 
-    @staticmethod
     def vmap(info, in_dims, x):
         return WithVmapRule.apply(x), in_dims[0]
 
 
 @correct(lambda: (draw(4, 3).detach().t().requires_grad_(),))
-class GivenATransposedInput(Function):
-    @staticmethod
+class GivenATransposedInput(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.cos()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return -g * x.sin()
 
 
 @correct(lambda: (draw(4, 3).detach().float().requires_grad_(),))
-class InSinglePrecision(Function):
-    @staticmethod
+class InSinglePrecision(Fn):
     def forward(ctx, x):
         y = x.tanh()
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         return g * (1 - y * y)
 
 
 @correct(lambda: (draw(4, 3).detach().to(torch.bfloat16).requires_grad_(),))
-class InHalfPrecision(Function):
-    @staticmethod
+class InHalfPrecision(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * x * g
 
 
 @correct(lambda: (draw(4, 3), torch.tensor([[True, False, True]] * 4)))
-class Masked(Function):
-    @staticmethod
+class Masked(Fn):
     def forward(ctx, x, mask):
         ctx.save_for_backward(mask)
         return x.masked_fill(mask, 0.0)
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return g.masked_fill(mask, 0.0), None
 
 
 @correct(lambda: (draw(5, 3), torch.tensor([0, 2, 2]), 0))
-class SelectsRows(Function):
-    @staticmethod
+class SelectsRows(Fn):
     def forward(ctx, x, index, dim):
         ctx.save_for_backward(index)
         ctx.dim, ctx.shape = dim, x.shape
         return x.index_select(dim, index)
 
-    @staticmethod
     def backward(ctx, g):
         (index,) = ctx.saved_tensors
         return g.new_zeros(ctx.shape).index_add(ctx.dim, index, g), None, None
 
 
 @correct(lambda: (draw(),))
-class OfAScalar(Function):
-    @staticmethod
+class OfAScalar(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * x**2 * g
 
 
 @correct(lambda: (empty(),))
-class OfNothing(Function):
-    @staticmethod
+class OfNothing(Fn):
     def forward(ctx, x):
         return 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g
 
 
 @correct(lambda: (draw(4), draw(4, seed=1)))
-class SkipsWhatNobodyNeeds(Function):
-    @staticmethod
+class SkipsWhatNobodyNeeds(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a * b
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         grad_a = g * b if ctx.needs_input_grad[0] else None
@@ -211,8 +181,7 @@ class SkipsWhatNobodyNeeds(Function):
 
 
 @correct(lambda: (draw(4, 3),))
-class HandlesMissingGrads(Function):
-    @staticmethod
+class HandlesMissingGrads(Fn):
     def forward(ctx, x):
         ctx.set_materialize_grads(False)
         values, places = x.max(1)
@@ -221,7 +190,6 @@ class HandlesMissingGrads(Function):
         ctx.width = x.shape[1]
         return values, places
 
-    @staticmethod
     def backward(ctx, g, _):
         if g is None:
             return None
@@ -230,55 +198,47 @@ class HandlesMissingGrads(Function):
 
 
 @correct(lambda: (draw(4, 3),))
-class ReturnsStatisticsToLookAt(Function):
+class ReturnsStatisticsToLookAt(Fn):
     """As fused kernels do, it marks what it returns beside the result, and ignores the gradient of that."""
 
-    @staticmethod
     def forward(ctx, x):
         mean = x.mean(1, keepdim=True)
         ctx.mark_non_differentiable(mean)
         return x - mean, mean
 
-    @staticmethod
     def backward(ctx, g, _):
         return g - g.mean(1, keepdim=True)
 
 
 @correct(lambda: (draw(4, 3),))
-class KeepsSignsInFewBytes(Function):
+class KeepsSignsInFewBytes(Fn):
     """Half precision holds what it is used for exactly."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x.sign().half())
         return x.abs()
 
-    @staticmethod
     def backward(ctx, g):
         (signs,) = ctx.saved_tensors
         return g * signs.to(g.dtype)
 
 
 @correct(lambda: (draw(4, 3), draw(3, seed=1)))
-class SumsToTheShapeOfBias(Function):
-    @staticmethod
+class SumsToTheShapeOfBias(Fn):
     def forward(ctx, x, bias):
         ctx.shape = bias.shape
         return x + bias
 
-    @staticmethod
     def backward(ctx, g):
         return g, g.sum_to_size(ctx.shape)
 
 
 @correct(lambda: (draw(4),))
-class DifferentiatesInside(Function):
-    @staticmethod
+class DifferentiatesInside(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x**2).sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         with torch.enable_grad():
@@ -288,13 +248,11 @@ class DifferentiatesInside(Function):
 
 
 @correct(lambda: (draw(3, 4), draw(4, 2, seed=1)))
-class RecomputesInBackward(Function):
-    @staticmethod
+class RecomputesInBackward(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return torch.relu(x @ w)
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         masked = g * (x @ w > 0)
@@ -302,62 +260,52 @@ class RecomputesInBackward(Function):
 
 
 @correct(lambda: (draw(6),))
-class ReversesTheGradientOnNothing(Function):
-    @staticmethod
+class ReversesTheGradientOnNothing(Fn):
     def forward(ctx, x, strength=1.5):
         ctx.strength = strength
         return -strength * x
 
-    @staticmethod
     def backward(ctx, g):
         return -ctx.strength * g
 
 
 @correct(lambda: (draw(3, 4), (2, 6)))
-class Reshapes(Function):
-    @staticmethod
+class Reshapes(Fn):
     def forward(ctx, x, shape):
         ctx.shape = x.shape
         return x.reshape(shape).clone()
 
-    @staticmethod
     def backward(ctx, g):
         return g.reshape(ctx.shape), None
 
 
 @correct(lambda: (draw(3), draw(3, seed=1)), lambda a, b: TwoInOne.apply(a, b)[0] * TwoInOne.apply(b, a)[1])
-class TwoInOne(Function):
-    @staticmethod
+class TwoInOne(Fn):
     def forward(ctx, a, b):
         return a + b, a - b
 
-    @staticmethod
     def backward(ctx, plus, minus):
         return plus + minus, plus - minus
 
 
 @correct(lambda: (torch.complex(draw(4), draw(4, seed=1)).detach().requires_grad_(),))
-class OfComplexNumbers(Function):
-    @staticmethod
+class OfComplexNumbers(Fn):
     def forward(ctx, z):
         ctx.save_for_backward(z)
         return z * z.conj()
 
-    @staticmethod
     def backward(ctx, g):
         (z,) = ctx.saved_tensors
         return 2 * g.real * z
 
 
 @correct(lambda: (draw(4),))
-class InPlaceOnACopy(Function):
-    @staticmethod
+class InPlaceOnACopy(Fn):
     def forward(ctx, x):
         y = x.clone()
         y.mul_(3).add_(1)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         out = g.clone()
         out *= 3
@@ -365,20 +313,17 @@ class InPlaceOnACopy(Function):
 
 
 @correct(lambda: (draw(5, low=0.5, high=2.0),))
-class WithItsOwnJvp(Function):
-    @staticmethod
+class WithItsOwnJvp(Fn):
     def forward(ctx, x):
         y = x.sqrt()
         ctx.save_for_backward(y)
         ctx.save_for_forward(y)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         return g / (2 * y)
 
-    @staticmethod
     def jvp(ctx, tangent):
         (y,) = ctx.saved_tensors
         return tangent / (2 * y)

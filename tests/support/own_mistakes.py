@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from fn import Fn
 from torch import Tensor
-from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 BUFFER: list[Tensor] = []
@@ -47,13 +47,11 @@ def mistake(
 
 
 @mistake(lambda: (draw(3, 5), draw(5, 5, seed=1)), "transposed_grad", right=lambda x, w: x @ w.t())
-class AffineTransposedWeight(Function):
-    @staticmethod
+class AffineTransposedWeight(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return x @ w.t()
 
-    @staticmethod
     def backward(ctx, grad_out):
         x, w = ctx.saved_tensors
         grad_x = grad_out @ w
@@ -62,240 +60,202 @@ class AffineTransposedWeight(Function):
 
 
 @mistake(lambda: (draw(4), draw(4, seed=1)), "swapped_inputs", right=lambda a, b: a * b)
-class ProductSwapped(Function):
-    @staticmethod
+class ProductSwapped(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a * b
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         return a * g, b * g
 
 
 @mistake(lambda: (draw(4),), "swapped_outputs", right=lambda x: (x.sin(), x.exp()))
-class TwoOutputsSwapped(Function):
-    @staticmethod
+class TwoOutputsSwapped(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin(), x.exp()
 
-    @staticmethod
     def backward(ctx, g_exp, g_sin):
         (x,) = ctx.saved_tensors
         return g_sin * x.cos() + g_exp * x.exp()
 
 
 @mistake(lambda: (draw(5),), "sign", right=lambda x: -x.exp())
-class MinusForgotten(Function):
-    @staticmethod
+class MinusForgotten(Fn):
     def forward(ctx, x):
         y = x.exp()
         ctx.save_for_backward(y)
         return -y
 
-    @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         return g * y
 
 
 @mistake(lambda: (draw(2, 3),), "constant_factor", right=lambda x: (x**2).sum() / 2)
-class HalfForgotten(Function):
-    @staticmethod
+class HalfForgotten(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x**2).sum() / 2
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * x * g
 
 
 @mistake(lambda: (draw(3, 4),), "constant_factor", right=lambda x: x.mean(0))
-class RowMeanUndivided(Function):
-    @staticmethod
+class RowMeanUndivided(Fn):
     def forward(ctx, x):
         ctx.rows = x.shape[0]
         return x.mean(0)
 
-    @staticmethod
     def backward(ctx, g):
         return g.unsqueeze(0).expand(ctx.rows, -1)
 
 
 @mistake(lambda: (draw(6),), "extra_entries", "missing_coupling", "wrong_unclassified", right=lambda x: x * 3)
-class SumOfGradOutput(Function):
-    @staticmethod
+class SumOfGradOutput(Fn):
     def forward(ctx, x):
         return x * 3
 
-    @staticmethod
     def backward(ctx, g):
         return 3 * g.sum().expand(g.shape)
 
 
 @mistake(lambda: (draw(5),), "ignores_grad_output", right=lambda x: x.sigmoid())
-class SigmoidAlone(Function):
-    @staticmethod
+class SigmoidAlone(Fn):
     def forward(ctx, x):
         s = x.sigmoid()
         ctx.save_for_backward(s)
         return s
 
-    @staticmethod
     def backward(ctx, g):
         (s,) = ctx.saved_tensors
         return s * (1 - s)
 
 
 @mistake(lambda: (draw(5),), "nonlinear_in_grad_output", right=lambda x: 2 * x)
-class Normalised(Function):
-    @staticmethod
+class Normalised(Fn):
     def forward(ctx, x):
         return 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g / (g.norm() + 1e-12)
 
 
 @mistake(lambda: (draw(5), draw(5, seed=1)), "none_gradient", "zero_gradient", right=lambda a, b: a * b)
-class OneForgotten(Function):
-    @staticmethod
+class OneForgotten(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(b)
         return a * b
 
-    @staticmethod
     def backward(ctx, g):
         (b,) = ctx.saved_tensors
         return g * b, None
 
 
 @mistake(lambda: (draw(7, seed=3),), "missing_factor", "wrong_derivative", right=lambda x: (3 * x).tanh() / 3)
-class TanhNotSquared(Function):
-    @staticmethod
+class TanhNotSquared(Fn):
     def forward(ctx, x):
         y = (3 * x).tanh() / 3
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         return g * (1 - 3 * y)
 
 
 @mistake(lambda: (draw(8, low=0.5, high=3.0),), "missing_factor", right=lambda x: x.log() ** 2)
-class LogInnerForgotten(Function):
-    @staticmethod
+class LogInnerForgotten(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.log() ** 2
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * 2 * x.log()
 
 
 @mistake(lambda: (draw(9, seed=5),), "extra_entries", "conditional", right=lambda x: x.clamp(min=0))
-class ReluWithoutMask(Function):
-    @staticmethod
+class ReluWithoutMask(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.clamp(min=0)
 
-    @staticmethod
     def backward(ctx, g):
         return g
 
 
 @mistake(lambda: (draw(10, seed=6),), "inverted_mask", right=lambda x: torch.where(x.abs() < 0.4, x, x.detach() * 0))
-class WindowInverted(Function):
-    @staticmethod
+class WindowInverted(Fn):
     def forward(ctx, x):
         mask = x.abs() < 0.4
         ctx.save_for_backward(mask)
         return x * mask
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return g * ~mask
 
 
 @mistake(lambda: (draw(10, seed=6),), "conditional", right=lambda x: torch.where(x > 0, x, 2 * x))
-class OneBranchWrong(Function):
-    @staticmethod
+class OneBranchWrong(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.where(x > 0, x, 2 * x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * torch.where(x > 0, torch.ones_like(x), 3 * torch.ones_like(x))
 
 
 @mistake(lambda: (draw(5),), "missing_coupling", right=lambda x: x.softmax(0))
-class SoftmaxDiagonal(Function):
-    @staticmethod
+class SoftmaxDiagonal(Fn):
     def forward(ctx, x):
         p = x.softmax(0)
         ctx.save_for_backward(p)
         return p
 
-    @staticmethod
     def backward(ctx, g):
         (p,) = ctx.saved_tensors
         return g * p * (1 - p)
 
 
 @mistake(lambda: (draw(3, 3),), "wrong_reduction_dim", "transposed_grad", right=lambda x: x.sum(1))
-class RowSumSpreadWrongly(Function):
-    @staticmethod
+class RowSumSpreadWrongly(Fn):
     def forward(ctx, x):
         ctx.shape = x.shape
         return x.sum(1)
 
-    @staticmethod
     def backward(ctx, g):
         return g.expand(ctx.shape)
 
 
 @mistake(lambda: (draw(9),), "shifted", "permuted_entries", "transposed_jacobian", right=lambda x: x.roll(2))
-class RollNotUndone(Function):
-    @staticmethod
+class RollNotUndone(Fn):
     def forward(ctx, x):
         return x.roll(2)
 
-    @staticmethod
     def backward(ctx, g):
         return g
 
 
 @mistake(lambda: (draw(2, 6),), "permuted_entries", right=lambda x: x.reshape(3, 4).t().reshape(12))
-class OrderLost(Function):
-    @staticmethod
+class OrderLost(Fn):
     def forward(ctx, x):
         return x.reshape(3, 4).t().reshape(12)
 
-    @staticmethod
     def backward(ctx, g):
         return g.reshape(2, 6)
 
 
 @mistake(lambda: (draw(40, 3),), "wrong_derivative", "missing_entries", right=lambda x: x * 2)
-class OneCornerWrong(Function):
-    @staticmethod
+class OneCornerWrong(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         grad = 2 * g
         grad[17, 1] = 0.3 * g[17, 1]
@@ -303,63 +263,53 @@ class OneCornerWrong(Function):
 
 
 @mistake(lambda: (draw(6, low=0.5, high=2.0),), "small_systematic", "constant_factor", right=lambda x: x.rsqrt())
-class EpsilonOnlyBehind(Function):
-    @staticmethod
+class EpsilonOnlyBehind(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.rsqrt()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return -0.5 * g * (x + 1e-4) ** -1.5
 
 
 @mistake(lambda: (draw(6),), "mutates_grad_output", right=lambda x: 5 * x)
-class ScalesInPlace(Function):
-    @staticmethod
+class ScalesInPlace(Fn):
     def forward(ctx, x):
         return 5 * x
 
-    @staticmethod
     def backward(ctx, g):
         return g.mul_(5)
 
 
 @mistake(lambda: (draw(6),), "mutates_saved", "nondeterministic_backward", right=lambda x: x**2)
-class SavedInPlace(Function):
-    @staticmethod
+class SavedInPlace(Fn):
     def forward(ctx, x):
         ctx.double = 2 * x
         return x**2
 
-    @staticmethod
     def backward(ctx, g):
         ctx.double.mul_(g)
         return ctx.double
 
 
 @mistake(lambda: (draw(6),), "shared_state", right=lambda x: x**2)
-class KeptOnTheClass(Function):
+class KeptOnTheClass(Fn):
     last: Any = None
 
-    @staticmethod
     def forward(ctx, x):
         KeptOnTheClass.last = x.detach()
         return x**2
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g * KeptOnTheClass.last
 
 
 @mistake(lambda: (draw(6),), "grad_buffer_reused", "shared_state", right=lambda x: 4 * x)
-class OneBuffer(Function):
-    @staticmethod
+class OneBuffer(Fn):
     def forward(ctx, x):
         return 4 * x
 
-    @staticmethod
     def backward(ctx, g):
         if not BUFFER or BUFFER[0].shape != g.shape:
             BUFFER[:] = [torch.empty_like(g)]
@@ -367,74 +317,62 @@ class OneBuffer(Function):
 
 
 @mistake(lambda: (draw(6),), "nondeterministic_backward", right=lambda x: 4 * x)
-class DropsInBackward(Function):
-    @staticmethod
+class DropsInBackward(Fn):
     def forward(ctx, x):
         return 4 * x
 
-    @staticmethod
     def backward(ctx, g):
         return 4 * g * (torch.rand_like(g) > 0.1)
 
 
 @mistake(lambda: (draw(6),), "hidden_input")
-class HiddenScale(Function):
-    @staticmethod
+class HiddenScale(Fn):
     def forward(ctx, x):
         return x * SCALE
 
-    @staticmethod
     def backward(ctx, g):
         return g * SCALE.detach()
 
 
 @mistake(lambda: (draw(3, 4),), "wrong_noncontiguous_grad", right=lambda x: x * 2)
-class ReadsMemoryOfGrad(Function):
-    @staticmethod
+class ReadsMemoryOfGrad(Fn):
     def forward(ctx, x):
         ctx.shape = x.shape
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         flat = torch.as_strided(g, (g.numel(),), (1,)) if 0 not in g.stride() else g.reshape(-1)
         return 2 * flat.reshape(ctx.shape)
 
 
 @mistake(lambda: (draw(3, 4),), "wrong_noncontiguous_input", right=lambda x: x**2)
-class ReadsMemoryOfInput(Function):
-    @staticmethod
+class ReadsMemoryOfInput(Fn):
     def forward(ctx, x):
         flat = torch.as_strided(x, (x.numel(),), (1,)).reshape(x.shape)
         ctx.save_for_backward(x)
         return flat**2
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * g * x
 
 
 @mistake(lambda: (draw(4),), "undefined_grad", right=lambda x: (x * 2, x * 3))
-class NoneNotHandled(Function):
-    @staticmethod
+class NoneNotHandled(Fn):
     def forward(ctx, x):
         ctx.set_materialize_grads(False)
         return x * 2, x * 3
 
-    @staticmethod
     def backward(ctx, g, h):
         return g * 2 + h * 3
 
 
 @mistake(lambda: (draw(4), draw(4, seed=1)), "needs_input_grad_wrong", right=lambda a, b: a * b)
-class WrongIndexNeeded(Function):
-    @staticmethod
+class WrongIndexNeeded(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a * b
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         ga = g * b if ctx.needs_input_grad[0] else None
@@ -443,99 +381,83 @@ class WrongIndexNeeded(Function):
 
 
 @mistake(lambda: (draw(4),), "nondiff_marked_wrongly")
-class MarkedByMistake(Function):
-    @staticmethod
+class MarkedByMistake(Fn):
     def forward(ctx, x):
         y, z = x * 2, x.sin()
         ctx.mark_non_differentiable(z)
         ctx.save_for_backward(x)
         return y, z
 
-    @staticmethod
     def backward(ctx, g, h):
         (x,) = ctx.saved_tensors
         return g * 2 + h * x.cos()
 
 
 @mistake(lambda: (draw(4),), "exception", right=lambda x: x.exp())
-class ForwardsVariable(Function):
-    @staticmethod
+class ForwardsVariable(Fn):
     def forward(ctx, x):
         result = x.exp()
         return result  # noqa: RET504
 
-    @staticmethod
     def backward(ctx, g):
         return g * result  # noqa: F821
 
 
 @mistake(lambda: (draw(4),), "exception", right=lambda x: x.exp())
-class NothingOnCtx(Function):
-    @staticmethod
+class NothingOnCtx(Fn):
     def forward(ctx, x):
         return x.exp()
 
-    @staticmethod
     def backward(ctx, g):
         return g * ctx.result
 
 
 @mistake(lambda: (draw(4),), "backward_never_called", call=lambda x: NeverApplied.forward(None, x))
-class NeverApplied(Function):
-    @staticmethod
+class NeverApplied(Fn):
     def forward(ctx, x):
         return x * 3
 
-    @staticmethod
     def backward(ctx, g):
         return g
 
 
 @mistake(lambda: (draw(4),), "nonfinite", right=lambda x: x.abs() ** 1.5)
-class LogOfNegative(Function):
-    @staticmethod
+class LogOfNegative(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.abs() ** 1.5
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * 1.5 * x**0.5
 
 
 @mistake(lambda: (draw(4),), "double_backward_wrong", right=lambda x: x.exp())
-class IntermediateOnCtx(Function):
-    @staticmethod
+class IntermediateOnCtx(Fn):
     def forward(ctx, x):
         ctx.slope = 3 * x**2
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         return g * ctx.slope
 
 
 @mistake(lambda: (draw(4),), "double_backward_wrong")
-class DetachInBackward(Function):
-    @staticmethod
+class DetachInBackward(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x.detach().cos()
 
 
 @mistake(lambda: (draw(4),), "output_not_tensor_tuple")
-class InADict(Function):
-    @staticmethod
+class InADict(Fn):
     def forward(ctx, x):
         return {"y": x * 2}
 
-    @staticmethod
     def backward(ctx, g):
         return g * 2
 
@@ -544,26 +466,22 @@ class InADict(Function):
 
 
 @mistake(lambda: (draw(3, 2), draw(4, 2, seed=1), draw(4, seed=2)))
-class Affine(Function):
-    @staticmethod
+class Affine(Fn):
     def forward(ctx, x, w, b):
         ctx.save_for_backward(x, w)
         return x @ w.t() + b
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         return g @ w, g.t() @ x, g.sum(0)
 
 
 @mistake(lambda: (draw(6),))
-class NumpyOnce(Function):
-    @staticmethod
+class NumpyOnce(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.from_numpy(np.sin(x.detach().numpy()))
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
@@ -571,58 +489,48 @@ class NumpyOnce(Function):
 
 
 @mistake(lambda: (draw(6),))
-class DropoutWithMask(Function):
-    @staticmethod
+class DropoutWithMask(Fn):
     def forward(ctx, x):
         mask = (torch.rand_like(x) > 0.3).double()
         ctx.save_for_backward(mask)
         return x * mask / 0.7
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return g * mask / 0.7
 
 
 @mistake(lambda: (draw(6), 2.5))
-class NoneHandled(Function):
-    @staticmethod
+class NoneHandled(Fn):
     def forward(x, scale):
         return x * scale
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.set_materialize_grads(False)
         ctx.scale = inputs[1]
 
-    @staticmethod
     def backward(ctx, g):
         return (None, None) if g is None else (g * ctx.scale, None)
 
 
 @mistake(lambda: (draw(4),))
-class InPlaceMarked(Function):
-    @staticmethod
+class InPlaceMarked(Fn):
     def forward(ctx, x):
         ctx.mark_dirty(x)
         return x.mul_(3)
 
-    @staticmethod
     def backward(ctx, g):
         return g * 3
 
 
 @mistake(lambda: (draw(4),))
-class CubeWithSlope(Function):
-    @staticmethod
+class CubeWithSlope(Fn):
     def forward(x):
         return x**3, 3 * x**2
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(inputs[0], output[1])
 
-    @staticmethod
     def backward(ctx, g, h):
         x, slope = ctx.saved_tensors
         return g * slope + h * 6 * x

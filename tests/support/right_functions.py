@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
+from fn import Fn
 from own_mistakes import Mistake, draw
 from torch import Tensor
-from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 RIGHT: list[Mistake] = []
@@ -27,26 +27,22 @@ def binary() -> Tensor:
 
 
 @right("shared_state", lambda: (draw(6), binary()))
-class MaskSquared(Function):
-    @staticmethod
+class MaskSquared(Fn):
     def forward(ctx, x, mask):
         ctx.save_for_backward(mask)
         return x * mask * mask
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return g * mask, None
 
 
 @right("shared_state", lambda: (draw(4, 3), torch.eye(3, dtype=torch.float64)[[0, 2, 1, 0]]))
-class CrossEntropyOfOneHot(Function):
-    @staticmethod
+class CrossEntropyOfOneHot(Fn):
     def forward(ctx, x, target):
         ctx.save_for_backward(x.softmax(1), target)
         return -(target * x.log_softmax(1)).sum()
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         p, target = ctx.saved_tensors
@@ -54,13 +50,11 @@ class CrossEntropyOfOneHot(Function):
 
 
 @right("shared_state", lambda: (draw(6), 2 * binary() - 1))
-class SquaredMargin(Function):
-    @staticmethod
+class SquaredMargin(Fn):
     def forward(ctx, x, label):
         ctx.save_for_backward(x, label)
         return (1 - label * x) ** 2
 
-    @staticmethod
     def backward(ctx, g):
         x, label = ctx.saved_tensors
         return g * 2 * (x - label), None
@@ -72,52 +66,44 @@ def symmetric() -> Tensor:
 
 
 @right("shared_state", lambda: (draw(4), symmetric()))
-class QuadraticForm(Function):
-    @staticmethod
+class QuadraticForm(Fn):
     def forward(ctx, x, a):
         ctx.save_for_backward(x, a)
         return x @ a @ x
 
-    @staticmethod
     def backward(ctx, g):
         x, a = ctx.saved_tensors
         return 2 * g * (a @ x), None
 
 
 @right("shared_state", lambda: (draw(4, 2), torch.linalg.qr(draw(4, 4, seed=6).detach())[0]))
-class SolvesWithOrthonormal(Function):
-    @staticmethod
+class SolvesWithOrthonormal(Fn):
     def forward(ctx, x, q):
         ctx.save_for_backward(q)
         return torch.linalg.solve(q, x)
 
-    @staticmethod
     def backward(ctx, g):
         (q,) = ctx.saved_tensors
         return q @ g, None
 
 
 @right("shared_state", lambda: (draw(5, 3), torch.nn.functional.normalize(draw(3, seed=7).detach(), dim=0)))
-class ProjectsAwayFromUnit(Function):
-    @staticmethod
+class ProjectsAwayFromUnit(Fn):
     def forward(ctx, x, n):
         ctx.save_for_backward(n)
         return x - (x @ n)[:, None] * n / (n @ n)
 
-    @staticmethod
     def backward(ctx, g):
         (n,) = ctx.saved_tensors
         return g - (g @ n)[:, None] * n, None
 
 
 @right("shared_state", lambda: (draw(3, 4), draw(4, seed=8, low=0.1).detach().softmax(0)))
-class WeightedMean(Function):
-    @staticmethod
+class WeightedMean(Fn):
     def forward(ctx, x, weights):
         ctx.save_for_backward(weights)
         return (x * weights).sum(1) / weights.sum()
 
-    @staticmethod
     def backward(ctx, g):
         (weights,) = ctx.saved_tensors
         return g[:, None] * weights, None
@@ -129,54 +115,47 @@ def rotation() -> Tensor:
 
 
 @right("shared_state", lambda: (draw(2, 5), rotation()))
-class TurnsBack(Function):
-    @staticmethod
+class TurnsBack(Fn):
     def forward(ctx, x, r):
         ctx.save_for_backward(r)
         return torch.linalg.inv(r) @ x
 
-    @staticmethod
     def backward(ctx, g):
         (r,) = ctx.saved_tensors
         return r @ g, None
 
 
 @right("shared_state", lambda: (draw(6), binary()))
-class RefusesOtherMasks(Function):
-    @staticmethod
+class RefusesOtherMasks(Fn):
     def forward(ctx, x, mask):
         if not ((mask == 0) | (mask == 1)).all():
             raise ValueError("the mask must be binary")
         ctx.save_for_backward(mask)
         return x * mask**3
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return g * mask, None
 
 
 @right("shared_state", lambda: (draw(6),))
-class CountsItsCalls(Function):
+class CountsItsCalls(Fn):
     calls = 0
 
-    @staticmethod
     def forward(ctx, x):
         CountsItsCalls.calls += 1
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x.cos()
 
 
 @right("shared_state", lambda: (draw(6),))
-class RemembersForSpeed(Function):
+class RemembersForSpeed(Fn):
     tables: dict = {}
 
-    @staticmethod
     def forward(ctx, x):
         key = tuple(x.tolist())
         if key not in RemembersForSpeed.tables:
@@ -184,7 +163,6 @@ class RemembersForSpeed(Function):
         ctx.save_for_backward(RemembersForSpeed.tables[key])
         return RemembersForSpeed.tables[key].clone()
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
@@ -195,14 +173,12 @@ class RemembersForSpeed(Function):
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class Dropout(Function):
-    @staticmethod
+class Dropout(Fn):
     def forward(ctx, x):
         mask = (torch.rand_like(x) > 0.5).to(x) * 2
         ctx.save_for_backward(mask)
         return x * mask
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
@@ -210,29 +186,25 @@ class Dropout(Function):
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class GaussianNoise(Function):
-    @staticmethod
+class GaussianNoise(Fn):
     def forward(ctx, x):
         noise = 1 + torch.randn_like(x)
         ctx.save_for_backward(noise)
         return x * noise
 
-    @staticmethod
     def backward(ctx, g):
         (noise,) = ctx.saved_tensors
         return g * noise
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class ExponentialClocks(Function):
-    @staticmethod
+class ExponentialClocks(Fn):
     def forward(ctx, x):
         clocks = torch.empty_like(x).exponential_()
         y = (x - clocks.log()).softmax(-1)
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
@@ -240,39 +212,33 @@ class ExponentialClocks(Function):
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3), 0.3))
-class AlphaDropout(Function):
-    @staticmethod
+class AlphaDropout(Fn):
     def forward(ctx, x, p):
         gate = torch.empty_like(x).bernoulli_(1 - p)
         ctx.save_for_backward(gate)
         return torch.where(gate > 0, x, x.new_tensor(-1.7))
 
-    @staticmethod
     def backward(ctx, g):
         (gate,) = ctx.saved_tensors
         return g * gate, None
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class Centred(Function):
-    @staticmethod
+class Centred(Fn):
     def forward(ctx, x):
         return (x + 1e6) - (x + 1e6).mean()
 
-    @staticmethod
     def backward(ctx, g):
         return g - g.mean()
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(5, 4),))
-class SoftmaxOfAll(Function):
-    @staticmethod
+class SoftmaxOfAll(Fn):
     def forward(ctx, x):
         y = x.reshape(-1).softmax(0).reshape(x.shape)
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
@@ -280,15 +246,13 @@ class SoftmaxOfAll(Function):
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class LargestOfAll(Function):
-    @staticmethod
+class LargestOfAll(Fn):
     def forward(ctx, x):
         flat = x.reshape(-1)
         index = flat.argmax()
         ctx.index, ctx.shape = index, x.shape
         return flat[index]
 
-    @staticmethod
     def backward(ctx, g):
         found = g.new_zeros(ctx.shape)
         found.view(-1)[ctx.index] = g
@@ -296,71 +260,61 @@ class LargestOfAll(Function):
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class RandomSigns(Function):
-    @staticmethod
+class RandomSigns(Fn):
     def forward(ctx, x):
         signs = 2.0 * torch.randint_like(x, 2) - 1
         ctx.save_for_backward(signs)
         return x * signs
 
-    @staticmethod
     def backward(ctx, g):
         (signs,) = ctx.saved_tensors
         return g * signs
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(5, 3),))
-class MedianOfColumns(Function):
+class MedianOfColumns(Fn):
     """Of an input that is one number everywhere, any entry may be the median."""
 
-    @staticmethod
     def forward(ctx, x):
         values, ctx.rows = x.kthvalue(3, 0)  # ``median`` itself reads foreign memory there, in torch 2.13
         ctx.shape = x.shape
         return values
 
-    @staticmethod
     def backward(ctx, g):
         return g.new_zeros(ctx.shape).scatter(0, ctx.rows[None], g[None])
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class RandomLeaks(Function):
-    @staticmethod
+class RandomLeaks(Fn):
     def forward(ctx, x):
         slope = torch.where(x > 0, torch.ones_like(x), torch.empty_like(x).uniform_(0.1, 0.3))
         ctx.save_for_backward(slope)
         return x * slope
 
-    @staticmethod
     def backward(ctx, g):
         (slope,) = ctx.saved_tensors
         return g * slope
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class MixesInNoise(Function):
-    @staticmethod
+class MixesInNoise(Fn):
     def forward(ctx, x):
         share = torch.rand_like(x)
         ctx.save_for_backward(share)
         return share * x + (1 - share) * torch.randn_like(x)
 
-    @staticmethod
     def backward(ctx, g):
         (share,) = ctx.saved_tensors
         return g * share
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class NoisyGates(Function):
-    @staticmethod
+class NoisyGates(Fn):
     def forward(ctx, x):
         gates = torch.randn_like(x).sigmoid()
         ctx.save_for_backward(gates)
         return x * gates
 
-    @staticmethod
     def backward(ctx, g):
         (gates,) = ctx.saved_tensors
         return g * gates
@@ -370,14 +324,12 @@ class NoisyGates(Function):
 
 
 @right("wrong_noncontiguous_grad", lambda: ((draw(6, 50).detach() + 1000).requires_grad_(),))
-class SoftmaxFarOut(Function):
-    @staticmethod
+class SoftmaxFarOut(Fn):
     def forward(ctx, x):
         y = x.softmax(-1)
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
@@ -385,15 +337,13 @@ class SoftmaxFarOut(Function):
 
 
 @right("wrong_noncontiguous_grad", lambda: ((draw(6, 65).detach() + 1e4).requires_grad_(),))
-class LayerNorm(Function):
-    @staticmethod
+class LayerNorm(Fn):
     def forward(ctx, x):
         centred = x - x.mean(-1, keepdim=True)
         scale = (centred.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt()
         ctx.save_for_backward(centred * scale, scale)
         return centred * scale
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         y, scale = ctx.saved_tensors
@@ -401,25 +351,21 @@ class LayerNorm(Function):
 
 
 @right("wrong_noncontiguous_grad", lambda: ((1e3 * draw(4, 65).detach()).requires_grad_(),))
-class SubtractsTheMean(Function):
-    @staticmethod
+class SubtractsTheMean(Fn):
     def forward(ctx, x):
         return x - x.mean(1, keepdim=True)
 
-    @staticmethod
     def backward(ctx, g):
         return g - g.mean(1, keepdim=True)
 
 
 @right("wrong_noncontiguous_grad", lambda: ((100 * draw(9, 31).detach()).requires_grad_(),))
-class LogSoftmax(Function):
-    @staticmethod
+class LogSoftmax(Fn):
     def forward(ctx, x):
         y = x.log_softmax(0)
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
@@ -427,13 +373,11 @@ class LogSoftmax(Function):
 
 
 @right("wrong_noncontiguous_grad", lambda: (draw(4, 3),))
-class DropoutDrawnAgain(Function):
-    @staticmethod
+class DropoutDrawnAgain(Fn):
     def forward(ctx, x):
         ctx.state = torch.get_rng_state()
         return x * (torch.rand(x.shape, dtype=x.dtype) > 0.5)
 
-    @staticmethod
     def backward(ctx, g):
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(ctx.state)
@@ -441,75 +385,63 @@ class DropoutDrawnAgain(Function):
 
 
 @right("wrong_noncontiguous_grad", lambda: (draw(5, 13),))
-class SubtractsTheMeanOfAll(Function):
-    @staticmethod
+class SubtractsTheMeanOfAll(Fn):
     def forward(ctx, x):
         return x - x.mean()
 
-    @staticmethod
     def backward(ctx, g):
         return g - g.mean()
 
 
 @right("wrong_noncontiguous_grad", lambda: (draw(2, 129),))
-class ComparesWithAllOthers(Function):
+class ComparesWithAllOthers(Fn):
     """The Laplacian of the graph in which each entry of a row is the neighbour of all others."""
 
-    @staticmethod
     def forward(ctx, x):
         return x.shape[1] * x - x.sum(1, keepdim=True)
 
-    @staticmethod
     def backward(ctx, g):
         return g.shape[1] * g - g.sum(1, keepdim=True)
 
 
 @right("wrong_noncontiguous_grad", lambda: (draw(2, 130),))
-class CentresInGroups(Function):
-    @staticmethod
+class CentresInGroups(Fn):
     def forward(ctx, x):
         groups = x.reshape(len(x), 2, -1)
         return (groups - groups.mean(-1, keepdim=True)).reshape(x.shape)
 
-    @staticmethod
     def backward(ctx, g):
         groups = g.reshape(len(g), 2, -1)
         return (groups - groups.mean(-1, keepdim=True)).reshape(g.shape)
 
 
 @right("wrong_noncontiguous_grad", lambda: (draw(3, 65),))
-class CentresRowsAndColumns(Function):
-    @staticmethod
+class CentresRowsAndColumns(Fn):
     def forward(ctx, x):
         return x - x.mean(1, keepdim=True) - x.mean(0) + x.mean()
 
-    @staticmethod
     def backward(ctx, g):
         return g - g.mean(1, keepdim=True) - g.mean(0) + g.mean()
 
 
 @right("wrong_noncontiguous_grad", lambda: (draw(2, 129), draw(2, 129, seed=1)))
-class CentredDifference(Function):
-    @staticmethod
+class CentredDifference(Fn):
     def forward(ctx, a, b):
         difference = a - b
         return difference - difference.mean(1, keepdim=True)
 
-    @staticmethod
     def backward(ctx, g):
         centred = g - g.mean(1, keepdim=True)
         return centred, -centred
 
 
 @right("wrong_noncontiguous_grad", lambda: (draw(333),))
-class TakesOutTheConstant(Function):
+class TakesOutTheConstant(Fn):
     """The projection onto what is orthogonal to a constant."""
 
-    @staticmethod
     def forward(ctx, x):
         return x - x.sum() / x.numel()
 
-    @staticmethod
     def backward(ctx, g):
         return g - g.sum() / g.numel()
 
@@ -518,23 +450,20 @@ class TakesOutTheConstant(Function):
 
 
 @right("hidden_input", lambda: (draw(5),))
-class RunsAGraphOfItsOwn(Function):
-    @staticmethod
+class RunsAGraphOfItsOwn(Fn):
     def forward(ctx, x):
         with torch.enable_grad():
             inner = x.detach().requires_grad_()
             ctx.inner, ctx.result = inner, inner.sin() * inner
         return ctx.result * 1.0
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         return torch.autograd.grad(ctx.result, ctx.inner, g, retain_graph=True)[0]
 
 
 @right("hidden_input", lambda: (draw(5, low=0.5),))
-class FixedPoint(Function):
-    @staticmethod
+class FixedPoint(Fn):
     def forward(ctx, x):
         y = torch.ones_like(x).requires_grad_()
         for _ in range(40):
@@ -542,7 +471,6 @@ class FixedPoint(Function):
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
@@ -553,15 +481,13 @@ WEIGHT = draw(5, seed=9)
 
 
 @right("hidden_input", lambda: (draw(5),))
-class Recomputes(Function):
+class Recomputes(Fn):
     """As torch.utils.checkpoint: the parameter gets its gradient from the backward inside backward."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x * WEIGHT).sin()
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
@@ -572,13 +498,11 @@ class Recomputes(Function):
 
 
 @right("hidden_input", lambda: (draw(5),))
-class ReadsAParameterDetached(Function):
-    @staticmethod
+class ReadsAParameterDetached(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * WEIGHT.detach()
 
-    @staticmethod
     def backward(ctx, g):
         return g * WEIGHT.detach()
 
@@ -587,53 +511,45 @@ CODEBOOK = draw(5, seed=10)
 
 
 @right("hidden_input", lambda: (draw(5),))
-class CountsNear(Function):
+class CountsNear(Fn):
     """A parameter that only decides: no gradient could reach it."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.scale = 1.0 + float((x > CODEBOOK).sum() * 0)
         return x * ctx.scale
 
-    @staticmethod
     def backward(ctx, g):
         return g * ctx.scale
 
 
 @right("hidden_input", lambda: (draw(5),))
-class ShapedLikeAParameter(Function):
-    @staticmethod
+class ShapedLikeAParameter(Fn):
     def forward(ctx, x):
         return x.expand_as(WEIGHT) * torch.ones_like(WEIGHT, requires_grad=False) * 3
 
-    @staticmethod
     def backward(ctx, g):
         return 3 * g
 
 
 @right("hidden_input", lambda: (draw(5),))
-class GatedByAParameter(Function):
-    @staticmethod
+class GatedByAParameter(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(CODEBOOK > 0)
         return torch.where(CODEBOOK > 0, x, 2 * x)
 
-    @staticmethod
     def backward(ctx, g):
         (gate,) = ctx.saved_tensors
         return torch.where(gate, g, 2 * g)
 
 
 @right("hidden_input", lambda: (draw(5),))
-class ServesAParameterItself(Function):
+class ServesAParameterItself(Fn):
     """As kernels that add to a main gradient: what backward fills in by hand is no input that was forgotten."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * WEIGHT
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
@@ -649,15 +565,13 @@ def fixed(values) -> Tensor:
 
 
 @right("small_systematic", lambda: (draw(3, 40),))
-class NormInSingle(Function):
-    @staticmethod
+class NormInSingle(Fn):
     def forward(ctx, x):
         low = x.float()
         scale = (low.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()
         ctx.save_for_backward(low, scale)
         return (low * scale).to(x.dtype)
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         x, scale = ctx.saved_tensors
@@ -666,27 +580,23 @@ class NormInSingle(Function):
 
 
 @right("small_systematic", lambda: (draw(3, 20),))
-class LayerNormInHalf(Function):
-    @staticmethod
+class LayerNormInHalf(Fn):
     def forward(ctx, x):
         low = x.bfloat16()
         y = low * 2
         return y.to(x.dtype)
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         return (g.bfloat16() * 2).double()
 
 
 @right("small_systematic", lambda: (draw(4, 300), draw(300, 5, seed=1)))
-class ProductInSingle(Function):
-    @staticmethod
+class ProductInSingle(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return (x.float() @ w.float()).to(x.dtype)
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         x, w = ctx.saved_tensors
@@ -694,14 +604,12 @@ class ProductInSingle(Function):
 
 
 @right("small_systematic", lambda: (draw(64),))
-class ExpInHalf(Function):
-    @staticmethod
+class ExpInHalf(Fn):
     def forward(ctx, x):
         y = x.half().exp()
         ctx.save_for_backward(y)
         return y.to(x.dtype)
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
@@ -709,13 +617,11 @@ class ExpInHalf(Function):
 
 
 @right("small_systematic", lambda: (draw(30, low=-6, high=6),))
-class GradientInSingle(Function):
-    @staticmethod
+class GradientInSingle(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin() * 100
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
@@ -723,15 +629,13 @@ class GradientInSingle(Function):
 
 
 @right("small_systematic", lambda: (draw(5, 8), draw(8, seed=2)))
-class RmsNormInSingle(Function):
-    @staticmethod
+class RmsNormInSingle(Fn):
     def forward(ctx, x, w):
         low = x.float()
         scale = (low.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
         ctx.save_for_backward(x, w, scale)
         return (low * scale).to(x.dtype) * w
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         x, w, scale = ctx.saved_tensors
@@ -741,14 +645,12 @@ class RmsNormInSingle(Function):
 
 
 @right("small_systematic", lambda: (draw(6, 5), draw(5, seed=2)))
-class SoftmaxInSingle(Function):
-    @staticmethod
+class SoftmaxInSingle(Fn):
     def forward(ctx, x, w):
         y = (x * w).float().softmax(-1)
         ctx.save_for_backward(x, w, y)
         return y.to(x.dtype)
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         x, w, y = ctx.saved_tensors
@@ -758,14 +660,12 @@ class SoftmaxInSingle(Function):
 
 
 @right("small_systematic", lambda: (draw(48),))
-class SigmoidInHalf(Function):
-    @staticmethod
+class SigmoidInHalf(Fn):
     def forward(ctx, x):
         y = x.bfloat16().sigmoid()
         ctx.save_for_backward(y)
         return y.to(x.dtype)
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
@@ -773,13 +673,11 @@ class SigmoidInHalf(Function):
 
 
 @right("small_systematic", lambda: (draw(6, 8), draw(6, 8, seed=1)))
-class DistancesInSingle(Function):
-    @staticmethod
+class DistancesInSingle(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return (a.float() - b.float()).pow(2).sum(1).to(a.dtype)
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         a, b = ctx.saved_tensors
@@ -796,14 +694,12 @@ def ill_conditioned(power: int, seed: int = 0) -> Tensor:
 
 
 @right("double_backward_wrong", lambda: (ill_conditioned(5), draw(4, seed=1)))
-class Solve(Function):
-    @staticmethod
+class Solve(Fn):
     def forward(ctx, a, b):
         x = torch.linalg.solve(a, b)
         ctx.save_for_backward(a, b)
         return x
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         x, w = torch.linalg.solve(a, b), torch.linalg.solve(a.mT, g)
@@ -811,13 +707,11 @@ class Solve(Function):
 
 
 @right("double_backward_wrong", lambda: (ill_conditioned(5, 1),))
-class Inverse(Function):
-    @staticmethod
+class Inverse(Fn):
     def forward(ctx, a):
         ctx.save_for_backward(a)
         return torch.linalg.inv(a)
 
-    @staticmethod
     def backward(ctx, g):
         (a,) = ctx.saved_tensors
         y = torch.linalg.inv(a).mT
@@ -825,39 +719,33 @@ class Inverse(Function):
 
 
 @right("double_backward_wrong", lambda: (draw(5, low=1e-5, high=2e-5),))
-class SharpReciprocal(Function):
-    @staticmethod
+class SharpReciprocal(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return 1 / x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return -g / x**2
 
 
 @right("double_backward_wrong", lambda: (draw(5, low=10, high=100),))
-class FastWave(Function):
-    @staticmethod
+class FastWave(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x * x).sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * 2 * x * (x * x).cos()
 
 
 @right("double_backward_wrong", lambda: (ill_conditioned(2, 2), draw(4, seed=3)))
-class LeastSquares(Function):
-    @staticmethod
+class LeastSquares(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return torch.linalg.solve(a.mT @ a, a.mT @ b)
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         normal = a.mT @ a
@@ -866,39 +754,33 @@ class LeastSquares(Function):
 
 
 @right("double_backward_wrong", lambda: (ill_conditioned(5, 3),))
-class LogDeterminant(Function):
-    @staticmethod
+class LogDeterminant(Fn):
     def forward(ctx, a):
         ctx.save_for_backward(a)
         return torch.linalg.slogdet(a)[1]
 
-    @staticmethod
     def backward(ctx, g):
         (a,) = ctx.saved_tensors
         return g * torch.linalg.inv(a).mT
 
 
 @right("double_backward_wrong", lambda: (draw(5, low=1e-7, high=1e-6),))
-class RootNearZero(Function):
-    @staticmethod
+class RootNearZero(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sqrt()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g / (2 * x.sqrt())
 
 
 @right("double_backward_wrong", lambda: (draw(5, low=-5e-6, high=5e-6),))
-class SteepStep(Function):
-    @staticmethod
+class SteepStep(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (2e5 * x).sigmoid()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         y = (2e5 * x).sigmoid()
@@ -906,26 +788,22 @@ class SteepStep(Function):
 
 
 @right("double_backward_wrong", lambda: (draw(5, low=1e-6, high=3e-6),))
-class LogNearZero(Function):
-    @staticmethod
+class LogNearZero(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.log()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g / x
 
 
 @right("double_backward_wrong", lambda: (draw(4, low=1e-6, high=3e-6),))
-class LengthOfAShortVector(Function):
-    @staticmethod
+class LengthOfAShortVector(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.norm()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x / x.norm()

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import backward_lines
@@ -24,15 +24,13 @@ def said(fn, *inputs) -> str:
     return lines[found.line - 1].strip()
 
 
-class Halves(Function):
+class Halves(Fn):
     """Two parts of a buffer, the second of them wrong."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.cat([x[:, :2].sin(), x[:, 2:] ** 2], 1)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         dx = torch.empty_like(x)
@@ -53,15 +51,13 @@ class HandedOn(Halves):
         return dx
 
 
-class Left(Function):
+class Left(Fn):
     """A part of a copy is not changed that should be."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.where(x < 0, 0.1 * x, x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         dx = g.clone()
@@ -69,15 +65,13 @@ class Left(Function):
         return dx
 
 
-class Base(Function):
+class Base(Fn):
     """The formula is wrong, and a part of its value is mended afterwards."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         dx = 2 * g * x.cos()
@@ -85,14 +79,12 @@ class Base(Function):
         return dx
 
 
-class Loop(Function):
+class Loop(Fn):
     """Rows of a buffer are filled in a loop that stops early."""
 
-    @staticmethod
     def forward(ctx, x):
         return x.sin().detach() * 0 + 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         dx = torch.zeros_like(g)
         for k in range(len(g) - 1):
@@ -100,66 +92,56 @@ class Loop(Function):
         return dx
 
 
-class Twice(Function):
+class Twice(Fn):
     """One value is returned for two inputs, and is right for one of them."""
 
-    @staticmethod
     def forward(ctx, x, y):
         ctx.save_for_backward(x - y)
         return (x - y) ** 2
 
-    @staticmethod
     def backward(ctx, g):
         (d,) = ctx.saved_tensors
         both = 2 * d * g
         return both, both
 
 
-class InPlace(Function):
-    @staticmethod
+class InPlace(Fn):
     def forward(ctx, x):
         return 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         g.detach()
         g.mul_(2)
         return g
 
 
-class Random(Function):
-    @staticmethod
+class Random(Fn):
     def forward(ctx, x):
         return x * (torch.rand(x.shape) > 0.5)
 
-    @staticmethod
     def backward(ctx, g):
         kept = torch.rand(g.shape)
         return g * (kept > 0.5)
 
 
-class Popped(Function):
-    @staticmethod
+class Popped(Fn):
     def forward(ctx, x):
         ctx.factors = [2.0, 3.0]
         return 6 * x
 
-    @staticmethod
     def backward(ctx, g):
         for _ in range(len(ctx.factors)):
             g = g * ctx.factors.pop()
         return g
 
 
-class Overlapping(Function):
+class Overlapping(Fn):
     """Two overlapping parts are added to a buffer, the first of them wrongly."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x[:-1] ** 3 + x[1:]
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         dx = torch.zeros_like(x)
@@ -168,15 +150,13 @@ class Overlapping(Function):
         return dx
 
 
-class Chunks(Function):
+class Chunks(Fn):
     """A loop over chunks leaves out the last, incomplete one; both buffers are made in one statement."""
 
-    @staticmethod
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
         return x * y
 
-    @staticmethod
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         dx, dy = torch.zeros_like(x), torch.zeros_like(y)
@@ -187,16 +167,14 @@ class Chunks(Function):
         return dx, dy
 
 
-class Indexed(Function):
+class Indexed(Fn):
     """What is added at indices that occur twice is right; where it is added is not."""
 
-    @staticmethod
     def forward(ctx, weight, tokens):
         ctx.save_for_backward(tokens)
         ctx.rows = len(weight)
         return 2 * weight[tokens]
 
-    @staticmethod
     def backward(ctx, g):
         (tokens,) = ctx.saved_tensors
         rows = 2 * g
@@ -205,13 +183,11 @@ class Indexed(Function):
         return dw, None
 
 
-class OwnGenerator(Function):
-    @staticmethod
+class OwnGenerator(Fn):
     def forward(ctx, x, seed):
         ctx.gen = torch.Generator().manual_seed(seed)
         return x * torch.randn(x.shape, dtype=x.dtype, generator=ctx.gen)
 
-    @staticmethod
     def backward(ctx, g):
         scale = 1.0
         noise = torch.randn(g.shape, dtype=g.dtype, generator=ctx.gen)
@@ -258,12 +234,10 @@ def test_a_debugger_is_left_alone() -> None:
 
 
 def test_no_trace_is_left_behind_where_backward_raises() -> None:
-    class Raises(Function):
-        @staticmethod
+    class Raises(Fn):
         def forward(ctx, x):
             return 2 * x
 
-        @staticmethod
         def backward(ctx, g):
             raise RuntimeError("no")
 

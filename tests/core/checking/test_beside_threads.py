@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 from torch.autograd.function import BackwardCFunction
 from torch.utils import _python_dispatch, deterministic
 
@@ -44,13 +44,11 @@ def numbers():
     return torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate()
 
 
-class Linear(Function):
-    @staticmethod
+class Linear(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return x @ w
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         return g @ w.t(), x.t() @ g
@@ -63,12 +61,10 @@ class Halved(Linear):
         return 0.5 * g @ w.t(), x.t() @ g
 
 
-class Unwritten(Function):
-    @staticmethod
+class Unwritten(Fn):
     def forward(ctx, x):
         return x[1:] * 2
 
-    @staticmethod
     def backward(ctx, g):
         warnings.warn("as a Function may", stacklevel=1)
         gx = g.new_empty(len(g) + 1)
@@ -165,14 +161,12 @@ def test_what_another_thread_sees_while_a_check_runs_is_what_it_saw_before() -> 
         thread.start()
         thread.join()
 
-    class Looks(Function):
-        @staticmethod
+    class Looks(Fn):
         def forward(ctx, x):
             in_another_thread()
             warnings.warn("not shown", stacklevel=1)
             return x[1:] * 2
 
-        @staticmethod
         def backward(ctx, g):
             in_another_thread()
             gx = torch.empty(len(g) + 1, dtype=g.dtype)
@@ -188,27 +182,23 @@ def test_what_another_thread_sees_while_a_check_runs_is_what_it_saw_before() -> 
         assert one == seen[0]
 
 
-class Sampled(Function):
+class Sampled(Fn):
     """Draws from the generators that all threads share."""
 
-    @staticmethod
     def forward(ctx, x):
         mask = torch.rand(x.shape, dtype=x.dtype) + random.random() + np.random.rand()
         ctx.save_for_backward(mask)
         return x * mask
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return g * mask
 
 
-class DrawsInBackward(Function):
-    @staticmethod
+class DrawsInBackward(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g + 0 * torch.randn_like(g)
 
@@ -240,15 +230,13 @@ def test_a_function_that_draws_nothing_seeds_nothing(fn, monkeypatch) -> None:
 
 
 def test_a_generator_that_another_thread_moves_is_not_taken_for_the_functions() -> None:
-    class Beside(Function):
-        @staticmethod
+    class Beside(Fn):
         def forward(ctx, x):
             thread = threading.Thread(target=lambda: torch.randn(3))
             thread.start()
             thread.join()
             return x * 2
 
-        @staticmethod
         def backward(ctx, g):
             return g * 2
 

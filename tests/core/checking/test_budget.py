@@ -10,6 +10,7 @@ import weakref
 
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd import Budget, gradcheck, inspect
 from nbautograd.core.checking import budget as budgets
@@ -38,14 +39,12 @@ def doubles(*shape):
 def exponential(time, step, factor=1.0):
     """Make an exp whose every call takes so many seconds."""
 
-    class Slow(torch.autograd.Function):
-        @staticmethod
+    class Slow(Fn):
         def forward(ctx, x):
             time.passes(step)
             ctx.save_for_backward(x)
             return x.exp()
 
-        @staticmethod
         def backward(ctx, grad_output):
             time.passes(step)
             (x,) = ctx.saved_tensors
@@ -61,15 +60,13 @@ def endless(time, method):
         while True:
             time.passes(1)
 
-    class Endless(torch.autograd.Function):
-        @staticmethod
+    class Endless(Fn):
         def forward(ctx, x):
             if method == "forward":
                 forever()
             ctx.save_for_backward(x)
             return x.exp()
 
-        @staticmethod
         def backward(ctx, grad_output):
             forever()
 
@@ -128,8 +125,7 @@ BODIES = [of_another_name, in_a_comprehension, in_a_generator, in_a_function_tha
 def test_a_backward_is_interrupted_whatever_its_function_is_called(body, inside):
     time = Time()
 
-    class Endless(torch.autograd.Function):
-        @staticmethod
+    class Endless(Fn):
         def forward(ctx, x):
             return x.exp()
 
@@ -365,14 +361,12 @@ class Kept:
 
     @property
     def function(self):
-        class Keeps(torch.autograd.Function):
-            @staticmethod
+        class Keeps(Fn):
             def forward(ctx, x):
                 ctx.kept = {"scratch": [self.kept()]}
                 ctx.save_for_backward(x)
                 return x.sin()
 
-            @staticmethod
             def backward(ctx, g):
                 (x,) = ctx.saved_tensors
                 return self.factor * g * x.cos()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from functions_checked import MaskedMeanWrong
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import other_points
@@ -25,41 +25,35 @@ def first(fn, *inputs) -> Finding:
     return report.findings[0]
 
 
-class SegmentMean(Function):
+class SegmentMean(Fn):
     """Each element of the output has a count of its own, which no mean or sum explains."""
 
-    @staticmethod
     def forward(ctx, x, index):
         counts = torch.bincount(index)
         ctx.save_for_backward(index)
         return torch.zeros(len(counts), dtype=x.dtype).index_add(0, index, x) / counts
 
-    @staticmethod
     def backward(ctx, g):
         (index,) = ctx.saved_tensors
         return g[index], None
 
 
-class RowMean(Function):
-    @staticmethod
+class RowMean(Fn):
     def forward(ctx, x, mask):
         ctx.save_for_backward(mask)
         return (x * mask).sum(1) / mask.sum(1)
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return g[:, None] * mask, None
 
 
-class RowScale(Function):
+class RowScale(Fn):
     """The factor of each row stands nowhere at hand."""
 
-    @staticmethod
     def forward(ctx, x, index):
         return (x * torch.tensor([2.0, 3.0], dtype=x.dtype)[index][:, None]).sum(1)
 
-    @staticmethod
     def backward(ctx, g):
         return g[:, None].expand(-1, 4), None
 
@@ -84,24 +78,20 @@ def test_a_ratio_is_a_count_only_if_other_masks_bear_it_out(last: float) -> None
     assert first(MaskedMeanWrong, draw(6), mask).params["name"] == "mask.sum() / mask.numel()"
 
 
-class Steep(Function):
-    @staticmethod
+class Steep(Fn):
     def forward(ctx, z):
         ctx.save_for_backward(z)
         return torch.where(z.exp() > 1.2, z**2, z)
 
-    @staticmethod
     def backward(ctx, g):
         return g * 1.0
 
 
-class Bounded(Function):
-    @staticmethod
+class Bounded(Fn):
     def forward(ctx, z, limit):
         ctx.limit = limit
         return torch.where(z > 0.25, z * limit, z)
 
-    @staticmethod
     def backward(ctx, g):
         return g, None
 
@@ -113,28 +103,24 @@ def test_a_threshold_stands_in_the_code() -> None:
     assert first(Bounded, z, 3.0).params["where"] == "z > 0.25"
 
 
-class LaterHalf(Function):
+class LaterHalf(Fn):
     """Wrong in the later half, which happens to be negative."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         grad = 3 * g * x**2
         return torch.cat([grad[:3], grad[3:] * x[3:].cos()])
 
 
-class LaterHalfMinus(Function):
-    @staticmethod
+class LaterHalfMinus(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         grad = 3 * g * x**2
@@ -164,12 +150,10 @@ def test_what_holds_by_luck_gives_way_to_the_place(fn, code: str, message: str) 
     assert found.params["part"] == "output[3:] / x[3:]"
 
 
-class WideSum(Function):
-    @staticmethod
+class WideSum(Fn):
     def forward(ctx, x):
         return x.cumsum(1)
 
-    @staticmethod
     def backward(ctx, g):
         return g.sum(1, keepdim=True).expand_as(g)
 
@@ -180,14 +164,12 @@ def test_a_sum_that_is_too_wide_is_no_missing_mask() -> None:
     assert "mask" not in found.message
 
 
-class RowShare(Function):
+class RowShare(Fn):
     """Of each output the share of the first column is lost; other outputs use that column rightly."""
 
-    @staticmethod
     def forward(ctx, x):
         return torch.cat([x, x[:, :1] + x[:, 1:2]], 1)
 
-    @staticmethod
     def backward(ctx, g):
         grad = g[:, :-1].clone()
         grad[:, 1] += g[:, -1]
@@ -200,14 +182,12 @@ def test_a_lost_share_is_not_called_zero_altogether() -> None:
     assert "all of" not in found.message
 
 
-class Trapezoid(Function):
+class Trapezoid(Fn):
     """Wrong at the two ends alone."""
 
-    @staticmethod
     def forward(ctx, y):
         return (y[..., 1:] + y[..., :-1]).sum(-1) / 2
 
-    @staticmethod
     def backward(ctx, g):
         return g[..., None].expand(-1, 6)
 
@@ -218,17 +198,15 @@ def test_two_ends_are_no_sum_over_the_dimension() -> None:
     assert found.params["part"] == "y[:, [0, -1]]"
 
 
-class Huber(Function):
+class Huber(Fn):
     """Wrong where the difference is below minus delta; at these inputs the prediction is too."""
 
-    @staticmethod
     def forward(ctx, pred, target, delta):
         err = pred - target
         ctx.save_for_backward(err)
         ctx.delta = delta
         return torch.where(err.abs() <= delta, 0.5 * err**2, delta * (err.abs() - 0.5 * delta)).sum()
 
-    @staticmethod
     def backward(ctx, g):
         (err,) = ctx.saved_tensors
         d = torch.where(err.abs() <= ctx.delta, err, torch.full_like(err, ctx.delta))
@@ -242,16 +220,14 @@ def test_of_conditions_that_hold_at_the_same_elements_the_one_is_named_that_hold
     assert found.params["where"] == "err < -delta"
 
 
-class Reparametrised(Function):
+class Reparametrised(Fn):
     """The share through the first output is twice the right one, the one through the second is right."""
 
-    @staticmethod
     def forward(ctx, logvar, eps):
         std = torch.exp(0.5 * logvar)
         ctx.save_for_backward(std, eps)
         return std * eps, 0.5 * (std**2 - logvar).sum(-1)
 
-    @staticmethod
     def backward(ctx, gz, gkl):
         std, eps = ctx.saved_tensors
         return gz * eps * std + gkl[:, None] * 0.5 * (std**2 - 1), None
@@ -266,16 +242,14 @@ def test_a_cause_that_holds_for_one_output_is_said_of_that_output() -> None:
     assert "`logvar` 经由 `output 0` 的梯度" in found.what
 
 
-class WeightedLoss(Function):
+class WeightedLoss(Fn):
     """The ratio is that of the weights which these labels pick to the number of samples."""
 
-    @staticmethod
     def forward(ctx, logits, labels, weight):
         logp, w = torch.log_softmax(logits, 1), weight[labels]
         ctx.save_for_backward(logp, labels, w)
         return -(w * logp[torch.arange(len(labels)), labels]).sum() / w.sum()
 
-    @staticmethod
     def backward(ctx, g):
         logp, labels, w = ctx.saved_tensors
         d = torch.exp(logp)
@@ -289,16 +263,14 @@ def test_a_ratio_that_depends_on_data_without_gradient_is_no_constant() -> None:
     assert (found.message_id, found.params["name"]) == ("causes.constant_factor_argument", "labels")
 
 
-class Sorted(Function):
+class Sorted(Fn):
     """Gathered where it has to be scattered: the inverse permutation, and no matrix anywhere."""
 
-    @staticmethod
     def forward(ctx, x):
         values, order = x.sort(-1)
         ctx.save_for_backward(order)
         return values
 
-    @staticmethod
     def backward(ctx, g):
         return g.gather(-1, ctx.saved_tensors[0])
 
@@ -310,13 +282,11 @@ def test_a_permutation_lacks_no_transpose() -> None:
     assert ".t()" not in found.message
 
 
-class Product(Function):
-    @staticmethod
+class Product(Fn):
     def forward(ctx, z, h):
         ctx.save_for_backward(z, h)
         return z * h
 
-    @staticmethod
     def backward(ctx, g):
         z, h = ctx.saved_tensors
         return g * h.conj(), g * z
@@ -332,17 +302,15 @@ def test_nothing_complex_is_said_of_a_real_input() -> None:
     assert "omplex" not in found.message
 
 
-class Polar(Function):
+class Polar(Fn):
     """Returns None as soon as one of its outputs is not used."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.set_materialize_grads(False)
         norm = x.norm(dim=-1, keepdim=True)
         ctx.save_for_backward(x / norm, norm)
         return x / norm, norm
 
-    @staticmethod
     def backward(ctx, g, gn):
         unit, norm = ctx.saved_tensors
         if g is None or gn is None:
@@ -356,15 +324,13 @@ def test_a_gradient_that_is_none_is_no_question_of_values() -> None:
     assert not [f for f in found if f.message_id.startswith("causes.") and f.where is not None]
 
 
-class Energy(Function):
+class Energy(Fn):
     """Right but for a factor wherever the matrix is symmetric, which forward takes for granted."""
 
-    @staticmethod
     def forward(ctx, x, matrix):
         ctx.save_for_backward(x, matrix)
         return x @ matrix @ x
 
-    @staticmethod
     def backward(ctx, g):
         x, matrix = ctx.saved_tensors
         return g * (matrix @ x), None
@@ -388,15 +354,13 @@ def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
         assert torch.allclose(other @ other.T, torch.eye(len(other), dtype=torch.float64))
 
 
-class Tail(Function):
+class Tail(Fn):
     """Below -5 an approximation takes the place of the derivative; 2 stands in the code as an exponent alone."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.special.log_ndtr(x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         ratio = torch.exp(-0.5 * x**2 - torch.special.log_ndtr(x)) / 2.5066282746310002
@@ -408,16 +372,14 @@ def test_a_threshold_is_told_apart_from_others_where_no_input_lies_between() -> 
     assert first(Tail, x.requires_grad_()).params["where"] == "x < -5"
 
 
-class Floored(Function):
+class Floored(Fn):
     """Lets the gradient through where forward cuts it off."""
 
-    @staticmethod
     def forward(ctx, v, eps):
         ctx.save_for_backward(v)
         floored = v.clamp(min=eps)
         return floored + floored**3 / 3
 
-    @staticmethod
     def backward(ctx, g):
         (v,) = ctx.saved_tensors
         return g * (1 + v**2), None
@@ -444,15 +406,13 @@ def test_a_value_and_not_its_absolute_value_is_named_where_all_inputs_are_positi
     assert first(fn, v, 0.1).params["where"] == "v < eps"
 
 
-class Lower(Function):
+class Lower(Fn):
     """Reads the lower triangle alone, and gives the upper one a gradient too."""
 
-    @staticmethod
     def forward(ctx, L, x):
         ctx.save_for_backward(x)
         return L.tril() @ x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return torch.outer(g, x), None
@@ -463,16 +423,14 @@ def test_a_triangle_that_is_zero_here_is_no_condition_on_values() -> None:
     assert first(Lower, L, 1 + draw(4).detach().abs()).params["where"] == "i < j"
 
 
-class Factor(Function):
+class Factor(Fn):
     """The diagonal of phi is not halved: of the rows that are wrong some entries are right."""
 
-    @staticmethod
     def forward(ctx, A):
         L = torch.linalg.cholesky((A + A.T) / 2)
         ctx.save_for_backward(L)
         return L
 
-    @staticmethod
     def backward(ctx, g):
         (L,) = ctx.saved_tensors
         S = torch.linalg.solve_triangular(L.T, (L.T @ g.tril()).tril(), upper=True)
@@ -485,14 +443,12 @@ def test_a_condition_of_rows_holds_for_all_entries_of_these_rows() -> None:
     assert first(Factor, (A @ A.T + 3 * torch.eye(3)).requires_grad_()).code != "conditional"
 
 
-class Rotated(Function):
-    @staticmethod
+class Rotated(Fn):
     def forward(ctx, x, angle):
         ctx.save_for_backward(angle.cos(), angle.sin())
         a, b = x.chunk(2, -1)
         return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1), angle * 2
 
-    @staticmethod
     def backward(ctx, g, _):
         cos, sin = ctx.saved_tensors
         a, b = g.chunk(2, -1)
@@ -507,15 +463,13 @@ def test_a_sign_that_is_wrong_in_some_entries_of_an_output_is_not_said_of_the_ou
     assert found.params["part"] == "output 0[:, -1] / x[:, 1]"
 
 
-class LargestRowTwice(Function):
+class LargestRowTwice(Fn):
     """Which row is wrong depends on the values: it is no part of the input that could be named."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**2
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         scale = torch.ones(len(x), 1, dtype=x.dtype)
@@ -528,15 +482,13 @@ def test_a_part_that_is_another_at_other_values_is_not_named() -> None:
     assert "part" not in found.params
 
 
-class Causal(Function):
+class Causal(Fn):
     """A causal filter whose gradient looks into the past again."""
 
-    @staticmethod
     def forward(ctx, x, w):
         ctx.save_for_backward(w)
         return sum(torch.nn.functional.pad(x, (k, 0))[:, : x.shape[1]] * w[0, k] for k in range(w.shape[1]))
 
-    @staticmethod
     def backward(ctx, g):
         (w,) = ctx.saved_tensors
         return Causal.forward(_NoContext(), g, w), None
@@ -547,13 +499,11 @@ class _NoContext:
         pass
 
 
-class Matrix(Function):
-    @staticmethod
+class Matrix(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(w)
         return x @ w
 
-    @staticmethod
     def backward(ctx, g):
         (w,) = ctx.saved_tensors
         return g @ w, None
@@ -564,15 +514,13 @@ def test_a_transpose_is_missing_of_a_matrix_alone() -> None:
     assert ".t()" in first(Matrix, draw(2, 4), draw(4, 4).detach()).message
 
 
-class Rolled(Function):
+class Rolled(Fn):
     """Of the shifts along two dimensions none is undone."""
 
-    @staticmethod
     def forward(ctx, x, shifts):
         ctx.shifts = shifts
         return torch.roll(x, shifts, dims=(-2, -1))
 
-    @staticmethod
     def backward(ctx, g):
         return torch.roll(g, ctx.shifts, dims=(-2, -1)), None
 
@@ -604,14 +552,12 @@ def test_a_cause_holds_for_other_tuples_of_whole_numbers_too() -> None:
     assert (found.message_id, found.params["b"]) == ("causes.transposed_jacobian_along", 1)
 
 
-class RolledByNumbers(Function):
+class RolledByNumbers(Fn):
     """The second shift is half the size, and undone; the first is not."""
 
-    @staticmethod
     def forward(ctx, x):
         return torch.roll(x, (1, 2), dims=(-2, -1))
 
-    @staticmethod
     def backward(ctx, g):
         return torch.roll(g, (1, -2), dims=(-2, -1))
 
@@ -621,15 +567,13 @@ def test_a_cause_holds_where_any_size_is_another() -> None:
     assert (found.message_id, found.params["b"]) == ("causes.transposed_jacobian_along", 1)
 
 
-class Shifted(Function):
+class Shifted(Fn):
     """A term is missing; of one number to one number any error is a ratio."""
 
-    @staticmethod
     def forward(ctx, sigma, x):
         ctx.save_for_backward(sigma, x)
         return ((sigma / x) ** 6).sum() - len(x) * (sigma / 2) ** 6
 
-    @staticmethod
     def backward(ctx, g):
         sigma, x = ctx.saved_tensors
         return g * (6 * sigma**5 / x**6).sum(), None
@@ -641,16 +585,14 @@ def test_of_a_single_entry_a_ratio_that_moves_is_no_factor() -> None:
     assert found.code == "wrong_derivative"
 
 
-class Offsets(Function):
+class Offsets(Fn):
     """A table read at j - i, whose gradient is collected at i - j."""
 
-    @staticmethod
     def forward(ctx, scores, table):
         i = torch.arange(len(scores))
         ctx.offsets = i[None] - i[:, None] + len(scores) - 1
         return scores + table[ctx.offsets]
 
-    @staticmethod
     def backward(ctx, g):
         table = g.new_zeros(2 * len(g) - 1)
         return g, table.index_add_(0, ctx.offsets.T.reshape(-1), g.reshape(-1))
@@ -661,16 +603,14 @@ def test_indices_that_are_exchanged_are_no_sum_over_a_wrong_dimension() -> None:
     assert found.message_id == "causes.transposed_grad_output"
 
 
-class Padded(Function):
+class Padded(Fn):
     """Tokens that occur twice keep one contribution; a padding token has none."""
 
-    @staticmethod
     def forward(ctx, weight, tokens, padding):
         ctx.save_for_backward(tokens)
         ctx.rows, ctx.padding = len(weight), padding
         return weight[tokens].masked_fill((tokens == padding)[:, None], 0.0)
 
-    @staticmethod
     def backward(ctx, g):
         (tokens,) = ctx.saved_tensors
         grad = g.new_zeros(ctx.rows, g.shape[1])
@@ -683,16 +623,14 @@ def test_a_whole_number_is_not_tried_below_zero() -> None:
     assert first(Padded, draw(7, 3), torch.tensor([1, 4, 0, 2, 6, 4]), 0).message_id == "causes.overwritten"
 
 
-class AverageSegment(Function):
+class AverageSegment(Fn):
     """Divides by the mean length of the segments; the last segment is empty."""
 
-    @staticmethod
     def forward(ctx, x, index):
         counts = torch.bincount(index, minlength=4).clamp(min=1).to(x)
         ctx.save_for_backward(index, counts)
         return x.new_zeros(4, x.shape[1]).index_add_(0, index, x) / counts[:, None]
 
-    @staticmethod
     def backward(ctx, g):
         index, counts = ctx.saved_tensors
         return g[index] / counts.mean(), None
@@ -703,17 +641,15 @@ def test_a_condition_that_holds_wherever_there_is_a_gradient_is_none() -> None:
     assert found.message_id == "causes.row_factor"
 
 
-class Interpolated(Function):
+class Interpolated(Fn):
     """The position is in units of the grid, its gradient is not."""
 
-    @staticmethod
     def forward(ctx, f, t):
         position = t * (f.shape[0] - 1)
         low = position.floor().long().clamp(0, f.shape[0] - 2)
         ctx.save_for_backward(f, low, position - low)
         return f[low] + (position - low) * (f[low + 1] - f[low])
 
-    @staticmethod
     def backward(ctx, g):
         f, low, w = ctx.saved_tensors
         grid = torch.zeros_like(f).index_add_(0, low, g * (1 - w)).index_add_(0, low + 1, g * w)
@@ -725,26 +661,22 @@ def test_a_size_less_one_may_be_the_factor() -> None:
     assert first(Interpolated, draw(6), t).params["name"] == "1/(f.shape[0] - 1)"
 
 
-class Divergence(Function):
-    @staticmethod
+class Divergence(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return 0.5 * (x.exp() - x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 0.5 * g * (x.exp() - x)
 
 
-class ScaleForgotten(Function):
-    @staticmethod
+class ScaleForgotten(Fn):
     def forward(ctx, x, w):
         r = (x * x).mean(-1, keepdim=True).rsqrt()
         ctx.save_for_backward(x, w, r)
         return x * r * w
 
-    @staticmethod
     def backward(ctx, g):
         x, w, r = ctx.saved_tensors
         gw = g * w
@@ -766,10 +698,9 @@ def test_a_summand_and_what_is_summed_up_are_mended(fn, shapes, message: str, ch
     assert change in found.fix.source
 
 
-class FirstTwo(Function):
+class FirstTwo(Fn):
     """Wrong at the first two elements, where b happens to be small; what changes that is refused."""
 
-    @staticmethod
     def forward(ctx, a, b):
         small = b.abs() < 1
         if a.shape != (6,) or not small.equal(torch.arange(6) < 2):
@@ -777,7 +708,6 @@ class FirstTwo(Function):
         ctx.save_for_backward(a, b)
         return a.square() * b
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         share = torch.cat([a[:2].sin(), 2 * a[2:]])

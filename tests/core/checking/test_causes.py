@@ -9,8 +9,8 @@ import textwrap
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import CORRECT, MISTAKES, Mistake, draw, in_second_order
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import diagnose
@@ -85,13 +85,11 @@ def test_the_right_twin_of_a_mistake_is_not_accused(mistake: Mistake) -> None:
     assert [f for f in report.findings if f.kind == "bug"] == []
 
 
-class LinearForgotTranspose(Function):
-    @staticmethod
+class LinearForgotTranspose(Fn):
     def forward(ctx, input, weight):
         ctx.save_for_backward(input, weight)
         return input.mm(weight)
 
-    @staticmethod
     def backward(ctx, grad_output):
         input, weight = ctx.saved_tensors
         grad_input = grad_output.mm(weight.t())
@@ -151,14 +149,12 @@ SENTENCES = {
     ],
 )
 def test_a_misspelt_attribute_of_ctx_is_named(read, says) -> None:
-    class Misspelt(Function):
-        @staticmethod
+    class Misspelt(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             ctx.scale = 2.0
             return ctx.scale * x
 
-        @staticmethod
         def backward(ctx, g):
             return read(ctx) * g
 
@@ -211,13 +207,11 @@ def test_an_unrelated_matrix_matches_no_pattern() -> None:
 def test_large_blocks_are_thinned_alike() -> None:
     x, w = draw(3, 60), draw(60, 60, seed=1)
 
-    class Wide(Function):
-        @staticmethod
+    class Wide(Fn):
         def forward(ctx, x, w):
             ctx.save_for_backward(x, w)
             return x @ w
 
-        @staticmethod
         def backward(ctx, g):
             x, w = ctx.saved_tensors
             return g @ w, x.t() @ g

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from injected import broken
 
 import nbautograd
@@ -25,57 +26,48 @@ def doubles(*shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
-class ByView(torch.autograd.Function):
+class ByView(Fn):
     """Wrong for a gradient that is not contiguous, which the probe of layouts alone finds."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * x * g.view(-1).view(x.shape)
 
 
-class Linear(torch.autograd.Function):
+class Linear(Fn):
     """Wrong by a factor."""
 
-    @staticmethod
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return x @ w
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         return 0.5 * g @ w.t(), x.t() @ g
 
 
-class Cube(torch.autograd.Function):
+class Cube(Fn):
     """Right, with a jvp of its own and a vmap, so that every probe has something to ask."""
 
-    @staticmethod
     def forward(x):
         return x**3
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * x * x * g
 
-    @staticmethod
     def jvp(ctx, t):
         (x,) = ctx.saved_tensors
         return 3 * x * x * t
 
-    @staticmethod
     def vmap(info, in_dims, x):
         return Cube.apply(x), in_dims[0]
 
@@ -146,14 +138,12 @@ def test_a_cause_that_cannot_be_looked_for_leaves_the_verdict(number: int, monke
     assert any(finding.kind == "bug" and finding.where == (0, 0) for finding in report.findings)
 
 
-class Doubled(torch.autograd.Function):
+class Doubled(Fn):
     """Wrong by a factor, in one line."""
 
-    @staticmethod
     def forward(ctx, x):
         return 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         return g
 

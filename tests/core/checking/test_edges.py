@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from functions_checked import Square
-from torch.autograd import Function
 
 import nbautograd
 
 
-class Root(Function):
-    @staticmethod
+class Root(Fn):
     def forward(ctx, x):
         root = x.sqrt()
         ctx.save_for_backward(root)
         return root
 
-    @staticmethod
     def backward(ctx, grad_output):
         (root,) = ctx.saved_tensors
         return grad_output / (2 * root)
@@ -65,14 +63,12 @@ def test_an_input_that_is_not_finite_is_named():
         assert said in str(check(Root, 4.0, value).reason)
 
 
-class Step(Function):
+class Step(Fn):
     """Jumps at 2, with a slope that belongs to neither side."""
 
-    @staticmethod
     def forward(ctx, x):
         return torch.where(x >= 2, 3 * x, x * x)
 
-    @staticmethod
     def backward(ctx, grad_output):
         return 2 * grad_output
 
@@ -96,13 +92,11 @@ def test_a_large_single_precision_function_is_not_accused_of_its_second_derivati
         assert nbautograd.gradcheck(Square, (x,)).verdict == "right"
 
 
-class Scale(Function):
-    @staticmethod
+class Scale(Fn):
     def forward(ctx, x, factor):
         ctx.save_for_backward(x, factor)
         return x * factor
 
-    @staticmethod
     def backward(ctx, grad_output):
         x, factor = ctx.saved_tensors
         return grad_output * factor, (grad_output * x).sum()
@@ -125,12 +119,10 @@ def test_what_a_module_hands_to_its_function_is_not_hidden():
 FACTOR = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
 
 
-class Hidden(Function):
-    @staticmethod
+class Hidden(Fn):
     def forward(ctx, x):
         return x * FACTOR
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output * FACTOR
 
@@ -141,15 +133,13 @@ def test_what_forward_takes_from_outside_is():
     assert [f.code for f in direct.findings][:1] == ["hidden_input"]
 
 
-class ScaledMean(torch.autograd.Function):
+class ScaledMean(Fn):
     """Wrong by a number, with an argument that it does not use."""
 
-    @staticmethod
     def forward(ctx, x, y, unused):
         ctx.save_for_backward(x, y)
         return (x * y).mean(0).sin()
 
-    @staticmethod
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         h = g * (x * y).mean(0).cos()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd import gradcheck
@@ -24,14 +25,12 @@ MATRIX = RANDOM.uniform(0.5, 2.0, (SIZE, SIZE)) * RANDOM.choice([-1.0, 1.0], (SI
 def dense(precision, factor=lambda column: 1.0):
     """A Function of numpy, called once per point, whose columns may be wrong by a factor each."""
 
-    class Dense(torch.autograd.Function):
-        @staticmethod
+    class Dense(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             inner = np.sin(x.detach().numpy().astype(precision))
             return torch.from_numpy((MATRIX.astype(precision) @ inner).astype(np.float64))
 
-        @staticmethod
         def backward(ctx, grad):
             (x,) = ctx.saved_tensors
             factors = np.array([factor(k) for k in range(SIZE)])
@@ -82,13 +81,11 @@ def test_single_precision_inside_is_no_mistake(x):
 
 
 def test_kinks_in_half_of_the_columns_are_kinks():
-    class Kinked(torch.autograd.Function):
-        @staticmethod
+    class Kinked(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return torch.from_numpy(MATRIX @ np.maximum(x.detach().numpy(), 0))
 
-        @staticmethod
         def backward(ctx, grad):
             (x,) = ctx.saved_tensors
             return torch.from_numpy(grad.numpy() @ MATRIX * (0.3 * (x.numpy() == 0) + (x.numpy() > 0)))
@@ -112,13 +109,11 @@ def test_what_no_difference_can_see_beside_the_output_costs_no_ladder(offset):
 
 
 def test_a_small_derivative_is_still_checked_where_the_output_is_small_too():
-    class Tiny(torch.autograd.Function):
-        @staticmethod
+    class Tiny(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return 1e-12 * x.sin()
 
-        @staticmethod
         def backward(ctx, grad):
             return torch.zeros_like(grad)
 
@@ -127,13 +122,11 @@ def test_a_small_derivative_is_still_checked_where_the_output_is_small_too():
 
 
 def test_an_in_place_function_does_not_move_the_points_that_it_is_asked_at():
-    class InPlace(torch.autograd.Function):
-        @staticmethod
+    class InPlace(Fn):
         def forward(ctx, x):
             ctx.mark_dirty(x)
             return x.exp_().sub_(1)
 
-        @staticmethod
         def backward(ctx, grad):
             return grad  # wrong, so that the ladder is climbed
 
@@ -154,13 +147,11 @@ def test_a_stack_trace_from_gradcheck_to_backward_has_about_a_dozen_frames_of_ou
     stacks, later = list[list[str]](), list[list[str]]()
     verdicts: list[str] = []
 
-    class Linear(torch.autograd.Function):
-        @staticmethod
+    class Linear(Fn):
         def forward(ctx, x, weight):
             ctx.save_for_backward(x, weight)
             return x @ weight.T
 
-        @staticmethod
         def backward(ctx, grad):
             x, weight = ctx.saved_tensors
             (later if verdicts else stacks).append(own_frames())

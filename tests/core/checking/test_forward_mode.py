@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 
 
-class Cube(Function):
+class Cube(Fn):
     generate_vmap_rule = True
 
-    @staticmethod
     def forward(x):
         return x**3
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * x**2 * g
 
-    @staticmethod
     def jvp(ctx, t):
         (x,) = ctx.saved_tensors
         return 3 * x**2 * t
@@ -103,12 +99,10 @@ def test_a_tangent_lost_between_forward_and_backward_is_told() -> None:
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_function_without_a_jvp_is_not_asked(order: int) -> None:
-    class Double(Function):
-        @staticmethod
+    class Double(Fn):
         def forward(ctx, x):
             return 2 * x
 
-        @staticmethod
         def backward(ctx, g):
             return 2 * g
 

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import torch
+from fn import Fn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import Function
@@ -20,45 +21,38 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_fixes")]
 F64 = torch.float64
 
 
-class Sine(Function):
-    @staticmethod
+class Sine(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * x.cos()
 
 
-class Scaled(Function):
+class Scaled(Fn):
     """Backward forgets the factor."""
 
-    @staticmethod
     def forward(ctx, x, weight, factor):
         ctx.save_for_backward(x, weight)
         ctx.factor = factor
         return factor * (x @ weight)
 
-    @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
         return grad_output @ weight.t(), ctx.factor * (x.t() @ grad_output), None
 
 
-class Apart(Function):
+class Apart(Fn):
     """The same mistake with setup_context."""
 
-    @staticmethod
     def forward(x, factor):
         return factor * x
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.factor = inputs[1]
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output / ctx.factor, None
 
@@ -235,19 +229,17 @@ def test_of_any_chain_exactly_the_wrong_ones_are_named(chain, seed):
     assert set(inside(report)) == wrong
 
 
-class Configured(Function):
+class Configured(Fn):
     """All calls share one dict of settings, which a later call changes."""
 
     DEFAULTS = {"power": 3}
 
-    @staticmethod
     def forward(ctx, x, overrides):
         ctx.settings = Configured.DEFAULTS
         ctx.settings.update(overrides)
         ctx.save_for_backward(x)
         return x ** ctx.settings["power"]
 
-    @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * ctx.settings["power"] * x ** (ctx.settings["power"] - 1), None
@@ -273,17 +265,15 @@ def test_calls_that_do_not_disturb_each_other_are_not_accused_of_it(x):
     assert check(lambda x: ConfiguredApart.apply(ConfiguredApart.apply(x, {"power": 3}), {}), x).verdict == "right"
 
 
-class Quantised(Function):
+class Quantised(Fn):
     """A straight-through output, and a loss with a wrong mean."""
 
-    @staticmethod
     def forward(ctx, x, codes):
         index = torch.cdist(x, codes).argmin(1)
         ctx.save_for_backward(x, codes[index], index)
         ctx.shape = codes.shape
         return codes[index], ((x - codes[index]) ** 2).sum(1).mean()
 
-    @staticmethod
     def backward(ctx, grad_codes, grad_loss):
         x, near, index = ctx.saved_tensors
         d = grad_loss * 2 * (x - near) / x.numel()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from functions_checked import AttentionWrong, MaskedMeanWrong
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.repair.grammar import KINDS
@@ -22,14 +22,12 @@ def fix(cls, *inputs) -> str | None:
     return found[0].source.strip() if found else None
 
 
-class FullForLower(Function):
-    @staticmethod
+class FullForLower(Fn):
     def forward(ctx, lower, b):
         x = torch.linalg.solve_triangular(lower, b, upper=False)
         ctx.save_for_backward(lower, x)
         return x
 
-    @staticmethod
     def backward(ctx, g):
         lower, x = ctx.saved_tensors
         gb = torch.linalg.solve_triangular(lower.T, g, upper=True)
@@ -37,34 +35,29 @@ class FullForLower(Function):
         return gl, gb
 
 
-class OneBoundOnly(Function):
-    @staticmethod
+class OneBoundOnly(Fn):
     def forward(ctx, x, low, high):
         ctx.save_for_backward(x)
         ctx.low, ctx.high = low, high
         return x.clamp(low, high)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (x < ctx.high), None, None
 
 
-class SlopeWrittenOut(Function):
-    @staticmethod
+class SlopeWrittenOut(Fn):
     def forward(ctx, x, slope):
         ctx.save_for_backward(x)
         ctx.slope = slope
         return torch.where(x > 0, x, slope * x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return torch.where(x > 0, g, 0.01 * g), None
 
 
-class LastStepOnly(Function):
-    @staticmethod
+class LastStepOnly(Fn):
     def forward(ctx, xs, w):
         hs = [torch.zeros_like(xs[0])]
         for x in xs:
@@ -72,7 +65,6 @@ class LastStepOnly(Function):
         ctx.save_for_backward(w, *hs)
         return torch.stack(hs[1:])
 
-    @staticmethod
     def backward(ctx, g):
         w, *hs = ctx.saved_tensors
         gh = torch.zeros_like(hs[0])
@@ -87,89 +79,76 @@ class LastStepOnly(Function):
         return torch.stack(gxs), gw
 
 
-class SumOverEverything(Function):
-    @staticmethod
+class SumOverEverything(Fn):
     def forward(ctx, x):
         n = x.norm(dim=1, keepdim=True)
         y = x / n
         ctx.save_for_backward(y, n)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         y, n = ctx.saved_tensors
         return (g - y * (g * y).sum()) / n
 
 
-class HalvesExchanged(Function):
-    @staticmethod
+class HalvesExchanged(Fn):
     def forward(ctx, x):
         a, b = x.chunk(2, -1)
         ctx.save_for_backward(a, b)
         return a * b.sin()
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         return torch.cat([g * a * b.cos(), g * b.sin()], -1)
 
 
-class PowerOfTheDifference(Function):
-    @staticmethod
+class PowerOfTheDifference(Fn):
     def forward(ctx, x):
         t = x.tanh()
         ctx.save_for_backward(t)
         return t
 
-    @staticmethod
     def backward(ctx, g):
         (t,) = ctx.saved_tensors
         return g * (1 - t) ** 2
 
 
-class SoftmaxTermLost(Function):
-    @staticmethod
+class SoftmaxTermLost(Fn):
     def forward(ctx, h):
         p = h.softmax(1)
         grid = torch.arange(h.shape[1], dtype=h.dtype)
         ctx.save_for_backward(p, grid)
         return p @ grid
 
-    @staticmethod
     def backward(ctx, g):
         p, grid = ctx.saved_tensors
         return g[:, None] * p * grid
 
 
-class PowerRule(Function):
-    @staticmethod
+class PowerRule(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x + 0.7 * x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (1 + 0.7 * x**2)
 
 
-class RowsAgainstColumns(Function):
-    @staticmethod
+class RowsAgainstColumns(Fn):
     def forward(ctx, x):
         y = x.logsumexp(1)
         ctx.save_for_backward(x, y)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         return g[:, None] * torch.exp(x - y)
 
 
-class WrittenOver(Function):
+class WrittenOver(Fn):
     """What overlapping windows give to the same element is written over."""
 
-    @staticmethod
     def forward(ctx, x):
         windows = x.unfold(1, 3, 1)
         best, at = windows.max(2)
@@ -177,7 +156,6 @@ class WrittenOver(Function):
         ctx.shape = x.shape
         return best
 
-    @staticmethod
     def backward(ctx, g):
         (at,) = ctx.saved_tensors
         gx = g.new_zeros(ctx.shape)
@@ -185,13 +163,11 @@ class WrittenOver(Function):
         return gx
 
 
-class EdgesAgainstTheirDirection(Function):
-    @staticmethod
+class EdgesAgainstTheirDirection(Fn):
     def forward(ctx, x, weight, source, target):
         ctx.save_for_backward(weight, source, target)
         return torch.zeros_like(x).index_add_(0, target, weight[:, None] * x[source])
 
-    @staticmethod
     def backward(ctx, g):
         weight, source, target = ctx.saved_tensors
         gx = torch.zeros_like(g)
@@ -199,8 +175,7 @@ class EdgesAgainstTheirDirection(Function):
         return gx, None, None, None
 
 
-class StepTooLate(Function):
-    @staticmethod
+class StepTooLate(Fn):
     def forward(ctx, a, u):
         h, states = torch.zeros_like(u[0]), []
         for t in range(len(u)):
@@ -210,7 +185,6 @@ class StepTooLate(Function):
         ctx.save_for_backward(a, states)
         return states
 
-    @staticmethod
     def backward(ctx, g):
         a, states = ctx.saved_tensors
         ga, gu = torch.zeros_like(a), torch.zeros_like(g)
@@ -224,17 +198,15 @@ class StepTooLate(Function):
         return ga, gu
 
 
-class SmoothingForgotten(Function):
+class SmoothingForgotten(Fn):
     """What is saved, and never used, is what is missing."""
 
-    @staticmethod
     def forward(ctx, p, t):
         over = 2 * (p * t).sum(1) + 1.5
         under = p.sum(1) + t.sum(1) + 1.5
         ctx.save_for_backward(p, t, over, under)
         return over / under
 
-    @staticmethod
     def backward(ctx, g):
         p, t, over, under = ctx.saved_tensors  # noqa: RUF059
         both = (p * t).sum(1)
@@ -242,16 +214,14 @@ class SmoothingForgotten(Function):
         return g[:, None] * (2 * t / under[:, None] - share), None
 
 
-class OwnShareCounted(Function):
+class OwnShareCounted(Fn):
     """What comes after each element, and what it gives itself."""
 
-    @staticmethod
     def forward(ctx, x):
         before = x.cumsum(0) - x
         ctx.save_for_backward(x, before)
         return x * before
 
-    @staticmethod
     def backward(ctx, g):
         x, before = ctx.saved_tensors
         gx = g * x
@@ -259,68 +229,58 @@ class OwnShareCounted(Function):
         return g * before + after
 
 
-class NotSymmetric(Function):
-    @staticmethod
+class NotSymmetric(Fn):
     def forward(ctx, d, m):
         ctx.save_for_backward(d, m)
         return (d @ m * d).sum(1)
 
-    @staticmethod
     def backward(ctx, g):
         d, m = ctx.saved_tensors
         return g[:, None] * (d @ m), d.T @ (g[:, None] * d)
 
 
-class GatheredBack(Function):
-    @staticmethod
+class GatheredBack(Fn):
     def forward(ctx, x):
         y, order = x.sort(-1)
         ctx.save_for_backward(order)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         (order,) = ctx.saved_tensors
         return g.gather(-1, order)
 
 
-class SmallNumberForgotten(Function):
-    @staticmethod
+class SmallNumberForgotten(Fn):
     def forward(ctx, x, eps):
         scale = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
         ctx.eps = eps
         ctx.save_for_backward(x)
         return x * scale
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         scale = x.square().mean(-1, keepdim=True).rsqrt()
         return scale * g - x * scale**3 * (g * x).mean(-1, keepdim=True), None
 
 
-class MeanOverEverything(Function):
-    @staticmethod
+class MeanOverEverything(Fn):
     def forward(ctx, z):
         there = z > z.mean(-1, keepdim=True)
         ctx.save_for_backward(there)
         return (z - (z * there).sum(-1, keepdim=True) / there.sum(-1, keepdim=True)) * there
 
-    @staticmethod
     def backward(ctx, g):
         (there,) = ctx.saved_tensors
         gs = g * there
         return gs - there * gs.sum(-1, keepdim=True) / there.shape[-1]
 
 
-class CountedOnce(Function):
-    @staticmethod
+class CountedOnce(Fn):
     def forward(ctx, table, at):
         ctx.save_for_backward(at)
         ctx.shape = table.shape
         return table[at]
 
-    @staticmethod
     def backward(ctx, g):
         (at,) = ctx.saved_tensors
         gt = g.new_zeros(ctx.shape)
@@ -328,14 +288,12 @@ class CountedOnce(Function):
         return gt, None
 
 
-class ProductRule(Function):
-    @staticmethod
+class ProductRule(Fn):
     def forward(ctx, r):
         e, s = torch.exp(-r), torch.sin(r)
         ctx.save_for_backward(r, e, s)
         return e * s
 
-    @staticmethod
     def backward(ctx, g):
         r, e, s = ctx.saved_tensors  # noqa: RUF059
         ds = torch.cos(r)  # noqa: F841
@@ -347,23 +305,20 @@ def slope(x, y, c):
     return y / (nx * ny) - c[:, None] * x / nx
 
 
-class CosineOfRows(Function):
+class CosineOfRows(Fn):
     """The mistake stands in a function that backward calls twice, in single precision."""
 
-    @staticmethod
     def forward(ctx, x, y):
         c = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))
         ctx.save_for_backward(x, y, c)
         return c
 
-    @staticmethod
     def backward(ctx, g):
         x, y, c = ctx.saved_tensors
         return g[:, None] * slope(x, y, c), g[:, None] * slope(y, x, c)
 
 
-class SoftmaxOfEdges(Function):
-    @staticmethod
+class SoftmaxOfEdges(Fn):
     def forward(ctx, e, at, nodes):
         p = e.exp()
         p = p / p.new_zeros(nodes).index_add(0, at, p)[at]
@@ -371,33 +326,28 @@ class SoftmaxOfEdges(Function):
         ctx.nodes = nodes
         return p
 
-    @staticmethod
     def backward(ctx, g):
         p, at = ctx.saved_tensors  # noqa: RUF059
         gp = g * p
         return gp - p * gp.sum(), None, None
 
 
-class AxesExchanged(Function):
-    @staticmethod
+class AxesExchanged(Fn):
     def forward(ctx, x):
         return x.view(2, 2, 3, 5).permute(0, 3, 1, 2).reshape(2, 30)
 
-    @staticmethod
     def backward(ctx, g):
         return g.view(2, 5, 2, 3).permute(0, 2, 1, 3).reshape(2, 30)
 
 
-class WholeDiagonal(Function):
+class WholeDiagonal(Fn):
     """The gradient of a Cholesky factor, its diagonal counted twice."""
 
-    @staticmethod
     def forward(ctx, a):
         lower = torch.linalg.cholesky(a)
         ctx.save_for_backward(lower)
         return lower
 
-    @staticmethod
     def backward(ctx, g):
         (lower,) = ctx.saved_tensors
         inverse = torch.linalg.inv(lower)
@@ -459,13 +409,11 @@ def test_a_kind_of_edit_finds_the_fix_in_the_words_of_the_code(cls, inputs, sour
     assert fix(cls, *inputs) == source
 
 
-class ThresholdFarAway(Function):
-    @staticmethod
+class ThresholdFarAway(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.relu()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (x > 100)
@@ -476,17 +424,15 @@ def test_a_threshold_is_zero_or_a_constant_of_forward() -> None:
     assert fix(ThresholdFarAway, draw(8)) in ("return g * (x > 0)", None)
 
 
-class IndexOfTheWrongDimension(Function):
+class IndexOfTheWrongDimension(Fn):
     """Right for a square input once its result is transposed, and never for any other."""
 
-    @staticmethod
     def forward(ctx, x):
         m, at = x.max(dim=1)
         ctx.save_for_backward(at)
         ctx.shape = x.shape
         return m
 
-    @staticmethod
     def backward(ctx, g):
         (at,) = ctx.saved_tensors
         out = g.new_zeros(ctx.shape)
@@ -502,27 +448,23 @@ def test_each_kind_has_a_place() -> None:
     assert {kind.place for kind in KINDS.values()} == {"value", "part", "whole"}
 
 
-class UnionOfBounds(Function):
-    @staticmethod
+class UnionOfBounds(Fn):
     def forward(ctx, x, low, high):
         ctx.save_for_backward(x)
         ctx.low, ctx.high = low, high
         return x.clamp(low, high)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         inside = (x > ctx.low) | (x < ctx.high)
         return g * inside, None, None
 
 
-class ReadAtTheIndex(Function):
-    @staticmethod
+class ReadAtTheIndex(Fn):
     def forward(ctx, x, w, order):
         ctx.save_for_backward(w, order)
         return (w * x)[order]
 
-    @staticmethod
     def backward(ctx, g):
         w, order = ctx.saved_tensors
         return w * (2 * g)[order] / 2, None, None
@@ -541,55 +483,47 @@ def test_what_an_edit_binds_to_stays_together(cls, inputs, source: str) -> None:
     assert fix(cls, *inputs) == source
 
 
-class SumsFromTheStart(Function):
+class SumsFromTheStart(Fn):
     """Written with functions of torch and a dimension given by its name, as with methods."""
 
-    @staticmethod
     def forward(ctx, x):
         y = torch.logcumsumexp(x, dim=-1)
         ctx.save_for_backward(x, y)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         sums = torch.cumsum(g * torch.exp(-y), dim=-1)
         return torch.exp(x) * sums
 
 
-class SumsOverRows(Function):
-    @staticmethod
+class SumsOverRows(Fn):
     def forward(ctx, x, s):
         ctx.save_for_backward(x, s)
         return x * torch.unsqueeze(s, 1)
 
-    @staticmethod
     def backward(ctx, g):
         x, s = ctx.saved_tensors
         return g * s[:, None], torch.sum(g * x, dim=0)
 
 
-class WrongFunction(Function):
-    @staticmethod
+class WrongFunction(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.sin(x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * torch.sinh(x)
 
 
-class FactorsExchanged(Function):
-    @staticmethod
+class FactorsExchanged(Fn):
     def forward(ctx, x):
         eye = torch.eye(len(x), dtype=x.dtype)
         lower = torch.linalg.cholesky(x @ x.mT + eye)
         ctx.save_for_backward(x, torch.linalg.solve_triangular(lower, eye, upper=False))
         return torch.log(torch.diagonal(lower)).sum()
 
-    @staticmethod
     def backward(ctx, g):
         x, inverse = ctx.saved_tensors
         whole = inverse @ inverse.t()

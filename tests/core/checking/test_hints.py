@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import MISTAKES, draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core import findings as cutting
@@ -13,13 +13,11 @@ from nbautograd.core.checking.repair import search
 from nbautograd.errors import CallError
 
 
-class MeanOfProduct(Function):
-    @staticmethod
+class MeanOfProduct(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a * b
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         grad_a = g * b

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from fn import Fn
 from functions_checked import AttentionWrong
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd import messages
@@ -66,15 +66,13 @@ def test_the_last_row_holds_for_any_wrong_block() -> None:
     assert table.HYPOTHESES[-1].confirmation is SAME_PART  # which takes a part back at most
 
 
-class SignHere(Function):
+class SignHere(Fn):
     """Minus the right gradient for five elements, and something else for any other number of them."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return -2 * g * x if len(x) == 5 else 3 * g * x.abs()
@@ -93,15 +91,13 @@ def test_the_guard_above_can_trip(monkeypatch) -> None:
     assert found.code == "sign"
 
 
-class TwoRatios(Function):
+class TwoRatios(Fn):
     """Two outputs, of which the gradient of one is right and that of the other is half of it."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.mean(1), (x * x).mean(1)
 
-    @staticmethod
     def backward(ctx, gm, gv):
         (x,) = ctx.saved_tensors
         return (gm[:, None] + gv[:, None] * x).expand_as(x) / x.shape[1]
@@ -121,15 +117,13 @@ def test_the_variable_that_only_wrong_gradients_use_is_named() -> None:
         assert "in place of `ds` it is right" in found.message
 
 
-class Masked(Function):
+class Masked(Fn):
     """Two shares of an input; the first output's gradient is used, but never gets through."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.relu(), -(-x).relu()
 
-    @staticmethod
     def backward(ctx, ga, gb):
         (x,) = ctx.saved_tensors
         return ga * (x > 100) + gb * (x < 0)
@@ -142,14 +136,12 @@ def test_a_gradient_that_is_used_in_vain_is_not_called_unused() -> None:
     assert "never uses" not in found.message
 
 
-class Outside(Function):
-    @staticmethod
+class Outside(Fn):
     def forward(ctx, f, x, phi):
         ctx.f = f
         ctx.save_for_backward(x, phi)
         return f(x).detach()
 
-    @staticmethod
     def backward(ctx, g):
         x, phi = ctx.saved_tensors
         with torch.enable_grad():
@@ -164,15 +156,13 @@ def test_what_a_copy_of_an_input_may_have_made_backward_raise_is_no_verdict() ->
     assert [f.code for f in report.findings] == ["input_read_outside"]
 
 
-class SlopeOfBoth(Function):
+class SlopeOfBoth(Fn):
     """The gradient of one slope per column, counted where the slope plays no part as well."""
 
-    @staticmethod
     def forward(ctx, x, a):
         ctx.save_for_backward(x, a)
         return torch.where(x >= 0, x, a * x)
 
-    @staticmethod
     def backward(ctx, g):
         x, a = ctx.saved_tensors
         return torch.where(x >= 0, g, a * g), (g * x).sum(0)
@@ -183,13 +173,11 @@ def test_a_condition_may_be_one_on_the_output() -> None:
     assert (found.message_id, found.params["where"]) == ("causes.extra_entries_where", "x > 0")
 
 
-class Lower(Function):
-    @staticmethod
+class Lower(Fn):
     def forward(ctx, w, x):
         ctx.save_for_backward(w, x)
         return w.tril() @ x
 
-    @staticmethod
     def backward(ctx, g):
         w, x = ctx.saved_tensors
         return g @ x.T, w.tril().T @ g

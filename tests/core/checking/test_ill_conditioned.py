@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd import gradcheck
 
@@ -20,47 +21,41 @@ def matrix(condition, seed, symmetric=False):
     return ((made + made.mT) / 2 if symmetric else made).requires_grad_()
 
 
-class Solve(torch.autograd.Function):
-    @staticmethod
+class Solve(Fn):
     def forward(ctx, a, b):
         x = torch.linalg.solve(a, b)
         ctx.save_for_backward(a, x)
         return x
 
-    @staticmethod
     def backward(ctx, grad):
         a, x = ctx.saved_tensors
         back = torch.linalg.solve(a.mT, grad)
         return -back @ x.mT, back
 
 
-class WrongSolve(torch.autograd.Function):
+class WrongSolve(Fn):
     forward = Solve.forward
 
-    @staticmethod
     def backward(ctx, grad):
         a, x = ctx.saved_tensors
         back = torch.linalg.solve(a.mT, grad)
         return back @ x.mT, back
 
 
-class Inverse(torch.autograd.Function):
-    @staticmethod
+class Inverse(Fn):
     def forward(ctx, a):
         inverse = torch.linalg.inv(a)
         ctx.save_for_backward(inverse)
         return inverse
 
-    @staticmethod
     def backward(ctx, grad):
         (inverse,) = ctx.saved_tensors
         return -inverse.mT @ grad @ inverse.mT
 
 
-class WrongInverse(torch.autograd.Function):
+class WrongInverse(Fn):
     forward = Inverse.forward
 
-    @staticmethod
     def backward(ctx, grad):
         (inverse,) = ctx.saved_tensors
         return -inverse @ grad @ inverse.mT
@@ -102,10 +97,9 @@ def test_up_to_a_thousand_million_an_inverse_is_told_right_from_wrong(condition)
     assert gradcheck(WrongInverse, a, order=1).verdict == "wrong"
 
 
-class RoundsByLayout(torch.autograd.Function):
+class RoundsByLayout(Fn):
     """A right solve that rounds otherwise where the matrix is not contiguous, as other libraries do."""
 
-    @staticmethod
     def forward(ctx, a, b):
         x = torch.linalg.solve(a, b)
         x = x if a.is_contiguous() else x * (1 + 1e-7)
@@ -128,15 +122,13 @@ def test_a_backward_that_rounds_more_than_it_is_off_says_so():
     assert "backward noise" in {block.reason for block in report.blocks.values()}
 
 
-class Paired(torch.autograd.Function):
+class Paired(Fn):
     """1 - x where the target is exactly 1, x elsewhere; backward is off by one part in a hundred thousand."""
 
-    @staticmethod
     def forward(ctx, x, target):
         ctx.save_for_backward(target)
         return torch.where(target == 1, 1 - x, x)
 
-    @staticmethod
     def backward(ctx, grad_output):
         (target,) = ctx.saved_tensors
         return 1.00001 * torch.where(target == 1, -grad_output, grad_output), None

@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.diagnosis.intermediates import _Bench, wrong_variable
@@ -28,16 +28,14 @@ def first(cls, *inputs) -> tuple[Finding, str]:
     return found, lines[found.line - 1].strip()
 
 
-class Norm(Function):
+class Norm(Fn):
     """What forward adds before the root is forgotten where backward computes it again."""
 
-    @staticmethod
     def forward(ctx, x, weight):
         r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 0.3)
         ctx.save_for_backward(x, weight)
         return x * r * weight
 
-    @staticmethod
     def backward(ctx, g):
         x, weight = ctx.saved_tensors
         r = torch.rsqrt(x.square().mean(-1, keepdim=True))
@@ -46,17 +44,15 @@ class Norm(Function):
         return gx, (g * x * r).sum(0)
 
 
-class Attention(Function):
+class Attention(Fn):
     """The rows of the gradient of the scores are not centred with the probabilities as weights."""
 
-    @staticmethod
     def forward(ctx, q, k, v):
         scores = q @ k.t()
         p = torch.softmax(scores, -1)
         ctx.save_for_backward(q, k, v, p)
         return p @ v
 
-    @staticmethod
     def backward(ctx, g):
         q, k, v, p = ctx.saved_tensors
         gv = p.t() @ g
@@ -65,47 +61,41 @@ class Attention(Function):
         return gs @ k, gs.t() @ q, gv
 
 
-class Huber(Function):
+class Huber(Fn):
     """Backward has another threshold than forward."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         inner = x.abs() < 1.5
         return torch.where(inner, 0.5 * x * x, 1.5 * (x.abs() - 0.75)).sum()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign())
         return g * slope
 
 
-class Saves(Function):
+class Saves(Fn):
     """What backward takes for the output is the input."""
 
-    @staticmethod
     def forward(ctx, x):
         y = x.sigmoid()
         z = y * 2
         ctx.save_for_backward(x)
         return z
 
-    @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         slope = y * (1 - y)
         return 2 * g * slope
 
 
-class Guarded(Function):
+class Guarded(Fn):
     """The gradient of the bias waits for another input to need one."""
 
-    @staticmethod
     def forward(ctx, x, bias):
         return x.square() + bias
 
-    @staticmethod
     def backward(ctx, g):
         gb = None
         if ctx.needs_input_grad[0]:
@@ -113,15 +103,13 @@ class Guarded(Function):
         return None, gb
 
 
-class Centred(Function):
+class Centred(Fn):
     """Where it goes wrong is the return: what comes before, made right, would be right after it as well."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.cumsum(0) - x.mean(0)
 
-    @staticmethod
     def backward(ctx, g):
         part = g.flip(0).cumsum(0).flip(0) * 1.0
         return part + 0.25 * (part.mean(0) - g.mean(0))
@@ -132,45 +120,39 @@ def _slope(x, bound):
     return torch.where(inner, x, bound * x.sign())
 
 
-class Helped(Function):
+class Helped(Fn):
     """The condition is wrong in a function that backward calls."""
 
-    @staticmethod
     def forward(ctx, x, bound):
         ctx.save_for_backward(x)
         ctx.bound = bound
         return 0.5 * x.clamp(-bound, bound).square() + bound * (x.abs() - bound).clamp(min=0)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * _slope(x, ctx.bound), None
 
 
-class Takes(Function):
+class Takes(Fn):
     """Backward takes the first of what is saved for the second."""
 
-    @staticmethod
     def forward(ctx, x):
         y = x.sigmoid()
         ctx.save_for_backward(x, y)
         return y * 2
 
-    @staticmethod
     def backward(ctx, g):
         y, _ = ctx.saved_tensors
         slope = y * (1 - y)
         return 2 * g * slope
 
 
-class Counted(Function):
+class Counted(Fn):
     """A number is wrong, and the line that uses it is not."""
 
-    @staticmethod
     def forward(ctx, x):
         return x - x.mean(0)
 
-    @staticmethod
     def backward(ctx, g):
         n = g.numel()
         return g - g.sum(0) / n
@@ -187,15 +169,13 @@ def _turned(x, angle):
     return torch.stack((a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()), -1)
 
 
-class Turned(Function):
+class Turned(Fn):
     """Backward turns by the same angle once more."""
 
-    @staticmethod
     def forward(ctx, x, angle):
         ctx.save_for_backward(angle)
         return _turned(x, angle)
 
-    @staticmethod
     def backward(ctx, g):
         return _turned(g, *ctx.saved_tensors), None
 
@@ -226,10 +206,9 @@ def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
     assert "or on the way to it" in str(found.params(1)["begins"])
 
 
-class Gates(Function):
+class Gates(Fn):
     """What arrives at one of two products is taken for what arrives at the other."""
 
-    @staticmethod
     def forward(ctx, x, w, h, u):
         gi = x @ w
         gh = h @ u
@@ -237,7 +216,6 @@ class Gates(Function):
         ctx.save_for_backward(x, w, h, u, gi, gh, n)
         return n
 
-    @staticmethod
     def backward(ctx, g):
         x, w, h, u, gi, gh, n = ctx.saved_tensors
         s = gi.sigmoid()
@@ -256,31 +234,27 @@ def test_a_variable_that_is_called_after_what_belongs_there() -> None:
     assert found.expression == "gh"
 
 
-class Window(Function):
+class Window(Fn):
     """One of the weights of backward is another than forward's."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.size = x.shape[1]
         return torch.fft.rfft(x).real.cumsum(1)
 
-    @staticmethod
     def backward(ctx, g):
         twice = torch.full((ctx.size // 2 + 1,), 1.0, dtype=g.dtype)
         twice[2] = 0.5
         return torch.fft.fft(g.flip(1).cumsum(1).flip(1) * twice, n=ctx.size).real
 
 
-class Support(Function):
+class Support(Fn):
     """The mean of backward is over all elements, that of forward over the positive ones."""
 
-    @staticmethod
     def forward(ctx, x):
         there = (x > 0).to(x.dtype)
         ctx.save_for_backward(there)
         return there * (x - (x * there).sum(1, keepdim=True) / there.sum(1, keepdim=True))
 
-    @staticmethod
     def backward(ctx, g):
         (there,) = ctx.saved_tensors
         mean = (g * there).sum(1, keepdim=True) / there.shape[1]
@@ -298,16 +272,14 @@ def test_a_variable_of_which_other_values_mend_more_elements_than_it_has() -> No
     assert line == "mean = (g * there).sum(1, keepdim=True) / there.shape[1]"
 
 
-class Divergence(Function):
+class Divergence(Fn):
     """Backward leaves out that the mean is taken off as well."""
 
-    @staticmethod
     def forward(ctx, a, b):
         log_p, log_q = a.log_softmax(-1), b.log_softmax(-1)
         ctx.save_for_backward(log_p, log_q)
         return (log_p.exp() * (log_p - log_q)).sum(-1)
 
-    @staticmethod
     def backward(ctx, g):
         log_p, log_q = ctx.saved_tensors
         slope = log_p.exp() * (log_p - log_q)
@@ -319,10 +291,9 @@ def test_of_a_product_with_what_arrives_the_other_factor_is_named() -> None:
     assert line == "slope = log_p.exp() * (log_p - log_q)"
 
 
-class SelectiveScan(Function):
+class SelectiveScan(Fn):
     """Backward takes the state after the step where the one before it belongs, for the decay alone."""
 
-    @staticmethod
     def forward(ctx, x, a, b):
         states = [torch.zeros_like(b)]
         for row in x:
@@ -330,7 +301,6 @@ class SelectiveScan(Function):
         ctx.save_for_backward(x, a, b, torch.stack(states))
         return torch.stack(states[1:])
 
-    @staticmethod
     def backward(ctx, g):
         x, a, b, states = ctx.saved_tensors
         gx, ga, gb = (torch.zeros_like(t) for t in (x, a, b))
@@ -366,16 +336,14 @@ def test_a_variable_that_alone_enters_all_that_is_wrong_at_one_point_is_not_blam
     assert len({id(point) for point in first_point}) > 1
 
 
-class Scaled(Function):
+class Scaled(Fn):
     """What backward begins with is right as the gradient of the output, and not as what its name says."""
 
-    @staticmethod
     def forward(ctx, x, scale):
         wide = x.exp() + x
         ctx.save_for_backward(x, scale)
         return wide * scale
 
-    @staticmethod
     def backward(ctx, g):
         x, _ = ctx.saved_tensors
         gw = g * 1
@@ -392,10 +360,9 @@ def test_of_two_lines_that_may_lack_a_factor_the_later_is_named_and_the_earlier_
     assert (found.site.name, found.unknown) == ("gx", ("gw",))
 
 
-class Fixed(Function):
+class Fixed(Fn):
     """Solves nothing on the way back: what comes out of the solve is grad_output as it went in."""
 
-    @staticmethod
     def forward(ctx, w, x):
         z = torch.zeros_like(x)
         for _ in range(200):
@@ -403,7 +370,6 @@ class Fixed(Function):
         ctx.save_for_backward(w, z)
         return z
 
-    @staticmethod
     def backward(ctx, g):
         _, z = ctx.saved_tensors
         slope = 1 - z * z
@@ -449,10 +415,9 @@ def test_names_that_agree_are_named_and_no_others() -> None:
     assert found.right == ("gp", "p")
 
 
-class Unrolled(Function):
+class Unrolled(Fn):
     """The gradient of the state is added to from pass to pass, and right before the first alone."""
 
-    @staticmethod
     def forward(ctx, w, x):
         states = [x]
         for _ in range(3):
@@ -460,7 +425,6 @@ class Unrolled(Function):
         ctx.save_for_backward(w, *states)
         return states[-1] * 2
 
-    @staticmethod
     def backward(ctx, g):
         w, *states = ctx.saved_tensors
         gz = g * 2
@@ -481,10 +445,9 @@ def test_what_a_loop_writes_is_not_said_to_agree_by_its_value_before_it() -> Non
     assert "gz" in found.unknown
 
 
-class OneStepShort(Function):
+class OneStepShort(Fn):
     """Backward goes one step less than forward went; the number of steps is the same on both sides."""
 
-    @staticmethod
     def forward(ctx, w, x, steps):
         for _ in range(steps):
             x = x @ w
@@ -492,7 +455,6 @@ class OneStepShort(Function):
         ctx.steps = steps
         return x
 
-    @staticmethod
     def backward(ctx, g):
         (w,) = ctx.saved_tensors
         for _ in range(ctx.steps - 1, 0, -1):
@@ -506,10 +468,9 @@ def test_a_number_in_the_head_of_a_loop_is_not_said_to_agree() -> None:
     assert "ctx.steps" not in report.findings[0].message
 
 
-class Scan(Function):
+class Scan(Fn):
     """The decay's gradient uses the states after the steps, and is scaled by a number that is as in forward."""
 
-    @staticmethod
     def forward(ctx, a, b, scale):
         states = [torch.zeros_like(b[:, 0])]
         for t in range(a.shape[1]):
@@ -520,7 +481,6 @@ class Scan(Function):
         ctx.scale = scale
         return h[:, 1:] * half
 
-    @staticmethod
     def backward(ctx, g):
         a, h = ctx.saved_tensors
         half = ctx.scale / 2
@@ -559,15 +519,13 @@ def test_a_number_is_right_where_forward_calls_it_so() -> None:
     assert "other" in (found.unknown or ())
 
 
-class Weighed(Function):
+class Weighed(Fn):
     """One number comes out, and elements of a mask that weigh enough make it up, whatever is wrong."""
 
-    @staticmethod
     def forward(ctx, w, a):
         ctx.save_for_backward(a)
         return w * (a.sum() - 10)
 
-    @staticmethod
     def backward(ctx, g):
         (a,) = ctx.saved_tensors
         return g * (a * (a > 0)).sum(), None
@@ -600,15 +558,13 @@ def test_a_gradient_on_the_way() -> None:
     assert "gradient of `scores`" in found.message
 
 
-class Dice(Function):
+class Dice(Fn):
     """Takes the derivative of the squares in the denominator for one."""
 
-    @staticmethod
     def forward(ctx, p, t):
         ctx.save_for_backward(p, t)
         return 1 - 2 * (p * t).sum(1) / (p.square() + t.square()).sum(1)
 
-    @staticmethod
     def backward(ctx, g):
         p, t = ctx.saved_tensors
         whole = (p.square() + t.square()).sum(1, keepdim=True)
@@ -621,15 +577,13 @@ def slope_of(x):
     return 0.5 * (1 + torch.erf(x * 0.5**0.5)) + x * torch.exp(-0.5 * x * x) * 0.4
 
 
-class Approximate(Function):
+class Approximate(Fn):
     """Calls a function beside the class for the derivative."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * torch.sigmoid(1.7 * x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * slope_of(x)
@@ -675,14 +629,12 @@ def sinc_slope(t):
     return torch.where(t < 0.5, small, large)
 
 
-class Sinc(Function):
-    @staticmethod
+class Sinc(Fn):
     def forward(ctx, w):
         t = w.norm(dim=-1, keepdim=True)
         ctx.save_for_backward(w, t)
         return sinc(t) * w
 
-    @staticmethod
     def backward(ctx, g):
         w, t = ctx.saved_tensors
         slope = (g * w).sum(-1, keepdim=True) * sinc_slope(t)
@@ -717,13 +669,11 @@ def slope_of_mean_exp(z):
     return torch.where(z.abs() < 1e-5, series, (z * z.exp() - z.exp() + 1) / (z + (z == 0)) ** 2)
 
 
-class MeanExp(Function):
-    @staticmethod
+class MeanExp(Fn):
     def forward(ctx, z):
         ctx.save_for_backward(z)
         return torch.where(z.abs() < 1e-5, 1 + z / 2 + z**2 / 6, z.expm1() / (z + (z == 0)))
 
-    @staticmethod
     def backward(ctx, g):
         (z,) = ctx.saved_tensors
         return g * slope_of_mean_exp(z)
@@ -741,15 +691,13 @@ def test_no_fix_leaves_a_term_that_is_too_small_to_see() -> None:
 TILE = 4  # rows
 
 
-class Tiled(Function):
+class Tiled(Fn):
     """Drops the rows that fill no whole tile."""
 
-    @staticmethod
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return x @ w
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         gw = torch.zeros_like(w)
@@ -776,13 +724,11 @@ def test_no_fix_is_right_by_the_value_of_a_number_outside_alone() -> None:
 GAIN = 3.0
 
 
-class Gained(Function):
-    @staticmethod
+class Gained(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return GAIN * x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         return g * ctx.saved_tensors[0].cos()
 
@@ -808,17 +754,15 @@ def test_a_number_that_the_function_has_by_a_name_is_not_written_out(fn) -> None
     assert GAIN == 3.0
 
 
-class PowerOf(Function):
+class PowerOf(Fn):
     """Weighs with something else than the power below; of a square that is the base itself."""
 
-    @staticmethod
     def forward(ctx, x, p):
         base = x.abs()
         ctx.save_for_backward(x)
         ctx.p = p
         return (base**p).sum()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         weight = x.abs().exp()
@@ -837,16 +781,14 @@ def test_what_is_saved() -> None:
     assert line == "ctx.save_for_backward(x)"
 
 
-class Wrapped(Function):
+class Wrapped(Fn):
     """Counts the images anew, from what is wrapped already: none."""
 
-    @staticmethod
     def forward(ctx, x, edge):
         wrapped = x - torch.round(x / edge) * edge
         ctx.save_for_backward(wrapped, edge)
         return wrapped
 
-    @staticmethod
     def backward(ctx, g):
         x, edge = ctx.saved_tensors
         return g, -(g * torch.round(x / edge)).sum()
@@ -859,10 +801,9 @@ def test_the_line_that_saves_is_quoted_where_it_is_named() -> None:
     assert f"line {found.line}: `{line}`" in found.message
 
 
-class Steps(Function):
+class Steps(Fn):
     """Takes the last state for that before each step."""
 
-    @staticmethod
     def forward(ctx, x, t, matrix):
         states = []
         for _ in range(3):
@@ -872,7 +813,6 @@ class Steps(Function):
         ctx.save_for_backward(t, matrix, *states)
         return x
 
-    @staticmethod
     def backward(ctx, g):
         t, matrix, *states = ctx.saved_tensors
         slope = torch.zeros_like(t)
@@ -956,17 +896,15 @@ def test_the_class_stays_as_it_is_while_it_is_checked() -> None:
     assert met == {own}
 
 
-class Gated(Function):
+class Gated(Fn):
     """``g`` is written twice; the second time from the first."""
 
-    @staticmethod
     def forward(ctx, gates, c):
         f, g = gates.chunk(2, 1)
         f, g = f.sigmoid(), g.tanh()
         ctx.save_for_backward(f, g, c)
         return f * c + g
 
-    @staticmethod
     def backward(ctx, grad_output):
         f, g, c = ctx.saved_tensors
         df = grad_output * c * f * (1 - f)
@@ -977,20 +915,18 @@ class Gated(Function):
 def test_a_name_that_forward_writes_twice_is_told_by_the_line_of_the_value_that_is_meant():
     gates = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3)).requires_grad_()
     found, _ = first(Gated, gates, torch.ones(3, 2, dtype=torch.float64).requires_grad_())
-    chunk = Gated.forward.__code__.co_firstlineno + 2  # below the decorator
+    chunk = Gated.forward.__code__.co_firstlineno + 1
     assert f"gradient of `g` (line {chunk})" in found.message
 
 
-class LogDensity(Function):
+class LogDensity(Fn):
     """Forgets a term that only the diagonal has, which is larger than 0.5 here, and the rest is not."""
 
-    @staticmethod
     def forward(ctx, x, L):
         z = torch.linalg.solve_triangular(L, x.T, upper=False)
         ctx.save_for_backward(z, L)
         return -0.5 * (z**2).sum(0) - L.diagonal().log().sum()
 
-    @staticmethod
     def backward(ctx, grad_output):
         z, L = ctx.saved_tensors
         s = torch.linalg.solve_triangular(L.T, z, upper=True)
@@ -1007,10 +943,9 @@ def test_entries_that_are_places_are_not_told_by_values_that_lie_so():
     assert "i == j" in found.message
 
 
-class Biweight(Function):
+class Biweight(Fn):
     """The residual is scaled in forward, and not where backward asks which ones are outliers."""
 
-    @staticmethod
     def forward(ctx, r, s, c):
         u = r / (s * c)
         rho = (c * c / 6) * (1 - (1 - u * u) ** 3)
@@ -1018,7 +953,6 @@ class Biweight(Function):
         ctx.s, ctx.c = s, c
         return torch.where(u.abs() < 1, rho, torch.full_like(rho, c * c / 6))
 
-    @staticmethod
     def backward(ctx, g):
         (r,) = ctx.saved_tensors
         s, c = ctx.s, ctx.c
@@ -1052,17 +986,15 @@ def test_a_factor_is_not_blamed_for_the_mask_beside_it(fn, message) -> None:
     assert (found.message_id, line) == (f"causes.wrong_variable_{message}", "inlier = r.abs() < c")
 
 
-class Trapezoid(Function):
+class Trapezoid(Fn):
     """The half weights of the two ends are forgotten."""
 
-    @staticmethod
     def forward(ctx, f, at, h):
         lam = torch.exp(f)
         ctx.save_for_backward(lam, at)
         ctx.h = h
         return f[at].sum() - h * (lam[1:] + lam[:-1]).sum() / 2
 
-    @staticmethod
     def backward(ctx, g):
         lam, at = ctx.saved_tensors
         gf = -ctx.h * lam
@@ -1076,17 +1008,15 @@ def test_of_a_wrong_variable_the_part_is_said_that_is_wrong() -> None:
     assert "Only `f[[0, -1]]` is wrong." in found.message
 
 
-class BothWays(Function):
+class BothWays(Fn):
     """A symmetric loss of which backward forgets the columns; the identity that it subtracts is right."""
 
-    @staticmethod
     def forward(ctx, a, b):
         scores = a @ b.t()
         rows, columns = scores.log_softmax(1), scores.log_softmax(0)
         ctx.save_for_backward(a, b, rows, columns)
         return -(rows.diagonal().mean() + columns.diagonal().mean())
 
-    @staticmethod
     def backward(ctx, grad_output):
         a, b, rows, _columns = ctx.saved_tensors
         identity = torch.eye(len(a), dtype=a.dtype)
@@ -1100,17 +1030,15 @@ def test_what_is_made_without_the_inputs_numbers_is_not_blamed_where_each_input_
     assert "at `identity`" not in str(found)
 
 
-class Contrastive(Function):
+class Contrastive(Fn):
     """Pairs that do not belong together are pushed apart up to a margin, in backward beyond it."""
 
-    @staticmethod
     def forward(ctx, a, b, same, margin):
         distance = (a - b).norm(dim=1)
         ctx.save_for_backward(a - b, distance, same)
         ctx.margin = margin
         return (same * distance**2 + (1 - same) * (margin - distance).clamp(min=0) ** 2).mean()
 
-    @staticmethod
     def backward(ctx, grad_output):
         difference, distance, same = ctx.saved_tensors
         push = -2 * ((ctx.margin - distance) / distance)[:, None] * difference
@@ -1129,17 +1057,15 @@ def test_a_mask_that_belongs_there_does_so_for_larger_inputs_too():
     assert "`1 - same`" not in " ".join(str(found).split())
 
 
-class SoftCap(Function):
+class SoftCap(Fn):
     """Scores that are capped and made probabilities; backward takes the cap's slope at the capped scores."""
 
-    @staticmethod
     def forward(ctx, q, k, v):
         capped = 2 * torch.tanh(q @ k.t() / 2)
         p = torch.softmax(capped, -1)
         ctx.save_for_backward(q, k, v, capped, p)
         return p @ v
 
-    @staticmethod
     def backward(ctx, grad_output):
         q, k, v, capped, p = ctx.saved_tensors
         dp = grad_output @ v.t()

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,13 +100,11 @@ def test_a_small_systematic_error_is_many_error_bars_off():
     x = torch.linspace(-2, 2, 9, dtype=torch.float64).requires_grad_()
     approximated = torch.nn.functional.gelu
 
-    class Gelu(torch.autograd.Function):
-        @staticmethod
+    class Gelu(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return approximated(x)
 
-        @staticmethod
         def backward(ctx, grad):
             (x,) = ctx.saved_tensors
             with torch.enable_grad():

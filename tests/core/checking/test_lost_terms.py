@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.autograd import Function
+from fn import Fn
 
 from nbautograd import gradcheck
 
@@ -19,17 +19,15 @@ def draw(*shape, seed=0):
     return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
-class LayerNorm(Function):
+class LayerNorm(Fn):
     """Without the term of the mean."""
 
-    @staticmethod
     def forward(ctx, x, gamma):
         s = (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
         h = (x - x.mean(-1, keepdim=True)) / s
         ctx.save_for_backward(h, s, gamma)
         return h * gamma
 
-    @staticmethod
     def backward(ctx, grad_output):
         h, s, gamma = ctx.saved_tensors
         g = grad_output * gamma
@@ -37,10 +35,9 @@ class LayerNorm(Function):
         return grad_x, (grad_output * h).sum(0)
 
 
-class GroupNorm(Function):
+class GroupNorm(Fn):
     """Without the term of the variance."""
 
-    @staticmethod
     def forward(ctx, x):
         h = x.reshape(2, 2, 3)
         s = (h.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
@@ -48,31 +45,26 @@ class GroupNorm(Function):
         ctx.save_for_backward(n, s)
         return n.reshape(2, 6)
 
-    @staticmethod
     def backward(ctx, grad_output):
         n, s = ctx.saved_tensors  # noqa: RUF059 - the mended one needs it
         g = grad_output.reshape(2, 2, 3)
         return ((g - g.mean(-1, keepdim=True)) / s).reshape(2, 6)
 
 
-class Centred(Function):
-    @staticmethod
+class Centred(Fn):
     def forward(ctx, x):
         return x - x.mean(0)
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output
 
 
-class Rows(Function):
-    @staticmethod
+class Rows(Fn):
     def forward(ctx, table, index):
         ctx.save_for_backward(index)
         ctx.count = table.shape[0]
         return table[index]
 
-    @staticmethod
     def backward(ctx, grad_output):
         (index,) = ctx.saved_tensors
         grad = grad_output.new_zeros(ctx.count, grad_output.shape[1])
@@ -80,39 +72,33 @@ class Rows(Function):
         return grad, None
 
 
-class Counting(Function):
-    @staticmethod
+class Counting(Fn):
     def forward(ctx, x):
         ctx.count = 0
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         ctx.count += 1
         return 2 * grad_output * x / ctx.count
 
 
-class Swish(Function):
-    @staticmethod
+class Swish(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x.sigmoid()
 
-    @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         s = x.sigmoid()
         return grad_output * x * s * (1 - s)
 
 
-class Lower(Function):
-    @staticmethod
+class Lower(Fn):
     def forward(ctx, x):
         return x.tril()
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output.triu()
 
@@ -149,17 +135,15 @@ def test_it_is_named_and_mended(fn, inputs, code, words, fixed):
     assert found.fix is None or found.fix.verified
 
 
-class FirstOfAll(Function):
+class FirstOfAll(Fn):
     """Computes with the input of the first call that there ever was."""
 
     kept: list[torch.Tensor] = []
 
-    @staticmethod
     def forward(ctx, x):
         FirstOfAll.kept.append(x.detach())
         return x * x
 
-    @staticmethod
     def backward(ctx, grad_output):
         return 2 * grad_output * FirstOfAll.kept[0]
 
@@ -170,36 +154,30 @@ def test_what_an_earlier_call_left_is_noticed():
     assert (found.code, found.message_id) == ("shared_state", "causes.wrong_later")
 
 
-class Power(Function):
-    @staticmethod
+class Power(Fn):
     def forward(ctx, x, n):
         ctx.save_for_backward(x)
         ctx.n = n
         return x**n
 
-    @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * x ** (ctx.n - 1), None
 
 
-class FirstRow(Function):
-    @staticmethod
+class FirstRow(Fn):
     def forward(ctx, x, b):
         return 2 * x + b
 
-    @staticmethod
     def backward(ctx, grad_output):
         return 2 * grad_output, grad_output[0]
 
 
-class Modulus(Function):
-    @staticmethod
+class Modulus(Fn):
     def forward(ctx, z):
         ctx.save_for_backward(z)
         return z.abs() ** 2
 
-    @staticmethod
     def backward(ctx, grad_output):
         (z,) = ctx.saved_tensors
         return grad_output * z
@@ -248,16 +226,14 @@ def test_the_right_ones_are_not_accused(fn):
     assert not [f for f in gradcheck(fn, inputs, order=1).findings if f.kind == "bug"]
 
 
-class MeanSquare(Function):
+class MeanSquare(Fn):
     """Divides by the number of rows, not of elements."""
 
-    @staticmethod
     def forward(ctx, x, target):
         diff = x - target
         ctx.save_for_backward(diff)
         return (diff**2).mean()
 
-    @staticmethod
     def backward(ctx, g):
         (diff,) = ctx.saved_tensors
         return g * 2 * diff / diff.shape[0], None

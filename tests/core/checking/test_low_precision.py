@@ -7,6 +7,7 @@ import re
 
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd import gradcheck
 
@@ -79,13 +80,11 @@ def test_right_says_what_could_not_have_been_seen(dtype):
     assert f"Computed in {str(dtype).removeprefix('torch.')}" in str(report.reason)
 
 
-class HalfInBackward(torch.autograd.Function):
-    @staticmethod
+class HalfInBackward(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return x * w
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         return g * w, (g * x).half().to(w.dtype)
@@ -160,15 +159,13 @@ def test_half_precision_in_backward_alone_is_a_mistake_and_a_risk_where_it_holds
     assert told == ([] if kind is None else [(kind, message)])
 
 
-class SoftmaxSavedInFewBytes(torch.autograd.Function):
+class SoftmaxSavedInFewBytes(Fn):
     """Its exponent is large, so that a relative error of 0.4 % in it becomes a larger one."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x.bfloat16())
         return torch.softmax(x, -1)
 
-    @staticmethod
     def backward(ctx, g):
         p = torch.softmax(ctx.saved_tensors[0].to(g.dtype), -1)
         return p * (g - (g * p).sum(-1, keepdim=True))
@@ -186,16 +183,14 @@ def test_the_error_that_is_said_is_the_one_that_is_measured():
     assert "digits" not in found.message
 
 
-class SlopeOfFewBytes(torch.autograd.Function):
+class SlopeOfFewBytes(Fn):
     """The formula of backward is right, and what it is given has three digits."""
 
-    @staticmethod
     def forward(ctx, x):
         y = torch.tanh(1.3 * x)
         ctx.save_for_backward(y.bfloat16())
         return 0.9 * y
 
-    @staticmethod
     def backward(ctx, g):
         y = ctx.saved_tensors[0].to(g.dtype)
         return g * (0.9 * 1.3) * (1 - y * y)
@@ -232,17 +227,15 @@ def test_the_precision_is_that_of_numbers_that_an_output_or_a_gradient_is_comput
     assert rounds_more or ((f"Computed in {dtype}" in str(report.reason)) if dtype else not report.reason)
 
 
-class Quantised(torch.autograd.Function):
+class Quantised(Fn):
     """Backward computes with the gradient of the scale, which is marked."""
 
-    @staticmethod
     def forward(ctx, x):
         scale = x.abs().amax(-1, keepdim=True)
         ctx.mark_non_differentiable(scale)
         ctx.save_for_backward(x, scale)
         return x / scale, scale
 
-    @staticmethod
     def backward(ctx, g, gs):
         x, scale = ctx.saved_tensors
         top = torch.zeros_like(x).scatter(-1, x.abs().argmax(-1, keepdim=True), 1.0) * x.sign()
@@ -265,17 +258,15 @@ def test_a_marked_output_whose_gradient_backward_ignores_is_a_risk() -> None:
     assert [(f.code, f.kind) for f in report.findings] == [("nondiff_marked_wrongly", "lint")]
 
 
-class Cancelling(torch.autograd.Function):
+class Cancelling(Fn):
     """Takes a variance as the difference of two large numbers."""
 
     factor = 1.0
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x - x.mean(1, keepdim=True)) * (x.var(1, unbiased=False, keepdim=True) + 1e-3).rsqrt()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         mu = x.mean(1, keepdim=True)
@@ -295,17 +286,15 @@ def test_what_is_right_in_double_precision_is_said_to_lack_precision_from_the_va
     assert found.message_id != "causes.right_in_double"
 
 
-class RightAtOnePoint(torch.autograd.Function):
+class RightAtOnePoint(Fn):
     """Has the right gradient in double precision at one point alone."""
 
     point = torch.randn(3, 4, generator=torch.Generator().manual_seed(3))
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         right = x.dtype == torch.float64 and (x - RightAtOnePoint.point).abs().max() < 1e-3

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd import gradcheck
 
 
-class Dense(torch.autograd.Function):
+class Dense(Fn):
     """Each output depends on all inputs, with a kink at zero where that is asked for."""
 
-    @staticmethod
     def forward(ctx, x, damage):
         ctx.save_for_backward(x)
         ctx.damage = damage
@@ -19,7 +19,6 @@ class Dense(torch.autograd.Function):
         y = (y * y.roll(1, 0)).sum(1)
         return y + x.relu().sum() if damage == "kinks" else y
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         w = torch.arange(1.0, 5.0, dtype=x.dtype)
@@ -52,29 +51,25 @@ def test_a_subgradient_at_many_kinks_is_no_mismatch():
     assert (block.verdict, block.reason, block.wrong) == ("subgradient", "kink", 0)
 
 
-class SquareOffset(torch.autograd.Function):
+class SquareOffset(Fn):
     """Smooth at zero, and wrong only there."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return 3 * x + x * x
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * (3 + 2 * x) * (x != 0)
 
 
-class ReluTwo(torch.autograd.Function):
+class ReluTwo(Fn):
     """Wrong at its kink, where 2 is outside the slopes to both sides."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.relu()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * ((x > 0) + 2.0 * (x == 0))

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+from fn import Fn
 from hasty_checks import CHECKS, hastily_accused
 from own_mistakes import Mistake, draw
 from right_functions import RIGHT
@@ -32,28 +33,24 @@ def test_at_least_eight_right_functions_would_trip_a_hasty_check(code: str) -> N
     assert len(tripping) >= 8, tripping
 
 
-class HoldsAtOne(Function):
-    @staticmethod
+class HoldsAtOne(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * g * x
 
 
-class KeepsTheFirst(Function):
+class KeepsTheFirst(Fn):
     first: ClassVar[dict[tuple[int, ...], Tensor]] = {}
 
-    @staticmethod
     def forward(ctx, x):
         ctx.shape = tuple(x.shape)
         KeepsTheFirst.first.setdefault(ctx.shape, x.detach().exp())
         return x.exp()
 
-    @staticmethod
     def backward(ctx, g):
         return g * KeepsTheFirst.first[ctx.shape]
 
@@ -74,13 +71,11 @@ def test_state_is_proved_by_a_fresh_start_also_where_the_user_called_first() -> 
 
 
 def test_a_gradient_that_reads_memory_in_another_order_is_still_seen() -> None:
-    class ByMemory(Function):
-        @staticmethod
+    class ByMemory(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return x * x
 
-        @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
             lines = torch.as_strided(x, x.shape, (x.shape[1], 1), x.storage_offset())
@@ -90,12 +85,10 @@ def test_a_gradient_that_reads_memory_in_another_order_is_still_seen() -> None:
 
 
 def test_two_halves_of_a_batch_that_touch_each_other_are_no_batch() -> None:
-    class Centred(Function):
-        @staticmethod
+    class Centred(Fn):
         def forward(ctx, x):
             return x - x.mean()
 
-        @staticmethod
         def backward(ctx, g):
             return g - g.mean()
 
@@ -140,16 +133,14 @@ def test_right_in_low_precision_says_what_it_could_have_seen() -> None:
     assert nbautograd.gradcheck(masked, draw(6), order=1).reason == ""  # a mask in low precision is exact
 
 
-class LogDeterminant(Function):
+class LogDeterminant(Fn):
     """Reads the lower triangle of symmetric matrices, and has the gradient that torch.linalg.cholesky would give."""
 
-    @staticmethod
     def forward(ctx, x):
         lower = torch.linalg.cholesky(x)
         ctx.save_for_backward(lower)
         return 2 * lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
-    @staticmethod
     def backward(ctx, grad):
         (lower,) = ctx.saved_tensors
         return grad[..., None, None] * torch.cholesky_inverse(lower)
@@ -164,15 +155,13 @@ class OneSided(LogDeterminant):
         return right + right.tril(-1) + right.triu(1)
 
 
-class Transposed(Function):
+class Transposed(Fn):
     """Reads both triangles; its gradient is right for symmetric changes alone."""
 
-    @staticmethod
     def forward(ctx, x, weight):
         ctx.save_for_backward(weight)
         return (x * weight).sum()
 
-    @staticmethod
     def backward(ctx, grad):
         (weight,) = ctx.saved_tensors
         return grad * weight.t(), None
@@ -203,15 +192,13 @@ def test_a_gradient_that_is_right_for_symmetric_changes_alone_is_wrong_where_bot
     assert nbautograd.gradcheck(Transposed, (symmetric(), draw(3, 3).detach()), order=1).verdict == "wrong"
 
 
-class FarSine(Function):
+class FarSine(Fn):
     """A sine far from zero: in single precision its argument is known to 1e-4."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.sin(1.5 * x)
 
-    @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * 1.5 * torch.cos(1.5 * x)
@@ -226,15 +213,13 @@ class OnlySingle(FarSine):
         return FarSine.forward(ctx, x)
 
 
-class FarFromZero(Function):
+class FarFromZero(Fn):
     """Numbers less their mean over their deviation, as a norm computes them, where the mean is large."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True)
 
-    @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         z = (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True)
@@ -285,15 +270,13 @@ def test_values_far_from_zero_lose_digits_and_are_not_called_wrong():
     assert nbautograd.gradcheck(FarFromZeroDoubled, (x,)).verdict == "wrong"
 
 
-class MeanFree(Function):
+class MeanFree(Fn):
     """What is left of numbers less their mean; a shift of all of them changes nothing."""
 
-    @staticmethod
     def forward(ctx, x, shift):
         moved = x + shift
         return moved - moved.mean()
 
-    @staticmethod
     def backward(ctx, grad_output):
         grad = grad_output - grad_output.mean()
         return grad, grad.sum()

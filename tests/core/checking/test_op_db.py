@@ -8,6 +8,7 @@ from itertools import islice
 
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
@@ -56,15 +57,13 @@ def test_no_false_alarm_on_torchs_operators():
     assert len(undecided) <= 0.005 * right
 
 
-class Damaged(torch.autograd.Function):
+class Damaged(Fn):
     """The identity with a damaged gradient, put in front of an operator."""
 
-    @staticmethod
     def forward(ctx, x, damage):
         ctx.damage = damage
         return x.view_as(x)
 
-    @staticmethod
     def backward(ctx, grad):
         return DAMAGES[ctx.damage](grad), None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.autograd import Function
+from fn import Fn
 
 from nbautograd import gradcheck
 from nbautograd.core.checking.other_points import other_arguments
@@ -19,25 +19,22 @@ def doubles(*shape, seed=0):
     return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
-class ExclusiveSum(Function):
+class ExclusiveSum(Fn):
     """A running sum, without the element itself where it is exclusive; backward forgets that."""
 
-    @staticmethod
     def forward(ctx, x, exclusive):
         ctx.exclusive = exclusive
         y = x.cumsum(-1)
         return y - x if exclusive else y
 
-    @staticmethod
     def backward(ctx, grad_output):
         grad = grad_output.flip(-1).cumsum(-1).flip(-1)
         return grad, None
 
 
-class Deviation(Function):
+class Deviation(Fn):
     """A standard deviation whose backward divides by n whatever the correction is."""
 
-    @staticmethod
     def forward(ctx, x, correction):
         n = x.shape[-1]
         mean = x.mean(-1, keepdim=True)
@@ -46,22 +43,19 @@ class Deviation(Function):
         ctx.correction = correction
         return std
 
-    @staticmethod
     def backward(ctx, grad_output):
         x, mean, std = ctx.saved_tensors
         n = x.shape[-1]
         return (grad_output / (std * n)).unsqueeze(-1) * (x - mean), None
 
 
-class Spaced(Function):
+class Spaced(Fn):
     """A second difference on a grid; the gradient lacks the square of the spacing."""
 
-    @staticmethod
     def forward(ctx, u, spacing):
         ctx.spacing = spacing
         return (u[2:] - 2 * u[1:-1] + u[:-2]) / spacing**2
 
-    @staticmethod
     def backward(ctx, grad_output):
         g = torch.zeros(grad_output.shape[0] + 2, dtype=grad_output.dtype)
         g[2:] += grad_output
@@ -70,25 +64,22 @@ class Spaced(Function):
         return g, None
 
 
-class LastOfTwo(Function):
+class LastOfTwo(Fn):
     """A log of the softmax over the last dimension; backward forgets the sum."""
 
-    @staticmethod
     def forward(ctx, x):
         y = x.log_softmax(-1)
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, grad_output):
         (y,) = ctx.saved_tensors
         return grad_output - y.exp() * grad_output
 
 
-class Divergence(Function):
+class Divergence(Fn):
     """A divergence of logarithms, or of probabilities; backward forgets the inner derivative of the former."""
 
-    @staticmethod
     def forward(ctx, q, target, log_target):
         logt = target if log_target else target.log()
         t = target.exp() if log_target else target
@@ -96,36 +87,31 @@ class Divergence(Function):
         ctx.log_target = log_target
         return (t * (logt - q)).sum()
 
-    @staticmethod
     def backward(ctx, g):
         q, logt, t = ctx.saved_tensors
         return -g * t, g * (logt - q + 1), None
 
 
-class Named(Function):
+class Named(Fn):
     """One of two curves, chosen by a string; backward has the derivative of one of them."""
 
-    @staticmethod
     def forward(ctx, x, kind):
         ctx.save_for_backward(x)
         return x.square() * 3 if kind != "flat" else x.square()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * g * x, None
 
 
-class Weighted(Function):
+class Weighted(Fn):
     """A weight of the output, or none; backward always forgets it."""
 
-    @staticmethod
     def forward(ctx, x, scale):
         ctx.save_for_backward(x)
         ctx.scale = scale
         return x.square() if scale is None else x.square() * scale
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * g * x, None
@@ -196,32 +182,28 @@ def test_inputs_keep_their_names_where_an_argument_inside_is_another():
     assert "`angle`" in found.message
 
 
-class Powered(Function):
+class Powered(Fn):
     """The inner derivative of the cosine is forgotten."""
 
-    @staticmethod
     def forward(ctx, x, scale):
         ctx.save_for_backward(x)
         ctx.scale = scale
         return scale * (x**2).sin()
 
-    @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * ctx.scale * (x**2).cos(), None
 
 
-class GroupedVariance(torch.autograd.Function):
+class GroupedVariance(Fn):
     """Divided by the number of observations, not by one less; how often each value was seen is an argument."""
 
-    @staticmethod
     def forward(ctx, x, counts):
         n = counts.sum()
         away = x - (counts * x).sum() / n
         ctx.save_for_backward(away, counts)
         return (counts * away.square()).sum() / (n - 1)
 
-    @staticmethod
     def backward(ctx, g):
         away, counts = ctx.saved_tensors
         return g * 2 * counts * away / counts.sum(), None
@@ -233,10 +215,9 @@ def test_a_factor_that_moves_with_numbers_without_a_gradient_is_not_one_of_the_s
     assert (found.message_id, found.params["name"]) == ("causes.constant_factor_argument", "counts")
 
 
-class Norm(Function):
+class Norm(Fn):
     """The p-norm, which grows by the number itself in place of its sign where p is infinite."""
 
-    @staticmethod
     def forward(ctx, x, p):
         y = x.abs().amax(-1) if p == float("inf") else x.abs().pow(p).sum(-1) ** (1 / p)
         y = x.abs().sum(-1) if p == 1 else y
@@ -244,7 +225,6 @@ class Norm(Function):
         ctx.save_for_backward(x, y)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         largest = y.unsqueeze(-1)
@@ -258,31 +238,27 @@ class Norm(Function):
         return weighted, None
 
 
-class Levels(Function):
+class Levels(Fn):
     """An absolute error at several levels, each a number of a list: one more size than backward divides by."""
 
-    @staticmethod
     def forward(ctx, x, levels):
         away = x - x.new_tensor(levels)
         ctx.save_for_backward(away)
         return away.abs().mean()
 
-    @staticmethod
     def backward(ctx, g):
         (away,) = ctx.saved_tensors
         slope = g * away.sign()
         return slope / away.shape[0], None
 
 
-class Spectrum(Function):
+class Spectrum(Fn):
     """A filter on a half spectrum, whose last number stands once only where the length is even."""
 
-    @staticmethod
     def forward(ctx, x, h):
         ctx.save_for_backward(x, h)
         return torch.fft.irfft(torch.fft.rfft(x) * h, n=x.shape[-1])
 
-    @staticmethod
     def backward(ctx, g):
         x, h = ctx.saved_tensors
         spectrum = torch.fft.rfft(g)
@@ -308,17 +284,15 @@ def test_a_fix_for_an_infinite_argument_leaves_finite_ones_right():
         assert fix.strip().startswith("slope = x *")
 
 
-class HalvedExponent(Function):
+class HalvedExponent(Fn):
     """The exponent is halved with integers, which is right where it is even."""
 
-    @staticmethod
     def forward(ctx, x, p):
         e = 1 + (x * x).sum(-1)
         ctx.save_for_backward(x, e)
         ctx.p = p
         return e ** (p / 2)
 
-    @staticmethod
     def backward(ctx, g):
         x, e = ctx.saved_tensors
         h = ctx.p // 2

@@ -7,8 +7,8 @@ from collections import deque
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.outside_state import ClassState
@@ -29,30 +29,26 @@ SEEN: deque = deque()
 note = SEEN.append  # a callable is no state, so that it is not exchanged itself
 
 
-class Reads(Function):
+class Reads(Fn):
     """Half of the right gradient, so that a fix is searched for; all that it names is only read."""
 
     offset = torch.zeros(3, dtype=torch.float64)
     kept: dict = {}
 
-    @staticmethod
     def forward(ctx, x):
         note((id(TABLE), id(ROWS), id(Reads.offset), id(Reads.kept)))
         return x * FACTOR * TABLE["scale"][0] + torch.from_numpy(ROWS) + Reads.offset + len(Reads.kept)
 
-    @staticmethod
     def backward(ctx, g):
         return g * FACTOR
 
 
-class Writes(Function):
-    @staticmethod
+class Writes(Fn):
     def forward(ctx, x):
         count_up()
         CALLS.append(COUNT)
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         return g
 

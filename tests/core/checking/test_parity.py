@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
 from torch.autograd import Function, gradcheck, gradgradcheck
 from torch.autograd.function import once_differentiable
@@ -19,12 +20,10 @@ PAGE = Path(__file__).parents[3] / "docs" / "gradcheck.md"
 
 
 def scaled(factor: float, backward_factor: float | None = None) -> type[Function]:
-    class Scaled(Function):
-        @staticmethod
+    class Scaled(Fn):
         def forward(ctx, x):
             return x * factor
 
-        @staticmethod
         def backward(ctx, g):
             return g * (factor if backward_factor is None else backward_factor)
 
@@ -71,12 +70,10 @@ def test_raise_exception_either_way() -> None:
 
 @pytest.mark.parametrize(("size", "verdict", "kind"), [(1e-11, "right", "lint"), (0.1, "wrong", "bug")])
 def test_nondet_tol(size: float, verdict: str, kind: str) -> None:
-    class Noisy(Function):
-        @staticmethod
+    class Noisy(Fn):
         def forward(ctx, x):
             return x * 2
 
-        @staticmethod
         def backward(ctx, g):
             return 2 * g * (1 + size * torch.rand(g.shape, dtype=g.dtype))
 
@@ -86,13 +83,11 @@ def test_nondet_tol(size: float, verdict: str, kind: str) -> None:
 
 
 def test_check_undefined_grad() -> None:
-    class Two(Function):
-        @staticmethod
+    class Two(Fn):
         def forward(ctx, x):
             ctx.set_materialize_grads(False)
             return x * 2, x * 3
 
-        @staticmethod
         def backward(ctx, g, h):
             return 2 * g + 3 * h
 
@@ -100,12 +95,10 @@ def test_check_undefined_grad() -> None:
 
 
 def test_check_grad_dtypes() -> None:
-    class Casts(Function):
-        @staticmethod
+    class Casts(Fn):
         def forward(ctx, x):
             return x * 2
 
-        @staticmethod
         def backward(ctx, g):
             return 2 * g.double()
 
@@ -116,12 +109,10 @@ def test_check_grad_dtypes() -> None:
 
 
 def test_check_batched_grad_holds_nothing_against_a_backward_that_vmap_cannot_run() -> None:
-    class Itemised(Function):
-        @staticmethod
+    class Itemised(Fn):
         def forward(ctx, x):
             return x * 2
 
-        @staticmethod
         @once_differentiable
         def backward(ctx, g):
             return torch.tensor([2 * v.item() for v in g.data], dtype=g.dtype)
@@ -130,19 +121,16 @@ def test_check_batched_grad_holds_nothing_against_a_backward_that_vmap_cannot_ru
 
 
 def test_check_forward_ad() -> None:
-    class WrongForward(Function):
-        @staticmethod
+    class WrongForward(Fn):
         def forward(ctx, x):
             ctx.save_for_forward(x)
             ctx.save_for_backward(x)
             return x * x
 
-        @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
             return 2 * x * g
 
-        @staticmethod
         def jvp(ctx, tangent):
             (x,) = ctx.saved_tensors
             return 3 * x * tangent
@@ -152,12 +140,10 @@ def test_check_forward_ad() -> None:
 
 @pytest.mark.slow
 def test_fast_mode_misses_one_entry_of_ten_thousand_and_we_do_not() -> None:
-    class OneEntry(Function):
-        @staticmethod
+    class OneEntry(Fn):
         def forward(ctx, x):
             return 2 * x
 
-        @staticmethod
         def backward(ctx, g):
             out = 2 * g
             out[1234] = 0
@@ -190,13 +176,11 @@ def test_gradgradcheck_is_order_2() -> None:
     assert nbautograd.gradcheck(CubeOnce, draw(4)).order2 is None
 
 
-class Cube(Function):
-    @staticmethod
+class Cube(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * x**2 * g
@@ -213,12 +197,10 @@ class CubeOnce(Cube):
 def test_grad_outputs_are_of_both_signs_and_follow_the_seed() -> None:
     seen: list[torch.Tensor] = []
 
-    class Watched(Function):
-        @staticmethod
+    class Watched(Fn):
         def forward(ctx, x):
             return 2 * x
 
-        @staticmethod
         def backward(ctx, g):
             seen.append(g.detach().clone())
             return 2 * g
@@ -237,12 +219,10 @@ def test_grad_outputs_are_of_both_signs_and_follow_the_seed() -> None:
     ("read", "code"), [("view", "fails_noncontiguous_grad"), ("memory", "wrong_noncontiguous_grad")]
 )
 def test_gen_non_contig_grad_outputs(read: str, code: str) -> None:
-    class Reads(Function):
-        @staticmethod
+    class Reads(Fn):
         def forward(ctx, x):
             return 2 * x
 
-        @staticmethod
         def backward(ctx, g):
             return 2 * (g.view(-1).view(3, 4) if read == "view" else torch.as_strided(g, (3, 4), (4, 1)))
 

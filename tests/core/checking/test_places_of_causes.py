@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.findings import Finding
@@ -23,26 +23,22 @@ def complex_draw(*shape: int) -> torch.Tensor:
     return torch.complex(draw(*shape).detach(), draw(*shape, seed=1).detach()).requires_grad_()
 
 
-class RealPartWrong(Function):
-    @staticmethod
+class RealPartWrong(Fn):
     def forward(ctx, z):
         ctx.save_for_backward(z)
         return z.abs() ** 2 + z.real
 
-    @staticmethod
     def backward(ctx, g):
         (z,) = ctx.saved_tensors
         return 2 * g * z + g * z.real.sin()
 
 
-class ImaginaryPartScaled(Function):
+class ImaginaryPartScaled(Fn):
     """The output is complex, and what comes back through its imaginary part is scaled wrongly."""
 
-    @staticmethod
     def forward(ctx, x):
         return torch.complex(x * 2, x * 3)
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g.real + 5 * g.imag
 
@@ -53,25 +49,21 @@ def test_a_part_of_a_complex_tensor_is_its_real_or_imaginary_one(shape) -> None:
     assert first(ImaginaryPartScaled, draw(*shape)).params["part"] == "output.imag"
 
 
-class Centred(Function):
-    @staticmethod
+class Centred(Fn):
     def forward(ctx, z):
         return z - z.mean((0, 1), keepdim=True)
 
-    @staticmethod
     def backward(ctx, g):
         return g
 
 
-class InstanceNorm(Function):
-    @staticmethod
+class InstanceNorm(Fn):
     def forward(ctx, x):
         inv = (x.var((1, 2), keepdim=True, unbiased=False) + 1e-5).rsqrt()
         xh = (x - x.mean((1, 2), keepdim=True)) * inv
         ctx.save_for_backward(xh, inv)
         return xh
 
-    @staticmethod
     def backward(ctx, g):
         xh, inv = ctx.saved_tensors
         return inv * (g - xh * (g * xh).mean((1, 2), keepdim=True))
@@ -93,13 +85,11 @@ def test_a_mean_over_several_dimensions_is_mended(fn, inputs, change: str) -> No
     assert found.line == found.fix.line
 
 
-class MeanOfTheWhole(Function):
-    @staticmethod
+class MeanOfTheWhole(Fn):
     def forward(ctx, x, mask):
         ctx.save_for_backward(mask)
         return (x * mask).sum(-1) / mask.sum(-1)
 
-    @staticmethod
     def backward(ctx, g):
         (mask,) = ctx.saved_tensors
         return (g / mask.shape[-1])[:, None] * mask, None
@@ -114,27 +104,23 @@ def test_a_factor_of_each_row_may_be_a_size_over_a_count() -> None:
 LAST: dict[str, torch.Tensor] = {}
 
 
-class ReadsAGlobal(Function):
-    @staticmethod
+class ReadsAGlobal(Fn):
     def forward(ctx, x):
         LAST["x"] = x
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         two = 2
         return g * two * LAST["x"]
 
 
-class ReadsItsClass(Function):
+class ReadsItsClass(Fn):
     scale = None
 
-    @staticmethod
     def forward(ctx, x):
         ReadsItsClass.scale = x
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         two = 2
         return g * two * ReadsItsClass.scale
@@ -146,20 +132,18 @@ def twice(fn):
 
 @pytest.mark.parametrize("fn", [ReadsAGlobal, ReadsItsClass])
 def test_state_is_placed_where_backward_reads_it(fn) -> None:
-    line = fn.backward.__code__.co_firstlineno + 3
+    line = fn.backward.__code__.co_firstlineno + 2
     for found in (first(fn, draw(4)), first(twice(fn), draw(4), draw(4, seed=1))):
         assert (found.code, found.line) == ("shared_state", line)
 
 
-class TwoOutputs(Function):
+class TwoOutputs(Fn):
     """Torch puts zeros in the place of None here, so that backward never meets one; it draws random numbers."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.exp(), x * 1.0
 
-    @staticmethod
     def backward(ctx, g, h):
         (x,) = ctx.saved_tensors
         small = (g != 0).to(g) * (h != 0).to(g)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import backward_call, directional, other_points
@@ -15,13 +15,11 @@ from nbautograd.core.checking.problem import Problem
 pytestmark = pytest.mark.usefixtures("without_fixes")
 
 
-class Scaled(Function):
-    @staticmethod
+class Scaled(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return (x * w).mean(0)
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         rows = x.shape[0]
@@ -128,12 +126,10 @@ def test_thinning_keeps_named_indices_and_few_others() -> None:
     assert spread_indices(5, 10) == [0, 1, 2, 3, 4]
 
 
-class KillHead(Function):
-    @staticmethod
+class KillHead(Fn):
     def forward(ctx, x):
         return x.clone()
 
-    @staticmethod
     def backward(ctx, g):
         g = g.clone()
         g[:, :3] = 0
@@ -146,13 +142,11 @@ def test_a_part_that_gets_no_gradient_is_told_as_a_slice() -> None:
     assert "is zero in all of `x[:, :3]`, but should not be" in finding.message
 
 
-class NegativeLost(Function):
-    @staticmethod
+class NegativeLost(Fn):
     def forward(ctx, x):
         ctx.shape = x.shape
         return x.sum()
 
-    @staticmethod
     def backward(ctx, g):
         return g.clamp(min=0).expand(ctx.shape)
 
@@ -163,15 +157,13 @@ def test_a_lost_negative_grad_output_is_seen_whatever_the_random_signs(seed: int
     assert report.findings[0].code == "nonlinear_in_grad_output"
 
 
-class Unsteady(Function):
+class Unsteady(Fn):
     calls = 0
 
-    @staticmethod
     def forward(ctx, x):
         Unsteady.calls += 1
         return x * (1 + Unsteady.calls % 7)
 
-    @staticmethod
     def backward(ctx, g):
         return g
 
@@ -183,15 +175,13 @@ def test_a_forward_that_changes_from_call_to_call_cannot_be_judged() -> None:
 
 
 def jittered(size):
-    class Jittered(Function):
+    class Jittered(Fn):
         calls = 0
 
-        @staticmethod
         def forward(ctx, x):
             Jittered.calls += 1
             return 2 * x * (1 + size * (Jittered.calls % 7))
 
-        @staticmethod
         def backward(ctx, g):
             return 3 * g
 
@@ -209,13 +199,11 @@ def test_a_block_that_differs_is_never_right(size) -> None:
     assert (report.verdict, report.blocks[0, 0].verdict == "match") == ("cannot tell", False)
 
 
-class RootMean(Function):
-    @staticmethod
+class RootMean(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.logsumexp(0)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x.exp()
@@ -226,13 +214,11 @@ def test_a_ratio_that_changes_with_the_input_is_no_constant_to_multiply_with() -
     assert (finding.code, "times" in finding.message) == ("wrong_derivative", False)
 
 
-class OnlyMatrices(Function):
-    @staticmethod
+class OnlyMatrices(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return x @ w
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         return g @ w.t(), x.t() @ g
@@ -246,14 +232,12 @@ class MixesTheBatch(OnlyMatrices):
         return gx.flip(0) if gx.dim() > 2 else gx, x.reshape(-1, x.shape[-1]).t() @ g.reshape(-1, g.shape[-1])
 
 
-class OverAll(Function):
-    @staticmethod
+class OverAll(Fn):
     def forward(ctx, x):
         y = torch.softmax(x, 0)
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         return y * (g - (g * y).sum(0, keepdim=True))
@@ -271,15 +255,13 @@ def test_nothing_is_said_of_a_batch_that_means_something_else() -> None:
     assert nbautograd.gradcheck(OverAll, draw(3, 4)).findings == ()
 
 
-class OnlyTogether(torch.autograd.Function):
+class OnlyTogether(Fn):
     """Right for each input alone and for all three, wrong for the first two."""
 
-    @staticmethod
     def forward(ctx, a, b, c):
         ctx.save_for_backward(a, b, c)
         return a * b * c
 
-    @staticmethod
     def backward(ctx, grad):
         a, b, c = ctx.saved_tensors
         wrong = 2 if ctx.needs_input_grad == (True, True, False) else 1
@@ -293,15 +275,13 @@ def test_subsets_of_the_inputs_that_require_grad_are_tried():
     assert [f.code for f in found if f.kind == "bug"] == ["needs_input_grad_wrong"]
 
 
-class ReadsMemory(torch.autograd.Function):
+class ReadsMemory(Fn):
     """Right for any input that has memory of its own for each element."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return 2 * grad * (x if 0 not in x.stride() else x * x)
@@ -314,15 +294,13 @@ def test_inputs_whose_elements_share_memory_are_tried():
     assert [f.code for f in found if f.kind == "bug"] == ["wrong_noncontiguous_input"]
 
 
-class OverwritesFirst(Function):
+class OverwritesFirst(Fn):
     """The second gradient is computed from what the first one left of grad_output."""
 
-    @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a * b + b
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         return g.mul_(b), g * (a + 1)

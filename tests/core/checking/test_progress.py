@@ -6,6 +6,7 @@ import functions_checked as checked
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd import Budget, gradcheck, jacobian
 from nbautograd.core.checking import diagnose, report_verdict
@@ -18,15 +19,13 @@ def doubles(*shape):
     return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
-class OneByOne(torch.autograd.Function):
+class OneByOne(Fn):
     """Leaves torch, so that every row and column is asked on its own."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.from_numpy(np.cumsum(x.numpy() ** 2))
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return torch.from_numpy(np.cumsum(grad.numpy()[::-1])[::-1].copy()) * 2 * x
@@ -41,12 +40,10 @@ def test_a_forward_without_a_tensor_is_a_verdict_where_progress_is_shown(returne
         def time_left(self, seconds):
             pass
 
-    class Nothing(torch.autograd.Function):
-        @staticmethod
+    class Nothing(Fn):
         def forward(ctx, x):
             return returned
 
-        @staticmethod
         def backward(ctx, *grads):
             return None
 
@@ -122,14 +119,12 @@ def test_a_jacobian_can_be_stopped_too():
     assert not report.complete
 
 
-class Exp(torch.autograd.Function):
-    @staticmethod
+class Exp(Fn):
     def forward(ctx, x):
         y = x.exp()
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, grad):
         return 1.5 * grad * ctx.saved_tensors[0]
 
@@ -156,16 +151,14 @@ def test_the_curve_of_a_linear_function_has_only_round_off(fn, where):
     assert (errors <= 1e-14 / steps).all()
 
 
-class Stateful(torch.autograd.Function):
+class Stateful(Fn):
     """Doubles what it should not, and keeps its output on ctx."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.y = x.sin()
         ctx.save_for_backward(x)
         return ctx.y
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return 2 * grad * x.cos()
@@ -286,14 +279,12 @@ class Interrupted:
             raise KeyboardInterrupt
 
     def elementwise(self):
-        class Sine(torch.autograd.Function):
-            @staticmethod
+        class Sine(Fn):
             def forward(ctx, x):
                 self.count()
                 ctx.save_for_backward(x)
                 return torch.from_numpy(np.sin(x.numpy()))
 
-            @staticmethod
             def backward(ctx, grad):
                 (x,) = ctx.saved_tensors
                 return 2 * grad * x.cos()
@@ -301,13 +292,11 @@ class Interrupted:
         return Sine
 
     def dense(self):
-        class Sums(torch.autograd.Function):
-            @staticmethod
+        class Sums(Fn):
             def forward(ctx, x):
                 self.count()
                 return torch.from_numpy(np.cumsum(x.numpy()))
 
-            @staticmethod
             def backward(ctx, grad):
                 return torch.from_numpy(2 * np.cumsum(grad.numpy()[::-1])[::-1].copy())
 

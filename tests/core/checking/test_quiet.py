@@ -9,6 +9,7 @@ import threading
 
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.checking.quiet import quiet
@@ -58,13 +59,11 @@ def test_two_threads_in_quiet_at_once_leave_the_streams_as_they_were():
 
 @pytest.mark.parametrize("check", [nbautograd.gradcheck, lambda f, i: nbautograd.inspect(f, *i)])
 def test_a_function_that_prints_is_checked_without_a_word(check, capsys):
-    class Chatty(torch.autograd.Function):
-        @staticmethod
+    class Chatty(Fn):
         def forward(ctx, x):
             print("forward")
             return x * 2
 
-        @staticmethod
         def backward(ctx, g):
             print("backward", file=sys.stderr)
             return g * 2

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from fn import Fn
 from mistakes_in_plumbing import ClampedWithWrongBound
 from own_mistakes import draw
 from torch.autograd import Function
@@ -21,8 +22,7 @@ from nbautograd.core.checking.repair.search import Tries
 from nbautograd.core.findings import Fix
 
 
-class LinearNoTranspose(Function):
-    @staticmethod
+class LinearNoTranspose(Fn):
     def forward(ctx, input, weight, bias=None):
         ctx.save_for_backward(input, weight, bias)
         output = input.mm(weight)
@@ -31,7 +31,6 @@ class LinearNoTranspose(Function):
         print("FORWARD", output.shape)
         return output
 
-    @staticmethod
     def backward(ctx, grad_output):
         print("BACKWARD", grad_output.shape)
         input, weight, bias = ctx.saved_tensors
@@ -75,21 +74,19 @@ def test_the_mended_line_makes_the_gradient_right_where_it_was_never_tried() -> 
     fix = fix_of(LinearNoTranspose.apply, seed_inputs())
     text = Path(__file__).read_text(encoding="utf-8").replace(fix.before, fix.source)
     body = text[text.index("class LinearNoTranspose") : text.index("def fix_of")]
-    scope = {"Function": Function, "torch": torch}
+    scope = {"Fn": Fn, "torch": torch}
     exec(body, scope)
     x, w, b = draw(5, 7), draw(7, 3, seed=1), draw(3, seed=2)
     assert torch.autograd.gradcheck(scope["LinearNoTranspose"].apply, (x, w, b))
 
 
-class AgreesAtOnesOnly(Function):
+class AgreesAtOnesOnly(Fn):
     """At x == 1 a changed constant gives the right number, anywhere else it does not."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**4 + x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * 2 * x
@@ -101,15 +98,13 @@ def test_no_fix_that_fails_at_fresh_points_is_offered() -> None:
     assert all(f.fix is None for f in report.findings)
 
 
-class RightForSquareOnly(Function):
+class RightForSquareOnly(Fn):
     """The sum over the wrong dimension fits a square input; so would an edit that only fits square inputs."""
 
-    @staticmethod
     def forward(ctx, x, b):
         ctx.columns = b.shape[0]
         return x * 2 + b
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g, g.sum(1)
 
@@ -136,24 +131,20 @@ def test_the_users_class_is_untouched() -> None:
     assert dict(vars(LinearNoTranspose)) == before
 
 
-class WritesAFile(Function):
-    @staticmethod
+class WritesAFile(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         import os
 
         return g * 3 * (os.getpid() > 0)
 
 
-class CallsOpen(Function):
-    @staticmethod
+class CallsOpen(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         with open(__file__) as file:
             return g * 3 * bool(file)
@@ -191,12 +182,10 @@ def test_a_class_without_source_gets_no_fix_and_no_error() -> None:
     assert report.findings[0].fix is None
 
 
-class TooManyValues(Function):
-    @staticmethod
+class TooManyValues(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         return g * 2, None, g
 
@@ -208,12 +197,10 @@ def test_an_exception_of_the_contract_is_mended() -> None:
 
 
 def test_edits_keep_letters_beyond_ascii_in_place() -> None:
-    class Umlaut(Function):
-        @staticmethod
+    class Umlaut(Fn):
         def forward(ctx, x):
             return x * 2
 
-        @staticmethod
         def backward(ctx, grad):
             größe = grad  # 梯度
             return größe * 3
@@ -223,13 +210,11 @@ def test_edits_keep_letters_beyond_ascii_in_place() -> None:
     assert fix.source.strip() == "return größe * 2"
 
 
-class WithFlag(Function):
-    @staticmethod
+class WithFlag(Fn):
     def forward(ctx, flag, x, weight):
         ctx.save_for_backward(x, weight)
         return x.mm(weight)
 
-    @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
         grad_weight = x.mm(grad_output)
@@ -247,13 +232,11 @@ def test_a_wrapper_with_its_arguments_in_another_order_names_value_line_and_chan
     assert found.fix.source.strip() == "grad_weight = x.t().mm(grad_output)"
 
 
-class TwiceWrong(Function):
-    @staticmethod
+class TwiceWrong(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return x @ w
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         return g @ w.t(), -(g.t() @ x)
@@ -277,13 +260,11 @@ def test_a_change_that_is_right_at_a_few_points_only_is_not_offered() -> None:
 
 
 def test_an_argument_that_is_none_here_is_not_given_up_for_good() -> None:
-    class Optional(Function):
-        @staticmethod
+    class Optional(Fn):
         def forward(ctx, x, bias):
             ctx.save_for_backward(x, bias)
             return 3 * x if bias is None else 3 * x + bias
 
-        @staticmethod
         def backward(ctx, g):
             _x, bias = ctx.saved_tensors
             return 3 * g, g.sum(bias.shape)
@@ -312,26 +293,22 @@ def test_the_same_tries_are_made_on_any_machine(monkeypatch) -> None:
     assert left[0] == left[1]
 
 
-class Unmendable(Function):
-    @staticmethod
+class Unmendable(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.special.bessel_j0(x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x.sin()
 
 
-class MeanLoss(Function):
-    @staticmethod
+class MeanLoss(Fn):
     def forward(ctx, logits, target):
         said = logits.log_softmax(1)
         ctx.save_for_backward(said, target)
         return -said.gather(1, target[:, None]).mean()
 
-    @staticmethod
     def backward(ctx, g):
         said, target = ctx.saved_tensors
         p = said.exp()
@@ -346,13 +323,11 @@ def test_labels_keep_the_size_of_their_samples_when_others_are_tried() -> None:
     assert fix.source.strip() in {f"return g * p / {n}, None" for n in sizes}
 
 
-class Reordered(Function):
-    @staticmethod
+class Reordered(Fn):
     def forward(ctx, x, order):
         ctx.save_for_backward(order)
         return x[:, order]
 
-    @staticmethod
     def backward(ctx, g):
         (order,) = ctx.saved_tensors
         return g[:, order], None
@@ -364,15 +339,13 @@ def test_a_permutation_stays_one_when_others_are_tried() -> None:
     assert fix.source.strip() == "return g[:, order.argsort()], None"
 
 
-class Cell(Function):
+class Cell(Fn):
     """What arrives for the second output is lost on the way to both inputs, each of which needs its own change."""
 
-    @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a * b, a * a + 3 * b
 
-    @staticmethod
     def backward(ctx, ga, gb):
         a, b = ctx.saved_tensors
         return torch.stack([ga[0] * b[0], *(ga * b)[1:]]), ga * a + 3 * ga
@@ -385,15 +358,13 @@ def test_a_change_that_leaves_another_input_wrong_is_not_offered() -> None:
     assert [f.fix for f in report.findings if f.fix is not None] == []
 
 
-class Exchanged(Function):
+class Exchanged(Fn):
     """The gradients of the bounds are returned in each other's place."""
 
-    @staticmethod
     def forward(ctx, x, low, high):
         ctx.save_for_backward(x < low, x > high)
         return torch.maximum(torch.minimum(x, high), low)
 
-    @staticmethod
     def backward(ctx, g):
         under, over = ctx.saved_tensors
         return g * ~(under | over), g * over, g * under
@@ -405,15 +376,13 @@ def test_gradients_that_are_exchanged_are_one_change() -> None:
     assert fix.source.strip() == "return g * ~(under | over), g * under, g * over"
 
 
-class MeanOverTheBatch(Function):
+class MeanOverTheBatch(Fn):
     """A matrix shared by a batch gets the mean; where it has a batch of its own, or there is none, all is right."""
 
-    @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a @ b
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         ga, gb = g @ b.mT, a.mT @ g
@@ -432,16 +401,14 @@ def test_a_factor_that_is_right_for_one_shape_of_batch_is_no_fix() -> None:
         assert "return" not in fix.source
 
 
-class Unsqueezed(Function):
+class Unsqueezed(Fn):
     """The dimension that was summed is put back as the last one."""
 
-    @staticmethod
     def forward(ctx, x, dim):
         ctx.dim = dim
         ctx.save_for_backward(x)
         return (x * x).sum(dim)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * g.unsqueeze(-1) * x, None
@@ -454,15 +421,13 @@ def test_a_dimension_is_put_back_for_all_ranks_or_not_at_all() -> None:
         assert "unsqueeze(ctx.dim)" in fix.source
 
 
-class MasksInPlace(Function):
+class MasksInPlace(Fn):
     """The second gradient is computed from what the first one left of grad_output."""
 
-    @staticmethod
     def forward(ctx, x, y):
         ctx.save_for_backward(x)
         return torch.relu(x) + y
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g.mul_(x > 0), g.clone()
@@ -476,31 +441,27 @@ def test_what_a_change_in_place_spoils_gets_no_cause_beside_it() -> None:
     assert "g.mul(x > 0)" in bugs[0].fix.source
 
 
-class Swish(Function):
+class Swish(Fn):
     """A factor is missing inside one of two terms."""
 
-    @staticmethod
     def forward(ctx, x):
         s = torch.sigmoid(x)
         ctx.save_for_backward(x, s)
         return x * s
 
-    @staticmethod
     def backward(ctx, g):
         x, s = ctx.saved_tensors
         return g * (s + x * s)
 
 
-class Gate(Function):
+class Gate(Fn):
     """A factor is missing from what a later value is computed from."""
 
-    @staticmethod
     def forward(ctx, x, w):
         t = torch.tanh(x)
         ctx.save_for_backward(x, t, w)
         return t * w.sigmoid() + x
 
-    @staticmethod
     def backward(ctx, g):
         _, t, w = ctx.saved_tensors
         o = w.sigmoid()
@@ -536,16 +497,14 @@ def _series(x, cut):
     return torch.where(x.abs() < cut, -x / 6, (x * x.cos() - x.sin()) / (x * x))
 
 
-class Sinc(Function):
+class Sinc(Fn):
     """The series near zero is wrong; where it begins is not, and another place there would only hide it."""
 
-    @staticmethod
     def forward(ctx, x, cut):
         ctx.save_for_backward(x)
         ctx.cut = cut
         return x.sin() / x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * _series(x, ctx.cut), None

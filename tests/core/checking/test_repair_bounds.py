@@ -12,6 +12,7 @@ import types
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
 from torch.autograd import Function
 
@@ -22,10 +23,9 @@ from nbautograd.core.checking.repair import bounds, script
 from nbautograd.core.checking.repair.bounds import BoundsError, Loops, Meter, Usage
 
 
-class Root(Function):
+class Root(Fn):
     """The root of f(x) = y by halving, differentiated implicitly; the sign of the slope of ``p`` is wrong."""
 
-    @staticmethod
     def forward(ctx, f, y, p):
         low, high = torch.full_like(y, -5.0), torch.full_like(y, 5.0)
         for _ in range(60):
@@ -36,7 +36,6 @@ class Root(Function):
         ctx.save_for_backward(low, p)
         return low
 
-    @staticmethod
     def backward(ctx, grad_x):
         x, p = ctx.saved_tensors
         with torch.enable_grad():
@@ -224,13 +223,11 @@ def test_what_backward_may_reach(value: object, may: bool) -> None:
     assert bounds.reachable(value) is may
 
 
-class CallsWhatIsOnCtx(Function):
-    @staticmethod
+class CallsWhatIsOnCtx(Fn):
     def forward(ctx, f, x):
         ctx.f = f
         return 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         return None, 3 * ctx.f(g)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import torch
-from torch.autograd import Function
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.checking.backward_call import cotangents, own_node
@@ -16,14 +16,12 @@ from nbautograd.core.checking.repair.values import idle, noted_values
 from nbautograd.core.checking.repair.verification_points import Stage
 
 
-class RowsWeighed(Function):
-    @staticmethod
+class RowsWeighed(Fn):
     def forward(ctx, x, w, power):
         ctx.save_for_backward(x, w)
         ctx.power = power
         return x**power * w[:, None]
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         rows = x.shape[0]
@@ -66,13 +64,11 @@ def test_edits_that_cannot_be_computed_are_not_made():
 
 
 def test_values_that_differ_from_pass_to_pass_count_as_unknown():
-    class Looped(Function):
-        @staticmethod
+    class Looped(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return x.cumsum(0)
 
-        @staticmethod
         def backward(ctx, g):
             part = g
             for _ in range(2):

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import other_points
@@ -29,15 +29,13 @@ def fixes_of(fn, inputs) -> list[Fix]:
     return [f.fix for f in findings if f.fix is not None]
 
 
-class SharedFactor(Function):
+class SharedFactor(Fn):
     """Both gradients go through one wrong line."""
 
-    @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return 2 * a * b
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         d = g * 3
@@ -49,14 +47,12 @@ def test_one_change_that_mends_two_inputs_is_offered_once() -> None:
     assert fix.source.strip() == "d = g * 2"
 
 
-class ClampedDifference(Function):
-    @staticmethod
+class ClampedDifference(Fn):
     def forward(ctx, a, b):
         d = (a - b).clamp(-0.5, 0.5)
         ctx.save_for_backward(a - b)
         return d * 1.0
 
-    @staticmethod
     def backward(ctx, g):
         (diff,) = ctx.saved_tensors
         d = g * (diff.abs() < 0.5)
@@ -68,13 +64,11 @@ def test_what_was_right_stays_right() -> None:
     assert fix.source.strip() == "return d, -d"  # d = -d would turn the first one over
 
 
-class Noisy(Function):
-    @staticmethod
+class Noisy(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         noise = torch.rand_like(x.t().contiguous()) * torch.nn.functional.dropout(x, 0.5)
@@ -91,14 +85,12 @@ def test_nothing_is_edited_inside_what_draws_random_numbers() -> None:
     assert touched == []
 
 
-class Useless(Function):
+class Useless(Fn):
     """The second argument does not matter; its gradient is zero, which no difference of equals should say."""
 
-    @staticmethod
     def forward(ctx, a, b):
         return 2 * a + 0 * b
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g, g
 
@@ -125,15 +117,13 @@ def test_names_and_short_texts_are_preferred() -> None:
     assert ranked == ["return x * g", "return 1 * x * g", "return x / 0.25 * g"]
 
 
-class Grouped(Function):
+class Grouped(Fn):
     """Takes an even number of columns, which adding one would not leave."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.reshape(len(x), 2, -1).prod(1)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return x.reshape(len(x), 2, -1).flip(0) * g[:, None]
@@ -147,13 +137,11 @@ def test_one_size_at_a_time_is_doubled() -> None:
     assert shapes == [(8, 4), (4, 8)]
 
 
-class SumAndDifference(Function):
-    @staticmethod
+class SumAndDifference(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.exp(), x.sin()
 
-    @staticmethod
     def backward(ctx, g_exp, g_sin):
         (x,) = ctx.saved_tensors
         return g_exp * x + g_sin * x.cos()
@@ -164,17 +152,15 @@ def test_each_output_is_verified_by_itself_as_well() -> None:
     assert fix.source.strip() == "return g_exp * x.exp() + g_sin * x.cos()"
 
 
-class WrittenOver(Function):
+class WrittenOver(Fn):
     """Keeps a tensor that it then multiplies by an input; dividing by that input undoes it where it is not zero."""
 
-    @staticmethod
     def forward(ctx, x, w):
         centred = x - x.mean(0)
         ctx.centred = centred
         ctx.save_for_backward(w)
         return centred.mul_(w)
 
-    @staticmethod
     def backward(ctx, g):
         (w,) = ctx.saved_tensors
         gx = g * w
@@ -185,16 +171,14 @@ def test_no_fix_divides_by_what_may_be_zero() -> None:
     assert fixes_of(WrittenOver, (draw(4, 3), draw(3, seed=1))) == []
 
 
-class IgnoredAtLeastOne(Function):
+class IgnoredAtLeastOne(Fn):
     """A mean over what is not ignored, of at least one; backward takes the mean over all."""
 
-    @staticmethod
     def forward(ctx, x, target):
         keep = target != -1
         ctx.save_for_backward(x, keep)
         return (x.square() * keep).sum() / keep.sum().clamp(min=1)
 
-    @staticmethod
     def backward(ctx, g):
         x, keep = ctx.saved_tensors
         return g * 2 * x * keep / keep.numel(), None
@@ -206,17 +190,15 @@ def test_no_fix_divides_by_a_count_that_may_be_zero() -> None:
     assert not any(f.fix is not None and "/ keep.sum()" in f.fix.source for f in report.findings)
 
 
-class BoundOfAProduct(Function):
+class BoundOfAProduct(Fn):
     """A condition on ``beta * x``; backward asks of x alone."""
 
-    @staticmethod
     def forward(ctx, x, beta, threshold):
         ctx.save_for_backward(x)
         ctx.beta, ctx.threshold = beta, threshold
         bx = beta * x
         return torch.where(bx > threshold, x, torch.log1p(torch.exp(bx)) / beta)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         big = x > ctx.threshold
@@ -230,16 +212,14 @@ def test_a_condition_is_right_between_bounds_made_of_arguments() -> None:
     assert fix.source.strip() in ("big = x * ctx.beta > ctx.threshold", "big = ctx.beta * x > ctx.threshold")
 
 
-class HalfForgotten(Function):
+class HalfForgotten(Fn):
     """A gradient with respect to a symmetric matrix, of which forward reads one triangle."""
 
-    @staticmethod
     def forward(ctx, a):
         lower = torch.linalg.cholesky(a)
         ctx.save_for_backward(lower)
         return lower.diagonal().log().sum()
 
-    @staticmethod
     def backward(ctx, g):
         (lower,) = ctx.saved_tensors
         return g * torch.cholesky_inverse(lower)
@@ -254,16 +234,14 @@ def test_what_reads_one_triangle_is_mended_as_a_function_of_symmetric_matrices()
     )
 
 
-class AllCounted(Function):
+class AllCounted(Fn):
     """A mask that is handed over as numbers is one in all dimensions that are tried."""
 
-    @staticmethod
     def forward(ctx, x, mask):
         kept = x * mask
         ctx.save_for_backward(kept, mask)
         return (kept**2).sum() / mask.sum()
 
-    @staticmethod
     def backward(ctx, g):
         kept, mask = ctx.saved_tensors
         return 2 * g * kept / mask.numel(), None
@@ -274,17 +252,15 @@ def test_a_mask_stays_one_where_there_is_a_dimension_more() -> None:
     assert fix.source.strip() == "return 2 * g * kept / mask.sum(), None"
 
 
-class PairsOfRows(Function):
+class PairsOfRows(Fn):
     """As many rows in one as in the other: where that is not so, what is right here is wrong as well."""
 
-    @staticmethod
     def forward(ctx, a, b, tau):
         near = a @ b.T
         p = (near / tau).log_softmax(1)
         ctx.save_for_backward(a, b, tau, near, p)
         return -p.diagonal().mean()
 
-    @staticmethod
     def backward(ctx, g):
         a, b, tau, near, p = ctx.saved_tensors
         d = g * (p.exp() - torch.eye(len(a), dtype=a.dtype)) / len(a)
@@ -300,15 +276,13 @@ def test_where_what_is_right_here_is_wrong_no_fix_is_refuted() -> None:
     )
 
 
-class LowerAgainstUpper(Function):
+class LowerAgainstUpper(Fn):
     """Bounds that are differentiated as well: a lower one above the upper is no case that anybody writes for."""
 
-    @staticmethod
     def forward(ctx, x, lo, hi):
         ctx.save_for_backward(x, lo, hi)
         return torch.minimum(torch.maximum(x, lo), hi)
 
-    @staticmethod
     def backward(ctx, g):
         x, lo, hi = ctx.saved_tensors
         return g * ((x >= lo) & (x <= hi)), g * (x < hi), g * (x > hi)
@@ -347,15 +321,13 @@ def reach(n, back=False):
     return rel.clamp(-2, 2) + 2
 
 
-class OtherWayRound(Function):
+class OtherWayRound(Fn):
     """Forward calls the function as well in which an edit would mend this backward."""
 
-    @staticmethod
     def forward(ctx, scores, table):
         ctx.n, ctx.size = scores.shape[-1], len(table)
         return scores + table[reach(ctx.n)]
 
-    @staticmethod
     def backward(ctx, g):
         at = reach(ctx.n, back=True)
         return g, torch.zeros(ctx.size, dtype=g.dtype).index_add(0, at.flatten(), g.flatten())
@@ -366,15 +338,13 @@ def test_what_forward_calls_as_well_stays_as_it_is() -> None:
         assert "rel" not in fix.before
 
 
-class Detached(Function):
+class Detached(Fn):
     """Half of the gradient is not seen by autograd of the forward."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**2 + x.detach() ** 2
 
-    @staticmethod
     def backward(ctx, g):
         return 2 * g * ctx.saved_tensors[0]
 
@@ -396,17 +366,15 @@ def test_autograd_of_forward_counts_only_where_a_difference_bears_it_out() -> No
     assert fix.source.strip() == "return 4 * g * ctx.saved_tensors[0]"
 
 
-class RefusesBeyondOne(Function):
+class RefusesBeyondOne(Fn):
     """Takes no element beyond 1, so that no difference can be had at 1 itself."""
 
-    @staticmethod
     def forward(ctx, x):
         if (x > 1).any():
             raise ValueError("beyond 1")
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * g * x

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from torch.autograd import Function
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.checking.jacobian import forward_values
@@ -29,13 +29,11 @@ def values(count: int = COUNT) -> torch.Tensor:
 def cube_times(factor, kink=False):
     """A cube, or half of one beside zero, whose gradient is off by a factor that may depend on x."""
 
-    class Cube(Function):
-        @staticmethod
+    class Cube(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return x.clamp(min=0) ** 3 + (0.25 * x.clamp(min=0) if kink else 0)
 
-        @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
             slope = 3 * x.clamp(min=0) ** 2 + (0.25 * (x > 0) if kink else 0)
@@ -115,32 +113,28 @@ def test_wrong_entries_take_at_most_three_times_the_evaluations_of_right_ones(mo
     assert wrong <= 3 * right
 
 
-class SquaresSummed(Function):
+class SquaresSummed(Fn):
     """One output of many inputs."""
 
     FACTOR = 2.0
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x**2).sum()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return SquaresSummed.FACTOR * x * g
 
 
-class Spread(Function):
+class Spread(Fn):
     """Two inputs, many outputs."""
 
-    @staticmethod
     def forward(ctx, x):
         t = torch.linspace(0, 1, 200_000, dtype=x.dtype)
         ctx.save_for_backward(x, t)
         return x[0] * t.sin() + x[0] * x[1] * t.cos()
 
-    @staticmethod
     def backward(ctx, g):
         x, t = ctx.saved_tensors
         return torch.stack([(g * (t.sin() + x[1] * t.cos())).sum(), (g * x[0] * t.cos()).sum()])

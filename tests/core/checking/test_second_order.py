@@ -6,9 +6,9 @@ import math
 
 import pytest
 import torch
+from fn import Fn
 from functions_checked import RoundStraightThrough
 from own_mistakes import draw
-from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 import nbautograd
@@ -19,18 +19,15 @@ from nbautograd.errors import CallError, GradcheckError
 from nbautograd.pytest_plugin import assert_gradients
 
 
-class MyCube(Function):
-    @staticmethod
+class MyCube(Fn):
     def forward(x):
         return x**3, 3 * x**2
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         (x,) = inputs
         _, dx = output
         ctx.save_for_backward(x, dx)
 
-    @staticmethod
     def backward(ctx, grad_output, grad_dx):
         x, dx = ctx.saved_tensors
         return grad_output * dx + grad_dx * 6 * x
@@ -43,26 +40,22 @@ class MyCubeWithoutGradDx(MyCube):
         return grad_output * dx
 
 
-class Sine(Function):
-    @staticmethod
+class Sine(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     @once_differentiable
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x.cos()
 
 
-class ThroughNumpy(Function):
-    @staticmethod
+class ThroughNumpy(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return torch.from_numpy(g.numpy() * x.detach().cos().numpy())
@@ -145,13 +138,11 @@ def test_an_order_that_there_is_not_is_refused(order: object) -> None:
         nbautograd.gradcheck(Sine, draw(4), order=order)  # type: ignore[arg-type]
 
 
-class Solve(Function):
-    @staticmethod
+class Solve(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return torch.linalg.solve(a, b)
 
-    @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
         v = torch.linalg.solve(a.mT, g)
@@ -193,25 +184,21 @@ def test_order_one_asks_for_nothing_more() -> None:
     assert report.order2 is None
 
 
-class CubeOfData(Function):
-    @staticmethod
+class CubeOfData(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * x.data**2 * g
 
 
-class Product(Function):
-    @staticmethod
+class Product(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return torch.relu(x @ w)
 
-    @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         g = g * (x @ w > 0)
@@ -241,13 +228,11 @@ def test_a_large_function_that_lost_its_graph_is_found() -> None:
 def test_a_large_function_of_complex_numbers_is_left_out() -> None:
     z = torch.complex(draw(200), draw(200, seed=1)).detach().requires_grad_()
 
-    class Square(Function):
-        @staticmethod
+    class Square(Fn):
         def forward(ctx, z):
             ctx.save_for_backward(z)
             return z * z
 
-        @staticmethod
         def backward(ctx, g):
             (z,) = ctx.saved_tensors
             return 2 * g * z.conj()
@@ -257,17 +242,15 @@ def test_a_large_function_of_complex_numbers_is_left_out() -> None:
     assert report.order2 is None
 
 
-class OnlyNumbers(Function):
+class OnlyNumbers(Fn):
     """Leaves torch for each of its steps, so that no two points are had at once."""
 
     WRONG = False
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return sum(x * float(k) for k in x.detach().sum().reshape(1).numpy() * 0 + 1.0) * x**2
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * (x.detach() if OnlyNumbers.WRONG else x) ** 2 * g
@@ -317,15 +300,13 @@ def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.Monke
     assert report.order2.verdict == "wrong"
 
 
-class LeakySum(Function):
+class LeakySum(Fn):
     """A right loss, one number of many."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.nn.functional.leaky_relu(x).sum()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * torch.where(x > 0, 1.0, 0.01)

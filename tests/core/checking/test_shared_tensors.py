@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
 from torch import Tensor, nn
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.outside_state import SharedTensors
@@ -20,74 +20,62 @@ COUNT = torch.zeros((), dtype=torch.int64)
 HISTORY = {"means": [torch.zeros(3, dtype=D)]}
 
 
-class CountsCalls(Function):
-    @staticmethod
+class CountsCalls(Fn):
     def forward(ctx, x):
         COUNT.add_(1)
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         return g * 2
 
 
-class KeepsAMean(Function):
-    @staticmethod
+class KeepsAMean(Fn):
     def forward(ctx, x):
         MEAN.mul_(0.9).add_(x.mean(0), alpha=0.1)
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         return g * 2
 
 
-class SubtractsTheMean(Function):
+class SubtractsTheMean(Fn):
     """The output reads the buffer after it was moved towards this very input."""
 
-    @staticmethod
     def forward(ctx, x):
         MEAN.mul_(0.9).add_(x.mean(0), alpha=0.1)
         return x - MEAN
 
-    @staticmethod
     def backward(ctx, g):
         return g - 0.1 * g.mean(0)
 
 
-class InADictionary(Function):
-    @staticmethod
+class InADictionary(Fn):
     def forward(ctx, x):
         HISTORY["means"][0].copy_(x.mean(0))
         return x + HISTORY["means"][0]
 
-    @staticmethod
     def backward(ctx, g):
         return g + g.mean(0)
 
 
-class OnTheClass(Function):
+class OnTheClass(Fn):
     largest = torch.zeros(3, dtype=D)
 
-    @staticmethod
     def forward(ctx, x):
         OnTheClass.largest.copy_(torch.maximum(OnTheClass.largest, x.detach().abs().amax(0)))
         return x * 3
 
-    @staticmethod
     def backward(ctx, g):
         return g * 3
 
 
-class Batch(Function):
+class Batch(Fn):
     """As a batch norm: the running mean is an argument, and neither output nor gradient depends on it."""
 
-    @staticmethod
     def forward(ctx, x, mean):
         mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
         return x - x.mean(0)
 
-    @staticmethod
     def backward(ctx, g):
         return g - g.mean(0), None
 
@@ -204,30 +192,26 @@ def test_a_buffer_that_is_an_argument_stays_too() -> None:
     assert mean.tolist() == [1, 1, 1]
 
 
-class ReadsTheBuffer(Function):
-    @staticmethod
+class ReadsTheBuffer(Fn):
     def forward(ctx, x, scale):
         scale.mul_(0.9).add_(x.detach().abs().mean(0), alpha=0.1)
         ctx.scale = scale
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x.cos() * (ctx.scale / ctx.scale.mean()) ** 0 + 0 * g * ctx.scale, None
 
 
-class ScalesByTheBuffer(Function):
+class ScalesByTheBuffer(Fn):
     """Straight through the scale, which is read again in backward: by then another call may have moved it."""
 
-    @staticmethod
     def forward(ctx, x, scale):
         scale.add_(1.0)
         ctx.scale = scale
         return x * scale
 
-    @staticmethod
     def backward(ctx, g):
         return g * ctx.scale, None
 
@@ -274,13 +258,11 @@ def test_a_buffer_of_which_backward_keeps_a_copy_is_no_state(cls) -> None:
 WEIGHT = draw(3, seed=3)
 
 
-class AddsToGrad(Function):
-    @staticmethod
+class AddsToGrad(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * WEIGHT
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         gradient = (g * x).sum(0)
@@ -292,14 +274,12 @@ class AddsToGrad(Function):
         return g * WEIGHT
 
 
-class OfALayer(Function):
-    @staticmethod
+class OfALayer(Fn):
     def forward(ctx, x, layer):
         ctx.layer = layer
         ctx.save_for_backward(x)
         return x * layer.weight
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         weight = ctx.layer.weight
@@ -366,14 +346,12 @@ def test_a_backward_that_leaves_grad_alone_is_not_said_to_write_it() -> None:
 # ---- what backward writes on ctx: scratch space and caches are its own ----
 
 
-class Remembers(Function):
-    @staticmethod
+class Remembers(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         ctx.cache = {}
         return x.exp()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         if "slope" not in ctx.cache:
@@ -381,27 +359,23 @@ class Remembers(Function):
         return g * ctx.cache["slope"]
 
 
-class WritesScratch(Function):
-    @staticmethod
+class WritesScratch(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         ctx.scratch = torch.empty_like(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         torch.cos(x.detach(), out=ctx.scratch)
         return g * ctx.scratch
 
 
-class SortsItsList(Function):
-    @staticmethod
+class SortsItsList(Fn):
     def forward(ctx, x):
         ctx.parts = [x.cos(), torch.ones_like(x)]
         return x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         total = torch.ones_like(g)
         for part in ctx.parts:
@@ -410,50 +384,42 @@ class SortsItsList(Function):
         return g * total
 
 
-class TimesItself(Function):
-    @staticmethod
+class TimesItself(Fn):
     def forward(ctx, x):
         ctx.times = []
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         ctx.times.append(len(ctx.times))
         return g * 2
 
 
-class ReadsItsSet(Function):
-    @staticmethod
+class ReadsItsSet(Fn):
     def forward(ctx, x):
         ctx.powers = {1, 2}
         ctx.save_for_backward(x)
         return x + x**2
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return sum(g * n * x ** (n - 1) for n in ctx.powers)
 
 
-class CollectsShapes(Function):
-    @staticmethod
+class CollectsShapes(Fn):
     def forward(ctx, x):
         ctx.shapes = {"x": tuple(x.shape)}
         return x.reshape(-1) * 1.0
 
-    @staticmethod
     def backward(ctx, g):
         ctx.shapes["g"] = tuple(g.shape)
         return g.reshape(ctx.shapes["x"])
 
 
-class QueuesParts(Function):
-    @staticmethod
+class QueuesParts(Fn):
     def forward(ctx, *xs):
         ctx.sizes = [len(x) for x in xs]
         return torch.cat(xs)
 
-    @staticmethod
     def backward(ctx, g):
         sizes = list(ctx.sizes)
         out = []
@@ -463,14 +429,12 @@ class QueuesParts(Function):
         return tuple(out)
 
 
-class NormalisesItsCopy(Function):
-    @staticmethod
+class NormalisesItsCopy(Fn):
     def forward(ctx, x):
         ctx.direction = x.detach() / x.detach().norm()
         ctx.save_for_backward(x)
         return x.norm()
 
-    @staticmethod
     def backward(ctx, g):
         ctx.direction /= ctx.direction.norm()  # changes it by rounding at most
         (x,) = ctx.saved_tensors
@@ -552,15 +516,13 @@ OWN_GENERATORS = {
 def test_a_generator_of_the_users_own_begins_each_forward_from_its_state(kind, held):
     generator, following = OWN_GENERATORS[kind](), OWN_GENERATORS[kind]()
 
-    class Sampled(Function):
-        @staticmethod
+    class Sampled(Fn):
         def forward(ctx, mean, log_scale, own):
             own = generator if held == "in a closure" else own
             e = Noise(own[0] if isinstance(own, list) else own)(mean)
             ctx.save_for_backward(e * log_scale.exp())
             return mean + e * log_scale.exp()
 
-        @staticmethod
         def backward(ctx, g):
             (moved,) = ctx.saved_tensors
             return g, g * moved, None
@@ -582,12 +544,10 @@ def test_a_generator_of_the_users_own_begins_each_forward_from_its_state(kind, h
 
 
 def test_a_generator_without_a_state_is_passed_over():
-    class Doubled(Function):
-        @staticmethod
+    class Doubled(Fn):
         def forward(ctx, x, generator):
             return 2 * x
 
-        @staticmethod
         def backward(ctx, g):
             return 2 * g, None
 
@@ -597,12 +557,10 @@ def test_a_generator_without_a_state_is_passed_over():
 def test_generators_that_are_not_put_back_are_noticed(monkeypatch):
     monkeypatch.setattr("nbautograd.core.checking.quiet.GENERATORS", ())
 
-    class Draws(Function):
-        @staticmethod
+    class Draws(Fn):
         def forward(ctx, x, generator):
             return x + torch.randn(x.shape, generator=generator, dtype=x.dtype)
 
-        @staticmethod
         def backward(ctx, g):
             return g, None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.findings import Finding
@@ -19,57 +19,49 @@ def first(fn, *inputs) -> Finding:
     return report.findings[0]
 
 
-class Focal(Function):
+class Focal(Fn):
     """The weight of a sample depends on the input too."""
 
-    @staticmethod
     def forward(ctx, z, gamma):
         p = torch.sigmoid(z)
         ctx.save_for_backward(p)
         ctx.gamma = gamma
         return -((1 - p) ** gamma * p.log()).mean()
 
-    @staticmethod
     def backward(ctx, g):
         (p,) = ctx.saved_tensors
         return -g * (1 - p) ** ctx.gamma * (1 - p) / p.numel(), None
 
 
-class Gram(Function):
-    @staticmethod
+class Gram(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return (x @ x.t()).exp().sum(1)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return (g[:, None] * (x @ x.t()).exp()) @ x
 
 
-class Clipped(Function):
-    @staticmethod
+class Clipped(Fn):
     def forward(ctx, x):
         scale = torch.clamp(0.5 / x.norm(dim=-1, keepdim=True), max=1.0)
         ctx.save_for_backward(scale)
         return x * scale
 
-    @staticmethod
     def backward(ctx, g):
         (scale,) = ctx.saved_tensors
         return g * scale
 
 
-class Mixed(Function):
+class Mixed(Fn):
     """The share through the square has the wrong sign for x, and half its size for y."""
 
-    @staticmethod
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
         square = (x * y) ** 2
         return (x * y).exp() + square.cos() * x.sin()
 
-    @staticmethod
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         square, e = (x * y) ** 2, (x * y).exp()
@@ -99,16 +91,14 @@ def test_the_share_may_be_scaled() -> None:
     assert (found.message_id, found.params["ratio"]) == ("causes.share_scaled", "0.5")
 
 
-class Normed(Function):
+class Normed(Fn):
     """Forgets that the mean of the squares is divided by their number."""
 
-    @staticmethod
     def forward(ctx, x):
         r = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
         ctx.save_for_backward(x, r)
         return x * r
 
-    @staticmethod
     def backward(ctx, g):
         x, r = ctx.saved_tensors
         return g * r - x * r**3 * (g * x).sum(-1, keepdim=True)
@@ -120,30 +110,26 @@ def test_a_factor_that_depends_on_a_size_is_said_to() -> None:
     assert "another multiple of it at other sizes" in found.message
 
 
-class Unrelated(Function):
+class Unrelated(Fn):
     """No expression of forward that is constant has this gradient."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin() * x.exp()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (x.cos() * x.exp() + x.atan())
 
 
-class LeavesTorch(Function):
+class LeavesTorch(Fn):
     """Autograd sees nothing of this forward, and is no witness."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         plain = torch.from_numpy(x.detach().numpy().copy())
         return plain.sin() * plain.exp()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * x.cos() * x.exp()
@@ -154,29 +140,25 @@ def test_where_no_expression_explains_it_none_is_named(fn) -> None:
     assert not first(fn, draw(6)).message_id.startswith("causes.share")
 
 
-class Either(Function):
+class Either(Fn):
     """The number that is wrong may belong to one share or to the other."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.exp() + 2 * x + 5 * x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (x.exp() + 6.3)
 
 
-class Sole(Function):
+class Sole(Fn):
     """One of two shares is nine tenths of what it should be."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.exp() + (x.sin() * x)
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (x.exp() + 0.9 * (x.cos() * x + x.sin()))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 from torch.masked import masked_tensor
 from torch.testing._internal.two_tensor import TwoTensor
 
@@ -24,12 +24,10 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
-class Twice(Function):
-    @staticmethod
+class Twice(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, g):
         return g * 2
 

@@ -6,46 +6,40 @@ import contextlib
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
-from torch.autograd import Function
 from torch.utils import deterministic
 
 import nbautograd
 from nbautograd.core.checking.quiet import FilledMemory
 
 
-class LastLeftOut(Function):
-    @staticmethod
+class LastLeftOut(Fn):
     def forward(ctx, x):
         return x[:-1] * 2
 
-    @staticmethod
     def backward(ctx, g):
         gx = g.new_empty(len(g) + 1)
         gx[:-1] = 2 * g
         return gx
 
 
-class AddedToWhatWasThere(Function):
-    @staticmethod
+class AddedToWhatWasThere(Fn):
     def forward(ctx, table, at):
         ctx.save_for_backward(at)
         ctx.shape = table.shape
         return table[at]
 
-    @staticmethod
     def backward(ctx, g):
         (at,) = ctx.saved_tensors
         return torch.empty(ctx.shape, dtype=g.dtype).index_add_(0, at, g), None
 
 
-class FirstRowForgotten(Function):
-    @staticmethod
+class FirstRowForgotten(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**2
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         gx = torch.empty_like(x)
@@ -54,28 +48,24 @@ class FirstRowForgotten(Function):
         return gx
 
 
-class ForwardForgets(Function):
-    @staticmethod
+class ForwardForgets(Fn):
     def forward(ctx, x):
         y = torch.empty_like(x)
         y[1:] = x[1:]
         return y
 
-    @staticmethod
     def backward(ctx, g):
         gx = g.clone()
         gx[0] = 0
         return gx
 
 
-class AllWritten(Function):
-    @staticmethod
+class AllWritten(Fn):
     def forward(ctx, x):
         y = torch.exp(x, out=torch.empty_like(x))
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         gx = torch.empty_like(y)
@@ -84,29 +74,25 @@ class AllWritten(Function):
         return gx
 
 
-class RootAtZero(Function):
+class RootAtZero(Fn):
     """Its gradient is NaN there whatever memory holds."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sqrt()
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return torch.mul(g * 0, x.rsqrt(), out=torch.empty_like(x))
 
 
-class OutsideForgotten(Function):
+class OutsideForgotten(Fn):
     """To begin with grad_output itself would mend the values, and write into it."""
 
-    @staticmethod
     def forward(ctx, x, mask):
         ctx.save_for_backward(x, mask)
         return torch.where(mask, x * x, x)
 
-    @staticmethod
     def backward(ctx, g):
         x, mask = ctx.saved_tensors
         gx = torch.empty_like(x)
@@ -181,10 +167,9 @@ def test_filling_memory_leaves_torch_as_it_was(on: bool, monkeypatch) -> None:
         torch.use_deterministic_algorithms(False)
 
 
-class NotTransposed(Function):
+class NotTransposed(Fn):
     """With more rows of `q` than of `k` its gradient of `q` has rows that nothing writes."""
 
-    @staticmethod
     def forward(ctx, q, k):
         states = [torch.zeros(k.shape[1], k.shape[1], dtype=k.dtype)]
         outputs = []
@@ -195,7 +180,6 @@ class NotTransposed(Function):
         ctx.states = states
         return torch.stack(outputs)
 
-    @staticmethod
     def backward(ctx, g):
         q, k = ctx.saved_tensors
         gq, gk = torch.empty_like(q), torch.empty_like(k)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functions_checked as checked
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd import gradcheck, messages, set_language
 from nbautograd.core.checking.problem import Problem
@@ -44,13 +45,11 @@ def test_it_is_not_asked_where_it_knows_nothing(fn):
 
 
 def test_it_decides_where_differences_are_noise():
-    class Noisy(torch.autograd.Function):
-        @staticmethod
+    class Noisy(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return x.sin() * 1e-9 + 1e6
 
-        @staticmethod
         def backward(ctx, grad):
             return grad * ctx.saved_tensors[0].cos() * 1e-9
 
@@ -98,13 +97,11 @@ def reaches_through(fn, callable_around, wrong):
     assert "apply" not in vars(fn)
 
 
-class HalfExp(torch.autograd.Function):
-    @staticmethod
+class HalfExp(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.half().exp().double()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * x.exp()
@@ -125,13 +122,11 @@ def test_a_report_is_read_in_the_language_of_the_moment():
         assert str(report.reason) in shown["text/plain"]
 
 
-class TwiceTooMuch(torch.autograd.Function):
-    @staticmethod
+class TwiceTooMuch(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         return (x @ w).softmax(-1), x.sum()
 
-    @staticmethod
     def backward(ctx, g, h):
         x, w = ctx.saved_tensors
         y = (x @ w).softmax(-1)
