@@ -94,7 +94,7 @@ def compare(
         >>> nbautograd.compare(torch.square, lambda x: x * x, (x,)).agree
         True
     """
-    problems = Problem(fn, inputs), Problem(reference, inputs)
+    problems = Problem(fn, inputs, assume_grad=True), Problem(reference, inputs, assume_grad=True)
     with watched(), problems[0].session(), problems[1].session():
         sides = _Side(problems[0], problems[0].input_names), _Side(problems[1], problems[0].input_names)
         more = max(sides, key=lambda side: len(side.differentiable))

@@ -129,8 +129,8 @@ def gradcheck(
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
-        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated. A single tensor will
-            do. Complex tensors count as pairs of real numbers.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or all floating ones
+            where none does. A single tensor will do. Complex tensors count as pairs of real numbers.
         reference: a callable that takes the same arguments and computes the same with torch's own operations. With one
             nothing is compared with finite differences, so that bfloat16 and float16 can be checked.
         atol, rtol: without a reference: an entry that is off by at most ``atol + rtol * |numerical|`` is right.
@@ -186,7 +186,7 @@ def gradcheck(
             progress=progress,
         )  # fmt: skip
     _refuse("kernel.no_tolerance", atol=atol, rtol=rtol, eps=eps, order=order)
-    candidate, eager = Problem(fn, inputs, seed), Problem(reference, inputs, seed)
+    candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in (fn, reference))
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
         report = KernelCheck(candidate, eager, clock, tell, seed).run(shapes, dtypes or ())
     return witnessed(report, fn, reference, candidate.inputs, compile) if compile else report
@@ -313,7 +313,7 @@ class KernelCheck:
             dtype="" if outcome is None else str(outcome.trial.pair.dtype).removeprefix("torch."),
             inputs=tuple(AuditedInput(name, _kind(x)) for name, x in own),
             draws=0 if outcome is None else outcome.draws,
-            notes=(*_overflows(tracks), *self.notes),
+            notes=(*candidate.notes, *_overflows(tracks), *self.notes),
             seconds=time.perf_counter() - self._start,
             seed=self.seed,
             complete=not self.interrupted,

@@ -150,7 +150,7 @@ def run_inspection(
         comparison=_compare(fn, reference, reference_name, inputs, run),
         source=None if run.cls is None else read_source(run.cls),
         view=view,
-        notes=tuple(run.notes),
+        notes=(*(() if checked else run.problem.notes), *run.notes),
     )
 
 
@@ -194,7 +194,7 @@ class _Run:
     """
 
     def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], names: Mapping[str, Any]) -> None:
-        self.problem = Problem(fn, inputs)
+        self.problem = Problem(fn, inputs, assume_grad=True)
         self.notes: list[Phrase] = []
         self.graph: AutogradGraph | None = None
         self.calls = CallLog()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from IPython.core.error import UsageError
 
 from nbautograd import messages
@@ -44,7 +43,7 @@ def read_inputs(text: str, cls: type, namespace: Namespace) -> Inputs:
     """Evaluate ``--inputs``: a tuple is the arguments, a dict the keyword arguments, anything else the only one.
 
     Raises:
-        UsageError: one sentence with what to do, when it does not evaluate, does not fit or cannot be differentiated.
+        UsageError: one sentence with what to do, when it does not evaluate or does not fit.
     """
     node = _tuple_of_starred(text) or expression(text, f"{MAGIC} --inputs")
     try:
@@ -56,7 +55,6 @@ def read_inputs(text: str, cls: type, namespace: Namespace) -> Inputs:
     nodes = tuple(node.elts) if isinstance(node, ast.Tuple) else (node,)
     if len(nodes) != len(values) or any(isinstance(n, ast.Starred) for n in nodes):
         nodes = ()
-    _check_gradients(values, [ast.unparse(n) for n in nodes], text)
     return Inputs(values, nodes, variables(node, namespace))
 
 
@@ -125,20 +123,3 @@ def _check_fit(values: tuple[Any, ...], cls: type) -> None:
         takes = ", ".join(str(p) for p in known.parameters.values())
         params = {"function": cls.__name__, "takes": takes, "given": len(values), "reason": str(error)}
         raise UsageError(messages.text("magics.inputs_do_not_fit", **params)) from None
-
-
-def _check_gradients(values: tuple[Any, ...], texts: list[str], whole: str) -> None:
-    tensors = [(i, v) for i, v in enumerate(values) if isinstance(v, torch.Tensor)]
-    if any(v.requires_grad for _, v in tensors):
-        return
-    if not tensors:
-        kinds = ", ".join(type(v).__name__ for v in values) or "()"
-        raise UsageError(messages.text("magics.inputs_no_tensor", text=whole, types=kinds))
-    floating = [(i, v) for i, v in tensors if v.is_floating_point() or v.is_complex()]
-    position, value = (floating or tensors)[0]
-    name = texts[position] if position < len(texts) else "x"
-    if isinstance(ast.parse(name, mode="eval").body, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare)):
-        name = f"({name})"
-    dtype = str(value.dtype).removeprefix("torch.")
-    which = "magics.inputs_no_grad" if floating else "magics.inputs_integer"
-    raise UsageError(messages.text(which, text=whole, name=name, dtype=dtype))

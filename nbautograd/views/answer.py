@@ -34,6 +34,7 @@ class Answer:
         evidence: sentences with the numbers, then what to try.
         others: findings that did not fit, and those that are not bugs.
         checked: how long the check took, and its seed; may be empty.
+        notes: which inputs were checked.
     """
 
     tone: Tone
@@ -43,6 +44,7 @@ class Answer:
     evidence: tuple[str, ...] = ()
     others: tuple[Finding, ...] = ()
     checked: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def answer(report: FunctionReport | GradcheckReport) -> Answer:
@@ -57,9 +59,9 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
     aside = messages.paragraph((_remedy(told), aside))
-    return Answer(
-        "wrong" if check.wrong else check.verdict, headline, aside, told, _evidence(check), others, _checked(check)
-    )
+    tone: Tone = "wrong" if check.wrong else check.verdict
+    notes = tuple(map(str, check.notes))
+    return Answer(tone, headline, aside, told, _evidence(check), others, _checked(check), notes)
 
 
 def _checked(check: GradcheckReport) -> str:

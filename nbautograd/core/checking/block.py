@@ -244,6 +244,7 @@ class GradcheckReport(Plottable, Redactable[Any]):
         reason: for "cannot tell" why, for "right" below double precision what could have been seen, in one sentence of
             the reader's language; for second derivatives that were only sampled, how; else empty.
         order: as given: 2 lets second derivatives count, 1 leaves them out, None looks at them as a risk.
+        notes: which inputs were checked although none requires grad; ``str`` of each is a sentence.
     """
 
     function: str
@@ -260,6 +261,7 @@ class GradcheckReport(Plottable, Redactable[Any]):
     reason: Phrase | str = ""
     order: int | None = None
     identity: str = field(default="", repr=False)
+    notes: tuple[Phrase, ...] = ()
 
     def __bool__(self) -> bool:
         return self.verdict == "right" and (self.order != 2 or (self.order2 is not None and bool(self.order2)))

@@ -49,7 +49,7 @@ def gradcheck(
     if order not in (None, 1, 2):
         raise CallError("checking.order_unknown", given=repr(order))
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell:
-        run = GradcheckRun(Problem(fn, inputs, seed), atol, rtol, eps, tell=tell, meant=meant)
+        run = GradcheckRun(Problem(fn, inputs, seed, assume_grad=True), atol, rtol, eps, tell=tell, meant=meant)
         report = _reported(run, order, given, start, clock)
     entry_curve.remember_problem(report, run.problem)
     return report
@@ -68,7 +68,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
             so_far = GradcheckReport(
                 run.problem.name, verdict, (), dict(run.blocks), run.problem.input_names, run.problem.output_names,
                 run.problem.seed, time.perf_counter() - start, source=run.problem.source, reason=reason, order=order,
-                identity=run.problem.identity,
+                identity=run.problem.identity, notes=run.problem.notes,
             )  # fmt: skip
             run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
@@ -95,7 +95,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
     return GradcheckReport(
         run.problem.name, verdict, limit_findings(findings, given), run.blocks, run.problem.input_names,
         run.problem.output_names, run.problem.seed, time.perf_counter() - start, run.complete, second,
-        run.problem.source, reason, order, run.problem.identity,
+        run.problem.source, reason, order, run.problem.identity, run.problem.notes,
     )  # fmt: skip
 
 
@@ -114,7 +114,8 @@ def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianRepor
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
-        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or
+            all floating ones where none does.
         eps: step of the differences, absolute; by default by precision and size of the input.
 
     Returns:
@@ -132,7 +133,7 @@ def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianRepor
                [0., 3.]])
     """
     with watched() as tell:
-        run = GradcheckRun(Problem(fn, inputs), None, None, eps, judge=False, tell=tell)
+        run = GradcheckRun(Problem(fn, inputs, assume_grad=True), None, None, eps, judge=False, tell=tell)
         with run.problem.session():
             run.find_blocks()
     if run.error is not None:

@@ -83,11 +83,15 @@ def callable_of(fn: Any) -> Callable[..., Any]:
     return fn  # type: ignore[no-any-return]
 
 
-def prepare(inputs: Any) -> tuple[Any, ...]:
+def prepare(inputs: Any, assume_grad: bool = False) -> tuple[Any, ...]:
     """Return detached copies of the inputs, strides kept, requiring grad where the caller's do.
 
     A single tensor counts as a tuple of one. An input whose elements overlap in memory (``expand``) becomes a
     contiguous copy, since a change of one of its entries would change others.
+
+    Args:
+        inputs: as the caller wrote them.
+        assume_grad: where none requires grad, all floating ones do, but for those that look like a mask.
 
     Raises:
         CallError: when the inputs are no sequence.
@@ -97,8 +101,27 @@ def prepare(inputs: Any) -> tuple[Any, ...]:
         inputs = (inputs,)
     if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Sequence):
         raise CallError("checking.inputs_not_tuple", type=type(inputs).__name__)
-    _refuse(inputs)
-    return tuple(copy(item) for item in inputs)
+    assumed = _assumed(inputs) if assume_grad else frozenset()
+    _refuse(inputs, assumed)
+    return tuple(copy(item, True if i in assumed else None) for i, item in enumerate(inputs))
+
+
+def _assumed(inputs: Sequence[Any]) -> frozenset[int]:
+    if any(map(is_differentiable, inputs)):
+        return frozenset()
+    floating = {i for i, item in enumerate(inputs) if is_floating(item)}
+    return frozenset(i for i in floating if not looks_like_a_mask(inputs[i])) or frozenset(floating)
+
+
+def looks_like_a_mask(tensor: Tensor) -> bool:
+    """Return True for a floating tensor that holds 0 and 1, both of them, and nothing else.
+
+    Nothing but ones, or zeros, are first of all what weights and biases begin with.
+    """
+    if unreadable_kind(tensor) is not None:
+        return False
+    zeros, ones = tensor == 0, tensor == 1
+    return bool(zeros.any()) and bool(ones.any()) and bool((zeros | ones).all())
 
 
 def copy(item: Any, requires_grad: bool | None = None) -> Any:
@@ -138,20 +161,22 @@ def _overlaps(item: Tensor) -> bool:
     return False
 
 
+def is_floating(item: Any) -> bool:
+    """Return True for a floating or complex tensor."""
+    return isinstance(item, Tensor) and (item.is_floating_point() or item.is_complex())
+
+
 def is_differentiable(item: Any) -> bool:
     """Return True for a floating or complex tensor that requires grad."""
-    return isinstance(item, Tensor) and item.requires_grad and (item.is_floating_point() or item.is_complex())
+    return is_floating(item) and bool(item.requires_grad)
 
 
-def _refuse(inputs: Sequence[Any]) -> None:
+def _refuse(inputs: Sequence[Any], assumed: frozenset[int]) -> None:
     tensors = [(i, item) for i, item in enumerate(inputs) if isinstance(item, Tensor)]
-    moved = [(i, item) for i, item in tensors if is_differentiable(item)]
+    moved = [(i, item) for i, item in tensors if i in assumed or is_differentiable(item)]
     refuse_unreadable(moved or [(i, item) for i, item in tensors if item.is_quantized])
     if moved:
         return
-    floating = [i for i, item in tensors if item.is_floating_point()]
-    if floating or any(item.is_complex() for _, item in tensors):
-        raise InputError("checking.nothing_requires_grad", position=(floating or [0])[0])
-    if tensors:
-        raise InputError("checking.integers_only", dtype=str(tensors[0][1].dtype).removeprefix("torch."))
-    raise InputError("checking.no_tensors", count=len(inputs))
+    if not tensors:
+        raise InputError("checking.no_tensors", count=len(inputs))
+    raise InputError("checking.integers_only", dtype=str(tensors[0][1].dtype).removeprefix("torch."))

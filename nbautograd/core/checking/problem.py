@@ -19,6 +19,7 @@ from nbautograd.core.checking.budget import Meter, note_users
 from nbautograd.core.checking.outside_state import ClassState, SharedTensors, names_outside, reachable
 from nbautograd.core.checking.prepared_inputs import refuse_unreadable, unreadable_kind
 from nbautograd.core.checking.quiet import Numbers, own_generators, quiet
+from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private import library
@@ -92,6 +93,7 @@ class Problem:
 
     Attributes:
         fn: what is called.
+        assumed: positions of inputs that are checked although they require no grad.
         cls: the Function class, or the only one in the graph of a callable's outputs; None when there is none.
         direct: True when ``fn`` is the class itself or its ``apply``, so that inputs are the arguments of forward.
         source: what the source of ``cls`` tells, or None.
@@ -123,11 +125,17 @@ class Problem:
         (tensor([6.]),)
     """
 
-    def __init__(self, fn: Any, inputs: Any, seed: int = 0) -> None:
+    def __init__(self, fn: Any, inputs: Any, seed: int = 0, *, assume_grad: bool = False) -> None:
         fn = library.as_function(fn)
         self.fn = prepared_inputs.callable_of(fn)
-        self.inputs = prepared_inputs.prepare(inputs)
+        self.inputs = prepared_inputs.prepare(inputs, assume_grad)
         given = (inputs,) if isinstance(inputs, Tensor) else inputs
+        pairs = enumerate(zip(self.inputs, given, strict=True))
+        self.assumed = tuple(
+            i
+            for i, (x, y) in pairs
+            if prepared_inputs.is_differentiable(x) and not prepared_inputs.is_differentiable(y)
+        )
         self._containers = any(not isinstance(x, Tensor) and prepared_inputs.copy(x) is not x for x in self.inputs)
         self.differentiable = tuple(i for i, item in enumerate(self.inputs) if prepared_inputs.is_differentiable(item))
         self.seed = seed
@@ -165,6 +173,16 @@ class Problem:
         if self.cls is not None:
             return self.cls.__name__
         return getattr(self.fn, "__name__", type(self.fn).__name__)
+
+    @property
+    def notes(self) -> tuple[Phrase, ...]:
+        """What is checked although no input requires grad, and which floating inputs are not."""
+        if not self.assumed:
+            return ()
+        left_out = [i for i, x in enumerate(self.inputs) if prepared_inputs.is_floating(x) and i not in self.assumed]
+        which = "checking.assumed_grad_but" if left_out else "checking.assumed_grad"
+        checked, left = (", ".join(f"`{self.input_names[i]}`" for i in some) for some in (self.assumed, left_out))
+        return (Phrase(which, names=checked, left=left) if left_out else Phrase(which, names=checked),)
 
     @property
     def identity(self) -> str:

@@ -37,7 +37,8 @@ def answer_document(told: Answer) -> Document:
     kinds = len(told.findings) > 1 or any(finding.kind != "bug" for finding in told.findings)
     causes = [Item(finding_document(finding, without_example(finding), kinds)) for finding in told.findings]
     checked = (PageOnly(sentences([told.checked], "faint")),) if told.checked else ()
-    return (Card(told.tone, (head, *causes, *sentences(told.evidence), *checked)),)
+    notes = sentences(told.notes, "faint")
+    return (Card(told.tone, (head, *causes, *sentences(told.evidence), *notes, *checked)),)
 
 
 @build.register

@@ -13,6 +13,7 @@ import pytest
 import torch
 from functions_checked import Exp, Linear, LinearWrong
 
+import nbautograd
 from nbautograd import gradcheck, jacobian
 from nbautograd.errors import CallError, InputError
 
@@ -186,13 +187,49 @@ def test_an_exception_in_forward_is_the_users_own():
         (3, (doubles(2),), CallError, "MyFunction"),
         (torch.exp, 3, CallError, "tuple"),
         (torch.exp, (torch.arange(3),), InputError, "double"),
-        (torch.exp, (torch.ones(3),), InputError, "requires_grad"),
         (torch.exp, (3.0,), InputError, "tensor"),
     ],
 )
 def test_a_call_that_makes_no_sense_gets_advice(fn, inputs, error, advice):
     with pytest.raises(error, match=advice):
         gradcheck(fn, inputs)
+
+
+class TakesMask(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, index, mask, scale):
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0], None, None, None
+
+
+@pytest.mark.parametrize(
+    ("x", "mask", "checked", "left"),
+    [
+        (torch.rand(3, 2).double(), torch.tensor([0.0, 1.0]).double(), [0], True),
+        (torch.rand(3, 2).double(), torch.tensor([False, True]), [0], False),
+        (torch.ones(2).double(), torch.tensor(True), [0], False),
+        (torch.rand(2).double().requires_grad_(), torch.rand(2).double(), [0], False),
+    ],
+)
+def test_where_no_input_requires_grad_all_floating_ones_but_masks_are_checked(x, mask, checked, left):
+    given = (x, torch.arange(2), mask, 3.0)
+    report = gradcheck(TakesMask, given)
+    assert report.verdict == "right"
+    assert sorted(i for _, i in report.blocks) == checked
+    assert [bool(note.params.get("left")) for note in report.notes] == ([] if x.requires_grad else [left])
+    assert all(str(note) in " ".join(str(report).split()) for note in report.notes)
+    assert x.grad is None
+    assert not mask.requires_grad
+    assert sorted(i for _, i in jacobian(TakesMask, given).blocks) == checked
+    assert nbautograd.inspect(TakesMask, *given).gradcheck.notes == report.notes
+
+
+def test_a_wrong_gradient_shows_without_requires_grad():
+    assert gradcheck(LinearWrong, (torch.rand(2, 2), torch.rand(2, 2), torch.zeros(2))).wrong
 
 
 def test_an_old_style_function_gets_advice():
