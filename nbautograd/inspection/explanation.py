@@ -27,13 +27,12 @@ from nbautograd.core.explaining.trial import (
     GradientWatch,
     Run,
     alike,
-    depends,
     ends_finite,
     mends,
     reaches,
     reaches_readers,
 )
-from nbautograd.core.explaining.watch import all_finite, tensors_of
+from nbautograd.core.explaining.watch import Bad, all_finite, tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
@@ -249,7 +248,8 @@ def _note(which: str, **params: Any) -> Finding:
 
 def _explained(cause: ErrorCause, program: Program, run: str = "no") -> Explanation:
     raised = program.caller if program.error is not None else None
-    alone = cause.did is None and not cause.suspects and cause.code in UNSEEN[:3]  # a node says where a NaN comes from
+    lines = any(one.message_id == "explain.no_grad.left" for one in cause.findings)
+    alone = cause.did is None and not lines and cause.code in UNSEEN[:3]  # a node says where a NaN comes from
     unseen = (_note("unseen"),) if alone else ()
     facts = cause.findings if run == "no" else (*cause.findings, *unseen, _note(f"ran_{run}"))
     here = program.caller
@@ -293,21 +293,7 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
     if cause is None or ended not in (None, now):
         again = _note("did_not_happen_again")
         return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
-    changed = _with_a_change(explanation, cause, run)
-    if changed.fix is not None:
-        return changed
-    suspects = cause.suspects if explanation.did is None else ()
-    named = {f.line for f in explanation.findings if f.message_id == "explain.no_grad.left"}
-    shown: list[Place] = []
-    for place, after in suspects:  # those that are not named, until one is shown: each is three runs
-        if (place.line in named or not shown) and depends(run, place, after):
-            shown.append(place)
-    if not shown:
-        return explanation
-    lines = {place.line for place in shown}  # what was read at the others does not reach the loss
-    rest = tuple(f for f in explanation.findings if f.message_id != "explain.no_grad.left" or f.line in lines)
-    notes = (_note("left_shown", line=place.line, root=cause.params["root"]) for place in shown)
-    return replace(explanation, findings=(*rest, *notes), did=shown[0])
+    return _with_a_change(explanation, cause, run)
 
 
 def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Run) -> Explanation:
@@ -436,11 +422,11 @@ def _asked(watch: GradientWatch, program: Program, tensor: Any, name: str) -> Er
 
 def _seen(watch: GradientWatch, program: Program, result: Any, name: str) -> ErrorCause | None:
     """Return what a run shows that ended in no error of torch's, or in none at all."""
-    bad = [root for root in program.roots if root.requires_grad or root in watch.bad]
+    bad = [root for root in program.roots if root.requires_grad or watch.events.last(Bad, root) is not None]
     # a function that returns a loss leaves its backward to its caller, so that it is tried here
     cause = cause_of_tensor(bad[0], program, watch.backward if watch.passes else None) if bad else None
     asked = isinstance(result, torch.Tensor) and result.requires_grad
-    steps, lacking = watch.steps.cause(watch), of_returned(result, watch, name) if asked else None
+    steps, lacking = watch.steps.cause(), of_returned(result, watch, name) if asked else None
     if steps is not None and watch.steps.holds(result) and (lacking is None or lacking.did is None):
         # says more of a tensor that an optimizer holds in place of another
         also = () if lacking is None else lacking.findings[:1]
@@ -461,7 +447,7 @@ def _not_stepped(watch: GradientWatch, program: Program) -> ErrorCause | None:
 
 def _nan_alive(watch: GradientWatch, program: Program) -> ErrorCause | None:
     """Return where the first NaN of a run began that is in some tensor still; of infinities many are meant."""
-    nans = [(bad.order, tensor) for tensor, bad in watch.bad.alive() if bad.what == "NaN"]
+    nans = [(bad.order, tensor) for tensor, bad in watch.events.alive(Bad) if bad.what == "NaN"]
     return of_value(program, min(nans, key=lambda one: one[0])[1]) if nans else None
 
 

@@ -60,8 +60,6 @@ class ErrorCause:
         did: the line that did what torch complains of, where it was shown.
         params: more plain data, such as versions and names of operations.
         edits: changes worth a trial, the best first.
-        suspects: lines at which numbers left torch, and how many backwards had run; only a trial says whether what is
-            differentiated depends on them.
     """
 
     code: str
@@ -72,7 +70,6 @@ class ErrorCause:
     params: Mapping[str, Any] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
     saved: Place | None = None
-    suspects: tuple[tuple[Place, int], ...] = ()
 
 
 def finding(sentence: str, place: Place | None = None, **params: Any) -> Finding:

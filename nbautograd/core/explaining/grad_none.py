@@ -14,7 +14,7 @@ from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
 from nbautograd.core.explaining.edits import statement_of
 from nbautograd.core.explaining.no_grad import differentiated_by, no_grad, unused
 from nbautograd.core.explaining.program import Program, node_of, shares
-from nbautograd.core.explaining.watch import creation_line
+from nbautograd.core.explaining.watch import Removed, creation_line
 from nbautograd.core.torch_private.nodes import leaf_tensor
 
 
@@ -34,8 +34,6 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     watch = program.watch
     if watch is None:
         return ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
-    if (replaced := _replaced(watch, tensor, name)) is not None:
-        return replaced
     here = program.caller
     program = of_last_backward(program, tensor, name)
     removed, after = _removed(watch, tensor, name)
@@ -43,7 +41,7 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
         which = "grad_none.no_backward" if here is None else "grad_none.no_backward_before"
         at = {} if here is None else {"line": here.line, "text": here.text}
         return removed or ErrorCause("grad_none_no_backward", (finding(which, here, name=name, **at),), name)
-    cause = unused(program) if removed is None or after < len(watch.passes) else None
+    cause = unused(program) if removed is None or after < watch.passes else None
     if removed is not None and (cause is None or cause.did is None):
         return removed
     return cause or ErrorCause("grad_none", (finding("grad_none.not_reached", None, name=name),), name)
@@ -76,7 +74,7 @@ def of_returned(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
 def without_requires_grad(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     """Explain a tensor that does not require grad: frozen, detached, integers, or without a graph at all."""
     watch = program.watch
-    off = None if watch is None else watch.off.get(tensor)
+    off = None if watch is None else watch.switched_off(tensor)
     if isinstance(tensor, nn.Parameter) or off is not None:
         did = None if off is None else off.place()
         at = {} if did is None else {"line": did.line, "text": did.text}
@@ -125,21 +123,12 @@ def _leaf_again(made: Place, name: str) -> Iterator[Edit]:
     yield Edit(made.file, made.line, made.text, kept)
 
 
-def _replaced(watch: Any, tensor: torch.Tensor, name: str) -> ErrorCause | None:
-    """Name the line that put another parameter in the place of one that no module has any more."""
-    attribute, spot = watch.replaced.get(tensor, ("", None))
-    if spot is None or watch.homes.get(tensor):
-        return None
-    did = spot.place()
-    what = finding("grad_none.replaced", did, line=did.line, text=did.text, name=name, attribute=attribute)
-    return ErrorCause("grad_none_replaced", (what, finding("grad_none.replaced_rule")), name, None, did)
-
-
 def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | None, int]:
     """Return which line set a gradient to None, where one did, and how many backwards had run."""
-    spot, after = watch.removed.get(tensor, (None, 0))
-    if spot is None:
+    last = watch.events.last(Removed, tensor)
+    if last is None or last.spot is None:
         return None, 0
-    did = spot.place()
+    did = last.spot.place()
     what = finding("grad_none.removed", did, line=did.line, text=did.text, name=name)
-    return ErrorCause("grad_none_removed", (what,), name, None, did if after == len(watch.passes) else None), after
+    since = did if last.after == watch.passes else None
+    return ErrorCause("grad_none_removed", (what,), name, None, since), last.after

@@ -13,7 +13,7 @@ import torch
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
 from nbautograd.core.explaining.edits import after_each_other, detached, statement_of
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind, window
-from nbautograd.core.explaining.watch import Write, creation_line, node_line
+from nbautograd.core.explaining.watch import Write, creation_line, node_line, writes_into
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
 from nbautograd.core.torch_private.nodes import (
@@ -25,7 +25,6 @@ from nbautograd.core.torch_private.nodes import (
     saved_peek,
     sequence_number,
 )
-from nbautograd.core.torch_private.tensors import storage_address
 from nbautograd.core.values import sizes_text
 
 MOST_OTHERS = 3  # lines that are named beside the first
@@ -109,10 +108,9 @@ def _refused(node: Any, words: str) -> Iterator[torch.Tensor]:
 
 def _write_behind(program: Program, node: Any, tensor: torch.Tensor) -> Write | None:
     """Return the first write into a tensor's memory after a node was made, as a watched run saw it."""
-    writes = () if program.watch is None else program.watch.writes
     made = sequence_number(node)
-    behind = (w for w in writes if w.storage == storage_address(tensor) and made is not None and w.number > made)
-    return next(behind, None)
+    behind = [w for w in writes_into(program, tensor) if made is not None and w.number > made]
+    return behind[-1] if behind else None
 
 
 _Broken = tuple[Any, str, torch.Tensor, int, int]  # a node, its slot and tensor, its version when saved and now
@@ -183,9 +181,8 @@ def _facts(
 def _first_write(program: Program, node: Any, tensor: torch.Tensor, saved: int) -> Write | None:
     """Return the first write after the version that a node saved, as a watched run saw it."""
     made = sequence_number(node) or 0  # earlier writes there were into other tensors
-    writes = () if program.watch is None else program.watch.writes
-    behind = [w for w in writes if w.storage == storage_address(tensor) and w.number >= made]
-    return next((w for w in reversed(behind) if w.before <= saved < w.after), None)
+    behind = (w for w in writes_into(program, tensor) if w.number >= made)
+    return next((w for w in behind if w.before <= saved < w.after), None)
 
 
 def _base(expression: ast.expr) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +13,13 @@ import torch
 from nbautograd.core.explaining.cause import ErrorCause, Place, finding
 from nbautograd.core.explaining.edits import let_through, switched_inside
 from nbautograd.core.explaining.program import Program, node_of, same_elements
-from nbautograd.core.explaining.watch import Cut, Spot, creation_line, cuts_into, left_side, node_line
+from nbautograd.core.explaining.watch import Cut, Left, Pass, Spot, creation_line, cuts_into, left_side, node_line
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import tree_of
 
 MOST_NAMED = 4  # tensors in one sentence
-MOST_LEAVES = 40  # whose way is followed through the source
+MOST_LEFT = 3  # lines at which values left torch
 INDEX = re.compile(r"at index (\d+)|element (\d+) of")
 
 
@@ -32,7 +32,7 @@ def no_grad(program: Program) -> ErrorCause | None:
     if root is None:
         return None
     name = program.name_of(root) or differentiated(program)
-    watched = program.watch.cuts.get(root) if program.watch is not None else None
+    watched = program.watch.cut(root) if program.watch is not None else None
     if watched is not None:
         return _watched(watched, name)
     if program.watch is None and any(tensor.requires_grad for tensor in program.tensors.values()):
@@ -60,8 +60,7 @@ def unused(program: Program) -> ErrorCause | None:
     watched = min(cuts, key=lambda cut: cut.reason == "detach", default=None)  # which is on purpose for the most part
     if watched is not None:
         cause = _watched(watched, root)
-        facts = (*cause.findings, *_held_instead(program, tensor, name))
-        return replace(cause, findings=facts, tensor=name, params={"cut_off": True})
+        return replace(cause, tensor=name, params={"cut_off": True})
     made = creation_line(program, tensor)
     copy = next(
         (n for n, t in program.tensors.items() if t is not tensor and same_elements(t, tensor) and t.requires_grad), ""
@@ -72,26 +71,10 @@ def unused(program: Program) -> ErrorCause | None:
         what = finding("unused.used", used, name=name, root=root, line=used.line, text=used.text)
         return ErrorCause("unused_new_leaf", (what, rule), name, None, used)
     what = finding("unused.copy" if copy else "unused.what", None, name=name, root=root, copy=copy)
-    before = 0 if program.watch is None else len(program.watch.passes) - (program.error is None)
-    left = [] if copy else _left_since(program, tensor, before)
-    lines = [finding("no_grad.left", place, line=place.line, text=place.text) for place in left[-3:]]
-    suspects = tuple((place, before) for place in left)
-    return ErrorCause("unused", (what, *lines, rule), name, made, params={"root": root}, suspects=suspects)
-
-
-def _held_instead(program: Program, tensor: torch.Tensor, name: str) -> list[Finding]:
-    """Return what to say of an optimizer that holds a tensor where the graph leads to a leaf made in its place."""
-    steps: Any = getattr(program.watch, "steps", None)
-    did = None if steps is None else steps.stepped_at(tensor)
-    if did is None:
-        return []
-    leaves = [leaf for node in program.nodes() if (leaf := leaf_tensor(node)) is not None]
-    cuts = [(leaf, cut) for leaf in leaves if (cut := program.watch.cuts.get(leaf)) is not None]
-    others = [leaf for leaf, cut in cuts if cut.was(tensor) and leaf.shape == tensor.shape]
-    if not others or any(map(steps.holds, others)):
-        return []
-    shown = {"line": did.line, "text": did.text, "name": name}
-    return [finding("unused.held", did, **shown), finding("unused.held_rule")]
+    before = 0 if program.watch is None else program.watch.passes - (program.error is None)
+    left = [] if copy or program.watch is None else [*program.watch.events.all(Left)]
+    lines = _left(cut for _, cut in left if cut.after == before and cut.was(tensor))
+    return ErrorCause("unused", (what, *lines, rule), name, made, params={"root": root})
 
 
 def _used_instead(program: Program, tensor: torch.Tensor) -> Place | None:
@@ -106,13 +89,11 @@ def _used_instead(program: Program, tensor: torch.Tensor) -> Place | None:
     return None
 
 
-def _left_since(program: Program, tensor: torch.Tensor, before: int) -> list[Place]:
-    """Return where values computed from a tensor left torch when as many backwards had run."""
-    if program.watch is None:
-        return []
-    cuts = [cut for _, cut in program.watch.left if cut.after == before and cut.was(tensor) and cut.spot is not None]
+def _left(cuts: Iterable[Cut]) -> list[Finding]:
+    """Return what to say of the last lines at which values left torch."""
     places = [cut.spot.place() for cut in cuts if cut.spot is not None]
-    return [*{(place.file, place.line): place for place in places}.values()]
+    last = [*{(place.file, place.line): place for place in places}.values()][:MOST_LEFT]
+    return [finding("no_grad.left", place, line=place.line, text=place.text) for place in reversed(last)]
 
 
 def _cuts(program: Program) -> Iterator[Cut]:
@@ -122,13 +103,13 @@ def _cuts(program: Program) -> Iterator[Cut]:
         yield from cuts_into(node)
     leaves = (*program.roots, *(leaf for node in nodes if (leaf := leaf_tensor(node)) is not None))
     for leaf in leaves if program.watch is not None else ():
-        if (cut := program.watch.cuts.get(leaf)) is not None:
+        if (cut := program.watch.cut(leaf)) is not None:
             yield cut
 
 
 def differentiated_by(watch: Any) -> dict[str, torch.Tensor]:
     """Return what the last backward of a run differentiated, by the name that its line has for it."""
-    spot = watch.passes[-1].spot
+    spot = next(watch.events.all(Pass)).spot
     line = "" if spot is None else spot.place().text
     wanted = _roots(tree_of(line))
     return {ast.unparse(wanted[0]) if len(wanted) == 1 else line: watch.roots[0]} if len(watch.roots) == 1 else {}
@@ -200,13 +181,11 @@ def _no_leaf_requires_grad(program: Program, root: torch.Tensor, name: str) -> E
     if not (root.is_floating_point() or root.is_complex()):
         facts = (finding("no_grad.integer_root", None, root=name, dtype=str(root.dtype).removeprefix("torch.")),)
         return ErrorCause("no_grad_integer", (*facts, finding("no_grad.rule")), name)
-    cuts = [] if program.watch is None else [cut for _, cut in program.watch.left if cut.spot is not None]
-    afters = {place.line: (place, cut.after) for cut in cuts if cut.spot is not None and (place := cut.spot.place())}
-    places = [(line, place) for line, (place, _) in sorted(afters.items())]
-    if places:  # something with a graph was read out, so that nothing shows that no leaf of it asked for a gradient
-        outside = [finding("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
-        told = (finding("no_grad.nothing_requires", None, root=name), *outside, finding("no_grad.rule"))
-        return ErrorCause("no_grad", told, name, params={"root": name}, suspects=tuple(afters.values()))
+    left = () if program.watch is None else program.watch.events.all(Left)
+    if lines := _left(cut for _, cut in left):
+        # something with a graph was read out, so that nothing shows that no leaf of it asked for a gradient
+        what = finding("no_grad.nothing_requires", None, root=name)
+        return ErrorCause("no_grad", (what, *lines, finding("no_grad.rule")), name, params={"root": name})
     if program.watch is not None and (frozen := program.watch.frozen_in(root)):
         return _frozen(program, frozen, name)
     what = finding("no_grad.nothing_requires", None, root=name)

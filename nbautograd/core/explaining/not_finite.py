@@ -299,7 +299,7 @@ def look(program: Program) -> BackwardWatch | None:
 def of_value(program: Program, root: torch.Tensor) -> ErrorCause:
     """Explain a tensor that holds a NaN or infinity."""
     name = program.name_of(root)
-    bad: Bad | None = program.watch.bad.get(root) if program.watch is not None else None
+    bad = None if program.watch is None else program.watch.events.last(Bad, root)
     what = "NaN" if bool(root.detach().isnan().any()) else "Inf"
     if bad is None:
         return _from_saved(program, name, what)
@@ -311,7 +311,7 @@ def of_value(program: Program, root: torch.Tensor) -> ErrorCause:
         return replace(cause, findings=(cause.findings[0], *facts, *cause.findings[1:]))
     rule = forward_rule(bad)
     first = program.watch.bad_root
-    if bad.came_in and not rule and first is not None and program.watch.bad.get(first) not in (None, bad):
+    if bad.came_in and not rule and first is not None and program.watch.events.last(Bad, first) not in (None, bad):
         return of_value(program, first)  # which was differentiated, and made what came in, as a step does
     outside = bool(bad.came_in) and not rule
     source = bad.source or ("" if outside else name)

@@ -9,7 +9,6 @@ import linecache
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from nbautograd.core.explaining.cause import Edit, Place
+from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.optimizer_steps import StepWatch
 from nbautograd.core.explaining.process_copy import Refused, in_copy
@@ -149,7 +148,8 @@ class GradientWatch(Watch):
         if self.together and name == "backward":
             gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
             self._waiting.append((self.roots, gradient))
-            self.passes.append(Pass(None, name))
+            self.events.add(Pass(None, name))
+            self.passes += 1
             return None
         if self.finite and not self.backward.node and self.bad_root is None:
             self.bad_root = next((root for root in roots if not all_finite(root)), None)
@@ -272,34 +272,6 @@ def reaches(run: Run, edit: Edit, further: bool = False) -> bool:
     values, changed = before[0][: before[2]] if further else before[0], after[0]
     same = 0 < len(values) <= len(changed) and all(map(_agree, values, changed))
     return same and after[1] > (before[1] if further else 0) and (further or after[3])
-
-
-def depends(run: Run, place: Place, after: int) -> bool:
-    """Return True where what is differentiated last is another value with other numbers leaving torch at a line.
-
-    Args:
-        run: the program.
-        place: the line.
-        after: how many backwards have to have run.
-    """
-    same, changed = partial(_last_value, run, None), partial(_last_value, run, (place, after))
-    found = [in_copy(job) for job in (same, same, changed)]
-    if any(one is None or isinstance(one, Refused) for one in found):
-        return False
-    return _equal(found[0], found[1]) and not _equal(found[0], found[2])
-
-
-def _last_value(run: Run, disturb: tuple[Place, int] | None) -> Any:
-    """Return the value that a program differentiates last."""
-    watch = GradientWatch()
-    watch.disturb = disturb
-    with any_errors("run once more"), watch:
-        run()
-    return watch.values[-1] if watch.values else None
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return bool(one.shape == other.shape and np.array_equal(one, other, equal_nan=True))
 
 
 def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, bool]:

@@ -14,18 +14,14 @@ import linecache
 import re
 import sys
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import nn
-from torch.nn.modules.module import (
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef
 
@@ -33,7 +29,6 @@ from nbautograd.core import stumbles
 from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.program import (
     Program,
-    is_users,
     node_of,
     nodes_behind,
     place_of,
@@ -47,12 +42,10 @@ from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_numbe
 from nbautograd.core.torch_private.tensors import storage_address
 from nbautograd.core.user_source import tree_of
 
-CLOCK = itertools.count()
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
-MOST_WRITES = 200_000
-MOST_LEFT = 1_000
+MOST_EVENTS = 200_000  # of a kind, some 50 MB; of a longer run the first are forgotten
+MOST_LEFT = 1_000  # values that left torch, each kept as it is
 MOST_FROZEN = 16  # parameters that are remembered of one result
-MOST_FRAMES = 8  # lines that are remembered of where a module got a parameter
 MOST_BEHIND = 1_000  # nodes of a graph that is left, up to which its leaves are remembered
 FROM_PYTHON = ("tensor", "as_tensor", "from_numpy", "full", "scalar_tensor")  # make a tensor of numbers or an array
 LEAVES_TORCH = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__", "__format__"}
@@ -125,6 +118,13 @@ class Cut(NamedTuple):
         return (self.tensor is not None and self.tensor() is tensor) or WeakIdRef(tensor) in self.leaves
 
 
+class Left(NamedTuple):
+    """What went from a tensor with a graph into a Python number, a list or an array; and the cut that this is."""
+
+    value: Any
+    cut: Cut
+
+
 class Bad(NamedTuple):
     """The first result with a NaN or infinity: the line, the operation, what went in, what no call had put there."""
 
@@ -140,42 +140,82 @@ class Bad(NamedTuple):
     order: int = 0
 
 
-class OfTensors:
-    """Notes about tensors, each as long as the tensor lives; a weak dictionary takes ten times as long to write one."""
+class Made(NamedTuple):
+    """A tensor was made: the line, the operation, and of which parameters that asked for no gradient.
+
+    Each of these stands with the line that had switched it off. What ``.data`` gives counts its own changes.
+    """
+
+    spot: Spot | None
+    op: str
+    frozen: tuple[tuple[weakref.ref[torch.Tensor], Spot | None], ...] = ()
+
+
+class Switched(NamedTuple):
+    """The ``requires_grad`` of a tensor was set."""
+
+    spot: Spot | None
+    on: bool
+
+
+class Removed(NamedTuple):
+    """The ``.grad`` of a tensor was set to None, when so many backwards had run."""
+
+    spot: Spot | None
+    after: int
+
+
+Event = TypeVar("Event")
+
+
+class Events:
+    """What happened in a run, appended in order; and of each tensor that lives which event of a kind was the last.
+
+    Attributes:
+        count: how many there were.
+    """
 
     def __init__(self) -> None:
-        self._notes: dict[int, tuple[Callable[[], Any], Any]] = {}
+        self.count = 0
+        # kept by kind, as every question is about one; a value that left torch is kept alive, so that these are fewer
+        self._log: dict[type, deque[Any]] = defaultdict(partial(deque, maxlen=MOST_EVENTS))
+        self._log[Left] = deque(maxlen=MOST_LEFT)
+        # by id; a weak dictionary takes ten times as long to write
+        self._last: dict[type, dict[int, tuple[Callable[[], Any], Any]]] = defaultdict(dict)
 
-    def __setitem__(self, tensor: torch.Tensor, note: Any) -> None:
-        self._notes[id(tensor)] = (weakref.ref(tensor), note)
+    def add(self, event: Any, *about: torch.Tensor) -> None:
+        """Append an event, of some tensors the last one of its kind."""
+        self.count += 1
+        self._log[type(event)].append(event)
+        self.explain(event, *about)
 
-    def __getitem__(self, tensor: torch.Tensor) -> Any:
-        return self._notes[id(tensor)][1]
+    def explain(self, event: Any, *tensors: torch.Tensor) -> None:
+        """Have an earlier event explain other tensors as well."""
+        for tensor in tensors:
+            self._last[type(event)][id(tensor)] = weakref.ref(tensor), event
 
-    def __contains__(self, tensor: object) -> bool:
-        ref, _ = self._notes.get(id(tensor), _NOTHING)
-        return ref() is tensor
+    def forget(self, kind: type, tensor: torch.Tensor) -> None:
+        """Have no event of a kind explain a tensor any more."""
+        self._last[kind].pop(id(tensor), None)
 
-    def __bool__(self) -> bool:
-        return bool(self._notes)
+    def all(self, kind: type[Event]) -> Iterator[Event]:
+        """Yield the events of a kind, the newest first."""
+        log: deque[Event] = self._log[kind]
+        return reversed(log)
 
-    def alive(self) -> Iterator[tuple[torch.Tensor, Any]]:
-        """Yield the tensors that live still, each with what is noted of it."""
-        yield from ((tensor, note) for ref, note in [*self._notes.values()] if (tensor := ref()) is not None)
+    def last(self, kind: type[Event], tensor: torch.Tensor | None) -> Event | None:
+        """Return the last event of a kind that explains a tensor."""
+        ref, event = self._last[kind].get(id(tensor), (object, None))
+        return event if ref() is tensor else None  # a place in memory may be another tensor's by now
 
-    def get(self, tensor: torch.Tensor, otherwise: Any = None) -> Any:
-        """Return what is noted of a tensor."""
-        ref, note = self._notes.get(id(tensor), _NOTHING)
-        return note if ref() is tensor else otherwise
+    def any(self, kind: type) -> bool:
+        """Return True where something was explained by an event of a kind."""
+        return bool(self._last[kind])
 
-    def pop(self, tensor: torch.Tensor, otherwise: Any = None) -> Any:
-        """Forget what is noted of a tensor, and return it."""
-        note = self.get(tensor, otherwise)
-        self._notes.pop(id(tensor), None)
-        return note
-
-
-_NOTHING: tuple[Callable[[], Any], Any] = (object, None)  # a place in memory may be another tensor's by now
+    def alive(self, kind: type[Event]) -> Iterator[tuple[torch.Tensor, Event]]:
+        """Yield the tensors that live still, each with its last event of a kind."""
+        pairs = [*self._last[kind].values()]
+        yield from ((tensor, event) for ref, event in pairs if (tensor := ref()) is not None)
 
 
 class Watch(TorchFunctionMode):
@@ -185,57 +225,24 @@ class Watch(TorchFunctionMode):
         finite: look for the first NaN and infinity as well, which reads every result once.
 
     Attributes:
-        disturb: a line at which what leaves torch gets other values, and how many backwards have to have run.
+        events: what happened, and of each tensor the last event of each kind.
+        passes: how many backwards ran.
         bad_root: what was differentiated first though it was not finite.
-        writes: what was written into, in order.
-        passes: the backwards that ran, in order.
-        cuts: tensor -> why it has no graph.
-        left: what went from a tensor with a graph into a Python number, a list or an array.
-        bad: tensor -> where its NaN or infinity came from.
-        born: tensor -> the line that made it.
-        frozen: tensor without a graph -> the parameters that it was computed from, none of which asked for a gradient
-            then, each with the line that had switched it off.
-        off: tensor -> the line that set its ``requires_grad`` to False.
-        removed: tensor -> the line that set its ``.grad`` to None, how many backwards had run.
-        registered: parameter of a module -> the user's lines that ran when a module got it, the innermost first.
-        placed: the same for the last module that got it, or a module with it.
-        homes: parameter -> the modules, by ``id``, that have it, with its names there.
-        replaced: parameter -> its name in the module that had it last, and the line that put another in its place.
-        ages: parameter of a module -> when one got it first, as ``CLOCK`` counts.
     """
 
     def __init__(self, finite: bool = False) -> None:
         super().__init__()
         self.finite = finite
-        self.disturb: tuple[Place, int] | None = None
+        self.events = Events()
+        self.passes = 0
         self.bad_root: torch.Tensor | None = None
-        self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
-        self.passes: list[Pass] = []
-        self.cuts: Any = OfTensors()
-        self.left: deque[tuple[Any, Cut]] = deque(maxlen=MOST_LEFT)
-        self.bad: Any = OfTensors()
-        self.born: Any = OfTensors()
-        self.apart: Any = OfTensors()  # ``x.data``, which counts its own changes
-        self.frozen: Any = OfTensors()
-        self.off: Any = OfTensors()
-        self.removed: Any = OfTensors()
-        self.registered: Any = OfTensors()
-        self.placed: Any = OfTensors()
-        self.homes: Any = OfTensors()
-        self.replaced: Any = OfTensors()
-        self.ages: Any = OfTensors()
-        self._registrations: list[Any] = []
         self._new: Any = None
         self._off: Spot | None = None
         self._outer_off: list[Spot | None] = []  # of where gradients are switched on inside of where they are off
         self._held: set[int] = set()  # by identity, what was not finite before it is written into
 
     def __enter__(self) -> Any:
-        """Begin to watch; calls of torch, and the parameters that modules get."""
-        self._registrations = [
-            register_module_parameter_registration_hook(partial(noted, self._note_parameter)),
-            register_module_module_registration_hook(partial(noted, self._note_module)),
-        ]
+        """Begin to watch calls of torch, and parameters that are made of what was computed."""
         self._new = nn.Parameter.__dict__["__new__"]  # torch has no hook for it
 
         def new(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -250,38 +257,23 @@ class Watch(TorchFunctionMode):
 
     def __exit__(self, *error: Any) -> None:
         """Watch no longer."""
-        for handle in self._registrations:
-            handle.remove()
         nn.Parameter.__new__ = self._new  # type: ignore[method-assign]
         super().__exit__(*error)  # type: ignore[no-untyped-call]
 
+    def cut(self, tensor: torch.Tensor | None) -> Cut | None:
+        """Return why a tensor has no graph, where it was taken out of one."""
+        return self.events.last(Cut, tensor)
+
     def _note_new_leaf(self, parameter: torch.Tensor, data: torch.Tensor) -> None:
         leaves = self._leaves_behind(data)
-        self.cuts[parameter] = Cut("new_leaf", line_here(), "", _named(data), None, weakref.ref(data), leaves)
-
-    def _note_parameter(self, module: nn.Module, name: str, parameter: Any) -> None:
-        if not isinstance(parameter, torch.Tensor):
-            return
-        self.registered[parameter] = self.placed[parameter] = tuple(itertools.islice(_spots(), MOST_FRAMES))
-        before, home = module._parameters.get(name), (id(module), name)
-        if before is not None and before is not parameter:
-            self.homes[before] = self.homes.get(before, frozenset()) - {home}
-            self.replaced[before] = name, line_here()
-        self.homes[parameter] = self.homes.get(parameter, frozenset()) | {home}
-        if parameter not in self.ages:
-            self.ages[parameter] = next(CLOCK)
+        made_of = _named(data), None, weakref.ref(data), leaves
+        self.events.add(Cut("new_leaf", line_here(), "", *made_of), parameter)
 
     def _leaves_behind(self, *tensors: torch.Tensor) -> frozenset[WeakIdRef]:
         """Return the leaves that tensors were computed from, and those that a cut leaf among them was made of."""
         leaves = frozenset[WeakIdRef]().union(*map(leaves_behind, tensors))
-        alive = (leaf for ref in leaves if self.cuts and (leaf := ref()) is not None)
-        return leaves.union(*(self.cuts[leaf].leaves for leaf in alive if leaf in self.cuts))
-
-    def _note_module(self, module: nn.Module, name: str, part: Any) -> None:
-        parameters = list(part.parameters()) if isinstance(part, nn.Module) else []
-        spots = tuple(itertools.islice(_spots(), MOST_FRAMES)) if parameters else ()
-        for parameter in parameters:
-            self.placed[parameter] = spots
+        alive = [leaf for ref in leaves if self.events.any(Cut) and (leaf := ref()) is not None]
+        return leaves.union(*(cut.leaves for leaf in alive if (cut := self.cut(leaf)) is not None))
 
     @hands_over
     def __torch_function__(
@@ -293,7 +285,7 @@ class Watch(TorchFunctionMode):
         if name in ("__get__", "__set__"):
             name = getattr(getattr(func, "__self__", None), "__name__", "") + ("=" if name == "__set__" else "")
             if name == "grad=" and args[1] is None and args[0].grad is not None:
-                self.removed[args[0]] = line_here(), len(self.passes)
+                self.events.add(Removed(line_here(), self.passes), args[0])
             if name not in (*_VIEWS, "requires_grad=", "data="):
                 return func(*args, **kwargs)
         if name in ("requires_grad=", "requires_grad_"):
@@ -314,18 +306,9 @@ class Watch(TorchFunctionMode):
         self._held = self._not_finite(given) if name.endswith("_") else set()
         first = next_sequence_number()
         result = func(*args, **kwargs)
-        if self.disturb is not None and name in LEAVES_TORCH:
-            result = self._disturbed(result)
         if name not in _ASKED_ONLY:
             noted(self._note, name, args, given, before, result, first)
         return result
-
-    def _disturbed(self, result: Any) -> Any:
-        spot = line_here()
-        if self.disturb is None or spot is None or self.disturb[1] != len(self.passes):
-            return result
-        place = self.disturb[0]
-        return other_values(result) if (place.file, place.line) == (spot.code.co_filename, spot.line) else result
 
     def _note(
         self, name: str, args: Any, given: list[torch.Tensor], before: list[int], result: Any, first: int | None
@@ -339,15 +322,26 @@ class Watch(TorchFunctionMode):
     def _note_writes(
         self, given: list[torch.Tensor], before: list[int], spot: Spot | None, name: str, first: int | None
     ) -> None:
+        noted_now: set[tuple[int, int]] = set()
         for tensor, earlier in zip(given, before, strict=True):
-            if (now := version(tensor)) != earlier and tensor not in self.apart and tensor._base not in self.apart:
-                key = _storage(tensor)
-                if not any(
-                    w.storage == key and w.after == now for w in itertools.islice(reversed(self.writes), len(given))
-                ):
-                    of = None if tensor._base is None else self.born.get(tensor._base)
-                    shown = _named(tensor), window(tensor), _module(), of, -1 if first is None else first
-                    self.writes.append(Write(key, earlier, now, spot, name, *shown, self.born.get(tensor)))
+            now = version(tensor)
+            # what ``.data`` gives counts its own changes
+            if now == earlier or any(self._is_data(one) for one in (tensor, tensor._base)):
+                continue
+            key = _storage(tensor)
+            if (key, now) not in noted_now:
+                noted_now.add((key, now))
+                of = None if tensor._base is None else self._line_of(tensor._base)
+                shown = _named(tensor), window(tensor), _module(), of, -1 if first is None else first
+                self.events.add(Write(key, earlier, now, spot, name, *shown, self._line_of(tensor)))
+
+    def _is_data(self, tensor: torch.Tensor | None) -> bool:
+        made = self.events.last(Made, tensor)
+        return made is not None and made.op == "data"
+
+    def _line_of(self, tensor: torch.Tensor) -> Spot | None:
+        made = self.events.last(Made, tensor)
+        return None if made is None else made.spot
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -358,19 +352,17 @@ class Watch(TorchFunctionMode):
         known = {*map(id, given)}
         for tensor in results:
             new = id(tensor) not in known
+            graph = node_of(tensor) is not None
             if new:
-                self.born[tensor] = spot
-                if name == "data":
-                    self.apart[tensor] = True
-            if (node := node_of(tensor)) is not None:
-                mark_new(node, first, spot)
-                if self.cuts:
-                    mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
-            elif new:
-                if (cut := self._cut(name, args, given, tensor, spot)) is not None:
-                    self.cuts[tensor] = cut
-                if not tensor.requires_grad:
-                    self._note_frozen(given, tensor)
+                frozen = () if graph or tensor.requires_grad else self._frozen(given)
+                self.events.add(Made(spot, name, frozen), tensor)
+            if graph:
+                mark_new(node_of(tensor), first, spot)
+                if self.events.any(Cut):
+                    cuts = [cut for t in given if (cut := self.cut(t)) is not None]
+                    mark(node_of(tensor)).setdefault("cuts", []).extend(cuts)
+            elif new and (cut := self._cut(name, args, given, tensor, spot)) is not None:
+                self.events.add(cut, tensor)
             if self.finite and (tensor.is_floating_point() or tensor.is_complex()):
                 self._note_bad(name, args, given, tensor, spot)
 
@@ -386,53 +378,50 @@ class Watch(TorchFunctionMode):
 
     def _note_switch(self, args: Any, kwargs: Any) -> None:
         wanted = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
-        self.off.pop(args[0], None)
-        if not wanted and (spot := line_here()) is not None:
-            self.off[args[0]] = spot
+        self.events.add(Switched(line_here(), bool(wanted)), args[0])
 
     def _note_taken_over(self, tensor: torch.Tensor, source: Any) -> None:
         """Note that a tensor gets the values of another one, whose graph stays behind."""
         if isinstance(source, torch.Tensor) and source.requires_grad:
-            self.cuts[tensor] = Cut(
-                "data", line_here(), "data", _named(tensor), None, None, self._leaves_behind(source)
-            )
+            leaves = self._leaves_behind(source)
+            self.events.add(Cut("data", line_here(), "data", _named(tensor), None, None, leaves), tensor)
 
-    def created_by(self, parameter: torch.Tensor) -> Place | None:
-        """Return the innermost line that assigned something when a module got a parameter, such as the module."""
-        return _assigning(self.registered.get(parameter, ()))
+    def switched_off(self, tensor: torch.Tensor) -> Spot | None:
+        """Return the line that set a tensor's ``requires_grad`` to False, where that is what it is since."""
+        last = self.events.last(Switched, tensor)
+        return None if last is None or last.on else last.spot
 
-    def placed_by(self, parameter: torch.Tensor) -> Place | None:
-        """Return the line that assigned a module, or a part of one, the last time that it brought in a parameter."""
-        return _assigning(self.placed.get(parameter, ()))
-
-    def _note_frozen(self, given: list[torch.Tensor], tensor: torch.Tensor) -> None:
-        """Hand on which parameters a result without a graph was computed from."""
+    def _frozen(self, given: list[torch.Tensor]) -> tuple[Any, ...]:
+        """Return the parameters without a gradient that some tensors are, or were computed from."""
         own = [t for t in given if isinstance(t, nn.Parameter) and not t.requires_grad]
-        several = {id(t): (weakref.ref(t), self.off.get(t)) for t in own}
-        for other in given:
-            several |= {id(t): note for note in self.frozen.get(other, ()) if (t := note[0]()) is not None}
-        if several:
-            self.frozen[tensor] = tuple([*several.values()][:MOST_FROZEN])
+        several: dict[int, Any] = {id(t): (weakref.ref(t), self.switched_off(t)) for t in own}
+        for made in [made for t in given if (made := self.events.last(Made, t)) is not None]:
+            several |= {id(t): note for note in made.frozen if (t := note[0]()) is not None}
+        return tuple([*several.values()][:MOST_FROZEN])
 
     def frozen_in(self, tensor: torch.Tensor) -> list[tuple[torch.Tensor, Place | None]]:
         """Return the parameters that a result was computed from, each with the line that had switched it off."""
-        notes = [(t, spot) for ref, spot in self.frozen.get(tensor, ()) if (t := ref()) is not None]
+        made = self.events.last(Made, tensor)
+        notes = [(t, spot) for ref, spot in (() if made is None else made.frozen) if (t := ref()) is not None]
         return [(t, None if spot is None else spot.place()) for t, spot in notes]
 
     def _note_leaving(self, name: str, given: list[torch.Tensor], result: Any, spot: Spot | None) -> None:
         source = next((t for t in given if t.requires_grad), None)
         if source is not None and name != "__format__":
-            cut = Cut("python", spot, name, _named(source), leaves=self._leaves_behind(source), after=len(self.passes))
-            self.left.append((result, cut))
-        elif given and (cut := self.cuts.get(given[0])) is not None:
+            cut = Cut("python", spot, name, _named(source), leaves=self._leaves_behind(source), after=self.passes)
+            self._note_left(result, cut)
+        elif given and (earlier := self.cut(given[0])) is not None:
             # ``x.detach().numpy()``: without the detach torch would refuse the array, which has no graph anyhow
-            same = cut.reason == "detach" and cut.spot == spot
-            cut = cut._replace(reason="python", op=name) if same else cut
-            self.left.append((result, cut._replace(after=len(self.passes))))
+            same = earlier.reason == "detach" and earlier.spot == spot
+            cut = earlier._replace(reason="python", op=name) if same else earlier
+            self._note_left(result, cut._replace(after=self.passes))
+
+    def _note_left(self, value: Any, cut: Cut) -> None:
+        self.events.add(Left(value, cut))
 
     def _cut(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> Cut | None:
         """Return why a result has no graph, where something that it was computed from has one."""
-        earlier = {id(t): self.cuts[t] for t in given if t in self.cuts}
+        earlier = {id(t): cut for t in given if (cut := self.cut(t)) is not None}
         # rather than one on purpose, as a detach is for the most part
         inherited: Cut | None = min(earlier.values(), key=lambda cut: cut.reason == "detach", default=None)
         # a view that was made with gradients off says that it requires grad
@@ -462,42 +451,40 @@ class Watch(TorchFunctionMode):
             return None
         for value in (*args, *_flat(args)):
             if isinstance(value, (float, list)) or hasattr(value, "__array__"):  # a whole number may be from anywhere
-                for other, cut in reversed(self.left):
-                    if value is other:
-                        known: Cut = cut._replace(anew=spot)
-                        return known
-        lines = ((cut, cut.spot) for _, cut in reversed(self.left))
+                for left in self.events.all(Left):
+                    if value is left.value:
+                        return left.cut._replace(anew=spot)
+        lines = ((left.cut, left.cut.spot) for left in self.events.all(Left))
         return next((c for c, s in lines if s is not None and (s.code, s.line) == (spot.code, spot.line)), None)
 
     def _from_array(self, given: list[torch.Tensor]) -> Cut | None:
         """Return the cut of an array that a tensor shares memory with; ``torch.from_numpy`` itself is not seen."""
         addresses = {_storage(tensor) for tensor in given}
-        for other, cut in self.left:
-            place = getattr(other, "__array_interface__", {}).get("data", (0,))[0]
+        for left in self.events.all(Left):
+            place = getattr(left.value, "__array_interface__", {}).get("data", (0,))[0]
             if place and place in addresses:
-                known: Cut = cut
-                return known
+                return left.cut
         return None
 
     def _note_bad(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> None:
         if all_finite(tensor):
-            if self.bad:
-                self.bad.pop(tensor, None)
+            if self.events.any(Bad):
+                self.events.forget(Bad, tensor)
             return
         count = int(tensor.detach().isfinite().logical_not_().sum())
         what = _what([tensor])
-        several = {id(t): self.bad[t] for t in (*given, tensor) if t in self.bad}
-        earlier: Bad | None = min(several.values(), key=lambda bad: bad.order, default=None)
+        several = [bad for t in (*given, tensor) if (bad := self.events.last(Bad, t)) is not None]
+        earlier: Bad | None = min(several, key=lambda bad: bad.order, default=None)
         if earlier is not None and not (what == "NaN" != earlier.what and earlier.op in WRITES_CONSTANTS):
-            self.bad[tensor] = earlier
+            self.events.explain(earlier, tensor)
             return
         held = [t for t in given if (id(t) in self._held if t is tensor else not all_finite(t))]
         source = next((_named(t) for t in held or given), "")
         kept = tuple(value.detach().clone() if isinstance(value, torch.Tensor) else value for value in _flat(args))
         came_in = _what(held) if held and earlier is None else ""
-        self.bad[tensor] = Bad(
-            what, spot, name, kept, source, count, tensor.numel(), came_in, self._after_bad_backward(), next(CLOCK)
-        )
+        size, after = tensor.numel(), self._after_bad_backward()
+        order = self.events.count
+        self.events.add(Bad(what, spot, name, kept, source, count, size, came_in, after, order), tensor)
 
     def _not_finite(self, given: list[torch.Tensor]) -> set[int]:
         with stumbles.any_errors("watched call"):
@@ -520,13 +507,14 @@ class Watch(TorchFunctionMode):
         inputs = tensors_of(given.get("inputs"))
         result = func(*args, **kwargs)
         ran = Pass(spot, name)
-        self.passes.append(ran)
+        self.events.add(ran)
+        self.passes += 1
         passed = _leading_to(inputs, nodes) if inputs else nodes
         for node in () if kept else passed:
             mark(node).setdefault("freed", ran)
         if name == "grad" and not graph:
             for gradient in tensors_of(result):
-                self.cuts[gradient] = Cut("create_graph", spot, name, next(map(_named, roots), ""))
+                self.events.add(Cut("create_graph", spot, name, next(map(_named, roots), "")), gradient)
         return result
 
 
@@ -538,14 +526,6 @@ def _leading_to(inputs: Sequence[torch.Tensor], nodes: Sequence[Any]) -> list[An
         if any(following in found or following in ends for following, _ in node.next_functions):
             found[node] = None
     return [*found]
-
-
-def other_values(value: Any) -> Any:
-    """Return other numbers than those in a value, where they are floating point."""
-    if isinstance(value, list):
-        return [other_values(part) for part in value]
-    floating = isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
-    return value * 1.01 + 0.01 if floating else value
 
 
 def noted(note: Callable[..., None], *given: Any) -> None:
@@ -602,8 +582,16 @@ def creation_line(program: Program, tensor: torch.Tensor | None) -> Place | None
     """Return the line that made a tensor, where a watched run saw it."""
     if tensor is None or program.watch is None:
         return None
-    spot = program.watch.born.get(tensor)  # its node may be of a later write
-    return spot.place() if spot is not None else None if version(tensor) else node_line(node_of(tensor))
+    made: Made | None = program.watch.events.last(Made, tensor)  # its node may be of a later write
+    if made is not None and made.spot is not None:
+        return made.spot.place()
+    return None if version(tensor) else node_line(node_of(tensor))
+
+
+def writes_into(program: Program, tensor: torch.Tensor) -> list[Write]:
+    """Return the writes into a tensor's memory that a watched run saw, the newest first."""
+    writes = () if program.watch is None else program.watch.events.all(Write)
+    return [write for write in writes if write.storage == storage_address(tensor)]
 
 
 def leaves_behind(tensor: torch.Tensor) -> frozenset[WeakIdRef]:
@@ -655,20 +643,6 @@ def line_here() -> Spot | None:
 
 
 _DECORATOR: CodeType = torch.no_grad()(lambda: None).__code__
-
-
-def _spots() -> Iterator[Spot]:
-    """Yield the lines of the user's frames that run, the innermost first."""
-    frame = users_frame()
-    while frame is not None:
-        if is_users(frame.f_code.co_filename):
-            yield Spot(frame.f_code, frame.f_lineno, frame.f_globals)
-        frame = frame.f_back
-
-
-def _assigning(spots: Sequence[Spot]) -> Place | None:
-    """Return the first of some lines that assigns something."""
-    return next((place for spot in spots if left_side(place := spot.place())), None)
 
 
 def left_side(place: Place | None) -> str:

@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from nbautograd import explain
 from nbautograd.core.explaining.trial import GradientWatch
-from nbautograd.core.explaining.watch import Watch
+from nbautograd.core.explaining.watch import Cut, Events, Made, Watch, Write
 
 MODULES = {
     "embedding with padding": lambda: (nn.Embedding(7, 4, padding_idx=0), torch.tensor([[0, 2, 6]])),
@@ -240,11 +240,26 @@ class NewestFirst(deque):
 
 def test_a_write_costs_the_same_however_many_there_were():
     watch, x = GradientWatch(), torch.zeros(2)
-    watch.writes = NewestFirst()
+    watch.events._log[Write] = NewestFirst()
     with watch:
         for _ in range(3):
             x.add_(1)
-    assert [write.after for write in reversed(watch.writes)] == [3, 2, 1]
+    assert [write.after for write in watch.events.all(Write)] == [3, 2, 1]
+
+
+def test_events_are_of_the_tensor_that_lives_not_of_one_before_it_at_the_same_place():
+    events, x, y = Events(), torch.ones(1), torch.ones(1)
+    events.add(made := Made(None, "ones"), x)
+    events.add(Made(None, "later"), y)
+    assert events.last(Made, x) is made
+    assert events.last(Cut, x) is None
+    assert [event.op for event in events.all(Made)] == ["later", "ones"]
+    place = id(y)
+    del y
+    others = [torch.ones(1) for _ in range(1000)]
+    assert place in map(id, others)
+    assert [events.last(Made, other) for other in others] == [None] * 1000
+    assert [(tensor is x, event) for tensor, event in events.alive(Made)] == [(True, made)]
 
 
 def test_a_program_that_a_look_would_disturb_is_explained_by_its_own_end():

@@ -18,7 +18,7 @@ from nbautograd.core.recording import api, recorder
 
 # each method by which a watch takes a note, whatever it will be called
 NOTES = [(owner, name) for owner in (Watch, StepWatch) for name in vars(owner) if name.startswith("_note")]
-SELDOM = {"_note_bad", "_note_leaving", "_note_frozen"}  # of NaN, of numbers that leave torch, of frozen parameters
+SELDOM = {"_note_bad", "_note_leaving", "_note_left"}  # of NaN, of numbers that leave torch
 
 
 def program() -> list[torch.Tensor]:
