@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable
 
-import plain_recorder
 import torch
 
 from nbautograd.core.recording import api as log
@@ -178,17 +177,6 @@ def beside_a_busy_thread(rounds: int = 5) -> float:
         thread.join()
 
 
-def floor(rounds: int) -> None:
-    """Print what the plainest recorder takes beside bare: see ``plain_recorder.py``."""
-    for size in SIZES:
-        repeats = max(2, min(20, 20_000 // size))
-        for level in ("shapes", "summary"):
-            cls = plain_recorder.instrument(combined(), level == "summary")
-            median, least, _ = paired(step(combined(), size), fill_the_ring(step(cls, size), size), repeats, rounds)
-            print(f"the plain recorder, {size:9} elements, {level:8}{median:6.2f}{least:6.2f}", flush=True)
-    print(f"the plain recorder, 1,000 definitions: {definitions(plain_recorder.instrument):.2f}")
-
-
 def main(rounds: int) -> None:
     torch.set_num_threads(1)
     columns = ("wrapped", *LEVELS, "bare")
@@ -209,7 +197,6 @@ def main(rounds: int) -> None:
             cells = cells if style is combined else f"{'':>12}{cells}"
             print(f"{style.__name__[:13]:14}{size:9}{min(us for *_, us in row):9.1f}{cells}", flush=True)
     print(f"1,000 definitions, each called once: {definitions():.2f} times bare")
-    floor(rounds)
     print("100,000 records: calls() {:.2f} s, its text and HTML {:.2f} s".format(*listing()))
     print(f"beside a busy thread, by the wall: {beside_a_busy_thread():.2f} times bare")
 
