@@ -42,6 +42,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the nightly tests, unless the marks asked for or the test named on the command line are theirs."""
+    if "nightly" in config.option.markexpr or any("::" in arg for arg in config.args):
+        return
+    nightly = [item for item in items if item.get_closest_marker("nightly")]
+    if nightly:
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if item not in nightly]
+
+
 def pytest_runtest_setup() -> None:
     """Begin each test with the same random numbers, whichever tests ran before it."""
     import torch
