@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from nbautograd.core import display as _display
 from nbautograd.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -78,23 +77,6 @@ __all__ = [  # noqa: RUF022 - in the order of the documentation
     "trace", "untrace", "tracing", "dispatches", "DispatchLog", "Dispatch",
     "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",
 ]  # fmt: skip
-
-for _kind, _target in {
-    "text": "views.bundle:text",
-    "mimebundle": "widgets.live:mimebundle",
-    "widget": "widgets.live:widget",
-    "plot": "views.figures:plot",
-    "reproduction": "inspection.repro:save_repro",
-    "redact": "inspection.redacted:redacted",
-    "svg": "views.svg:svg",
-    "dot": "views.dot:dot",
-    "collapse": "core.graphs.folding:collapse",
-    "schedule": "core.graphs.schedule:schedule",
-    "warnings of a call": "core.contract.call_rules:broken_rules",
-}.items():
-    _display.register_renderer(_kind, f"{__name__}.{_target}")
-del _kind, _target
-
 
 if not TYPE_CHECKING:  # a type checker would take any name for an attribute
 

@@ -1,7 +1,6 @@
 """Display of a plain value that does not know who draws it.
 
-``core`` may not import views or widgets. The package's ``__init__`` registers here who draws, as
-``"module:function"``; the function is imported when something is first shown.
+``core`` may not import views or widgets: ``nbautograd.renderers`` says who draws.
 """
 
 from __future__ import annotations
@@ -16,20 +15,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from nbautograd import messages
+from nbautograd.renderers import RENDERERS
 
-_renderers: dict[str, str] = {}
 Redacted = TypeVar("Redacted")
 
 
-def register_renderer(kind: str, target: str) -> None:
-    """Say which function draws a kind of picture: ``register_renderer("text", "package.module:function")``."""
-    _renderers[kind] = target
-
-
 def render(kind: str, value: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call the registered function of this kind on a value."""
-    module, _, name = _renderers[kind].partition(":")
-    return getattr(importlib.import_module(module), name)(value, *args, **kwargs)
+    """Call the function that draws this kind of picture on a value."""
+    module, _, name = RENDERERS[kind].partition(":")
+    return getattr(importlib.import_module(f"nbautograd.{module}"), name)(value, *args, **kwargs)
 
 
 def plural(count: int, noun: str) -> str:

@@ -26,6 +26,16 @@ def test_import_brings_in_nothing_heavy():
     assert brought_in("import nbautograd", ROOT) == set()
 
 
+def test_who_runs_pytest_pays_for_the_plugin_alone():
+    code = (
+        "import sys, nbautograd.pytest_plugin; print(*(name for name in sys.modules if name.startswith('nbautograd')))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    ours = {name for name in run.stdout.split() if name.startswith("nbautograd")}
+    assert ours == {"nbautograd", "nbautograd.version", "nbautograd.pytest_plugin"}
+
+
 @pytest.mark.slow
 def test_checking_without_a_notebook_needs_nothing_heavy_either():
     assert brought_in("import nbautograd; nbautograd.gradcheck; nbautograd.graph; nbautograd.calls", ROOT) == set()
