@@ -59,7 +59,7 @@ def _home() -> Path:
 
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < (3, 10):  # noqa: UP036 - whoever ignores requires-python asks the doctor next
+    if sys.version_info < (3, 11):  # noqa: UP036 - whoever ignores requires-python asks the doctor next
         return Check("python", "✗", f"{version}: {text('command.doctor.python_old')}")
     return Check("python", "✓", f"{version}, {sys.executable}")
 

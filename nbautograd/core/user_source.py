@@ -266,7 +266,7 @@ def tree_of(text: str) -> ast.Module | None:
     """Return a text parsed, to be read only; None when it is no Python, such as a cell with magics."""
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):  # ValueError in Python 3.10: null bytes
+    except (SyntaxError, ValueError, RecursionError):  # ValueError in Python 3.11: null bytes
         return None
 
 

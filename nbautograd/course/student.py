@@ -129,7 +129,7 @@ def _named(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _parses(text: str) -> None:
     try:
         ast.parse(without_magics(text))
-    except (SyntaxError, ValueError) as error:  # ValueError in Python 3.10: null bytes
+    except (SyntaxError, ValueError) as error:  # ValueError in Python 3.11: null bytes
         first = next(iter(text.strip().splitlines()), "")
         reason = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
         raise SourceError("course.no_python", text=first, reason=reason) from None

@@ -591,7 +591,7 @@ SENTENCES: dict[str, str] = {
     "command.release.stamped": "{name}: {count} translations stamped.",
     "command.doctor.well": "Everything is in order.",
     "command.doctor.ill": "Some checks failed: see the lines marked with ✗.",
-    "command.doctor.python_old": "nbautograd needs Python 3.10 or newer",
+    "command.doctor.python_old": "nbautograd needs Python 3.11 or newer",
     "command.doctor.installed": "{version}, in {folder}",
     "command.doctor.torch": "{version}, {device}",
     "command.doctor.torch_missing": "not installed. `{python} -m pip install torch`",

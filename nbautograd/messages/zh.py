@@ -591,7 +591,7 @@ SENTENCES: dict[str, str] = {
     "command.release.stamped": "{name}：已标记 {count} 处译文。",
     "command.doctor.well": "一切正常。",
     "command.doctor.ill": "有几项没有通过：请看标着 ✗ 的几行。",
-    "command.doctor.python_old": "nbautograd 需要 Python 3.10 或更新的版本",
+    "command.doctor.python_old": "nbautograd 需要 Python 3.11 或更新的版本",
     "command.doctor.installed": "{version}，位于 {folder}",
     "command.doctor.torch": "{version}，{device}",
     "command.doctor.torch_missing": "没有安装。请运行 `{python} -m pip install torch`",

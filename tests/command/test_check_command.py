@@ -38,9 +38,6 @@ def make():
     torch.manual_seed(0)
     return (torch.randn(8, 33).bfloat16().requires_grad_(),)
 
-def constant():
-    return (torch.zeros(3),)
-
 def fails(x):
     raise ZeroDivisionError("no")
 
@@ -84,7 +81,6 @@ def test_exit_status_and_files(module: str, tmp_path: Path, capsys: pytest.Captu
     ("function", "inputs", "says"),
     [
         ("Nothing", "make", "has no `Nothing`"),
-        ("Tanh", "constant", "requires grad"),
     ],
 )
 def test_what_cannot_be_run_is_a_sentence(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
-import sys
 
 import pytest
 
@@ -53,15 +52,10 @@ def test_it_prints_returns_and_fails_as_a_cell_without_the_magic(notebook, body:
     assert without_first_line(plain(ours)) == without_first_line(plain(bare))
 
 
-# before 3.11 Python lets nobody take his own frame out of a traceback; IPython hides it and says so
-HIDDEN = re.compile(r" *\[\.\.\. skipping hidden 1 frame\]\s*" if sys.version_info < (3, 11) else r"(?!)")
-
-
 def without_first_line(seen: tuple[str, ...]) -> tuple[str, ...]:
     """The two cells differ in their first line, and so in the name that IPython derives from their text."""
     return tuple(
-        HIDDEN.sub("", re.sub(r"<ipython-input-\w+-\w+>", "<cell>", text.replace("      1 # one line\n", "")))
-        for text in seen
+        re.sub(r"<ipython-input-\w+-\w+>", "<cell>", text.replace("      1 # one line\n", "")) for text in seen
     )
 
 

@@ -9,19 +9,15 @@ import gc
 import inspect
 import io
 import pickle
-import sys
 import traceback
 import warnings
 import weakref
-from pathlib import Path
 
 import fidelity_functions as make
 import torch
 from fidelity_values import bits, leaf
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-
-import nbautograd
 
 CHECKS = {}
 
@@ -31,19 +27,12 @@ def check(function):
     return function
 
 
-def stays(file):
-    """Whether frames of this file may stand in a traceback: before 3.11 Python lets nobody take out his own frame."""
-    return sys.version_info < (3, 11) and Path(file).is_relative_to(Path(nbautograd.__file__).parent)
-
-
 def raised(action):
     """Type, text and frames of what an action raises."""
     try:
         action()
     except BaseException as error:
-        frames = [
-            (f.name, f.lineno, f.line) for f in traceback.extract_tb(error.__traceback__)[1:] if not stays(f.filename)
-        ]
+        frames = [(f.name, f.lineno, f.line) for f in traceback.extract_tb(error.__traceback__)[1:]]
         return type(error).__name__, str(error), frames
     return None
 

@@ -199,7 +199,7 @@ class Clock:
     def _end_watch(self) -> None:
         """Leave the list of watched clocks; what was sent and has not come yet comes here and nowhere later.
 
-        An exception that is taken back leaves Python 3.10 to 3.12 a request that no thread ever answers: each step is
+        An exception that is taken back leaves Python 3.11 and 3.12 a request that no thread ever answers: each step is
         slower from then on, and in 3.11 the next call under a debugger or profiler does not return
         (``eval_frame_handle_pending`` resets it only where it finds an exception). So one is raised in any case.
         """
@@ -226,7 +226,7 @@ def _outermost(frame: FrameType) -> FrameType:
 
 
 def _name(frame: FrameType) -> str:
-    name: str = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # since Python 3.11
+    name: str = frame.f_code.co_qualname
     return name.rpartition("<locals>.")[2]
 
 

@@ -50,7 +50,7 @@ def users_frame(stop: Callable[[FrameType], bool] | None = None) -> FrameType | 
 def place_of(code: CodeType, line: int, scope: Mapping[str, Any]) -> Place:
     """Return a line of a running program as a place."""
     file = code.co_filename
-    function = "" if code.co_name == "<module>" else getattr(code, "co_qualname", code.co_name).replace(".<locals>", "")
+    function = "" if code.co_name == "<module>" else code.co_qualname.replace(".<locals>", "")
     text = linecache.getline(file, line, dict(scope)).strip()
     return Place(line, text, function, file, cell_number(file, scope))
 

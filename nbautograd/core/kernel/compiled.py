@@ -174,7 +174,7 @@ def compiled(
             way = make()
             with way.candidate.session(), way.reference.session(), uncounted_by_dynamo():
                 yield from list(_by_each_backend(way, backends, seed))
-        except Exception as error:  # noqa: PERF203 - what one way says leaves the others
+        except Exception as error:
             record(error, f"compiled {name}")
             yield Compiled("", name, error=one_line(error))
 

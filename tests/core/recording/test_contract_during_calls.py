@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 
 import pytest
 import torch
@@ -293,8 +292,7 @@ def test_a_wrong_flag_fails_as_in_the_bare_class():
             cls.apply(x())
         except Exception as error:
             trace, frames = error.__traceback__, []
-            # before 3.11 Python lets nobody take his own frame out
-            while trace is not None and sys.version_info >= (3, 11):
+            while trace is not None:
                 frames.append(trace.tb_frame.f_code.co_name)
                 trace = trace.tb_next
             return type(error), str(error), frames

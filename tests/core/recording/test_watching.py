@@ -417,7 +417,6 @@ def test_a_mode_of_the_users_hears_nothing_of_a_watch():
         assert names() == bare
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="nobody can take his own frame out of a traceback before 3.11")
 def test_a_traceback_is_that_of_the_bare_program():
     class Raising(torch.autograd.Function):
         @staticmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import inspect
 import pickle
-import sys
 import threading
 import traceback
 import weakref
@@ -77,9 +76,6 @@ def test_an_unanswered_call_stays_torchs_own_error() -> None:
     assert [(d.outcome, d.result) for d in log] == [("NotImplemented", None)]
 
 
-@pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="before 3.11 Python lets nobody take his frame out of a traceback"
-)
 def test_an_error_shows_the_users_frames_only() -> None:
     cls = scalar_type()
 
