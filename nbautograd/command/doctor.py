@@ -48,7 +48,7 @@ def checks() -> Iterator[Check]:
         yield installed(package)
     yield from filter(None, map(_browser_side, ("ipywidgets", "anywidget")))
     yield _kernel()
-    yield _engine()
+    yield _recording()
     yield _program("dot", ("dot",))
     yield _program("chromium", ("chromium", "chromium-browser", "google-chrome"))
 
@@ -137,13 +137,40 @@ def _kernel() -> Check:
     return Check("kernel", "✓", text("command.doctor.kernel"))
 
 
-def _engine() -> Check:
+def _recording() -> Check:
     try:
-        from nbautograd.core.recording.api import engine
-
-        return Check("recording", "✓", text("command.doctor.engine", engine=engine()))
+        return Check("recording", "✓", text("command.doctor.recording")) if _records() else _unrecorded("")
     except Exception as error:  # silent: its line says it, and the other lines are still wanted
-        return Check("recording", "✗", text("command.doctor.engine_missing", reason=f"{type(error).__name__}: {error}"))
+        return _unrecorded(f"{type(error).__name__}: {error}")
+
+
+def _unrecorded(reason: str) -> Check:
+    return Check("recording", "✗", text("command.doctor.recording_fails", reason=reason))
+
+
+def _records() -> bool:
+    """Return True where a Function's three methods are recorded, each linked to its forward."""
+    import torch
+
+    from nbautograd.core.recording.api import recording
+
+    class Triple(torch.autograd.Function):
+        @staticmethod
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            return x * 3
+
+        @staticmethod
+        def setup_context(ctx: object, inputs: object, output: object) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: object, grad: torch.Tensor) -> torch.Tensor:
+            return grad * 3
+
+    with recording(Triple) as log:
+        Triple.apply(torch.ones((), requires_grad=True)).backward()  # type: ignore[no-untyped-call]
+    methods = [call.method for call in log] == ["forward", "setup_context", "backward"]
+    return methods and {call.forward for call in log[1:]} == {log[0].index}
 
 
 def _program(name: str, commands: tuple[str, ...]) -> Check:

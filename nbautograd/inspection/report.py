@@ -224,7 +224,7 @@ class _Run:
             return CallLog()
         with self.problem.session(recorded=True), recording(self.cls, level="pooled") as log:
             self._differentiate(given)
-        return CallLog(log.calls, log.dropped, log.engine, log.problems)
+        return CallLog(log.calls, log.dropped, log.problems)
 
     def _differentiate(self, given: tuple[Any, ...]) -> None:
         outputs = self.problem.call(given)

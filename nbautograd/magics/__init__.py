@@ -29,13 +29,11 @@ def load(shell: Any) -> None:
     if os.environ.get(DISABLE, "0") not in ("", "0"):
         _loaded[shell] = _without_effect(shell)
         return
-    from nbautograd.core.recording.api import engine
     from nbautograd.magics import cell_magics, explain, lines
     from nbautograd.magics.completion import matcher
     from nbautograd.magics.session import Session
     from nbautograd.magics.transformer import BlankMagicLines
 
-    engine()  # its self-test runs now, not in the middle of the user's first cell
     session = Session(shell)
     cell_magics.set_help()
     lines.set_help()

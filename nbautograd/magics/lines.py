@@ -192,7 +192,7 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
     log = calls()
     recorded = dict.fromkeys(call.function for call in log)
     if line in recorded and line not in namespace:
-        return CallLog(tuple(c for c in log if c.function == line), log.dropped, log.engine, log.problems)
+        return CallLog(tuple(c for c in log if c.function == line), log.dropped, log.problems)
     try:
         cls = function_class(evaluate(expression(line, magic), namespace))
     except EvaluationError:

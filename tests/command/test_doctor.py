@@ -88,3 +88,9 @@ def test_the_kernel_here_is_this_python():
     beside = Path(sys.executable).parent / "python3"
     assert not beside.exists() or same_python(str(beside))
     assert not same_python(os.path.realpath(sys.executable)) or sys.prefix == sys.base_prefix
+
+
+def test_a_torch_that_calls_functions_in_another_way_is_said_to_record_nothing(monkeypatch):
+    monkeypatch.setattr("nbautograd.core.recording.spy.install", lambda *_: [])
+    check = next(one for one in doctor_module.checks() if one.name == "recording")
+    assert check.mark == "✗"

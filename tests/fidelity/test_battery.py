@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-import weakref
 
 import fidelity_behaviour
 import fidelity_functions as make
@@ -13,16 +12,11 @@ import torch
 from fidelity_values import leaf, run
 
 from nbautograd.core.recording import api as log
-from nbautograd.core.recording import in_place, spy
+from nbautograd.core.recording import spy
 from nbautograd.core.recording.record import InstrumentedFunction, Ring
 from nbautograd.core.recording.recorder import Recorder
 
 CHECKS = {**fidelity_values.CHECKS, **fidelity_behaviour.CHECKS}
-
-# what the fallback engine cannot hide
-IN_PLACE_SHOWS = {"class_freed", "code_object", "inherited", "method_is_the_users", "source"}
-
-ENGINES = [spy.SpyEngine(), in_place.InPlaceEngine()]
 
 
 def bare(cls):
@@ -63,65 +57,34 @@ def test_same_as_bare(name, request):
     assert check(request.getfixturevalue("wrap")) == expected
 
 
-def same_with(engine, check):
-    """The engine itself, not the one that the self-test chose."""
-    recorder, done = Recorder(Ring()), []
-
-    def instrument(cls):
-        engine.install(cls, InstrumentedFunction(cls), recorder)
-        done.append(weakref.ref(cls))
-        return cls
-
-    expected = check(bare)
-    try:
-        assert check(instrument) == expected
-        assert recorder.errors == {}
-    finally:
-        for ref in done:
-            if (cls := ref()) is not None:
-                engine.remove(cls)
-
-
-def slow_if_it_collects(name):
-    """What is freed is told after a collection of the whole heap."""
-    return pytest.param(name, marks=pytest.mark.slow) if "freed" in name else name
-
-
-@pytest.mark.parametrize("name", [slow_if_it_collects(name) for name in sorted(CHECKS.keys() - IN_PLACE_SHOWS)])
-def test_fallback_engine_same_as_bare(name):
-    same_with(in_place.InPlaceEngine(), CHECKS[name])
-
-
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.name)
 @pytest.mark.parametrize("factory", [make.mul, make.cube, make.class_methods, make.plain_methods])
-def test_restored_object_by_object(engine, factory):
+def test_restored_object_by_object(factory):
     cls = factory()
     before, hidden = dict(vars(cls)), dict(vars(cls._backward_cls))
-    engine.install(cls, InstrumentedFunction(cls), Recorder(Ring()))
-    engine.remove(cls)
+    spy.install(cls, InstrumentedFunction(cls), Recorder(Ring()))
+    spy.remove(cls)
     assert list(vars(cls)) == list(before)
     assert all(vars(cls)[name] is entry for name, entry in before.items())
     assert dict(vars(cls._backward_cls)) == hidden
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.name)
 @pytest.mark.parametrize("factory", [make.mul, make.cube, make.once, make.class_methods])
-def test_engines_see_the_same(engine, factory):
+def test_the_calls_of_a_step_are_recorded_and_linked(factory):
     """The calls of a training step, linked as they should be; a class that is not recorded leaves none."""
     cls, other = factory(), factory()
     ring = Ring()
-    engine.install(cls, InstrumentedFunction(cls), Recorder(ring))
+    spy.install(cls, InstrumentedFunction(cls), Recorder(ring))
     try:
         for function in (cls, other):
             out = function.apply(leaf(3), leaf(3, seed=1)) if factory is make.mul else function.apply(leaf(3))
             (out[0] if isinstance(out, tuple) else out).sum().backward()
     finally:
-        engine.remove(cls)
+        spy.remove(cls)
     records = ring.finished()
     assert [r.method for r in records] == ["forward"] + ["setup_context"] * (factory is make.cube) + ["backward"]
     assert {r.forward for r in records[1:]} == {records[0].index}
     assert records[0].caller is not None
-    assert records[0].caller[0].co_name == "test_engines_see_the_same"
+    assert records[0].caller[0].co_name == "test_the_calls_of_a_step_are_recorded_and_linked"
 
 
 def test_a_check_can_fail():

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, TypeVar
 
 import torch
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.recording import prints
+from nbautograd.core.recording import prints, spy
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core.recording.in_place import InPlaceEngine
 from nbautograd.core.recording.live_log import DecodedCalls, LiveLog
 from nbautograd.core.recording.operations import OperationCalls
 from nbautograd.core.recording.record import InstrumentedFunction, Ring, local
 from nbautograd.core.recording.recorder import Recorder, abandon
 from nbautograd.core.recording.snapshot import LEVELS
-from nbautograd.core.recording.spy import SpyEngine
-from nbautograd.core.stumbles import any_errors, record
+from nbautograd.core.stumbles import record
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import function_class
 from nbautograd.errors import CallError, InputError
@@ -101,7 +97,7 @@ def uninstrument(cls: C) -> C:
     made_before = [f for f in _functions if definition is not None and library.definition_of(f) is definition]
     for function in dict.fromkeys((_function(cls, "uninstrument"), *made_before)):
         if _functions.pop(function, None) is not None:
-            _engine().remove(function)
+            spy.remove(function)
             _problems.pop(function.__name__, None)
     return cls
 
@@ -141,7 +137,7 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
     before = [one.level for one in recorded]
     for cls, one in zip(functions, recorded, strict=True):
         _set_level(cls, one, LEVELS[level])
-    log = LiveLog(_ring, recorded, engine, problems, first=_ring.next_index())
+    log = LiveLog(_ring, recorded, problems, first=_ring.next_index())
     try:
         yield log
     finally:
@@ -169,7 +165,7 @@ def calls(cls: type | None = None) -> CallLog:
         (0, 0)
     """
     ours = None if cls is None else _ring.recorded(_function(cls, "calls"))
-    return LiveLog(_ring, ours, engine, problems).close()
+    return LiveLog(_ring, ours, problems).close()
 
 
 def mark() -> int:
@@ -191,7 +187,7 @@ def following(functions: Collection[str], since: int, most: int) -> tuple[CallLo
     """
     records = [one for one in _ring.finished() if one.index >= since and one.function.name in functions]
     shown = records[-most:]
-    return CallLog(tuple(DecodedCalls(shown, records, _ring)), 0, engine(), problems()), len(records) - len(shown)
+    return CallLog(tuple(DecodedCalls(shown, records, _ring)), 0, problems()), len(records) - len(shown)
 
 
 @contextmanager
@@ -229,16 +225,9 @@ def instrumented() -> list[type]:
     return list(_functions)
 
 
-def engine() -> str:
-    """Return the engine in use: ``"spy"`` or ``"in place"``; ``"none"`` when nothing can be recorded."""
-    return _engine().name
-
-
 def problems() -> tuple[Phrase, ...]:
     """Return what could not be recorded, and why; ``str`` of each is the sentence."""
     notices = [notice for notices in _problems.values() for notice in notices]
-    if engine() == "none":
-        notices.append(Phrase("recording.no_engine", torch=torch.__version__))
     compiled = [function for function in _functions.values() if function.compiled]
     notices += [Phrase(f"recording.traced{'_operation' * one.operation}", function=one.name) for one in compiled]
     notices += [Phrase("recording.error", error=e, count=n) for e, n in _recorder.errors.items()]
@@ -275,18 +264,18 @@ def _set_level(cls: type, function: InstrumentedFunction, level: int) -> None:
     """Set how much is kept of a Function's calls; at level off nothing stands in the class's way."""
     was, function.level = function.level, level
     if was and not level:
-        _engine().withdraw(cls)
+        spy.withdraw(cls)
     elif level and not was and cls in _functions:
-        _engine().install(cls, function, _recorder)
+        spy.install(cls, function, _recorder)
 
 
 def _install(cls: type, level: int) -> None:
     function = InstrumentedFunction(cls, level)
     try:
-        problems = _engine().install(cls, function, _recorder)
+        problems = spy.install(cls, function, _recorder)
     except Exception as error:
         record(error, "recording")
-        _engine().remove(cls)
+        spy.remove(cls)
         problems = [Phrase("recording.failed_to_install", function=cls.__name__, error=str(error))]
     _problems.pop(cls.__name__, None)
     if problems:
@@ -294,80 +283,6 @@ def _install(cls: type, level: int) -> None:
     _functions[cls] = function
     if library.stands_for_operation(cls) and not _follow(library.definition_of(cls)):
         _problems.setdefault(cls.__name__, []).append(Phrase("recording.operation", operation=cls.__name__))
-
-
-class _NoEngine:
-    """Records nothing: where no engine passes, every Function runs untouched."""
-
-    name = "none"
-
-    def withdraw(self, cls: type) -> None:
-        pass
-
-    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
-        return []
-
-    def remove(self, cls: type) -> None:
-        pass
-
-
-@cache
-def _engine() -> SpyEngine | InPlaceEngine | _NoEngine:
-    """Return the first engine that passes the self-test here.
-
-    It runs in a thread of its own, where no mode of the user's is on: a ``TorchDispatchMode`` around the first
-    ``instrument`` heard its operations, and one that raised left every later call unrecorded.
-    """
-    passed: list[SpyEngine | InPlaceEngine] = []
-
-    def choose() -> None:
-        for candidate in (SpyEngine(), InPlaceEngine()):
-            if not passed and works(candidate):
-                passed.append(candidate)
-
-    thread = threading.Thread(target=choose, name="nbautograd self-test")
-    thread.start()
-    thread.join()
-    return passed[0] if passed else _NoEngine()
-
-
-def works(engine: SpyEngine | InPlaceEngine) -> bool:
-    """Return True when an engine records one forward, setup_context and backward, linked, and leaves no trace."""
-    methods = ["forward", "setup_context", "backward"]
-    with any_errors("self-test of an engine that records"):
-        cls = _triple()
-        before = {name: vars(cls)[name] for name in methods}
-        ring = Ring()
-        recorder = Recorder(ring)
-        engine.install(cls, InstrumentedFunction(cls), recorder)
-        try:
-            with torch.enable_grad():
-                x = torch.ones((), dtype=torch.float64, requires_grad=True)
-                torch.autograd.grad(cls.apply(x), x)  # type: ignore[attr-defined]
-        finally:
-            engine.remove(cls)
-        records = ring.finished()
-        linked = [record.forward for record in records] == [None, records[0].index, records[0].index]
-        restored = all(vars(cls)[name] is entry for name, entry in before.items())
-        return [record.method for record in records] == methods and linked and restored and not recorder.errors
-    return False
-
-
-def _triple() -> type:
-    class Triple(torch.autograd.Function):
-        @staticmethod
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            return x * 3
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            pass
-
-        @staticmethod
-        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-            return grad * 3
-
-    return Triple
 
 
 if hasattr(os, "register_at_fork"):

@@ -81,13 +81,11 @@ class CallLog(Displayable, Sequence[Call]):
     Attributes:
         calls: the calls that are left; a log of the recorder decodes each when it is looked at.
         dropped: how many older calls of this log the byte budget let go.
-        engine: which engine recorded, such as ``"spy"``; ``"none"`` when nothing could be recorded.
         problems: what could not be recorded and why; ``str`` gives the sentence.
     """
 
     calls: Sequence[Call] = ()
     dropped: int = 0
-    engine: str = "spy"
     problems: tuple[Phrase, ...] = ()
 
     @property
@@ -112,8 +110,8 @@ class CallLog(Displayable, Sequence[Call]):
     def __getitem__(self, index: slice) -> CallLog: ...
     def __getitem__(self, index: int | slice) -> Call | CallLog:
         if isinstance(index, slice):
-            return CallLog(self.calls[index], self.dropped, self.engine, self.problems)
+            return CallLog(self.calls[index], self.dropped, self.problems)
         return self.calls[index]
 
     def __repr__(self) -> str:
-        return f"<CallLog {plural(len(self.calls), 'call')}, {self.dropped} dropped, engine {self.engine}>"
+        return f"<CallLog {plural(len(self.calls), 'call')}, {self.dropped} dropped>"

@@ -79,7 +79,6 @@ class LiveLog(CallLog):
     Args:
         ring: where the records are.
         functions: whose calls; None for everybody's.
-        engine: gives the name of the engine.
         problems: gives what could not be recorded.
         first: the first index that counts.
     """
@@ -88,7 +87,6 @@ class LiveLog(CallLog):
         self,
         ring: Ring,
         functions: Sequence[InstrumentedFunction] | None,
-        engine: Callable[[], str],
         problems: Callable[[], tuple[Phrase, ...]],
         first: int = 0,
     ) -> None:
@@ -96,7 +94,6 @@ class LiveLog(CallLog):
             _ring=ring,
             _numbers=None if functions is None else {function.number for function in functions},
             _first=first,
-            _engine=engine,
             _problems=problems,
             _closed=None,
         )
@@ -145,12 +142,6 @@ class LiveLog(CallLog):
         return int(fixed) if fixed is not None else max(self._gone() - self.__dict__["_not_ours"], 0)
 
     @property
-    def engine(self) -> str:
-        """The engine that recorded."""
-        name: str = self.__dict__["_engine"]()
-        return name
-
-    @property
     def problems(self) -> tuple[Phrase, ...]:
         """Notes on what could not be recorded, and why."""
         fixed: tuple[Phrase, ...] | None = self.__dict__.get("_problems_at_end")
@@ -166,11 +157,11 @@ class LiveLog(CallLog):
         return len(self.records)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CallLog, (tuple(self.calls), self.dropped, self.engine, self.problems)
+        return CallLog, (tuple(self.calls), self.dropped, self.problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as of a plain CallLog."""
-        return CallLog(tuple(self.calls), self.dropped, self.engine, self.problems).to_dict()
+        return CallLog(tuple(self.calls), self.dropped, self.problems).to_dict()
 
 
 T = TypeVar("T")

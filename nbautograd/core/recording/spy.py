@@ -237,53 +237,50 @@ class _CtxCreation:
         return getattr, (object, "__init__")
 
 
-class SpyEngine:
-    """Records through spies; see the module."""
+def install(cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
+    """Put spies where the methods are defined, and a notice of new ctxs on the hidden backward class."""
+    problems = []
+    spies: dict[str, tuple[Any, MethodRecorder]] = {}
+    for method, owner in defining_classes(cls).items():
+        entry = vars(owner)[method]
+        original = entry.original if isinstance(entry, Spy) else entry
+        missing = "not_callable" if not callable(plain_get(original, cls)) else None
+        if missing is None and method == "setup_context" and type(original) is not staticmethod:
+            missing = "not_static"  # only a staticmethod's lookup can be ours and run no Python
+        if missing is not None:
+            problems.append(Phrase(f"recording.{missing}", function=cls.__name__, method=method))
+            continue
+        spy = entry if isinstance(entry, Spy) else spy_on(entry, method)
+        spies[method] = spy, spy.watch(cls, function, recorder)
+        if spy is not entry:
+            setattr(owner, method, spy)
+    _tie(cls, *spies.get("forward", (None, None)), *spies.get("setup_context", (None, None)))
+    backward_class = private_ctx.backward_class(cls)
+    if backward_class is None:
+        problems.append(Phrase("recording.no_backward_class", function=cls.__name__))
+    elif "__init__" not in vars(backward_class):
+        backward_class.__init__ = _CtxCreation(function, recorder)  # type: ignore[misc]
+    private_ctx.watch_materialize_grads(cls)
+    return problems
 
-    name = "spy"
 
-    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
-        """Put spies where the methods are defined, and a notice of new ctxs on the hidden backward class."""
-        problems = []
-        spies: dict[str, tuple[Any, MethodRecorder]] = {}
-        for method, owner in defining_classes(cls).items():
-            entry = vars(owner)[method]
-            original = entry.original if isinstance(entry, Spy) else entry
-            missing = "not_callable" if not callable(plain_get(original, cls)) else None
-            if missing is None and method == "setup_context" and type(original) is not staticmethod:
-                missing = "not_static"  # only a staticmethod's lookup can be ours and run no Python
-            if missing is not None:
-                problems.append(Phrase(f"recording.{missing}", function=cls.__name__, method=method))
-                continue
-            spy = entry if isinstance(entry, Spy) else spy_on(entry, method)
-            spies[method] = spy, spy.watch(cls, function, recorder)
-            if spy is not entry:
-                setattr(owner, method, spy)
-        _tie(cls, *spies.get("forward", (None, None)), *spies.get("setup_context", (None, None)))
-        backward_class = private_ctx.backward_class(cls)
-        if backward_class is None:
-            problems.append(Phrase("recording.no_backward_class", function=cls.__name__))
-        elif "__init__" not in vars(backward_class):
-            backward_class.__init__ = _CtxCreation(function, recorder)  # type: ignore[misc]
-        private_ctx.watch_materialize_grads(cls)
-        return problems
+def withdraw(cls: type) -> None:
+    """Take the spies out where nobody else needs them; a method that the user set anew meanwhile stays."""
+    for method, owner in defining_classes(cls).items():
+        entry = vars(owner)[method]
+        if isinstance(entry, Spy):
+            entry.leave(id(cls))
+            if not entry.hooks:
+                setattr(owner, method, entry.original)
 
-    def withdraw(self, cls: type) -> None:
-        """Take the spies out where nobody else needs them; a method that the user set anew meanwhile stays."""
-        for method, owner in defining_classes(cls).items():
-            entry = vars(owner)[method]
-            if isinstance(entry, Spy):
-                entry.leave(id(cls))
-                if not entry.hooks:
-                    setattr(owner, method, entry.original)
 
-    def remove(self, cls: type) -> None:
-        """Take the spies out, and the notice of new ctxs."""
-        self.withdraw(cls)
-        private_ctx.leave_materialize_grads(cls)
-        backward_class = private_ctx.backward_class(cls)
-        if backward_class is not None and isinstance(vars(backward_class).get("__init__"), _CtxCreation):
-            del backward_class.__init__  # type: ignore[misc]
+def remove(cls: type) -> None:
+    """Take the spies out, and the notice of new ctxs."""
+    withdraw(cls)
+    private_ctx.leave_materialize_grads(cls)
+    backward_class = private_ctx.backward_class(cls)
+    if backward_class is not None and isinstance(vars(backward_class).get("__init__"), _CtxCreation):
+        del backward_class.__init__  # type: ignore[misc]
 
 
 def _tie(cls: type, forward: Any, recorder: Any, setup: Any, setup_recorder: Any) -> None:

@@ -762,7 +762,6 @@ def test_threads_that_share_an_inherited_setup_context_record_their_own(other_is
         Other.apply(leaf(2)).sum().backward()
         both_between.wait()
 
-    assert log.engine() == "spy"  # its self-test has a setup_context of its own
     monkeypatch.setattr(SetupSpy, "hand_out", waiting)
     thread = threading.Thread(target=other)
     with log.recording(*recorded) as calls:
