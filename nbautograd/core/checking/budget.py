@@ -31,7 +31,8 @@ CALLS_FOR_CAUSES = 14  # the same while causes of a wrong gradient are searched 
 POLL = 0.1  # seconds between two looks at the clocks; nothing is measured with it
 IMPORTING = "<frozen importlib._bootstrap>"
 _BOUND: Any = (torch.autograd.Function.apply, BackwardCFunction.apply, BackwardCFunction.apply_jvp)
-APPLIES = frozenset(f.__code__ for f in _BOUND)  # what they call is a method of a Function, whatever its own name
+# what they call is a method of a Function, whatever its own name; in torch 2.15 one of them is written in C
+APPLIES = frozenset(f.__code__ for f in _BOUND if hasattr(f, "__code__"))
 OURS = (str(Path(__file__).parents[2]) + os.sep, str(Path(torch.__file__).parent) + os.sep)
 
 
