@@ -244,6 +244,7 @@ def test_a_script_says_so_once_the_gradient_is_right(package, tmp_path):
     assert (done.returncode, "WRONG" in done.stdout) == (0, False), done.stderr
 
 
+@pytest.mark.nightly
 def test_real_data_is_written_only_when_asked_for(package, tmp_path):
     module, folder = package
     x = torch.rand(4).add(0.5).requires_grad_()
@@ -277,6 +278,7 @@ def test_a_class_of_a_script_goes_into_its_script_with_what_it_reads(tmp_path):
         assert done.returncode == 1, done.stderr
 
 
+@pytest.mark.nightly
 def test_a_script_of_a_module_of_the_project_runs_from_anywhere(tmp_path):
     project = tmp_path / "project"
     (project / "layers").mkdir(parents=True)

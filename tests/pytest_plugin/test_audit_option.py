@@ -89,7 +89,7 @@ def test_without_the_option_nothing_is_watched(run):
     result.stdout.no_fnmatch_line("*autograd audit*")
 
 
-@pytest.mark.parametrize(("mode", "status"), [("report", 0), ("fail", 1)])
+@pytest.mark.parametrize(("mode", "status"), [pytest.param("report", 0, marks=pytest.mark.nightly), ("fail", 1)])
 def test_the_processes_of_xdist_make_one_report(run, mode, status):
     pytest.importorskip("xdist")
     result = run(f"--autograd-audit={mode}", "-n", "2", more=["xdist"])

@@ -68,6 +68,7 @@ class Damaged(Fn):
         return DAMAGES[ctx.damage](grad), None
 
 
+@pytest.mark.nightly
 def test_damaged_gradients_are_seen():
     from op_db_samples import samples
 

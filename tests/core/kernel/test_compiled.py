@@ -91,7 +91,7 @@ def test_func_grad_inside_of_compile_leaves_backward_out(tmp_path: Path) -> None
     assert (status, "WRONG: the gradient of input 0" in said) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_script_passes_where_the_gradient_is_kept(tmp_path: Path) -> None:
     (wrong,) = (row for row in checked(Straight, straight, ("eager",)).compiled if row.script)
     mended = wrong.script.replace("Straight", "Kept")
@@ -135,7 +135,7 @@ def spoiled(way: str) -> Callable[..., Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["gradient", "output"])
+@pytest.mark.parametrize("way", ["gradient", pytest.param("output", marks=pytest.mark.nightly)])
 def test_what_a_backend_gets_wrong_is_found(way: str) -> None:
     report = checked(Kept, eager, [spoiled(way)])
     assert report.verdict == "right"

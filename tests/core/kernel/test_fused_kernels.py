@@ -55,8 +55,16 @@ FAULTS = {
 }
 
 
+DAILY = ("rms_norm", "swiglu")  # the others take a quarter of all slow tests
+
+
 def named(kernel: Fused) -> str:
     return kernel.name
+
+
+def by_day(name: str, *values: Any) -> Any:
+    """Return the values of a test, for the night where its kernel is not one of those for each day."""
+    return pytest.param(*values, marks=() if name in DAILY else pytest.mark.nightly, id=" ".join(map(str, [*values])))
 
 
 def of_name(name: str) -> Fused:
@@ -76,8 +84,9 @@ def test_right_ones_are_right(kernel: Fused, dtype: torch.dtype, kind: str, seed
     assert (report.verdict, report.findings) == ("right", ()), report
 
 
-@pytest.mark.parametrize("kernel", FUSED, ids=named)
-def test_right_ones_are_right_at_other_inputs(kernel: Fused) -> None:
+@pytest.mark.parametrize("name", [by_day(kernel.name, kernel.name) for kernel in FUSED])
+def test_right_ones_are_right_at_other_inputs(name: str) -> None:
+    kernel = of_name(name)
     report = gradcheck(kernel.kernel, kernel.make(torch.bfloat16, 0), reference=kernel.eager["float32"], budget=40)
     assert (report.verdict, report.findings) == ("right", ()), report
     assert nothing_beyond(report)
@@ -87,7 +96,7 @@ def test_every_fault_is_asked_for() -> None:
     assert set(FAULTS) == {(kernel.name, fault) for kernel in FUSED for fault in kernel.faults}
 
 
-@pytest.mark.parametrize(("name", "fault"), FAULTS, ids=" ".join)
+@pytest.mark.parametrize(("name", "fault"), [by_day(name, name, fault) for name, fault in FAULTS])
 def test_faults_are_found(name: str, fault: str) -> None:
     kernel = of_name(name)
     given, eager = kernel.make(torch.bfloat16, 0), kernel.eager["float32"]
