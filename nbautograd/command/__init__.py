@@ -99,6 +99,22 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("--new", metavar="NAME", help=text("command.help.release.new"))
     release.add_argument("--stamp", action="store_true", help=text("command.help.release.stamp"))
 
+    mark = _add(commands, "mark", _mark, more=True)
+    mark.add_argument("release", type=Path, metavar="RELEASE", help=text("command.help.mark.release"))
+    mark.add_argument(
+        "submissions", type=Path, nargs="?", metavar="SUBMISSIONS", help=text("command.help.mark.submissions")
+    )
+    mark.add_argument(
+        "-o", "--out", type=Path, default=Path("marks.csv"), metavar="FILE", help=text("command.help.mark.out")
+    )
+    mark.add_argument("--hidden", type=Path, metavar="FILE", help=text("command.help.mark.hidden"))
+    mark.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help=text("command.help.mark.jobs"))
+    mark.add_argument("--executor", default="", metavar="dask://HOST:PORT", help=text("command.help.mark.executor"))
+    mark.add_argument("--resume", action="store_true", help=text("command.help.mark.resume"))
+    mark.add_argument("--seconds", type=float, default=20, metavar="S", help=text("command.help.mark.seconds"))
+    mark.add_argument("--memory", type=int, default=2048, metavar="MB", help=text("command.help.mark.memory"))
+    mark.add_argument("--grader", type=Path, metavar="DIR", help=text("command.help.mark.grader"))
+
     audit = _add(commands, "audit", _audit, more=True)
     for name in ("json", "html", "repro"):
         metavar = "DIR" if name == "repro" else "FILE"
@@ -256,3 +272,14 @@ def _release(options: argparse.Namespace) -> int:
     # nbgrader looks for notebooks in one folder, so they are in one language
     alone = options.lang or (language() if options.nbgrader else "")
     return release(options.source, (alone,) if alone else (), options.out, options.stamp, options.nbgrader)
+
+
+def _mark(options: argparse.Namespace) -> int:
+    from nbautograd.command.mark import grader, mark
+
+    if options.grader is not None:
+        return grader(options.release, options.grader, options.hidden, options.seconds, options.memory)
+    if options.submissions is None:
+        raise CommandError(text("command.mark.nothing"))
+    given = {name: getattr(options, name) for name in ("hidden", "jobs", "executor", "resume", "seconds", "memory")}
+    return mark(options.release, options.submissions, options.out, **given)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
-import importlib.util
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from nbautograd.core.user_source import tree_of
 from nbautograd.course.exercise import Exercise
 from nbautograd.errors import NbautogradError
 
@@ -62,6 +63,21 @@ def names(folder: Path | None = None) -> list[str]:
     return list(dict.fromkeys(name for known in _places(folder) for name in known))
 
 
+def written_names(folder: Path) -> list[str]:
+    """Return the names of all exercises as ``names`` does, without running a file: those written out in its text.
+
+    A file in a folder of downloads must not run because somebody types there.
+    """
+    found = []
+    for file in sorted(folder.glob(BESIDE)):
+        tree = tree_of(file.read_text(encoding="utf-8", errors="replace"))
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == Exercise.__name__:
+                named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "name")]
+                found += [x.value for x in named if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+    return list(dict.fromkeys([*found, *names()]))
+
+
 def notebooks() -> dict[str, tuple[Exercise, ...]]:
     """Return the package's exercises by the number of their notebook, ``"01"``."""
     return {name[1:]: _declared(_module(name)) for name in _names()}
@@ -107,15 +123,32 @@ def declared_in(file: Path) -> dict[str, Exercise]:
     """
     stamp = file.stat().st_mtime_ns
     if file not in _read or _read[file][0] != stamp:
-        spec = importlib.util.spec_from_file_location(f"nbautograd_course_{file.stem}", file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-            declared = _declared(module)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise UnknownExerciseError("course.declarations_broken", file=file.name, reason=reason) from error
-        _read[file] = stamp, {exercise.name: exercise for exercise in declared}
+        _read[file] = stamp, _run(str(file), file.name, file.read_bytes())
     return _read[file][1]
+
+
+def declared_by(texts: Mapping[str, str], wanted: Iterable[str]) -> dict[str, Exercise]:
+    """Return exercises by name: those that these files declare, later ones first, then those of the package.
+
+    Args:
+        texts: name of a file -> its text.
+        wanted: the names of the exercises; what else the files declare comes along.
+
+    Raises:
+        UnknownExerciseError: when a file cannot be run, or nothing declares a name.
+    """
+    declared: dict[str, Exercise] = {}
+    for name, text in texts.items():
+        declared.update(_run(name, name, text))
+    return {**declared, **{name: find(name) for name in wanted if name not in declared}}
+
+
+def _run(path: str, name: str, text: str | bytes) -> dict[str, Exercise]:
+    module = ModuleType(f"nbautograd_course_{Path(name).stem}")
+    module.__file__ = path
+    try:
+        exec(compile(text, path, "exec", dont_inherit=True), vars(module))
+        return {exercise.name: exercise for exercise in _declared(module)}
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UnknownExerciseError("course.declarations_broken", file=name, reason=reason) from error

@@ -53,7 +53,7 @@ class CheckResult(Displayable):
             "check": self.check,
             "state": self.state,
             "seconds": self.seconds,
-            "failures": [_failure(failure) for failure in self.failures],
+            "failures": [failure_dict(failure) for failure in self.failures],
         }
 
 
@@ -133,7 +133,8 @@ class Result(Displayable):
         return f"<Result {self.exercise}: {self.state}, {done} of {len(self.outcomes)} checks>"
 
 
-def _failure(failure: Failure) -> dict[str, Any]:
+def failure_dict(failure: Failure) -> dict[str, Any]:
+    """Return a failure as plain data, its sentences in both languages."""
     said = {}
     for language in messages.LANGUAGES:
         with messages.speaking(language):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nbautograd import messages
@@ -20,6 +20,7 @@ from nbautograd.course.exercise import CHECKS, Exercise, Failure
 from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
 from nbautograd.course.source import without_magics
 
+Routine = Callable[[Attempt], Iterable[Failure]]
 # after one of these fails, the next ones would only say the same again
 STOPS = {
     "value": {*CHECKS} - {"value", "custom"},
@@ -29,7 +30,14 @@ STOPS = {
 
 
 def check(
-    exercise: Exercise, answer: Any = ..., *, seed: int = 0, hints: int = 1, source: str = "", defined: bool = True
+    exercise: Exercise,
+    answer: Any = ...,
+    *,
+    seed: int = 0,
+    hints: int = 1,
+    source: str = "",
+    defined: bool = True,
+    routines: Mapping[str, Routine] = ROUTINES,
 ) -> Result:
     """Make all checks of an exercise.
 
@@ -40,6 +48,7 @@ def check(
         hints: the level at which the result shows itself: 1 what is wrong, 2 also where, 3 also what to do.
         source: the text of the cell; a ``...`` that still stands in it tells a cell without an answer.
         defined: False when the cell did not define the name at all.
+        routines: what makes each check.
 
     Returns:
         The result, which holds whatever exception a wrong answer raises, unless it ends the process. Nothing that
@@ -61,7 +70,7 @@ def check(
     elif answer is ...:
         outcomes = ()
     else:
-        outcomes = _outcomes(exercise, answer, seed, source)
+        outcomes = _outcomes(exercise, answer, seed, source, routines)
     passed = bool(outcomes) and all(o.state == "passed" for o in outcomes)
     state: Any = "passed" if passed else "unanswered" if left is not None or (answer is ... and defined) else "failed"
     told = outcomes if state != "unanswered" else ()
@@ -98,7 +107,9 @@ def _raises_as_nbgraders_stub(node: ast.stmt) -> bool:
     return isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) == "NotImplementedError()"
 
 
-def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[CheckResult, ...]:
+def _outcomes(
+    exercise: Exercise, answer: Any, seed: int, source: str, routines: Mapping[str, Routine]
+) -> tuple[CheckResult, ...]:
     with quiet():
         try:
             attempt = Attempt(exercise, answer, seed, source)
@@ -112,7 +123,7 @@ def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[
     told: list[CheckResult] = []
     for name in exercise.ids:
         skip = any(o.state == "failed" and (name in STOPS.get(o.check, ()) or _raises(o)) for o in told)
-        outcome = CheckResult(name, "skipped") if skip else _outcome(name, attempt)
+        outcome = CheckResult(name, "skipped") if skip else _outcome(name, attempt, routines[name])
         again = [f.code for f in outcome.failures] == ["own_raised"] and any(o.state == "failed" for o in told)
         told.append(CheckResult(name, "skipped") if again else outcome)
     return tuple(told)
@@ -123,11 +134,11 @@ def _raises(outcome: CheckResult) -> bool:
     return any(f.code.startswith(("exception_", "backward_raised", "forward_raised")) for f in outcome.failures)
 
 
-def _outcome(name: str, attempt: Attempt) -> CheckResult:
+def _outcome(name: str, attempt: Attempt, routine: Routine) -> CheckResult:
     start = time.perf_counter()
     with quiet():
         try:
-            failures = tuple(_noted(attempt.exercise, failure) for failure in ROUTINES[name](attempt))
+            failures = tuple(_noted(attempt.exercise, failure) for failure in routine(attempt))
         except Exception as error:
             failures = (plainly("check_raised", error),)
     return CheckResult(name, "failed" if failures else "passed", failures, time.perf_counter() - start)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
-from nbautograd.course.catalogue import UnknownExerciseError, names
+from nbautograd.course.catalogue import written_names
 from nbautograd.magics.options import GRAMMARS, NO_LIMIT, Grammar, Option
 
 _MAGIC = re.compile(r"(?:(%%\w+)|(?:.*=)?\s*(%\w+))\s(.*)", re.DOTALL)
@@ -51,20 +51,17 @@ def _on_line(shell: Any, grammar: Grammar, text: str, cell: str) -> SimpleMatche
     if grammar.operand == "exercise":
         values = {words[k + 1] for k, word in enumerate(words[:-1]) if word in known}
         named = any(word not in known and word not in values for word in words)
-        return _result(_unused(grammar, used), typed, "param") if named else _result(_exercises(), typed, "class")
+        return (
+            _result(_unused(grammar, used), typed, "param")
+            if named
+            else _result(written_names(Path.cwd()), typed, "class")
+        )
     if grammar.operand == "function" and "." not in text:
         return _names(_functions(shell), typed)
     in_expression = bool(grammar.operand) or (bool(used) and used[-1].metavar == "EXPR")
     if in_expression and (grammar.operand or last is not None or typed):
         return _expression(shell, text)
     return _result(_unused(grammar, used), typed, "param") if not typed else _result((), "", "")
-
-
-def _exercises() -> list[str]:
-    try:
-        return names(Path.cwd())
-    except UnknownExerciseError:  # the declarations beside the notebook cannot be read: the cell will say so
-        return names()
 
 
 def _unused(grammar: Grammar, used: list[Option]) -> list[str]:

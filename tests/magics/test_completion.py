@@ -142,3 +142,16 @@ def test_the_body_is_left_to_jedi(notebook) -> None:
 def test_names_of_exercises(notebook, line: str, expected: str) -> None:
     assert expected in complete(notebook, line)
     assert "multiply" not in complete(notebook, "%%exercise multiply ")
+
+
+def test_completion_runs_no_file(notebook, tmp_path, monkeypatch) -> None:
+    """A file in a folder of downloads must not run because somebody types there."""
+    (tmp_path / "evil_exercises.py").write_text(
+        "open('ran', 'w')\nimport nbautograd.course.exercise as e\n"
+        "EXERCISES = (e.Exercise('written_out', 'A'), e.Exercise(name='written_named', answer='B'))\n"
+    )
+    (tmp_path / "broken_exercises.py").write_text("def (")
+    monkeypatch.chdir(tmp_path)
+    assert {"written_out", "written_named"} <= set(complete(notebook, "%%exercise written"))
+    assert "multiply" in complete(notebook, "%%exercise mult")
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,46 @@
+"""The judge marks ordinary and hostile answers as they deserve; whatever one does costs its own marks only."""
+
+import json
+
+import pytest
+from answers import CUBE, EXERCISES, HOSTILE, ORDINARY, SCALED, SQUARE
+
+from nbautograd.course.marking.judge import mark
+from nbautograd.course.marking.submissions import Assignment, notebook_of
+
+LIMITS = {"seconds": 6, "memory": 1 << 30}
+SETUP = "import torch\nfrom torch.autograd import Function\nfrom torch.autograd.function import once_differentiable\n"
+
+
+def notebook(*cells):
+    """A notebook of a setup cell and these, each an (exercise, text)."""
+    made = [{"cell_type": "code", "metadata": {}, "source": SETUP}]
+    made += [{"cell_type": "code", "metadata": {}, "source": f"%%exercise {e}\n{t}" if e else t} for e, t in cells]
+    return notebook_of(json.dumps({"cells": made}).encode())
+
+
+def marked(*cells, exercises=("square",), texts=EXERCISES, seed=0):
+    return mark(
+        Assignment("hw.ipynb", exercises, {"hw_exercises.py": texts}), "somebody", notebook(*cells), LIMITS, seed
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "points", "code"), [*ORDINARY.values(), *HOSTILE.values()], ids=[*ORDINARY, *HOSTILE])
+def test_an_answer_gets_what_it_deserves(text, points, code):
+    (result,) = marked(("square", text)).results
+    assert result["earned"] == points, result["codes"]
+    assert code in (result["codes"] or [""]) or not code
+    assert (result["state"] == "passed") == (points == 2)
+
+
+def test_a_submission_with_a_wrong_answer_a_process_that_ends_and_right_ones():
+    helper = "def power(x):\n    return x**3\n\n\nraise RuntimeError('a plot that fails')\n"
+    ends = SQUARE.replace("(x,) =", "import os; os._exit(0)\n        (x,) =")
+    one = marked(
+        ("", helper), ("square", ends), ("cube", CUBE), ("scaled", SCALED), exercises=("square", "cube", "scaled")
+    )
+    assert [r["earned"] for r in one.results] == [0, 3, 1]
+    assert one.results[0]["codes"] == ["process_ended"]
+    assert one.reported == {"square": (), "cube": (), "scaled": ()}
+    assert "limits" in one.layers
