@@ -165,7 +165,7 @@ class Block(JacobianBlock):
         reason: for verdicts other than match and mismatch why, one of ``"kink"``, ``"jump"``, ``"staircase"``,
             ``"scale of stairs"``, ``"handed on"`` (meant, in an audit), ``"float32"``,
             ``"noise"``, ``"backward noise"``, ``"domain edge"``, ``"no entries"``,
-            ``"interrupted"``; else empty.
+            ``"interrupted"``, ``"approximate"`` (of a match as well: right to ``deviation``); else empty.
         wrong: how many entries differ by more than their error bars.
         worst: the entry that differs most, also when all agree; None for an empty block.
         largest_error: largest absolute difference of analytical and numerical.
@@ -173,6 +173,8 @@ class Block(JacobianBlock):
         not_refined: how many of the wrong entries are known by their first difference alone: the worst and others by
             chance were refined, and show the same error.
         steps, errors: for the worst entry, finite-difference steps and the difference from the best value there.
+        deviation: how far the wrong entries are off, relative to the largest entry of the block: infinite where most
+            entries are not off, 0 where none is.
     """
 
     verdict: BlockVerdict = "undecided"
@@ -184,6 +186,7 @@ class Block(JacobianBlock):
     steps: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
     errors: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
     not_refined: int = 0
+    deviation: float = 0.0
 
     def curve(self) -> tuple[Array, Array]:
         """Return steps and errors of finite differences at the worst entry: the V of truncation and round-off."""

@@ -37,6 +37,7 @@ from nbautograd.core.numerics.constants import (
 )
 
 ROW_ROUNDINGS = 64  # of the largest entry of its row that backward may be off by; ``BITS`` where precision is lowest
+SPREAD = 1e-3  # of the largest difference: what most entries are off by where all are off for one reason
 SAME = 1e-6  # relative; closer than this two witnesses say the same
 
 
@@ -122,6 +123,7 @@ class Judged:
         unsure: the entries that could not be decided.
         not_refined: how many of the wrong ones are known by the first difference alone.
         resolution: the relative error of an entry that would have gone unseen.
+        deviation: see ``Block``.
     """
 
     matrices: Matrices
@@ -135,6 +137,7 @@ class Judged:
     unsure: Array
     not_refined: int = 0
     resolution: float = 0.0
+    deviation: float = 0.0
 
 
 def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
@@ -284,13 +287,26 @@ class _State:
         where, largest = self._worst(difference, reason), float(difference.max(initial=0.0))
         return Judged(
             matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure,
-            count - self._confirmed, 0.0 if sure else self._resolution(),
+            count - self._confirmed, 0.0 if sure else self._resolution(), self._deviation(difference),
         )  # fmt: skip
 
     @property
     def _confirmed(self) -> int:
         """Count the wrong entries that were refined."""
         return 0 if self.refined is None else int(self.wrong[tuple(self.refined.entries.T)].sum())
+
+    def _deviation(self, difference: Array) -> float:
+        """Return how far the wrong entries are off, relative to the largest entry; infinite where most are not off.
+
+        What an iteration or an approximation leaves is seen in most entries, a mistake in few of them is none.
+        """
+        if not self.wrong.any():
+            return 0.0
+        sizes = _size(self.matrices.analytical)
+        if not sizes.any():
+            return math.inf
+        largest, spread = float(difference[self.wrong].max()), float(np.median(difference[sizes > 0]))
+        return largest / float(sizes.max()) if spread >= SPREAD * largest else math.inf
 
     def _resolution(self) -> float:
         """Return the largest relative error that an entry can have and still pass."""

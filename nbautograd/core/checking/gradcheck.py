@@ -10,6 +10,7 @@ from typing import Any
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
+from nbautograd.core.checking.exactness import settle
 from nbautograd.core.checking.functions_inside import CheckedInside, check_functions_inside, with_findings_inside
 from nbautograd.core.checking.meant import Meant
 from nbautograd.core.checking.problem import Problem
@@ -75,6 +76,9 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
         inside: tuple[CheckedInside, ...] = ()
         with own_errors("functions inside"):
             inside = _functions_inside(run, given, clock)
+        with own_errors("exactness", decides=True):
+            if all(one.wrong is None for one in inside) and settle(run, mended):
+                inside = ()
         findings = report_verdict.findings(run, mended if given == "fix" else None, known)
         findings = with_findings_inside(run, inside, findings)
         lacking = run.lacking or (stopped(clock, "verdict") if clock.ended else None)

@@ -12,6 +12,7 @@ from nbautograd.core import formats
 from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
+from nbautograd.core.checking.exactness import exact_to
 from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.probes.usage import inputs_outside
 from nbautograd.core.checking.problem import Problem
@@ -208,6 +209,9 @@ def verdict(
             return "cannot tell", finding.phrase("what") or ""
         if finding.code == "checked_inside_domain":
             return "right", finding.phrase("what") or ""
+    size = exact_to(run.blocks.values())
+    if size:
+        return "right", Phrase("checking.exact_to", size=formats.error(size))
     if not run.resolution:
         return "right", ""
     unseen = 100 * min(run.resolution, 1.0)
@@ -247,6 +251,8 @@ def reason(run: GradcheckRun, block: Block) -> Phrase:
             return Phrase("checking.because_input_not_finite", input=element, value=formats.number(at))
         if not math.isfinite(value):  # whichever input that comes from
             return Phrase("checking.because_not_finite", output=params["output"], value=formats.number(value))
+    if block.reason == "approximate":
+        params["size"] = formats.error(block.deviation)
     return Phrase(message, **params, raised=phrases.short(run.raised, 120))
 
 

@@ -193,7 +193,7 @@ class GradcheckRun:
         return self._described(
             ij, where, judged.matrices, verdict=judged.verdict, reason=judged.reason, wrong=judged.wrong,
             worst=judged.worst, largest_error=judged.largest_error, witnesses=witnesses, steps=judged.steps,
-            errors=judged.errors, not_refined=judged.not_refined,
+            errors=judged.errors, not_refined=judged.not_refined, deviation=judged.deviation,
         )  # fmt: skip
 
     def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices, **verdict: Any) -> Block:

@@ -20,6 +20,7 @@ from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.budget import Meter, OutOfRunsError
+from nbautograd.core.checking.exactness import accept_slight
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.probes.run_probes import probed
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -73,6 +74,7 @@ def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | No
         return _left_out(problem, start, "checking.order2_not_sampled", size) if counts else None
     if run.error is not None:
         return _report(problem, (_unsupported(problem, run.error),), start)
+    accept_slight(run)
     found = tuple(_findings(problem, outputs, run))
     findings = found or tuple(probed("over_reverse", problem, _problem(problem, outputs)))
     sampled: Phrase | str = ""

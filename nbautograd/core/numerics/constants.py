@@ -17,6 +17,10 @@ AGREED = 1e-7
 # Relative. A smaller difference is called wrong only with an error bar that excludes it.
 SIGNIFICANT = 1e-6
 
+# Of the largest entry: what an iteration or an approximation may leave, several times the tolerance of 1e-6 that
+# solvers use in double precision. A smaller difference alone proves no mistake; a factor of 1.00001 is one.
+INEXACT = 9e-6
+
 # Of the largest entry of the row: less than what is ever called wrong, and often only round-off of a sum.
 SLIGHT = 1e-9
 

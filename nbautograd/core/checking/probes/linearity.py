@@ -19,7 +19,7 @@ from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.numerics.compare import agree_relative
-from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, LINEAR, LOOSEST, OF_SUMS, ROUNDED, SCALED
+from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, INEXACT, LINEAR, LOOSEST, OF_SUMS, ROUNDED, SCALED
 
 HALF = float(torch.finfo(torch.float16).eps)
 
@@ -121,8 +121,10 @@ def _code(
             agree_relative(_sub(g, zero), _times(_sub(here[1.0], zero), c), OF_SUMS * rel) for c, g in here.items()
         )
         return "affine_in_grad_output" if linear else "nonlinear_in_grad_output"
-    scales = all(agree_relative(g, _times(here[1.0], c), rel) for c, g in here.items())
-    added = agree_relative(both, _sub(here[1.0], _times(other, -1.0)), rel)
+    # a solver stops at an absolute tolerance, so that small grad_outputs get fewer digits
+    size = INEXACT * max(_largest(here[1.0]), _largest(other))
+    scales = all(agree_relative(g, _times(here[1.0], c), rel, size * max(1.0, abs(c))) for c, g in here.items())
+    added = agree_relative(both, _sub(here[1.0], _times(other, -1.0)), rel, size)
     return None if scales and added else "nonlinear_in_grad_output"
 
 

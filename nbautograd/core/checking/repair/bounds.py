@@ -198,6 +198,7 @@ class Loops:
     def __init__(self, steps: int = STEPS) -> None:
         self.left = steps
 
+    @hands_over
     def __call__(self, *args: int) -> range:
         """Return the range, if there is room for its steps."""
         found = builtins.range(*args)

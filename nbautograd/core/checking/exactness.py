@@ -1,0 +1,185 @@
+"""Exactness: a gradient that is off by no more than an iteration or an approximation leaves, which proves no mistake.
+
+A fixed point stops at its tolerance, a series after some terms: backward and differences then belong to two functions
+that are that close. A forgotten epsilon differs by as little at some inputs. What tells them apart is a change that
+removes the difference: a verified edit of backward, or a small number in forward, to which the difference is in
+proportion. A tolerance is no such number: outputs move with it by steps. Without such a change nothing is wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.block import Block, BlockVerdict
+from nbautograd.core.checking.other_points import nearby_inputs
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.run import GradcheckRun
+from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_within
+from nbautograd.core.numerics.constants import INEXACT
+from nbautograd.core.stumbles import users_errors
+
+SMALL_NUMBER = 1e-4  # larger ones differ by more than ``INEXACT``, but beside large values
+NUDGE = 1e-5  # relative: so little more of a tolerance changes nothing, or all at once
+TIMES, PROPORTIONAL = 4.0, 0.3  # by which a number grows, and how closely a difference has to follow
+NEARBY = 2  # points at which a slight difference has to be slight as well
+Where = tuple[int, int]
+Mend = Callable[[Problem, tuple[Finding, ...]], tuple[Finding, ...]]
+
+
+def settle(run: GradcheckRun, mend: Mend) -> bool:
+    """Decide the blocks that differ by little: wrong where a change mends them, else right to that, or undecided.
+
+    Args:
+        run: with its blocks; of those that are wrong the verdict stays. What the caller's tolerance excludes is wrong.
+        mend: adds fixes to findings.
+
+    Returns:
+        True where there were such blocks, and none is wrong.
+    """
+    slight = slight_blocks(run)
+    if not slight:
+        return False
+    differing = {where for where, block in run.blocks.items() if block.verdict == "mismatch"}
+    before = {where: run.blocks[where] for where in slight}
+    for where, block in before.items():
+        run.blocks[where] = _decided(block, "undecided", "approximate" if run.complete else "interrupted")
+    if differing != slight or not run.complete:
+        return differing == slight
+    try:
+        with run.problem.session():
+            wrong = _lacks_a_number(run.problem, before) or any(
+                finding.fix is not None for finding in mend(run.problem, tuple(map(_plain, before.values())))
+            )
+            steady = not wrong and all(_slight_there(run.problem, slight, number) for number in range(NEARBY))
+    except KeyboardInterrupt:
+        run.interrupted()
+        return True
+    for where, block in before.items():
+        if wrong:
+            run.blocks[where] = block
+        elif steady:
+            run.blocks[where] = _decided(block, "match", "approximate")
+    return not wrong
+
+
+def slight_blocks(run: GradcheckRun) -> set[Where]:
+    """Return the blocks that differ by little; none where the caller gave a tolerance."""
+    if run.atol is not None or run.rtol is not None:
+        return set()
+    blocks = run.blocks.items()
+    return {where for where, block in blocks if block.verdict == "mismatch" and block.deviation <= INEXACT}
+
+
+def accept_slight(run: GradcheckRun) -> None:
+    """Take the blocks that differ by little for right to that, where nothing can be changed to see whether they are."""
+    for where in slight_blocks(run):
+        run.blocks[where] = _decided(run.blocks[where], "match", "approximate")
+
+
+def exact_to(blocks: Iterable[Block]) -> float:
+    """Return how far off the blocks are that are right only to a certain size; 0 where all agree."""
+    return max((b.deviation for b in blocks if (b.verdict, b.reason) == ("match", "approximate")), default=0.0)
+
+
+def _slight_there(problem: Problem, slight: set[Where], number: int) -> bool:
+    """Return True where these blocks agree, or differ by little, at other values about the inputs."""
+    with users_errors():
+        other = _checked(Problem(problem.fn, nearby_inputs(problem, problem.seed + 811 + number), problem.seed))
+        left = {where for where, block in other.blocks.items() if block.verdict == "mismatch"} - slight_blocks(other)
+        return slight.isdisjoint(left)
+    return False
+
+
+def _checked(problem: Problem) -> GradcheckRun:
+    run = GradcheckRun(problem, None, None, None, by_forward=True)
+    with problem.session():
+        run.find_blocks()
+    if not run.complete:
+        raise KeyboardInterrupt  # half a check says nothing
+    return run
+
+
+def _lacks_a_number(problem: Problem, before: Mapping[Where, Block]) -> bool:
+    """Return True where the difference is due to a small number that forward uses and backward does not."""
+    return any(_in_proportion(problem, before, made) for made in _small_numbers(problem))
+
+
+def _in_proportion(problem: Problem, before: Mapping[Where, Block], made: Callable[[float], Problem]) -> bool:
+    """Return True for a number that outputs and the differences follow in proportion."""
+    with users_errors():
+        here, nudged, twice = (_values(made(times)) for times in (1.0, 1.0 + NUDGE, 2.0))
+        moved = float((twice - here).abs().max())
+        if not agree_within(float((nudged - here).abs().max()) / NUDGE, moved, moved / 2) or not moved:
+            return False
+        blocks = _checked(made(TIMES)).blocks
+        grown = [blocks[where].deviation / block.deviation for where, block in before.items()]
+        return all(agree_within(by, TIMES, PROPORTIONAL * TIMES) for by in grown)
+    return False
+
+
+def _values(problem: Problem) -> Tensor:
+    with problem.session():
+        return torch.cat([y.detach().reshape(-1).abs() for y in problem.call() if y.is_floating_point()])
+
+
+def _small_numbers(problem: Problem) -> Iterator[Callable[[float], Problem]]:
+    """Yield, for each small number of forward, what makes the problem with so many times it."""
+    for position, item in enumerate(problem.inputs):
+        if _is_small(item):
+            yield functools.partial(_with_argument, problem, position)
+    forward = inspect.unwrap(problem.cls.forward) if problem.direct and problem.cls is not None else None  # type: ignore[attr-defined]
+    if isinstance(forward, FunctionType):
+        for number in dict.fromkeys(filter(_is_small, forward.__code__.co_consts)):
+            yield functools.partial(_with_literal, problem, forward, number)
+        for name in forward.__code__.co_names:
+            if _is_small(forward.__globals__.get(name)):
+                yield functools.partial(_with_global, problem, forward, name)
+
+
+def _is_small(item: Any) -> bool:
+    return type(item) is float and 0 < abs(item) <= SMALL_NUMBER
+
+
+def _with_argument(problem: Problem, position: int, times: float) -> Problem:
+    given = (times * x if k == position else x for k, x in enumerate(problem.fresh()))
+    return Problem(problem.fn, tuple(given), problem.seed)
+
+
+def _with_literal(problem: Problem, forward: FunctionType, number: float, times: float) -> Problem:
+    code = forward.__code__
+    changed = code.replace(co_consts=tuple(times * c if c is number else c for c in code.co_consts))
+    return _with_forward(problem, forward, changed, forward.__globals__)
+
+
+def _with_global(problem: Problem, forward: FunctionType, name: str, times: float) -> Problem:
+    known = forward.__globals__
+    return _with_forward(problem, forward, forward.__code__, {**known, name: times * known[name]})
+
+
+def _with_forward(problem: Problem, forward: FunctionType, code: CodeType, known: dict[str, Any]) -> Problem:
+    """Return the problem of a class whose forward runs this code; the user's class stays as it is."""
+    assert problem.cls is not None
+    made = FunctionType(code, known, forward.__name__, forward.__defaults__, forward.__closure__)
+    made.__kwdefaults__ = forward.__kwdefaults__
+    cls = type(problem.cls.__name__, (problem.cls,), {"forward": staticmethod(made)})
+    return Problem(cls, problem.fresh(), problem.seed)
+
+
+def _plain(block: Block) -> Finding:
+    params = {"input": block.input_name}
+    return Finding("wrong_unclassified", "bug", "causes.hint_none", params, (block.output, block.input))
+
+
+def _decided(block: Block, verdict: BlockVerdict, reason: str) -> Block:
+    none = dataclasses.replace(block.matrices, wrong=np.zeros_like(block.matrices.wrong))
+    return dataclasses.replace(block, matrices=none, verdict=verdict, reason=reason, wrong=0, not_refined=0)

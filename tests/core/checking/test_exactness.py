@@ -1,0 +1,311 @@
+"""Exactness: what iterates or approximates is right to that, and wrong where it lacks a small number of forward."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking.exactness import slight_blocks
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.run import GradcheckRun
+
+EPSILON = 1e-6
+
+
+def draw(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (scale * torch.randn(shape, dtype=torch.float64, generator=generator)).requires_grad_()
+
+
+def positive(*shape: int) -> Tensor:
+    return (draw(*shape).detach().abs() + 0.3).requires_grad_()
+
+
+def until(tolerance, start, step):
+    """Iterate until nothing moves by more than the tolerance."""
+    for _ in range(2_000):
+        last, start = start, step(start)
+        if (start - last).abs().max() < tolerance:
+            break
+    return start
+
+
+class FixedPoint(Function):
+    """y = tanh(W y + x), its adjoint solved like it."""
+
+    @staticmethod
+    def forward(ctx, x, w, tolerance):
+        y = until(tolerance, torch.zeros_like(x), lambda y: torch.tanh(y @ w.t() + x))
+        ctx.save_for_backward(w, y)
+        ctx.tolerance = tolerance
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        w, y = ctx.saved_tensors
+        slope = 1 - y * y
+        v = until(ctx.tolerance, g, lambda u: g + (u * slope) @ w) * slope
+        return v, v.t() @ y, None
+
+
+class Sinkhorn(Function):
+    """A plan with uniform marginals."""
+
+    @staticmethod
+    def forward(ctx, cost, tolerance):
+        even = -math.log(len(cost))
+
+        def step(f):
+            return even - torch.logsumexp(even - torch.logsumexp(f[:, None] - cost, 0) - cost, 1)
+
+        f = until(tolerance, torch.zeros_like(cost[0]), step)
+        plan = torch.exp(f[:, None] + even - torch.logsumexp(f[:, None] - cost, 0) - cost)
+        ctx.save_for_backward(plan)
+        return plan
+
+    @staticmethod
+    def backward(ctx, g):
+        (plan,) = ctx.saved_tensors
+        a, b = plan.sum(1), plan.sum(0)
+        both = torch.cat([torch.cat([a.diag(), plan], 1), torch.cat([plan.t(), b.diag()], 1)])
+        u = torch.linalg.pinv(both) @ torch.cat([(plan * g).sum(1), (plan * g).sum(0)])
+        return -plan * (g - u[: len(a), None] - u[len(a) :]), None
+
+
+class PowerIteration(Function):
+    @staticmethod
+    def forward(ctx, a, tolerance):
+        s = (a + a.t()) / 2
+        start = torch.full_like(s[0], len(s) ** -0.5)
+        v = until(tolerance, start, lambda v: s @ v / (s @ v).norm())
+        ctx.save_for_backward(v)
+        return v @ s @ v
+
+    @staticmethod
+    def backward(ctx, g):
+        (v,) = ctx.saved_tensors
+        return g * torch.outer(v, v), None
+
+
+class Erf(Function):
+    """Abramowitz and Stegun 7.1.26, off by 1.5e-7, with the exact derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        t = 1 / (1 + 0.3275911 * x.abs())
+        p = 0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
+        return x.sign() * (1 - t * p * torch.exp(-x * x))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 / math.sqrt(math.pi) * torch.exp(-x * x)
+
+
+def runge_kutta(f, state, steps, h):
+    def moved(k, by):
+        return [s + by * d for s, d in zip(state, k, strict=True)]
+
+    for _ in range(steps):
+        a = f(state)
+        b = f(moved(a, h / 2))
+        c = f(moved(b, h / 2))
+        d = f(moved(c, h))
+        state = [s + h / 6 * (p + 2 * q + 2 * r + t) for s, p, q, r, t in zip(state, a, b, c, d, strict=True)]
+    return state
+
+
+class Ode(Function):
+    """y' = tanh(W y) and its continuous adjoint, which is the gradient of the steps but for their error."""
+
+    @staticmethod
+    def forward(ctx, y, w, steps):
+        (y,) = runge_kutta(lambda s: [torch.tanh(s[0] @ w.t())], [y], steps, 1 / steps)
+        ctx.save_for_backward(y, w)
+        ctx.steps = steps
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        y, w = ctx.saved_tensors
+
+        def back(state):
+            t = torch.tanh(state[0] @ w.t())
+            d = state[1] * (1 - t * t)
+            return t, -d @ w, -d.t() @ state[0]
+
+        _, at_start, of_w = runge_kutta(back, [y, g, torch.zeros_like(w)], ctx.steps, -1 / ctx.steps)
+        return at_start, of_w, None
+
+
+def cost() -> Tensor:
+    return draw(4, 4).detach().abs().requires_grad_()
+
+
+def spectrum() -> Tensor:
+    a = draw(4, 4).detach()
+    return (a @ a.t()).requires_grad_()
+
+
+APPROXIMATE = {
+    "fixed point 1e-6": (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1e-6)),
+    "fixed point 1e-7": (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1e-7)),
+    "fixed point 1e-8": (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1e-8)),
+    "Sinkhorn 1e-6": (Sinkhorn, lambda: (cost(), 1e-6)),
+    "power iteration 1e-6": (PowerIteration, lambda: (spectrum(), 1e-6)),
+    "erf": (Erf, lambda: (draw(3, 4),)),
+    "adjoint of an ODE": (Ode, lambda: (draw(2, 3), draw(3, 3, seed=1, scale=0.5), 10)),
+}
+
+
+@pytest.mark.parametrize("hints", ["fix", "none"])
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_what_is_as_exact_as_its_solver_is_right_to_that(name: str, hints: str) -> None:
+    fn, inputs = APPROXIMATE[name]
+    report = nbautograd.gradcheck(fn, inputs(), order=1, hints=hints)
+    assert report.verdict == "right"
+    off = max(block.deviation for block in report.blocks.values())
+    assert 1e-9 < off < 1e-5
+    assert {block.verdict for block in report.blocks.values()} == {"match"}
+    assert report.reason.message_id == "checking.exact_to"  # type: ignore[union-attr]
+
+
+def test_a_callable_around_it_is_right_to_that_as_well() -> None:
+    inputs = draw(3, 4), draw(4, 4, seed=1, scale=0.2)
+    report = nbautograd.gradcheck(lambda x, w: FixedPoint.apply(x, w, 1e-6).exp(), inputs, order=1)
+    assert report.verdict == "right"
+    assert not [f for f in report.findings if f.kind == "bug"]
+
+
+class RmsNorm(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * (x.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        r = x.pow(2).mean(-1, keepdim=True).rsqrt()
+        return r * (g - x * r * r * (g * x).mean(-1, keepdim=True))
+
+
+class BatchNorm(Function):
+    @staticmethod
+    def forward(ctx, x, eps):
+        ctx.save_for_backward(x)
+        return (x - x.mean(0)) / (x.var(0, unbiased=False) + eps).sqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        s = x.var(0, unbiased=False).sqrt()
+        h = (x - x.mean(0)) / s
+        return (g - g.mean(0) - h * (g * h).mean(0)) / s, None
+
+
+class Logarithm(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.log(x.abs() + EPSILON)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g / ctx.saved_tensors[0]
+
+
+class EpsilonBehind(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.rsqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return -0.5 * g / (x * x.sqrt() + 1e-6)
+
+
+FORGOTTEN = {
+    "a number in forward": (RmsNorm, lambda: (draw(3, 4),)),
+    "an argument": (BatchNorm, lambda: (draw(5, 3), 1e-6)),
+    "a global": (Logarithm, lambda: (positive(6),)),
+    "a number in backward": (EpsilonBehind, lambda: (positive(6),)),
+    "inside a callable": (lambda x: BatchNorm.apply(x, 1e-6).exp(), lambda: (draw(5, 3),)),
+}
+
+
+@pytest.mark.parametrize("hints", ["fix", "none"])
+@pytest.mark.parametrize("name", FORGOTTEN)
+def test_a_forgotten_epsilon_is_wrong_however_small(name: str, hints: str) -> None:
+    fn, inputs = FORGOTTEN[name]
+    run = GradcheckRun(Problem(fn, inputs()), None, None, None)
+    with run.problem.session():
+        run.find_blocks()
+    assert slight_blocks(run)  # the difference alone proves nothing
+    report = nbautograd.gradcheck(fn, inputs(), order=1, hints=hints)
+    assert report.verdict == "wrong"
+    assert any(finding.kind == "bug" for finding in report.findings)
+
+
+def test_the_callers_own_tolerance_decides() -> None:
+    fn, inputs = APPROXIMATE["erf"]
+    assert nbautograd.gradcheck(fn, inputs(), order=1, rtol=1e-9, atol=0.0).verdict == "wrong"
+
+
+class BesideAMistake(Erf):
+    """The same with a second input, whose gradient is plainly wrong."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.y = y
+        return Erf.forward(ctx, x) * y
+
+    @staticmethod
+    def backward(ctx, g):
+        return Erf.backward(ctx, g) * ctx.y, 3 * g
+
+
+def test_beside_a_mistake_it_is_not_named() -> None:
+    report = nbautograd.gradcheck(BesideAMistake, (draw(4), draw(4, seed=1)), order=1)
+    assert report.verdict == "wrong"
+    assert {f.where for f in report.findings if f.kind == "bug"} == {(0, 1)}
+
+
+class ShortSeries(Function):
+    """A sine by three terms, whose gradient is off by little for small inputs alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x - x**3 / 6 + x**5 / 120
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos()
+
+
+def test_what_is_off_by_more_nearby_cannot_be_told() -> None:
+    x = torch.tensor([0.42, 0.41, 0.42], dtype=torch.float64, requires_grad=True)
+    report = nbautograd.gradcheck(ShortSeries, x, order=1)
+    assert report.verdict == "cannot tell"
+    assert report.reason.message_id == "checking.because_approximate"  # type: ignore[union-attr]
+
+
+def test_time_up_while_a_change_is_looked_for_leaves_nothing_wrong(monkeypatch) -> None:
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nbautograd.core.checking.gradcheck.mended", interrupted)
+    fn, inputs = APPROXIMATE["erf"]
+    report = nbautograd.gradcheck(fn, inputs(), order=1)
+    assert (report.verdict, report.complete) == ("cannot tell", False)
+    assert not [f for f in report.findings if f.kind == "bug"]
