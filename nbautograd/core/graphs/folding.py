@@ -371,7 +371,7 @@ def _grouped_repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]
     size = len(repeat.nodes) // repeat.times
     each = size * -(-repeat.times // PART)
     runs = [repeat.nodes[at : at + each] for at in range(0, len(repeat.nodes), each)]
-    return [named_repeat(graph, piece, len(piece) // size) for piece in runs]
+    return [named_repeat(graph, Segment(repeat.path, piece, len(piece) // size)) for piece in runs]
 
 
 def _equal_runs(nodes: Sequence[int]) -> list[list[int]]:

@@ -1,56 +1,49 @@
 """Repeats: equal parts that follow one another in the engine's order, such as twelve blocks or thirty steps of a loop.
 
-Two parts are equal when their nodes have the same names and shapes in the same order, and when the same edges lead from
-each to the next part, to the same node further on, or to a leaf of the same shape. Only the last part, which forward
-ran first, may send its gradients elsewhere or keep them: what came before it is no part of the repeat.
+A part lies between two calls of modules of one type that lie beside one another, or else between two ops of one name.
+Parts are equal when their nodes have the same names, shapes and dtypes in the same order. What forward ran first often
+differs, as its input needs no gradient, and is no part then.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import NamedTuple, TypeVar
-
-import numpy as np
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.core.graphs.segments import Segment, common_path, inner_order
+from nbautograd.core.graphs.segments import Segment, common_path, inner_order, module_segments
 
 LEAST_TIMES = 4  # fewer equal parts are drawn one by one
 LEAST_SAVED = 24  # nodes that must be folded away for it to be worth a click
-MOST_PERIODS = 24  # lengths of a part that are tried
-MULTIPLES = (2, 3, 4, 6)  # of the shortest part that may make up a module
-NEAR = 3  # a name's occurrences that are looked at for the length of a part
 MOST_OPS = 3  # of a part that are named
 
 T = TypeVar("T")
-Ends = dict[tuple[int, int], tuple[int, object]]  # (input, output) -> (position of the target, or -1; a leaf's shape)
 
 
 class Run(NamedTuple):
-    """Equal parts, as positions in the order.
+    """Equal parts in the order.
 
     Attributes:
-        start: of the first part.
-        size: nodes of one part.
-        length: nodes of all parts; what is left over by ``size`` lies at one of the ends.
+        ops: True where they lie between ops, not between modules.
+        start: the position of the first node.
+        size, times: nodes of one part, number of parts.
+        path: of the module around the modules.
     """
 
+    ops: bool
     start: int
     size: int
-    length: int
+    times: int
+    path: str
 
     @property
-    def end(self) -> int:
-        """One past the last."""
-        return self.start + self.length
-
-    @property
-    def times(self) -> int:
-        """Number of whole parts."""
-        return self.length // self.size
+    def nodes(self) -> slice:
+        """Positions of the nodes of all parts."""
+        return slice(self.start, self.start + self.size * self.times)
 
     @property
     def saved(self) -> int:
@@ -71,175 +64,70 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
     Example:
         >>> import torch, nbautograd
         >>> from nbautograd.core.graphs.repeats import find_repeats
-        >>> y = torch.ones((), requires_grad=True)
-        >>> for _ in range(30):
-        ...     y = y.sin().exp()
-        >>> [(str(run.name), run.times) for run in find_repeats(nbautograd.graph(y))]
-        [('Exp, Sin ×30', 30)]
+        >>> model = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(30)])
+        >>> graph = nbautograd.graph(model(torch.ones(1, 2, requires_grad=True)), names=model)
+        >>> [(str(run.name), run.times) for run in find_repeats(graph)]
+        [('Linear ×30', 30)]
     """
     inner = inner_order(graph) if nodes is None else list(nodes)
     if len(inner) <= LEAST_SAVED:
         return []
-    waiting = sorted(_candidates(graph, inner), key=lambda run: (run.saved, -run.size))
-    free = np.ones(len(inner), bool)
-    ends: list[Ends] = []
+    worth = [run for run in _runs(graph, inner) if run.times >= LEAST_TIMES and run.saved >= LEAST_SAVED]
+    free = [True] * len(inner)
     found: list[Run] = []
-    while waiting:
-        run = _trimmed(waiting.pop(), free)
-        if not _worth(run):
-            continue
-        run = in_phase(graph, inner, run)
-        ends = ends or _ends(graph, inner)
-        agreed = run._replace(length=_count_equal_repetitions(ends, run) * run.size)
-        if _worth(agreed):
-            found.append(agreed)
-            free[agreed.start : agreed.end] = False
-        if agreed.length < run.length:
-            waiting.append(Run(agreed.end, run.size, run.length - agreed.length))
-    return [named_repeat(graph, inner[run.start : run.end], run.times) for run in sorted(found)]
+    for run in sorted(worth, key=lambda run: (run.ops, -run.saved, run.size)):
+        if all(free[run.nodes]):
+            found.append(run)
+            free[run.nodes] = [False] * run.size * run.times
+    found.sort(key=lambda run: run.start)
+    return [named_repeat(graph, _placed(graph, run, inner[run.nodes])) for run in found]
 
 
-def _worth(run: Run) -> bool:
-    return run.times >= LEAST_TIMES and run.saved >= LEAST_SAVED
-
-
-def _candidates(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Run]:
-    """Yield segments in which every name comes again after the same number of nodes; edges are not yet compared."""
-    codes = _codes(graph, inner)
-    for period in _periods(codes):
-        differs = np.flatnonzero(codes[period:] != codes[:-period])
-        borders = np.concatenate(([-1], differs, [len(codes) - period]))
-        for at in np.flatnonzero(np.diff(borders) > (LEAST_TIMES - 1) * period):
-            start, length = int(borders[at]) + 1, int(borders[at + 1] - borders[at] - 1) + period
-            if length - period >= LEAST_SAVED:
-                yield Run(start, period, length)
-
-
-def _codes(graph: AutogradGraph, inner: Sequence[int]) -> np.ndarray:
-    """Return a number per node, the same for the same name and shape."""
-    known: dict[object, int] = {}
+def _runs(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Run]:
     nodes = graph.nodes
     looks = [(nodes[i].name, nodes[i].function, nodes[i].shape, nodes[i].dtype) for i in inner]
-    return np.array([known.setdefault(look, len(known)) for look in looks])
+    for ops, path, cuts in _cuts(graph, inner):
+        parts = [slice(*ends) for ends in pairwise([0, *cuts, len(inner)])]
+        for look, group in groupby(parts, key=lambda part: looks[part]):
+            equal, size = list(group), len(look)
+            if size:
+                start, end = equal[0].start, equal[-1].stop
+                # the parts beside these reach to other calls or to the ends, and may be equal where they touch them
+                before, after = start >= size and looks[start - size : start] == look, looks[end : end + size] == look
+                yield Run(ops, start - size * before, size, len(equal) + before + after, path)
 
 
-def _periods(codes: np.ndarray) -> list[int]:
-    """Return the commonest distances from a node to the next ones with the same code."""
-    order = np.argsort(codes, kind="stable")
-    counts: Counter[int] = Counter()
-    for ahead in range(1, NEAR + 1):
-        same = codes[order[ahead:]] == codes[order[:-ahead]]
-        distances, times = np.unique((order[ahead:] - order[:-ahead])[same], return_counts=True)
-        counts.update(dict(zip(distances.tolist(), times.tolist(), strict=True)))
-    longest = len(codes) // LEAST_TIMES
-    return [p for p, _ in counts.most_common(4 * MOST_PERIODS) if p <= longest][:MOST_PERIODS]
+def _cuts(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[tuple[bool, str, list[int]]]:
+    """Yield where ops of a name, or calls of modules of a type in one module, begin or end; and that module."""
+    cuts: dict[tuple[bool, str, str, str], list[int]] = defaultdict(list)
+    for at, i in enumerate(inner):
+        cuts[True, "", str(graph.nodes[i].name), "begins"].append(at)
+        cuts[True, "", str(graph.nodes[i].name), "ends"].append(at + 1)
+    for depth in range(1, max((path.count(".") + 2 for path in graph.scopes), default=1)):
+        at = 0
+        for segment in module_segments(graph, depth, functions=True, nodes=inner):
+            if segment.path:
+                around, kind = segment.path.rpartition(".")[0], graph.scopes.get(segment.path, "")
+                cuts[False, around, kind, "begins"].append(at)
+                cuts[False, around, kind, "ends"].append(at + len(segment.nodes))
+            at += len(segment.nodes)
+    yield from ((ops, path, places) for (ops, path, *_), places in cuts.items())
 
 
-def _trimmed(run: Run, free: np.ndarray) -> Run:
-    """Return the longest piece of a run of which no other repeat has taken a node."""
-    taken = np.flatnonzero(~free[run.start : run.end])
-    borders = np.concatenate(([-1], taken, [run.length]))
-    at = int(np.argmax(np.diff(borders)))
-    return Run(run.start + int(borders[at]) + 1, run.size, int(borders[at + 1] - borders[at]) - 1)
+def _placed(graph: AutogradGraph, run: Run, nodes: list[int]) -> Segment:
+    scopes = [scope for i in nodes if (scope := graph.nodes[i].scope)] if run.ops else [run.path]
+    return Segment(common_path(scopes), nodes, run.times)
 
 
-def in_phase(graph: AutogradGraph, inner: Sequence[int], run: Run) -> Run:
-    """Make the parts whole modules' calls, or else let each end with a parameter; what is over at the ends is left out.
-
-    Where modules are known, a part may be several of the shortest ones: those that make up one of equal modules.
-    """
-    scopes = [graph.nodes[i].scope.split(".") for i in inner[run.start : run.end]]
-    longer = (_aligned(graph, inner, Run(run.start, run.size * k, run.length), scopes) for k in MULTIPLES)
-    best = _aligned(graph, inner, run, scopes)
-    if any(scope != [""] for scope in scopes) and not _equal_modules(scopes, run, best):
-        best = next((it for it in longer if it.times >= LEAST_TIMES and _equal_modules(scopes, run, it)), best)
-    return best
-
-
-def _equal_modules(scopes: Sequence[Sequence[str]], run: Run, found: Run) -> bool:
-    """Return True where the first two parts lie in modules that are built alike."""
-    at, depth = found.start - run.start, sibling_depth(scopes[found.start - run.start :], found.size)
-    alike = [
-        [*scope[: depth - 1], *scope[depth:]] if len(scope) >= depth > 0 else scope
-        for scope in scopes[at : at + 2 * found.size]
-    ]
-    return alike[: found.size] == alike[found.size :]
-
-
-def _aligned(graph: AutogradGraph, inner: Sequence[int], run: Run, scopes: Sequence[Sequence[str]]) -> Run:
-    """Return the run with its parts begun where a module's call ends, or else where a parameter was used."""
-    if run.times < 2:
-        return run
-    depth = sibling_depth(scopes, run.size)
-    feeding = {edge.source for edge in graph.edges if graph.nodes[edge.target].kind == "leaf"} if not depth else set()
-
-    def score(begin: int) -> tuple[bool, int, bool]:
-        at = begin + run.size
-        border = bool(depth) and scopes[at - 1][:depth] != scopes[at][:depth]
-        ends = len(scopes[at - 1]) >= depth if depth else inner[run.start + at - 1] in feeding
-        return border, (run.length - begin) // run.size, ends
-
-    best = max(range(min(run.size, run.length - 2 * run.size + 1)), key=lambda begin: (*score(begin), -begin))
-    return Run(run.start + best, run.size, (run.length - best) // run.size * run.size)
-
-
-def _ends(graph: AutogradGraph, inner: Sequence[int]) -> list[Ends]:
-    """Return the targets of each node's edges."""
-    position = {i: at for at, i in enumerate(inner)}
-    ends: list[Ends] = [{} for _ in inner]
-    for edge in graph.edges:
-        if edge.source in position:
-            target = graph.nodes[edge.target]
-            leaf = (target.shape, target.dtype) if target.kind == "leaf" else target.id not in position
-            ends[position[edge.source]][edge.input_nr, edge.output_nr] = (position.get(edge.target, -1), leaf)
-    return ends
-
-
-def _count_equal_repetitions(ends: Sequence[Ends], run: Run) -> int:
-    """Count the parts, from the first, that are equal in their edges too."""
-    for part in range(1, run.times):
-        border = run.start + part * run.size
-        last = False
-        for at in range(border - run.size, border):
-            verdict = _compare(ends[at], ends[at + run.size], run.size, border)
-            if verdict == "other":
-                return part
-            last = last or verdict == "leaves"
-        if last:
-            return part + 1
-    return run.times
-
-
-def _compare(one: Ends, two: Ends, size: int, border: int) -> str:
-    """Compare the edges of two nodes; ``"leaves"`` when only those beyond ``border`` lead elsewhere."""
-    verdict = "same"
-    if not two.keys() <= one.keys():
-        return "other"
-    for way, (target, leaf) in one.items():
-        other, other_leaf = two.get(way, (-2, None))
-        if leaf == other_leaf and (target < 0 or other in (target + size, target)):
-            continue
-        if target < border:
-            return "other"
-        verdict = "leaves"
-    return verdict
-
-
-def named_repeat(graph: AutogradGraph, nodes: list[int], times: int) -> Segment:
-    """Return a repeat with its name: ``"Block ×12"``, ``"Linear + Relu ×50"``, ``"Tanh, Add, Mm, … ×20"``.
-
-    Args:
-        graph: the graph.
-        nodes: of all parts, in the engine's order.
-        times: how many parts they are.
-    """
-    path = common_path([scope for i in nodes if (scope := graph.nodes[i].scope)])
+def named_repeat(graph: AutogradGraph, repeat: Segment) -> Segment:
+    """Return a repeat with its name: ``"Block ×12"``, ``"Linear + Relu ×50"``, ``"Cube, Add ×20"``."""
+    path, nodes, times, _ = repeat
     if times < 2:
-        return Segment(path, nodes)
-    modules = _modules(graph, Segment(path, nodes, times))
+        return repeat
+    modules = _modules(graph, repeat)
     kinds = {tuple([graph.scopes.get(module, "") for module in own]) for own in modules}
     first = nodes[: len(nodes) // times]
-    known = len(set(modules)) == times and len(kinds) == 1 and 0 < len(modules[0]) <= MOST_OPS
+    known = len(kinds) == 1 and 0 < len(modules[0]) <= MOST_OPS
     what = _with_ops(graph, first, modules[0]) if known else op_names(graph, first)
     return Segment(path, nodes, times, Phrase("graphs.repeat", name=what, times=times))
 
@@ -293,24 +181,12 @@ def op_name(node: Node) -> str:
     return node.function or re.sub(r"Backward\d*$", "", str(node.name)) or str(node.name)
 
 
-def sibling_depth(scopes: Sequence[Sequence[str]], size: int) -> int:
-    """Return the depth of the modules of which each part has its own, by the first two parts; 0 for none."""
-    found: Counter[int] = Counter()
-    for one, two in zip(scopes[:size], scopes[size : 2 * size], strict=True):
-        differing = next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), None)
-        if differing is not None and one != [""] and two != [""]:
-            found[differing + 1] += 1
-    return max(found, key=lambda depth: (found[depth], -depth), default=0)
-
-
 def _modules(graph: AutogradGraph, repeat: Segment) -> list[tuple[str, ...]]:
     """Return for each repetition the modules of its own that have made it, without what is made outside."""
-    size = len(repeat.nodes) // repeat.times
-    scopes = [graph.nodes[i].scope.split(".") for i in repeat.nodes]
-    depth = sibling_depth(scopes, size)
-    if not depth:
-        return [()] * repeat.times
-    inside = [".".join(scope[:depth]) if len(scope) >= depth else "" for scope in scopes]
+    around = f"{repeat.path}." if repeat.path else ""
+    depth = around.count(".") + 1
+    scopes = [graph.nodes[i].scope for i in repeat.nodes]
+    inside = [".".join(scope.split(".")[:depth]) if scope.startswith(around) else "" for scope in scopes]
     return [tuple(dict.fromkeys(filter(None, part))) for part in sliced(inside, repeat.times)]
 
 
