@@ -74,13 +74,13 @@ def main() -> None:
     torch.manual_seed(0)
     assert len(SHAPES) == 40
     base = inputs(4, 64)
-    options = {"reference": eager, "budget": None}
-    nbautograd.gradcheck(RMSNorm, base, shapes=SHAPES[:1], **options)  # imports, and torch's first calls
+    options = {"budget": None}
+    nbautograd.compare(RMSNorm, eager, base, sizes=SHAPES[:1], **options)  # imports, and torch's first calls
     ratios = []
     for _ in range(rounds):
         bare = sum(min(seconds(lambda s=s: step(*inputs(*s))) for _ in range(3)) for s in SHAPES)
-        alone = seconds(lambda: nbautograd.gradcheck(RMSNorm, base, shapes=(), **options))
-        swept = seconds(lambda: nbautograd.gradcheck(RMSNorm, base, shapes=SHAPES, **options))
+        alone = seconds(lambda: nbautograd.compare(RMSNorm, eager, base, sizes=(), **options))
+        swept = seconds(lambda: nbautograd.compare(RMSNorm, eager, base, sizes=SHAPES, **options))
         ratios.append((swept - alone) / bare)
         print(f"eager {bare * 1e3:.0f} ms, sweep {(swept - alone) * 1e3:.0f} ms, ratio {ratios[-1]:.1f}", flush=True)
     print(

@@ -14,7 +14,7 @@ from nbautograd.version import __version__ as __version__
 if TYPE_CHECKING:
     from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport
     from nbautograd.core.checking.budget import Budget
-    from nbautograd.core.checking.gradcheck import jacobian
+    from nbautograd.core.checking.gradcheck import gradcheck, jacobian
     from nbautograd.core.findings import Finding, Fix
     from nbautograd.core.graphs.backward import backward
     from nbautograd.core.graphs.build import graph
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
     from nbautograd.inspection.audit import Audit, audit
     from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport
-    from nbautograd.inspection.comparison import Comparison, compare
+    from nbautograd.inspection.compare import compare
+    from nbautograd.inspection.comparison import Comparison
     from nbautograd.inspection.explanation import Explanation, explain
-    from nbautograd.inspection.kernel import gradcheck
-    from nbautograd.inspection.kernel_report import KernelReport
     from nbautograd.inspection.redacted import RedactedReport
     from nbautograd.inspection.report import FunctionReport, inspect
     from nbautograd.messages import set_language
@@ -43,11 +42,11 @@ _HOME = {
     **dict.fromkeys(("Call", "CallLog"), "core.recording.call"),
     **dict.fromkeys(("CtxSnapshot", "TensorSummary", "Value"), "core.values"),
     **dict.fromkeys(("Finding", "Fix"), "core.findings"),
-    "gradcheck": "inspection.kernel",
-    "KernelReport": "inspection.kernel_report",
-    "jacobian": "core.checking.gradcheck",
+    "gradcheck": "inspection.compare",
+    **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.gradcheck"),
     **dict.fromkeys(("Block", "Entry", "GradcheckReport", "JacobianReport"), "core.checking.block"),
-    **dict.fromkeys(("compare", "Comparison"), "inspection.comparison"),
+    "compare": "inspection.compare",
+    "Comparison": "inspection.comparison",
     **dict.fromkeys(("audit", "Audit"), "inspection.audit"),
     **dict.fromkeys(("AuditReport", "AuditedFunction", "AuditedSituation"), "inspection.audit_report"),
     **dict.fromkeys(("explain", "Explanation"), "inspection.explanation"),
@@ -69,7 +68,6 @@ __all__ = [  # noqa: RUF022 - in the order of the documentation
     "instrument", "uninstrument", "recording", "calls", "CallLog", "Call", "CtxSnapshot", "Value", "TensorSummary",
     "inspect", "FunctionReport", "RedactedReport",
     "gradcheck", "GradcheckReport", "Budget", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
-    "KernelReport",
     "compare", "Comparison",
     "audit", "Audit", "AuditReport", "AuditedFunction", "AuditedSituation",
     "explain", "Explanation",

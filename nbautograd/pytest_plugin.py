@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nbautograd.core.checking.block import GradcheckReport
     from nbautograd.inspection.audit import Audit
     from nbautograd.inspection.audit_report import AuditReport
-    from nbautograd.inspection.kernel_report import KernelReport
+    from nbautograd.inspection.comparison import Comparison
 
 OPTION = "--autograd-audit"
 SENT = "nbautograd_audit"  # name under which a worker of pytest-xdist hands its report on
@@ -110,7 +110,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         audit.__exit__()
 
 
-def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: Any) -> GradcheckReport | KernelReport:
+def assert_gradients(
+    fn: Any, inputs: Any, *, reference: Callable[..., Any] | None = None, unsure: bool = False, **options: Any
+) -> GradcheckReport | Comparison:
     """Fail the test unless the gradients of a Function are right, and say why they are not.
 
     Args:
@@ -118,8 +120,8 @@ def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: A
         inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
         unsure: True lets "cannot tell" pass, as for a straight-through gradient; "wrong" always fails. Second
             derivatives count with ``order=2``.
-        options: as for ``nbautograd.gradcheck``: ``atol``, ``rtol``, ``eps``, ``order``, ``seed``, ``hints``,
-            ``budget``; with ``reference`` the Function is compared with it in low precision, without a tolerance.
+        reference: what it should compute: asks ``nbautograd.compare`` in place of ``nbautograd.gradcheck``.
+        options: of that function.
 
     Returns:
         The report.
@@ -139,15 +141,22 @@ def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: A
     __tracebackhide__ = True
     from nbautograd.core.display import render
     from nbautograd.errors import GradcheckError
-    from nbautograd.inspection.kernel import gradcheck
 
-    report: GradcheckReport | KernelReport = gradcheck(fn, inputs, **options)
+    report: GradcheckReport | Comparison
+    if reference is None:
+        from nbautograd.core.checking.gradcheck import gradcheck
+
+        report = gradcheck(fn, inputs, **options)
+    else:
+        from nbautograd.inspection.compare import compare
+
+        report = compare(fn, reference, inputs, **options)
     if report.wrong or not (report or unsure):
         raise GradcheckError("report.as_text", text=render("text", report))
     return report
 
 
 @pytest.fixture(name="assert_gradients")
-def _assert_gradients() -> Callable[..., GradcheckReport | KernelReport]:
+def _assert_gradients() -> Callable[..., GradcheckReport | Comparison]:
     """Check the gradients of a torch.autograd.Function: assert_gradients(fn, inputs, **options)."""
     return assert_gradients

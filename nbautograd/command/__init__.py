@@ -147,7 +147,9 @@ def _add_program(command: argparse.ArgumentParser, options: str) -> None:
 def _add_kernel(check: argparse.ArgumentParser) -> None:
     check.add_argument("function", metavar="MODULE:FN", help=text("command.help.check.function"))
     for name, metavar in (("reference", "MODULE:EAGER"), ("inputs", "MODULE:MAKE")):
-        check.add_argument(f"--{name}", required=True, metavar=metavar, help=text(f"command.help.check.{name}"))
+        check.add_argument(
+            f"--{name}", required=name == "inputs", metavar=metavar, help=text(f"command.help.check.{name}")
+        )
     for name in ("json", "html"):
         check.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.check.{name}"))
     check.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.check.budget"))
@@ -221,7 +223,7 @@ def _check(options: argparse.Namespace) -> int:
 
     files = {"json_file": options.json, "html_file": options.html}
     given = {"budget": options.budget, "compile": options.compile, **files}
-    return check(options.function, options.reference, options.inputs, **given)
+    return check(options.function, options.inputs, reference=options.reference, **given)
 
 
 def _doctor(_: argparse.Namespace) -> int:

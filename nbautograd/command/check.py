@@ -1,4 +1,4 @@
-"""``nbautograd check``: a Function in low precision against a reference, for scripts, CI and agents."""
+"""``nbautograd check``: a Function by itself or beside a reference, for scripts, CI and agents."""
 
 from __future__ import annotations
 
@@ -11,32 +11,35 @@ from typing import Any
 
 from nbautograd.command.page import require_ours
 from nbautograd.command.program import COULD_NOT_RUN, FOUND, Unrunnable, write_report
+from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.budget import DEFAULT
+from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.kernel.raised import users_trace
 from nbautograd.errors import NbautogradError
-from nbautograd.inspection.kernel import gradcheck
+from nbautograd.inspection.compare import compare
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.messages import text
-from nbautograd.views.builders.kernel import kernel_document
+from nbautograd.views.builders import build
 from nbautograd.views.to_text import to_text
 
 
 def check(
     function: str,
-    reference: str,
     inputs: str,
     *,
+    reference: str | None = None,
     json_file: Path | None = None,
     html_file: Path | None = None,
     budget: float | None = None,
     compile: bool = False,
 ) -> int:
-    """Check a Function against a reference and print the report.
+    """Check a Function, against a reference where there is one, and print the report.
 
     Args:
         function, reference, inputs: ``MODULE:NAME`` each; ``inputs`` is a tuple or a callable that returns one.
         json_file, html_file: where the report is written besides.
         budget: seconds that the check may take; None takes the default.
-        compile: True compares it under torch.compile as well.
+        compile: True compares it under torch.compile as well; without a reference with itself as it is.
 
     Returns:
         0 when the Function is right, 1 when it is wrong, 2 when it cannot be told.
@@ -47,17 +50,22 @@ def check(
     """
     if html_file is not None:
         require_ours(html_file)
-    fn, eager, given = (_named(name) for name in (function, reference, inputs))
+    fn, given = _named(function), _named(inputs)
+    eager = None if reference is None else _named(reference)
     try:
         arguments = given() if callable(given) else given
         seconds = DEFAULT if budget is None else budget
-        report = gradcheck(fn, arguments, reference=eager, budget=seconds, compile=compile or None)
+        report: Comparison | GradcheckReport
+        if eager is None and not compile:
+            report = gradcheck(fn, arguments, budget=seconds)
+        else:
+            report = compare(fn, eager, arguments, budget=seconds, compile=compile)
     except NbautogradError as error:
         raise Unrunnable(str(error)) from None
     except Exception as error:
         print(users_trace(error), file=sys.stderr)
         raise Unrunnable(text("command.check.raised", error=f"{type(error).__name__}: {error}")) from error
-    document = kernel_document(report)
+    document = build(report)
     print(to_text(document))
     write_report(report, document, "nbautograd check", json_file, html_file)
     return {"right": 0, "wrong": FOUND}.get(report.verdict, COULD_NOT_RUN)

@@ -1,258 +1,278 @@
-"""Comparison: a Function beside its reference, such as a custom product beside native ``*``."""
+"""Comparison: a Function beside a reference, and what the comparison could have seen; plain data."""
 
 from __future__ import annotations
 
-import contextlib
-import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from nbautograd.core.checking.backward_call import cotangents
-from nbautograd.core.checking.prepared_inputs import unreadable_kind
-from nbautograd.core.checking.problem import Outputs, Problem
-from nbautograd.core.checking.progress import watched
-from nbautograd.core.display import Displayable
-from nbautograd.core.graphs.build import graph
+from nbautograd.core.checking.block import Verdict
+from nbautograd.core.display import Phrase, Redactable, plain, render
+from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.kernel.check import check
-from nbautograd.core.kernel.golden import coarsest
-from nbautograd.core.values import Value, describe
+from nbautograd.core.values import Value
+from nbautograd.errors import GradcheckError
+from nbautograd.inspection.audit_report import AuditedInput
+from nbautograd.version import __version__
 
-Gradients = tuple[torch.Tensor | None, ...]
-REPEATS = 7
+
+@dataclass(frozen=True)
+class ComparedQuantity:
+    """An output or a gradient, its error beside the yardstick's, and what its comparison could have seen.
+
+    Errors are root mean squares over all entries and draws, relative to the golden values.
+
+    Attributes:
+        kind: ``"output"`` or ``"gradient"``.
+        name: of the output, or of the input.
+        shape: its shape.
+        dtype: what the Function returned it in.
+        verdict: on this quantity.
+        error: the Function's against the golden values.
+        yardstick: the reference's in the dtype itself against them.
+        bias: the systematic part: by how much the whole quantity is too large (0.01: by one percent) in the mean of
+            all draws.
+        spread: how much that number varies among correct implementations.
+        resolution: the smallest error of the whole quantity, relative to it, that would have been seen; ``inf`` where
+            none would.
+        entry_resolution: the same of a single typical entry.
+        condition: by how much the quantity amplifies a relative error of the inputs; 0 where it was not measured.
+        tried: codes of the wrong gradients with which the comparison was tried.
+        unseen: which of them would have passed.
+        values: the Function's and the reference's at the given inputs.
+        difference: Function's less reference's, element by element; None where they cannot be subtracted.
+        largest: the largest absolute difference; ``inf`` where shapes differ or one side has no gradient.
+    """
+
+    kind: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    verdict: Verdict
+    error: float
+    yardstick: float
+    bias: float
+    spread: float
+    resolution: float
+    entry_resolution: float
+    condition: float = 0.0
+    tried: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    values: tuple[Value, Value] | None = None
+    difference: Value | None = None
+    largest: float = 0.0
+
+    @property
+    def ratio(self) -> float:
+        """The error in units of the yardstick's."""
+        if self.yardstick:
+            return self.error / self.yardstick
+        return math.inf if self.error else 0.0
+
+
+@dataclass(frozen=True)
+class ComparedCase:
+    """One row of the sweep: inputs of some shapes, dtypes and layouts, and what came of them.
+
+    Attributes:
+        shapes: of the tensors among the inputs.
+        dtype: the coarsest among them.
+        change: what is unusual: ``""``, ``"strided"``, ``"expanded"``, ``"transposed"``, ``"fused"`` (slices of one
+            tensor), ``"stacked"`` (one more dimension in front), ``"grad_expanded"``,
+            ``"grad_strided"``, ``"grad_transposed"``, ``"autocast"``, ``"large"``, ``"mixed"``.
+        verdict: on it.
+        ratio: the largest error in units of what rounding explains; significant from 1 on.
+        quantity: where that was.
+        codes: of the findings.
+        reason: why it is wrong or cannot be told; ``str`` of it.
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    dtype: str
+    change: str = ""
+    verdict: Verdict = "right"
+    ratio: float = 0.0
+    quantity: str = ""
+    codes: tuple[str, ...] = ()
+    reason: Phrase | str = ""
+
+
+@dataclass(frozen=True)
+class ComparedCompiled:
+    """The same call under torch.compile.
+
+    Attributes:
+        backend: of torch.compile; empty where nothing came to be compiled.
+        way: ``"backward"`` (the call is compiled, backward is an ordinary one), ``"func_grad"`` (``torch.func.grad``
+            stands inside of what is compiled) or ``"twice"`` (as the first, with one tensor as two arguments).
+        verdict: ``"right"`` where it agrees with the reference as the Function itself does, ``"wrong"`` where
+            torch.compile changes it, ``"cannot tell"`` where it could not be compiled.
+        quantity: the output or gradient that is changed, or the worst.
+        error: its error, relative to the golden values, root mean square.
+        ratio: the same in units of the reference's in the dtype itself.
+        reason: what is changed, or what torch said; ``str`` of it.
+        script: a program that shows it with torch alone, where one could be written; it exits with 1 where the
+            gradient is changed.
+    """
+
+    backend: str
+    way: str
+    verdict: Verdict
+    quantity: str = ""
+    error: float = 0.0
+    ratio: float = 0.0
+    reason: Phrase | str = ""
+    script: str = ""
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Displayable):
-    """A Function beside its reference, such as the blog post's ``f`` beside native ``*``.
+class Comparison(Redactable["Comparison"]):
+    """A Function beside its reference, measured with the rounding that its dtype has.
 
     Attributes:
-        names: of the Function and of the reference.
-        outputs: pairs of outputs (Function's, reference's).
-        gradients: pairs of gradients of the inputs that require grad, for the same random cotangent.
-        input_names: names of those inputs.
-        output_differences, gradient_differences: largest absolute difference per pair; ``inf`` where shapes differ
-            or one side has no gradient.
-        graphs: the two backward graphs.
-        saved_bytes: bytes kept for backward by each, each storage once, inputs included.
-        seconds: median wall time of forward and backward together, of each, measured in turn.
-        agree: True when outputs and gradients agree: within torch's default tolerance for their dtype, in float16 and
-            bfloat16 but for rounding, as ``gradcheck`` with a reference measures it.
-        output_errors, gradient_errors: Function's less reference's, element by element, per pair; None where they
-            cannot be subtracted.
-        outputs_agree, gradients_agree: which pairs agree so.
+        function: name of the Function.
+        reference: name of the reference.
+        verdict: ``"right"``, ``"wrong"``, or ``"cannot tell"`` where a wrong gradient would have passed as well.
+        reason: why it cannot be told; ``str`` of it.
+        findings: what stands against it, most serious first, each confirmed at fresh draws.
+        quantities: outputs, then gradients.
+        cases: of the sweep, worst first.
+        smallest: the smallest shapes at which a fault of the sweep still shows, or None.
+        dtype: the coarsest one among inputs and outputs.
+        inputs: the arguments; ``str`` of each is short.
+        draws: at how many inputs and grad_outputs the two were compared.
+        notes: what limits the answer, one sentence each (``str`` of it).
+        seconds: wall time.
+        seed: of the draws.
+        complete: False where the check was interrupted.
+        torch, nbautograd: versions.
+        module, file, line: where the Function is defined.
+        compiled: the same call under torch.compile, where that was asked for.
+        trace: the traceback of what the Function raised first, without frames of nbautograd and torch.
+        graphs: the two backward graphs, where they were asked for.
+        saved_bytes: bytes kept for backward by each, each storage once, inputs included; with the graphs.
+        seconds_of_each: median wall time of forward and backward together, measured in turn, where it was asked for.
     """
 
-    names: tuple[str, str]
-    outputs: tuple[tuple[Value, Value], ...] = ()
-    gradients: tuple[tuple[Value, Value], ...] = ()
-    input_names: tuple[str, ...] = ()
-    output_differences: tuple[float, ...] = ()
-    gradient_differences: tuple[float, ...] = ()
+    function: str
+    reference: str
+    verdict: Verdict
+    reason: Phrase | str = ""
+    findings: tuple[Finding, ...] = ()
+    quantities: tuple[ComparedQuantity, ...] = ()
+    cases: tuple[ComparedCase, ...] = ()
+    smallest: tuple[tuple[int, ...], ...] | None = None
+    dtype: str = ""
+    inputs: tuple[AuditedInput, ...] = ()
+    draws: int = 0
+    notes: tuple[Phrase, ...] = ()
+    seconds: float = 0.0
+    seed: int = 0
+    complete: bool = True
+    torch: str = ""
+    nbautograd: str = __version__
+    module: str = ""
+    file: str | None = None
+    line: int | None = None
+    compiled: tuple[ComparedCompiled, ...] = ()
+    trace: str = ""
     graphs: tuple[AutogradGraph, AutogradGraph] | None = None
-    saved_bytes: tuple[int, int] = (0, 0)
-    seconds: tuple[float, float] = (0.0, 0.0)
-    agree: bool = True
-    output_errors: tuple[Value | None, ...] = ()
-    gradient_errors: tuple[Value | None, ...] = ()
-    outputs_agree: tuple[bool, ...] = ()
-    gradients_agree: tuple[bool, ...] = ()
+    saved_bytes: tuple[int, int] | None = None
+    seconds_of_each: tuple[float, float] | None = None
+
+    def __bool__(self) -> bool:
+        """Return True where the verdict is "right"."""
+        return self.verdict == "right"
+
+    @property
+    def wrong(self) -> bool:
+        """True where the verdict is "wrong"."""
+        return self.verdict == "wrong"
+
+    @property
+    def resolution(self) -> float:
+        """The smallest relative error of a whole gradient that would have been seen, whichever gradient it is."""
+        gradients = [one.resolution for one in self.quantities if one.kind == "gradient" and one.verdict != "wrong"]
+        return max(gradients, default=math.inf)
+
+    def raise_if_wrong(self) -> Comparison:
+        """Return the report itself, or raise GradcheckError with its text when it is wrong."""
+        if self.wrong:
+            raise GradcheckError("report.as_text", text=render("text", self))
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data as ``nbautograd audit --json`` writes it, with numbers of each quantity."""
+        messages = (finding.message for finding in self.findings)
+        situation = {
+            "inputs": [str(one) for one in self.inputs],
+            "verdict": self.verdict,
+            "order2": None,
+            "codes": [finding.code for finding in self.findings],
+            "message": next(messages, str(self.reason)),
+            "fix": None,
+            "calls": self.draws,
+            "checked": self.draws,
+            "how": "reference",
+            "dtype": self.dtype,
+            "quantities": [_numbers(one) for one in self.quantities],
+        }
+        function = {
+            "name": self.function,
+            "module": self.module,
+            "file": self.file,
+            "line": self.line,
+            "calls": self.draws,
+            "left_out": 0,
+            "without_gradient": 0,
+            "reference": self.reference,
+            "situations": [situation, *map(_situation, self.cases)],
+            "findings": [],
+            "smallest": plain(self.smallest),
+            "compiled": [_bare(one) for one in self.compiled],
+            "trace": self.trace,
+        }
+        return {
+            "functions": [function],
+            "notes": [str(note) for note in self.notes],
+            "complete": self.complete,
+            "torch": self.torch,
+            "nbautograd": self.nbautograd,
+        }
 
     def __repr__(self) -> str:
-        return f"<Comparison {self.names[0]} and {self.names[1]}: {'agree' if self.agree else 'differ'}>"
+        return f"<Comparison {self.function} and {self.reference}: {self.verdict}>"
 
 
-def compare(
-    fn: Callable[..., Any],
-    reference: Callable[..., Any],
-    inputs: tuple[Any, ...],
-    *,
-    names: tuple[str, str] | None = None,
-) -> Comparison:
-    """Put a Function beside a reference: outputs, gradients, graphs, saved bytes and time.
-
-    Args:
-        fn: a Function class, its ``apply``, or any callable.
-        reference: any callable that takes the same inputs.
-        inputs: the arguments of both; copies are used, so nobody's ``.grad`` changes.
-        names: what to call the two; by default their own names.
-
-    Returns:
-        The comparison; gradients are taken for one random cotangent, the same for both.
-
-    Raises:
-        CallError: when ``fn`` or ``reference`` cannot be called.
-        InputError: when no input can be differentiated.
-
-    Example:
-        >>> import torch, nbautograd
-        >>> x = torch.ones(3, requires_grad=True)
-        >>> nbautograd.compare(torch.square, lambda x: x * x, (x,)).agree
-        True
-    """
-    problems = Problem(fn, inputs, assume_grad=True), Problem(reference, inputs, assume_grad=True)
-    with watched(), problems[0].session(), problems[1].session():
-        sides = _Side(problems[0], problems[0].input_names), _Side(problems[1], problems[0].input_names)
-        more = max(sides, key=lambda side: len(side.differentiable))
-        weights = [c for c in cotangents(more.problem, more.outputs, more.problem.seed) if c is not None]
-        for side in sides:
-            side.differentiate(weights)
-        seconds = _time(sides, weights)
-        agreeing = _agreeing(sides)
-    return _compared(names or (problems[0].name, problems[1].name), sides, seconds, agreeing)
+def _numbers(one: ComparedQuantity) -> dict[str, Any]:
+    """Return a quantity's numbers, without its values."""
+    bare = {name: item for name, item in _bare(one).items() if name not in ("values", "difference")}
+    return {**bare, "ratio": plain(one.ratio)}
 
 
-def _agreeing(sides: tuple[_Side, _Side]) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
-    """Return which outputs and which gradients agree."""
-    first, second = sides
-    outputs = list(map(_close, first.outputs, second.outputs))
-    gradients = tuple(map(_close, first.gradients, second.gradients))
-    floating = [k for k, y in enumerate(first.outputs) if y.is_floating_point()]
-    alike = [(y.shape, y.dtype) for y in first.outputs] == [(y.shape, y.dtype) for y in second.outputs]
-    dtype = coarsest([*first.problem.inputs, *first.outputs])
-    if dtype not in (torch.float16, torch.bfloat16) or not alike or any(g is None for g in first.gradients):
-        return tuple(outputs), gradients
-    wrong = check(first.problem, second.problem, seed=first.problem.seed).wrong
-    for position, k in enumerate(floating):
-        outputs[k] = position not in wrong
-    return tuple(outputs), tuple(len(floating) + k not in wrong for k in range(len(gradients)))
+def _bare(value: Any) -> dict[str, Any]:
+    return {name: item for name, item in plain(value).items() if name != "type"}
 
 
-def _compared(
-    names: tuple[str, str],
-    sides: tuple[_Side, _Side],
-    seconds: tuple[float, float],
-    agreeing: tuple[tuple[bool, ...], tuple[bool, ...]],
-) -> Comparison:
-    first, second = sides
-    kept = tuple(first.problem.input_names[i] for i in first.problem.differentiable)
-    output_names = first.problem.output_names
-    outputs_agree, gradients_agree = agreeing
-    as_many = len(first.outputs) == len(second.outputs) and len(first.gradients) == len(second.gradients)
-    return Comparison(
-        names=names,
-        outputs=_pairs(first.outputs, second.outputs, output_names),
-        gradients=_pairs(first.gradients, second.gradients, kept),
-        input_names=kept,
-        output_differences=_differences(first.outputs, second.outputs),
-        gradient_differences=_differences(first.gradients, second.gradients),
-        output_errors=_errors(first.outputs, second.outputs, output_names),
-        gradient_errors=_errors(first.gradients, second.gradients, kept),
-        graphs=(first.graph, second.graph),
-        saved_bytes=(first.saved_bytes, second.saved_bytes),
-        seconds=seconds,
-        agree=as_many and all((*outputs_agree, *gradients_agree)),
-        outputs_agree=outputs_agree,
-        gradients_agree=gradients_agree,
-    )
+def _situation(case: ComparedCase) -> dict[str, Any]:
+    """Return a row of the sweep as the audit writes a situation."""
+    return {
+        "inputs": [f"{case.dtype} {shape}" for shape in case.shapes],
+        "verdict": case.verdict,
+        "order2": None,
+        "codes": list(case.codes),
+        "message": str(case.reason),
+        "fix": None,
+        "calls": 1,
+        "checked": 1,
+        "how": case.change or "shape",
+        "dtype": case.dtype,
+        "ratio": plain(case.ratio),
+    }
 
 
-class _Side:
-    """One of the two callables; lives only while ``compare`` runs.
-
-    Args:
-        problem: what is called.
-        names: of the inputs in both graphs.
-    """
-
-    def __init__(self, problem: Problem, names: tuple[str, ...]) -> None:
-        self.problem = problem
-        with _saved_storages() as saved:  # a call of its own: saved tensors that went through a hook cannot be shown
-            problem.call()
-        self.saved_bytes = sum(saved.values())
-        self.outputs: Outputs = problem.call()
-        labels = dict(zip(names, self.outputs.inputs, strict=False))
-        labels.update(zip(problem.output_names, self.outputs, strict=False))
-        self.graph = graph(list(self.outputs), names=labels)
-        self.differentiable = [self.outputs[i] for i in problem.differentiable_outputs(self.outputs)]
-        self.gradients: Gradients = ()
-
-    def differentiate(self, weights: list[torch.Tensor]) -> None:
-        """Take the gradients for these cotangents, one per differentiable output."""
-        self.gradients = self.problem.vjp(self.outputs, self._spread(self.outputs, weights))
-
-    def once(self, weights: list[torch.Tensor]) -> float:
-        """Return the seconds of one forward and one backward."""
-        given = self.problem.fresh()
-        leaves = [given[i] for i in self.problem.differentiable]
-        start = time.perf_counter()
-        outputs = self.problem.evaluate(given)
-        pairs = [(y, c) for y, c in zip(outputs, self._spread(outputs, weights), strict=True) if c is not None]
-        if pairs:
-            torch.autograd.grad([y for y, _ in pairs], leaves, [c for _, c in pairs], allow_unused=True)
-        return time.perf_counter() - start
-
-    def _spread(self, outputs: Sequence[torch.Tensor], weights: list[torch.Tensor]) -> list[torch.Tensor | None]:
-        """Return the cotangents by output; one of its own where this side's output has another shape or dtype."""
-        spread = cotangents(self.problem, outputs, self.problem.seed)
-        for i, weight in zip(self.problem.differentiable_outputs(outputs), weights, strict=False):
-            if weight.shape == outputs[i].shape and weight.dtype == outputs[i].dtype:
-                spread[i] = weight
-        return spread
-
-
-def _time(sides: tuple[_Side, _Side], weights: list[torch.Tensor]) -> tuple[float, float]:
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for _ in range(REPEATS):
-        for side, taken in zip(sides, seconds, strict=True):
-            taken.append(side.once(weights))
-    return statistics.median(seconds[0]), statistics.median(seconds[1])
-
-
-@contextlib.contextmanager
-def _saved_storages() -> Iterator[dict[int, int]]:
-    """Count the bytes of each storage that autograd saves meanwhile, by its address."""
-    seen: dict[int, int] = {}
-
-    def pack(tensor: torch.Tensor) -> torch.Tensor:
-        if unreadable_kind(tensor) is None:  # the others have several storages, or none
-            storage = tensor.untyped_storage()
-            seen[storage.data_ptr()] = storage.nbytes()
-        return tensor.detach()  # the tensor itself could hold its own node: a cycle that nothing collects
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        yield seen
-
-
-def _pairs(ours: Gradients | Outputs, theirs: Gradients | Outputs, names: Any) -> tuple[tuple[Value, Value], ...]:
-    return tuple((describe(n, a), describe(n, b)) for n, a, b in zip(names, ours, theirs, strict=False))
-
-
-def _errors(ours: Gradients | Outputs, theirs: Gradients | Outputs, names: Any) -> tuple[Value | None, ...]:
-    return tuple(_error(n, a, b) for n, a, b in zip(names, ours, theirs, strict=False))
-
-
-def _error(name: str, a: torch.Tensor | None, b: torch.Tensor | None) -> Value | None:
-    if a is None or b is None or a.shape != b.shape or a.dtype == torch.bool:
-        return None
-    return describe(name, a.detach() - b.detach())
-
-
-def _differences(ours: Gradients | Outputs, theirs: Gradients | Outputs) -> tuple[float, ...]:
-    return tuple(_difference(a, b) for a, b in zip(ours, theirs, strict=False))
-
-
-def _difference(a: torch.Tensor | None, b: torch.Tensor | None) -> float:
-    if a is None or b is None:
-        return 0.0 if a is b else float("inf")
-    if a.shape != b.shape:
-        return float("inf")
-    if a.numel() == 0:
-        return 0.0
-    if a.is_floating_point() or a.is_complex():
-        return float((a.detach() - b.detach()).abs().max())
-    return float((a != b).any())
-
-
-def _close(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    try:
-        torch.testing.assert_close(a.detach(), b.detach(), equal_nan=True)
-    except AssertionError:
-        return False
-    return True
+def worst_first(cases: Iterable[ComparedCase]) -> tuple[ComparedCase, ...]:
+    """Return the rows of a sweep, wrong ones first, then by how far their error goes."""
+    rank = {"wrong": 0, "cannot tell": 1, "right": 2}
+    return tuple(sorted(cases, key=lambda case: (rank[case.verdict], -case.ratio)))

@@ -18,8 +18,8 @@ from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.recording.call import Call
 from nbautograd.core.values import Value
 from nbautograd.inspection.audit_report import AuditedFunction, AuditedInput, AuditReport
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.explanation import Explanation
-from nbautograd.inspection.kernel_report import KernelReport
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.version import __version__
 
@@ -117,13 +117,13 @@ class RedactedReport(Displayable):
 
 
 def redacted(
-    report: FunctionReport | GradcheckReport | AuditReport | KernelReport | Explanation,
-) -> RedactedReport | AuditReport | KernelReport | Explanation:
+    report: FunctionReport | GradcheckReport | AuditReport | Comparison | Explanation,
+) -> RedactedReport | AuditReport | Comparison | Explanation:
     """Return a report without the user's values: what ``report.redact()`` calls."""
     if isinstance(report, Explanation):
         return _explanation(report)
-    if isinstance(report, KernelReport):
-        return _kernel(report)
+    if isinstance(report, Comparison):
+        return _comparison(report)
     if isinstance(report, AuditReport):
         return dataclasses.replace(
             report,
@@ -170,8 +170,8 @@ def _file(path: str | None) -> str | None:
     return path if path is None else Path(path).name
 
 
-def _kernel(report: KernelReport) -> KernelReport:
-    """Return a kernel's report with its errors, which are relative; a script holds the arguments and is left out."""
+def _comparison(report: Comparison) -> Comparison:
+    """Return a comparison with its errors, which are relative, but without values, graphs and scripts."""
 
     def reasonless(rows: Iterable[Any], **left: str) -> tuple[Any, ...]:
         return tuple(dataclasses.replace(row, reason=_parameter("", row.reason), **left) for row in rows)
@@ -180,6 +180,10 @@ def _kernel(report: KernelReport) -> KernelReport:
         report,
         reason=_parameter("", report.reason),
         findings=tuple(map(_finding, report.findings)),
+        quantities=tuple(
+            dataclasses.replace(one, values=None, difference=None, largest=0.0) for one in report.quantities
+        ),
+        graphs=None,
         cases=reasonless(report.cases),
         compiled=reasonless(report.compiled, script=""),
         inputs=tuple(map(_input, report.inputs)),

@@ -23,7 +23,8 @@ from nbautograd.core.recording.api import recording
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.stumbles import is_ours
 from nbautograd.core.user_source import FunctionSource, read_source
-from nbautograd.inspection.comparison import Comparison, compare
+from nbautograd.inspection.compare import compare
+from nbautograd.inspection.comparison import Comparison
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,7 +177,7 @@ def _compare(
         return None
     names = (run.name, name or str(getattr(reference, "__name__", type(reference).__name__)))
     try:
-        return compare(fn, reference, inputs, names=names)
+        return compare(fn, reference, inputs, sizes=(), graph=True, time=True, names=names)
     except Exception as error:
         if is_ours(error):
             raise

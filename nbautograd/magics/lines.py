@@ -15,7 +15,7 @@ from IPython.core.magic import Magics, line_magic, magics_class, needs_local_sco
 from IPython.display import display
 
 from nbautograd import messages
-from nbautograd.core.checking.gradcheck import jacobian
+from nbautograd.core.checking.gradcheck import gradcheck, jacobian
 from nbautograd.core.checking.progress import watched
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.recording.api import calls
@@ -25,8 +25,7 @@ from nbautograd.core.tracing.log import dispatches
 from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.core.user_source import function_class
 from nbautograd.errors import NbautogradError
-from nbautograd.inspection.comparison import compare
-from nbautograd.inspection.kernel import gradcheck
+from nbautograd.inspection.compare import compare
 from nbautograd.magics import output
 from nbautograd.magics.call_expression import (
     CallExpression,
@@ -146,15 +145,14 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     text, given = GRADCHECK.read(line)
     options = Options(**given)  # type: ignore[arg-type]
     call = parse_call(text, magic, namespace)
+    if options.reference or options.compile:
+        reference = None
+        if options.reference:
+            node = expression(options.reference, magic)
+            reference = _named_function(node, namespace) or _reference(magic, call, node, namespace)[0]
+        return compare(call.function, reference, call.arguments, compile=options.compile, budget=options.checked_budget)
     order = int(options.order) if options.order else None
-    reference = None
-    if options.reference:
-        node = expression(options.reference, magic)
-        reference = _named_function(node, namespace) or _reference(magic, call, node, namespace)[0]
-    return gradcheck(
-        call.function, call.arguments, reference=reference, order=order, hints=options.hints,
-        budget=options.checked_budget, compile=options.compile or None,
-    )  # fmt: skip
+    return gradcheck(call.function, call.arguments, order=order, hints=options.hints, budget=options.checked_budget)
 
 
 def _audit(magic: str, line: str, namespace: Namespace) -> Any:
@@ -219,7 +217,8 @@ def _compare(magic: str, line: str, namespace: Namespace) -> Any:
     first, second = _two(magic, line)
     call = evaluate_call(first, magic, namespace)
     reference, name = _reference(magic, call, second, namespace)
-    return compare(call.function, reference, call.arguments, names=(call.function_text, name))
+    names = (call.function_text, name)
+    return compare(call.function, reference, call.arguments, sizes=(), graph=True, time=True, names=names)
 
 
 def _two(magic: str, line: str) -> tuple[ast.Call, ast.expr]:

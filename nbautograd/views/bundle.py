@@ -15,7 +15,6 @@ from nbautograd.views.builders import (
     dispatches,
     explanation,
     graph,
-    kernel,
     report,
     summary,
 )
@@ -33,7 +32,6 @@ BUILDERS = (
     dispatches,
     explanation,
     graph,
-    kernel,
     report,
     summary,
 )  # imported, they register so

@@ -30,7 +30,6 @@ VIEWS = {
     "CallLog": ("calls", "CallsWidget"),
     "Comparison": ("document", "DocumentWidget"),
     "AuditReport": ("document", "DocumentWidget"),
-    "KernelReport": ("document", "DocumentWidget"),
     "Explanation": ("document", "DocumentWidget"),
     "DispatchLog": ("document", "DocumentWidget"),
     "Progress": ("document", "DocumentWidget"),

@@ -20,14 +20,14 @@ def eager(x):
 class Tanh(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        y = torch.tanh(x.float())
+        y = torch.tanh(x.float() if x.itemsize < 4 else x)
         ctx.save_for_backward(y)
         return y.to(x.dtype)
 
     @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
-        return (g.float() * (1 - y * y)).to(g.dtype)
+        return (g * (1 - y * y)).to(g.dtype)
 
 class Off(Tanh):
     @staticmethod
@@ -37,6 +37,9 @@ class Off(Tanh):
 def make():
     torch.manual_seed(0)
     return (torch.randn(8, 33).bfloat16().requires_grad_(),)
+
+def make_double():
+    return (torch.linspace(-2, 2, 6).double(),)
 
 def fails(x):
     raise ZeroDivisionError("no")
@@ -75,6 +78,20 @@ def test_exit_status_and_files(module: str, tmp_path: Path, capsys: pytest.Captu
     assert "Tanh" in page.read_text()
     assert run(module, "Off") == 1
     assert "0.98 times" in capsys.readouterr().out
+
+
+def test_without_a_reference_the_gradient_is_checked(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def alone(function: str, *more: str) -> int:
+        return main(["check", f"{module}:{function}", "--inputs", f"{module}:make_double", *more])
+
+    assert alone("Tanh", "--json", str(tmp_path / "report.json")) == 0
+    assert json.loads((tmp_path / "report.json").read_text())["verdict"] == "right"
+    assert alone("Off") == 1
+    assert "backward is wrong for" in capsys.readouterr().out
+    assert alone("Tanh", "--compile") == 0
+    assert "torch.compile" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -129,7 +146,7 @@ def test_a_name_without_a_module_is_a_sentence(capsys: pytest.CaptureFixture[str
 def test_it_is_compiled_where_that_is_asked_for(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("nbautograd.inspection.kernel.BACKENDS", ("aot_eager",))
+    monkeypatch.setattr("nbautograd.inspection.compare.BACKENDS", ("aot_eager",))
     data = tmp_path / "report.json"
     assert run(module, "Tanh", "--compile", "--json", str(data)) == 0
     assert "Under torch.compile (aot_eager) it agrees as well." in capsys.readouterr().out

@@ -12,7 +12,8 @@ import nbautograd
 from nbautograd.core import stumbles
 from nbautograd.core.checking.probes.run_probes import PROBES
 from nbautograd.core.recording import watching
-from nbautograd.inspection import audit, kernel
+from nbautograd.inspection import audit
+from nbautograd.inspection import compare as comparing
 
 
 def doubled(x: torch.Tensor) -> torch.Tensor:
@@ -49,8 +50,8 @@ def kept():
 def test_a_kernel_is_not_right_where_its_check_failed(
     name: str, fn: Any, verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel, name, broken("inspection/injected.py"))
-    report = nbautograd.gradcheck(fn, (torch.ones(2, 3, requires_grad=True),), reference=doubled)
+    monkeypatch.setattr(comparing, name, broken("inspection/injected.py"))
+    report = nbautograd.compare(fn, doubled, (torch.ones(2, 3, requires_grad=True),))
     assert report.verdict == verdict
     assert "stumbled" in {finding.code for finding in report.findings}
     assert "renamed" in str(report)

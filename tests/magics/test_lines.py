@@ -203,7 +203,7 @@ def test_a_reference_is_a_function_or_an_expression_of_the_same_arguments(filled
     result = filled(f"report = %gradcheck product(a, b) --reference {written}").result
     assert result.success
     report = filled.shell.user_ns["report"]
-    assert (type(report).__name__, report.function) == ("KernelReport", "Product")
+    assert (type(report).__name__, report.function) == ("Comparison", "Product")
     assert report.verdict == "right"
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from nbautograd import KernelReport, gradcheck
+from nbautograd import Comparison, compare
 
 FOLDER = os.environ.get("NBAUTOGRAD_TRITON", "")
 pytestmark = pytest.mark.skipif(
@@ -34,16 +34,16 @@ def kernels() -> Iterator[ModuleType]:
             patch.delitem(sys.modules, name)
 
 
-def checked(kernels: ModuleType, name: str, twin: int = 0, columns: int = 40, **options: object) -> KernelReport:
-    given = {"shapes": (), **options}
+def checked(kernels: ModuleType, name: str, twin: int = 0, columns: int = 40, **options: object) -> Comparison:
+    given = {"sizes": (), **options}
     fn, eager = getattr(kernels, name)(twin), kernels.KERNELS[name]
-    return gradcheck(fn, kernels.inputs(name, columns), reference=eager, **given)
+    return compare(fn, eager, kernels.inputs(name, columns), **given)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_right_kernel_is_right(kernels: ModuleType, name: str) -> None:
     sizes = {"softmax": [(3, 1), (2, 16), (1, 33)], "rms_norm": [(3, 15), (2, 16), (1, 33)], "cross_entropy": ()}
-    report = checked(kernels, name, shapes=sizes[name])
+    report = checked(kernels, name, sizes=sizes[name])
     assert (report.verdict, report.findings) == ("right", ())
     assert [case.verdict for case in report.cases] == ["right"] * len(sizes[name])
     assert report.resolution < 0.02
@@ -66,7 +66,7 @@ def test_the_tail_is_named(kernels: ModuleType, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["softmax", "rms_norm"])
 def test_a_tail_that_full_tiles_hide_shows_at_another_size(kernels: ModuleType, name: str) -> None:
-    report = checked(kernels, name, TAIL, columns=32, shapes=[(4, 48), (4, 33)])
+    report = checked(kernels, name, TAIL, columns=32, sizes=[(4, 48), (4, 33)])
     assert {one.verdict for one in report.quantities} == {"right"}
     assert report.findings[0].code == "kernel_sizes"
     assert {case.shapes[0]: case.verdict for case in report.cases} == {(4, 48): "right", (4, 33): "wrong"}

@@ -176,4 +176,4 @@ def test_the_package_s_own_variable_goes_first(monkeypatch):
     monkeypatch.setattr(messages, "_chosen", None)
     monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
     monkeypatch.setenv("NBAUTOGRAD_LANG", "zh")
-    assert text("views.compare.agree", first="f", second="g") == "f 与 g 一致。"
+    assert text("views.compare.column") == "差别"

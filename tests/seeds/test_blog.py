@@ -30,7 +30,7 @@ def test_the_custom_product_agrees_with_the_native_one(notebook) -> None:
     for line in ("--reference torch.mul", "--reference a * b"):
         ran = notebook(PRODUCT.format(line=line))
         assert "f: backward is right." in ran.text
-        assert f"f and {line.removeprefix('--reference ')} agree." in ran.text
+        assert f"`f` agrees with `{line.removeprefix('--reference ')}`" in ran.text
 
 
 def test_the_two_are_compared_by_a_line_magic(notebook) -> None:
@@ -38,12 +38,12 @@ def test_the_two_are_compared_by_a_line_magic(notebook) -> None:
     notebook(PRODUCT.format(line="--quiet"))
     for second in ("torch.mul(a, b)", "a * b", "torch.mul(b, a)"):
         compared = notebook(f"%autograd_compare f.apply(a, b) {second}").result.result
-        assert compared.agree
-        assert compared.names[0] == "f.apply"
+        assert compared.verdict == "right"
+        assert compared.function == "f.apply"
     graphs = compared.graphs
     assert [len(graph.leaves) for graph in graphs] == [2, 2]
     differs = notebook("%autograd_compare f.apply(a, b) a + b").result.result
-    assert not differs.agree
+    assert differs.wrong
 
 
 def test_a_numerical_backward_passes_as_gradcheck_does(notebook) -> None:

@@ -12,7 +12,7 @@ from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
-from nbautograd.inspection.comparison import Comparison
+from nbautograd.inspection.comparison import ComparedQuantity, Comparison
 from nbautograd.inspection.report import FunctionReport
 
 Array = np.ndarray[Any, Any]
@@ -202,11 +202,21 @@ def graph() -> AutogradGraph:
     return AutogradGraph(nodes, edges, ((0, "loss"),), (0, 1, 2, 3))
 
 
+def compared(kind: str, pair: Any, largest: float = 0.0) -> ComparedQuantity:
+    """A quantity of a comparison; wrong where the two are apart."""
+    shape, verdict = pair[0].tensor.shape, "wrong" if largest else "right"
+    numbers = (largest, 0.0, 0.0, 0.0, 1e-7, 1e-7)
+    return ComparedQuantity(
+        kind, pair[0].name, shape, "float64", verdict, *numbers, values=pair, difference=pair[0], largest=largest
+    )
+
+
 def comparison(agree: bool = True) -> Comparison:
-    y = value("output", X @ W)
+    y, a = value("output", X @ W), value("a", W)
+    quantities = (compared("output", (y, y)), compared("gradient", (a, a), 0.0 if agree else 1.5))
     return Comparison(
-        ("f", "torch.mul"), ((y, y),), ((value("a", W), value("a", W)),), ("a",), (0.0,), (0.0 if agree else 1.5,),
-        None, (96, 48), (3.1e-5, 1.2e-5), agree,
+        "f", "torch.mul", "right" if agree else "wrong", quantities=quantities, dtype="float64",
+        saved_bytes=(96, 48), seconds_of_each=(3.1e-5, 1.2e-5),
     )  # fmt: skip
 
 

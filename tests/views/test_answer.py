@@ -11,7 +11,6 @@ from nbautograd import messages
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.errors import GradcheckError
 from nbautograd.views.answer import answer, second_answer
-from nbautograd.views.builders.comparison import rows
 from nbautograd.views.bundle import html, text
 
 LOST = Finding("double_backward_wrong", "bug", "report.as_text", {"text": "`x` carries no graph."})
@@ -75,16 +74,12 @@ def test_numbers_that_differ_late_are_written_with_enough_digits():
 
 
 def test_a_comparison_writes_what_differs_with_enough_digits_and_what_agrees_briefly():
-    near = replace(
-        samples.comparison(agree=False),
-        gradients=((samples.value("a", [1.00001, 2 / 3]), samples.value("a", [1.0, 2 / 3])),),
-        gradient_differences=(1e-5,),
-        gradients_agree=(False,),
-    )
-    gradient = next(row for row in rows(near) if row.title == "gradient of a")
-    assert gradient.cells == ("1.00001, 0.666667", "1.0, 0.666667")
-    agreeing = replace(near, gradients_agree=(True,))
-    assert next(row for row in rows(agreeing) if row.title == "gradient of a").cells == ("1.0, 0.6667", "1.0, 0.6667")
+    pair = (samples.value("a", [1.00001, 2 / 3]), samples.value("a", [1.0, 2 / 3]))
+    near = samples.compared("gradient", pair, 1e-5)
+    shown = text(replace(samples.comparison(agree=False), quantities=(near,)))
+    assert "1.00001, 0.666667  1.0, 0.666667  largest difference" in " ".join(shown.split(" "))
+    shown = text(replace(samples.comparison(), quantities=(replace(near, verdict="right"),)))
+    assert shown.count("1.0, 0.6667  ") == 2
 
 
 def test_chinese_sentences_stand_without_a_space_between_them():

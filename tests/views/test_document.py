@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -130,7 +132,10 @@ def test_plain_data_keeps_kinds_and_leaves_out_defaults_and_what_only_stored_rep
 @pytest.mark.parametrize("agree", [True, False])
 def test_a_comparison_says_the_same_everywhere(agree):
     value = samples.comparison(agree)
-    page, data = html(value).replace("\xa0", " "), json.dumps(to_json(build(value)), default=len, ensure_ascii=False)
+    page, data = (
+        unescape(re.sub("<[^>]*>", "", html(value))).replace("\xa0", " "),
+        json.dumps(to_json(build(value)), default=len, ensure_ascii=False),
+    )
     for line in text(value).split("\n")[1:]:
         for words in filter(None, line.split("  ")):
             assert words.strip() in page
@@ -138,10 +143,13 @@ def test_a_comparison_says_the_same_everywhere(agree):
 
 
 def test_a_pair_is_called_different_by_the_comparison_and_by_nothing_else():
-    value = replace(samples.comparison(agree=False), gradients_agree=(True,))
-    assert "gradient of a" not in text(value).split("\n")[0]
-    value = replace(value, gradients_agree=(False,), gradient_differences=(1e-12,))
-    assert "gradient of a (largest difference 1e-12)" in text(value).split("\n")[0]
+    value = samples.comparison(agree=False)
+    output, gradient = value.quantities
+    agreeing = replace(value, quantities=(output, replace(gradient, verdict="right")))
+    assert "the gradient of `a`" not in text(agreeing).split("\n")[0]
+    value = replace(value, quantities=(output, replace(gradient, largest=1e-12)))
+    assert "the gradient of `a`" in text(value).split("\n")[0]
+    assert "largest difference 1e-12" in text(value)
 
 
 def test_what_is_none_of_ours_is_its_repr():

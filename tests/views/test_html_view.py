@@ -135,7 +135,7 @@ def test_names_that_are_html_change_nothing():
         gradcheck=samples.gradcheck(function=EVIL, verdict="wrong", blocks={(0, 0): block}, findings=(finding,)),
         calls=CallLog((call,), problems=(EVIL,)),
         graph=AutogradGraph((Node(0, EVIL, "function", label=EVIL, scope=EVIL),), order=(0,), notes=(EVIL,)),
-        comparison=replace(samples.comparison(), names=(EVIL, EVIL), input_names=(EVIL,)),
+        comparison=replace(samples.comparison(), function=EVIL, reference=EVIL),
         notes=(EVIL,),
     )
     page = Page(html(report, EVIL))
@@ -307,9 +307,9 @@ def test_a_comparison_is_stored_whatever_else_the_report_holds():
     call = replace(samples.calls()[0], inputs=many, outputs=many, ctx=CtxSnapshot(many), stdout="x" * 4000)
     graphs = (samples.graph(), samples.graph())
     pairs = tuple((samples.value(f"x{k}", samples.W), samples.value(f"x{k}", samples.W)) for k in range(12))
-    compared = replace(
-        samples.comparison(), graphs=graphs, gradients=pairs, input_names=("a",) * 12, gradient_differences=(0.0,) * 12
-    )
+    gradients = tuple(samples.compared("gradient", pair) for pair in pairs)
+    output, _ = samples.comparison().quantities
+    compared = replace(samples.comparison(), graphs=graphs, quantities=(output, *gradients))
     page = Page(html(samples.report(wrong=True, calls=CallLog((call,) * 9), comparison=compared)))
     assert "Comparison: left out" not in page.text
     assert page.text.count("equal in every element") == 13

@@ -11,7 +11,7 @@ from PIL import Image
 import nbautograd
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
-from nbautograd.inspection.kernel_report import KernelQuantity, KernelReport
+from nbautograd.inspection.comparison import ComparedQuantity, Comparison
 from nbautograd.views.bundle import html
 from nbautograd.views.theme import OPEN, PAPER
 
@@ -62,10 +62,10 @@ def test_pages_whose_theme_is_dark_without_a_color_scheme_are_dark(page):
 
 LONG = "a_parameter_with_a_name_of_about_sixty_letters_as_they_do_it"
 MANY = {(0, k): samples.block(samples.W, samples.W + k, names=("output 0", n)) for k, n in enumerate(["x", LONG])}
-KERNEL = KernelReport(
+KERNEL = Comparison(
     function="RMSNorm", reference="eager", verdict="wrong", dtype="bfloat16",
     quantities=tuple(
-        KernelQuantity("gradient", name, (8, 256), "bfloat16", "wrong", 0.5, 0.0016, -0.45, 0.001, 0.0081, 0.072)
+        ComparedQuantity("gradient", name, (8, 256), "bfloat16", "wrong", 0.5, 0.0016, -0.45, 0.001, 0.0081, 0.072)
         for name in ("x", "weight")
     ),
 )  # fmt: skip

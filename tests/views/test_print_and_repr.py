@@ -47,7 +47,7 @@ VALUES = [
     nbautograd.AuditReport((AUDITED,)),
     AUDITED,
     SITUATION,
-    nbautograd.KernelReport("fused", "eager", "right", dtype="bfloat16"),
+    nbautograd.Comparison("fused", "eager", "right", dtype="bfloat16"),
 ]
 
 
@@ -100,7 +100,7 @@ def test_no_control_character_of_a_name_reaches_a_terminal() -> None:
         y.sum().backward()
     values = [
         nbautograd.gradcheck(cls, x), nbautograd.inspect(cls, x), nbautograd.jacobian(cls, x), nbautograd.graph(y),
-        watch.report(), nbautograd.gradcheck(cls, x, reference=lambda x: x * 1), *nbautograd.calls(cls),
+        watch.report(), nbautograd.compare(cls, lambda x: x * 1, x), *nbautograd.calls(cls),
         nbautograd.calls(cls),
     ]  # fmt: skip
     written = [words for value in values for words in (str(value), repr(value))]

@@ -140,7 +140,7 @@ class Scaled(Function):
 
 def test_a_kernels_report_keeps_its_errors_and_no_value() -> None:
     x = torch.rand(16, generator=torch.Generator().manual_seed(5)).bfloat16().requires_grad_()
-    report = nbautograd.gradcheck(Scaled, (x, 2.71875, "hunter2"), reference=lambda x, f, _: f * x)
+    report = nbautograd.compare(Scaled, lambda x, f, _: f * x, (x, 2.71875, "hunter2"))
     assert "2.72" in str(report)
     assert "hunter2" in json.dumps(report.to_dict())
     copied = report.redact()
@@ -241,8 +241,8 @@ def audited(cls: type) -> nbautograd.AuditReport:
     return watch.report()
 
 
-def kernel(cls: type) -> nbautograd.KernelReport:
-    return nbautograd.gradcheck(cls, arguments(torch.bfloat16), reference=lambda x, f, c, s, p: x * f + c)
+def kernel(cls: type) -> nbautograd.Comparison:
+    return nbautograd.compare(cls, lambda x, f, c, s, p: x * f + c, arguments(torch.bfloat16))
 
 
 def explained(cls: type) -> nbautograd.Explanation:

@@ -321,7 +321,7 @@ def test_graph_and_comparison():
     assert text(samples.graph()).split("\n")[0] == "Backward graph: 4 nodes, 3 edges."
     assert "LinearFunctionBackward  2×3" in text(samples.graph())
     shown = text(samples.comparison(agree=False))
-    assert shown.startswith("f and torch.mul differ: gradient of a (largest difference 1.5).")
+    assert shown.startswith("`f` does not agree with `torch.mul` in the gradient of `a`")
     assert re.search(r"gradient of a .* largest difference 1\.5", shown)
 
 

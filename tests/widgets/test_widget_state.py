@@ -19,7 +19,6 @@ from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.course.progress import Progress
 from nbautograd.errors import CallError
 from nbautograd.inspection.explanation import Explanation
-from nbautograd.inspection.kernel_report import KernelReport
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets.live import VIEWS, widget
 
@@ -40,7 +39,6 @@ def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
     documents = [
         samples.comparison(),
         nbautograd.AuditReport(),
-        KernelReport("RMSNorm", "rms_norm", "right"),
         Explanation("nothing", (samples.NOTE,)),
         DispatchLog(),
         Progress(),

@@ -39,12 +39,42 @@ def gradcheck(
 ) -> GradcheckReport:
     """Compare the backward of a Function with independent witnesses, and say why where they differ.
 
-    Takes the options of ``nbautograd.gradcheck`` for a check without a reference, which are explained there; and the
-    pairs (output, input) whose gradient is meant to be no derivative, which an audit knows and leaves unjudged.
+    Central differences at a ladder of steps, with Richardson's extrapolation, give each doubtful entry an error bar; an
+    entry is wrong when it is off by more than ten of them. In low precision, where differences drown in noise, see
+    ``nbautograd.compare``.
+
+    Args:
+        fn: a Function class, its ``apply``, or any callable that returns tensors.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or all floating ones
+            where none does. A single tensor will do. Complex tensors count as pairs of real numbers.
+        atol, rtol: an entry that is off by at most ``atol + rtol * |numerical|`` is right.
+        eps: first step of the differences, absolute; by default by precision and size of the input.
+        order: 2 lets second derivatives count in ``bool(report)`` and ``raise_if_wrong()``; 1 does not look at them;
+            None, the default, looks at them where the first ones are right, and tells what is wrong as a risk.
+        seed: of the random cotangents and probes, and given to all random generators before each call.
+        hints: how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"`` also what is wrong with
+            it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was tried if one is found.
+        budget: seconds and memory that the check may use: a ``Budget``, a number of seconds, or None for no limit.
+            By default a verdict takes as many runs as it needs, what explains it 60 seconds more, and the memory is
+            4 GiB. Seconds that are given also end a call of the user's code that does not return. What was left out
+            is told by a finding of code ``"stopped"``.
+        progress: called with (steps done, steps in all, what is being done) as a large check goes on. A method
+            ``verdict_known`` of it is called once with a report that holds the blocks and the verdict on first
+            derivatives, as soon as that is known: before causes, fixes and second derivatives. An interrupt
+            (Ctrl-C, the stop button, or a KeyboardInterrupt that this raises) ends the check with what it has.
+        meant: the pairs (output, input) whose gradient is meant to be no derivative; an audit leaves them unjudged.
+
+    Returns:
+        The report: ``verdict`` is on first derivatives, ``order2`` on second ones. A wrong gradient never raises.
 
     Raises:
         CallError: ``fn`` cannot be called, the inputs are no tuple, or there are no such hints, order or budget.
         InputError: nothing in the inputs can be differentiated.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> nbautograd.gradcheck(torch.sin, torch.linspace(0, 1, 5, dtype=torch.float64)).verdict
+        'right'
     """
     start, given = time.perf_counter(), validated_hints(hints)
     if order not in (None, 1, 2):

@@ -131,7 +131,7 @@ def _conditions(pair: Pair, trial: Trial, inputs: tuple[Any, ...], seed: int) ->
     generator = torch.Generator().manual_seed(seed + 5)
     near = tuple(
         like(x, x.detach() * (1 + NUDGE * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)))
-        if isinstance(x, Tensor) and x.requires_grad and not x.is_complex()
+        if isinstance(x, Tensor) and x.requires_grad
         else x
         for x in wide.inputs
     )

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from nbautograd.core.checking.other_points import in_double
+from nbautograd.core.checking.prepared_inputs import is_floating
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.directional import random_direction
 from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
@@ -91,8 +91,8 @@ class Measured:
 
 
 def coarsest(tensors: Sequence[Any]) -> torch.dtype | None:
-    """Return the floating dtype with the fewest digits among these; None where there is none."""
-    dtypes = [t.dtype for t in tensors if isinstance(t, Tensor) and t.is_floating_point()]
+    """Return the floating dtype with the fewest digits among these, of complex ones that of their parts; else None."""
+    dtypes = [t.dtype.to_real() for t in tensors if is_floating(t)]
     return max(dtypes, key=lambda dtype: float(torch.finfo(dtype).eps), default=None)
 
 
@@ -102,7 +102,7 @@ class Pair:
     Args:
         candidate: the Function that is checked.
         reference: what it should compute.
-        dtype: what random rounding rounds to; None takes the coarsest among inputs and outputs of the first draw.
+        dtype: of the check; None takes the coarsest among inputs and outputs of the first draw.
         arrange: lays out the grad_outputs in memory; None leaves them contiguous.
     """
 
@@ -117,8 +117,16 @@ class Pair:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype that random rounding rounds to."""
+        """The dtype of the check."""
         return self._dtype or torch.float32
+
+    @property
+    def rounding(self) -> torch.dtype:
+        """What random rounding rounds to: in float64, where nothing is more exact, float32.
+
+        That is about the tolerance of ``torch.testing.assert_close`` in float64, 1e-7.
+        """
+        return torch.float32 if self.dtype is torch.float64 else self.dtype
 
     def draws(
         self,
@@ -139,7 +147,9 @@ class Pair:
         self._dtype = self._dtype or coarsest([*(inputs[i] for i in self.candidate.differentiable), *outputs])
         generator = torch.Generator().manual_seed(seed + 7919)
         grads = tuple(
-            torch.randn(y.shape, generator=generator, dtype=torch.float32).to(y.device, y.dtype)
+            torch.randn(y.shape, generator=generator, dtype=torch.cfloat if y.is_complex() else torch.float32).to(
+                y.device, y.dtype
+            )
             for y in outputs
             if y.requires_grad
         )
@@ -161,7 +171,7 @@ class Pair:
         wide = in_float64(draw)
         with sdpa_kernel(SDPBackend.MATH):
             rounded = tuple(
-                run(self.reference, wide, RandomRounding(self.dtype, draw.seed + 101 * k, numbers))
+                run(self.reference, wide, RandomRounding(self.rounding, draw.seed + 101 * k, numbers))
                 for k in range(samples)
             )
         return replace(measured, samples=rounded)
@@ -190,8 +200,13 @@ def run(problem: Problem, draw: Draw, mode: AbstractContextManager[Any] | None =
             None if c is None or c.shape != y.shape else c.to(y.dtype) for y, c in zip(outputs, cotangents, strict=True)
         ]
         gradients = problem.vjp(outputs, fitting)
-    floating = tuple(y.detach() for y in outputs if y.is_floating_point())
-    return Values((*floating, *(None if g is None else g.detach() for g in gradients)), len(floating))
+    floating = tuple(_real(y.detach()) for y in outputs if is_floating(y))
+    return Values((*floating, *(None if g is None else _real(g.detach()) for g in gradients)), len(floating))
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """Return the real and imaginary parts of a complex tensor along a last dimension."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def copied(inputs: Sequence[Any]) -> tuple[Any, ...]:
@@ -202,14 +217,20 @@ def copied(inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 def in_float64(draw: Draw) -> Draw:
     """Return the same draw in float64: the numbers are those of low precision."""
-    return Draw(in_double(draw.inputs), tuple(g.to(torch.float64) for g in draw.grad_outputs), draw.seed, draw.random)
+    return Draw(tuple(map(_wide, draw.inputs)), tuple(map(_wide, draw.grad_outputs)), draw.seed, draw.random)
+
+
+def _wide(item: Any) -> Any:
+    if not is_floating(item):
+        return item
+    return item.detach().to(torch.complex128 if item.is_complex() else torch.float64).requires_grad_(item.requires_grad)
 
 
 def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:
     """Return fresh inputs around these: what requires grad moves by a quarter of its size, in its own dtype."""
     shared = _shared(inputs)
     return tuple(
-        _moved(x, seed + 31 * k, shared) if isinstance(x, Tensor) and x.requires_grad and not x.is_complex() else x
+        _moved(x, seed + 31 * k, shared) if isinstance(x, Tensor) and x.requires_grad else x
         for k, x in enumerate(inputs)
     )
 
@@ -217,7 +238,7 @@ def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:
 def _moved(x: Tensor, seed: int, shared: Mapping[int, Tensor]) -> Tensor:
     if not _dense(x):
         return x  # the same memory at several indices
-    wide = x.detach().to("cpu", torch.float64)
+    wide = x.detach().to("cpu", torch.complex128 if x.is_complex() else torch.float64)
     fresh = (wide + MOVED * random_direction(wide, seed)).to(x.device, x.dtype)
     return like(x, fresh, shared)
 

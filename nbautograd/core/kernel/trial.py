@@ -249,7 +249,9 @@ class Trial:
                 continue
             samples = [sample.tensors[k] for sample in measured.samples]
             coarse = [t.dtype for t in (measured.yardstick.tensors[k],) if t is not None]
-            track.unit = max((float(torch.finfo(dtype).eps) / 2 for dtype in (*coarse, self.pair.dtype)), default=0.0)
+            track.unit = max(
+                (float(torch.finfo(dtype).eps) / 2 for dtype in (*coarse, self.pair.rounding)), default=0.0
+            )
             got = candidate.tensors[k] if k < len(candidate.tensors) else None
             taken = _taken(track, golden[k], yardstick[k], samples, got, self._directions(measured, k), self)
             if taken is None:
@@ -332,7 +334,8 @@ def _taken(
     rounded = [torch.zeros_like(golden) if s is None else s for s in samples]
     if not all(map(_finite, (golden, yardstick, got, *rounded))):
         golden, yardstick, got, *rounded = _masked(track, golden, yardstick, got, rounded)
-    tiny = float(torch.finfo(trial.pair.dtype).smallest_normal) * float(torch.finfo(trial.pair.dtype).eps)
+    smallest = torch.finfo(trial.pair.rounding)
+    tiny = float(smallest.smallest_normal) * float(smallest.eps)
     if track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing:
         tiny += DIFFERENCE * track.unit * trial.flowing
     return Taken(golden, yardstick, got, rounded, directions, tiny)

@@ -155,6 +155,8 @@ class RandomRounding(ThreadDispatchMode):
         return _mapped(self._rounded, func(*args, **kwargs))
 
     def _rounded(self, tensor: Tensor) -> Tensor:
+        if tensor.dtype is torch.complex128:
+            return torch.view_as_complex(self._rounded(torch.view_as_real(tensor.resolve_conj()).contiguous()))
         if tensor.dtype is not torch.float64:
             return tensor
         generator = self._generators.get(tensor.device)

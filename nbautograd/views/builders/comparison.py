@@ -1,122 +1,122 @@
-"""A comparison as a document: one sentence, a row per output, gradient and fact, the two graphs beside each other."""
+"""A comparison as a document: the answer, values side by side, numbers, what would have passed, graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterator
 
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.values import Value
-from nbautograd.inspection.comparison import Comparison
+from nbautograd.inspection.comparison import ComparedCase, ComparedQuantity, Comparison
 from nbautograd.views.builders import build
-from nbautograd.views.document import Beside, Chip, Code, Document, Drawing, Strong, Table, Thumbnail, paragraph
-from nbautograd.views.phrases import MARKS, say
+from nbautograd.views.builders.summary import finding_document
+from nbautograd.views.document import (
+    Beside,
+    Card,
+    Cell,
+    Chip,
+    Code,
+    Document,
+    Drawing,
+    Item,
+    Strong,
+    Table,
+    Thumbnail,
+    Verbatim,
+    paragraph,
+    sentences,
+)
+from nbautograd.views.phrases import VERDICT_MARKS, code, listed, say
 from nbautograd.views.tensors import contents
 
-Kind = TypeVar("Kind")
+CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
 DRAWING = 12_000  # characters of each graph's stored picture
+ROWS = 8  # of the sweep that are shown
+COLUMNS = ("quantity", "verdict", "error", "yardstick", "ratio", "bias", "resolution", "entry")
 
 
 @build.register
-def comparison_document(comparison: Comparison) -> Document:
-    """Return the sentence, the table with small heat maps in it, and the graphs below."""
-    first, second = comparison.names
-    verdict = "match" if comparison.agree else "mismatch"
-    mark = Chip(f"{MARKS[verdict]} {say('block', verdict)}", "right" if comparison.agree else "wrong", plain="")
-    head = paragraph(mark, Strong(headline(comparison)))
-    header = ("", Code(first), Code(second), messages.text("views.compare.column"))
-    caption = messages.text("views.caption.comparison", first=first, second=second)
-    table = Table(header, tuple(map(_cells, rows(comparison))), caption)
-    if comparison.graphs is None:
-        return (head, table)
-    named = zip(comparison.names, comparison.graphs, strict=True)
-    pictures = tuple((Drawing(graph, name, DRAWING),) for name, graph in named if graph.nodes)
-    return (head, table, Beside(pictures))
+def comparison_document(report: Comparison) -> Document:
+    """Return the answer with its causes, values and numbers, what limits the answer, and the graphs."""
+    tone = report.verdict
+    mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
+    head = paragraph(mark, Strong(headline(report)), look="head")
+    causes = tuple(Item(finding_document(finding, kind=False)) for finding in report.findings)
+    reason = sentences([report.reason] if report.reason else [])
+    small = [*_seen(report), *_power(report), *_conditions(report), *map(str, report.notes)]
+    if report.draws:
+        told = "views.kernel.draws_swept" if report.cases else "views.kernel.draws"
+        small.append(messages.text(told, draws=report.draws))
+    trace = (Verbatim(report.trace),) if report.trace else ()
+    card = Card(tone, (head, *causes, *reason, *trace))
+    return (
+        card,
+        *_side_by_side(report),
+        *_table(report),
+        *_cases(report),
+        *sentences(small, "small"),
+        *_graphs(report),
+    )
 
 
-def _cells(row: Row) -> tuple[tuple[Thumbnail | Strong | str, ...], ...]:
+def headline(report: Comparison) -> str:
+    """Return the answer in one sentence."""
+    params = {"function": code(report.function), "reference": code(report.reference), "dtype": report.dtype}
+    if report.verdict == "wrong":
+        names = [_name(one) for one in report.quantities if one.verdict == "wrong"]
+        which = "views.kernel.wrong" if names else "views.kernel.wrong_case"
+        return messages.text(which, names=listed(names), **params)
+    if report.verdict == "right" and report.dtype == "float64":
+        return messages.text("views.kernel.right_float64", **params)
+    return messages.text(f"views.kernel.{report.verdict.replace(' ', '_')}", **params)
+
+
+def _name(one: ComparedQuantity) -> str:
+    return messages.text(f"views.kernel.the_{one.kind}", name=code(one.name))
+
+
+def _side_by_side(report: Comparison) -> Document:
+    """Return a row per output and gradient with both values, small heat maps in it; then the facts."""
+    rows = [_values(one) for one in report.quantities if one.values is not None]
+    if not rows:
+        return ()
+    header = ("", Code(report.function), Code(report.reference), messages.text("views.compare.column"))
+    caption = messages.text("views.caption.comparison", first=report.function, second=report.reference)
+    return (Table(header, (*rows, *_facts(report)), caption),)
+
+
+def _values(one: ComparedQuantity) -> tuple[Cell, ...]:
     """Return a row's cells, the words under a small heat map where there is something to see."""
-    apart = row.difference if row.agrees else Strong(row.difference)
-    values = (*row.values, None, None, None)
+    assert one.values is not None
+    apart = Strong(_apart(one)) if one.verdict == "wrong" else _apart(one)
     seen = [
-        () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v),) for v in values
+        () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v),)
+        for v in (*one.values, one.difference)
     ]
-    return (row.title,), *((*picture, words) for picture, words in zip(seen, (*row.cells, apart), strict=False))
+    words = (*_both(one.values, one.verdict != "wrong"), apart)
+    return (_title(one), *((*picture, text) for picture, text in zip(seen, words, strict=True)))
 
 
-@dataclass(frozen=True)
-class Row:
-    """One quantity of both.
-
-    Attributes:
-        title: ``"gradient of a"``.
-        cells: the Function's and the reference's, in words.
-        difference: how far apart they are at most, in words; empty for a fact such as the time.
-        agrees: False where they differ.
-        values: what the words are about, the difference last; empty for a fact.
-    """
-
-    title: str
-    cells: tuple[str, str]
-    difference: str = ""
-    agrees: bool = True
-    values: tuple[Value | None, ...] = ()
-
-
-def headline(comparison: Comparison) -> str:
-    """Return ``f and mul agree.``, or what differs and by how much."""
-    first, second = comparison.names
-    if comparison.agree:
-        return messages.text("views.compare.agree", first=first, second=second)
-    wrong = [f"{row.title} ({row.difference})" for row in rows(comparison) if not row.agrees]
-    if not wrong:
-        return messages.text("views.compare.differ", first=first, second=second)
-    what = messages.text("views.comma").join(wrong)
-    return messages.text("views.compare.differ_in", first=first, second=second, what=what)
-
-
-def rows(comparison: Comparison) -> list[Row]:
-    """Return outputs, gradients, then the facts."""
-    return [*_tensors(comparison), *_facts(comparison)]
-
-
-def _tensors(comparison: Comparison) -> Iterator[Row]:
-    for k, pair in enumerate(comparison.outputs):
-        agree = _at(comparison.outputs_agree, k)
-        yield _row(str(pair[0].name), pair, comparison.output_differences[k], _at(comparison.output_errors, k), agree)
-    for k, pair in enumerate(comparison.gradients):
-        name = comparison.input_names[k] if k < len(comparison.input_names) else str(pair[0].name)
-        title = messages.text("views.compare.gradient", name=name)
-        agree = _at(comparison.gradients_agree, k)
-        yield _row(title, pair, comparison.gradient_differences[k], _at(comparison.gradient_errors, k), agree)
-
-
-def _row(title: str, pair: tuple[Value, Value], difference: float, error: Value | None, agree: bool | None) -> Row:
-    agrees = not difference if agree is None else agree  # a comparison that was stored earlier does not say
-    return Row(title, _both(pair, agrees), _apart(pair, difference), agrees, (*pair, error))
-
-
-def _apart(pair: tuple[Value, Value], difference: float) -> str:
+def _apart(one: ComparedQuantity) -> str:
     """Write a distance as a number, or why there is none."""
-    if pair[0].tensor is None or pair[1].tensor is None:
-        return "" if pair[0].tensor is pair[1].tensor else messages.text("views.compare.one_is_none")
-    if pair[0].tensor.shape != pair[1].tensor.shape:
+    assert one.values is not None
+    first, second = (value.tensor for value in one.values)
+    if first is None or second is None:
+        return "" if first is second else messages.text("views.compare.one_is_none")
+    if first.shape != second.shape:
         return messages.text("views.compare.shapes")
-    if not difference:
+    if not one.largest:
         return messages.text("views.compare.equal")
-    return f"{messages.text('views.compare.difference')} {formats.error(difference)}"
+    return f"{messages.text('views.compare.difference')} {formats.error(one.largest)}"
 
 
-def _facts(comparison: Comparison) -> Iterator[Row]:
-    saved, seconds = comparison.saved_bytes, comparison.seconds
-    yield Row(messages.text("views.compare.saved"), (formats.size(saved[0]), formats.size(saved[1])))
-    times = (formats.time(seconds[0]), formats.time(seconds[1]))
-    yield Row(messages.text("views.compare.time"), times)
-    if comparison.graphs is not None:
-        sizes = [str(len(graph.nodes)) for graph in comparison.graphs]
-        yield Row(messages.text("views.compare.nodes"), (sizes[0], sizes[1]))
+def _facts(report: Comparison) -> Iterator[tuple[Cell, ...]]:
+    if report.saved_bytes is not None:
+        yield (messages.text("views.compare.saved"), *map(formats.size, report.saved_bytes), "")
+    if report.seconds_of_each is not None:
+        yield (messages.text("views.compare.time"), *map(formats.time, report.seconds_of_each), "")
+    if report.graphs is not None:
+        yield (messages.text("views.compare.nodes"), *(str(len(graph.nodes)) for graph in report.graphs), "")
 
 
 def _both(pair: tuple[Value, Value], agree: bool) -> tuple[str, str]:
@@ -132,5 +132,81 @@ def _value_text(value: Value, digits: int) -> str:
     return contents(value.tensor, digits) if value.tensor is not None else value.repr
 
 
-def _at(several: Sequence[Kind], k: int) -> Kind | None:
-    return several[k] if k < len(several) else None
+def _graphs(report: Comparison) -> Document:
+    if report.graphs is None:
+        return ()
+    named = zip((report.function, report.reference), report.graphs, strict=True)
+    return (Beside(tuple((Drawing(graph, name, DRAWING),) for name, graph in named if graph.nodes)),)
+
+
+def _title(one: ComparedQuantity) -> str:
+    named = one.kind == "output" and one.name.startswith("output")
+    return one.name if named else messages.text(f"views.kernel.{one.kind}", name=one.name)
+
+
+def _table(report: Comparison) -> Document:
+    if not report.quantities:
+        return ()
+    header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in COLUMNS)
+    rows = tuple(map(_row, report.quantities))
+    return (Table(header, rows, messages.text("views.kernel.caption"), right=(2, 3, 4, 5, 6, 7), cut=False),)
+
+
+def _row(one: ComparedQuantity) -> tuple[Cell, ...]:
+    verdict = Chip(f"{VERDICT_MARKS[one.verdict]} {say('verdict', one.verdict)}", one.verdict)
+    numbers = (one.error, one.yardstick, one.ratio, one.bias, one.resolution, one.entry_resolution)
+    return (_title(one), (verdict,), *map(formats.error, numbers))
+
+
+def _cases(report: Comparison) -> Document:
+    """Return how many other inputs agree, and a row for each of the worst."""
+    if not report.cases:
+        return ()
+    right = sum(case.verdict == "right" for case in report.cases)
+    counts = {"right": formats.count(right), "count": formats.count(len(report.cases))}
+    told = [messages.text("views.kernel.sweep", **counts)]
+    if report.smallest is not None:
+        sizes = [formats.shape(shape) or messages.text("views.tensor.scalar") for shape in report.smallest]
+        shapes = messages.text("views.comma").join(sizes)
+        told.append(messages.text("views.kernel.smallest", shapes=shapes))
+    header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in CASE_COLUMNS)
+    table = Table(header, tuple(map(_case, report.cases[:ROWS])), messages.text("views.kernel.cases"), right=(3,))
+    more = len(report.cases) - ROWS
+    left = [messages.text("views.kernel.more_cases", count=formats.count(more))] if more > 0 else []
+    return (*sentences(told), table, *sentences(left, "small"))
+
+
+def _case(case: ComparedCase) -> tuple[Cell, ...]:
+    change = say("kernel_change", case.change) if case.change else ""
+    verdict = Chip(f"{VERDICT_MARKS[case.verdict]} {say('verdict', case.verdict)}", case.verdict)
+    shapes = messages.text("views.comma").join(formats.shape(shape) for shape in case.shapes)
+    return (shapes, case.dtype, change, formats.error(case.ratio), case.quantity, (verdict,))
+
+
+def _seen(report: Comparison) -> list[str]:
+    if report.wrong or not report.resolution < 1:
+        return []
+    return [messages.text("views.kernel.seen", resolution=percent(report.resolution))]
+
+
+def percent(share: float) -> str:
+    """Return a share as ``0.86 %``."""
+    return f"{formats.error(100 * share)} %"
+
+
+def _power(report: Comparison) -> Iterator[str]:
+    """Yield what would have passed, or that nothing of what was tried would."""
+    unseen = [one for one in report.quantities if one.unseen]
+    for one in unseen:
+        faults = listed([say("kernel_fault", fault) for fault in one.unseen])
+        yield messages.text("views.kernel.unseen", name=code(one.name), faults=faults)
+    tried = list(dict.fromkeys(fault for one in report.quantities for fault in one.tried))
+    if tried and not unseen:
+        yield messages.text("views.kernel.all_seen", faults=listed([say("kernel_fault", fault) for fault in tried]))
+
+
+def _conditions(report: Comparison) -> Iterator[str]:
+    for one in report.quantities:
+        if one.condition and one.kind == "gradient":
+            condition = formats.number(one.condition, 2)
+            yield messages.text("views.kernel.condition", name=code(one.name), condition=condition, dtype=report.dtype)

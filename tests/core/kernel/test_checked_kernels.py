@@ -6,8 +6,8 @@ import pytest
 import torch
 from kernels import KERNELS, RMS, Kernel
 
-from nbautograd import gradcheck
-from nbautograd.inspection.kernel_report import KernelReport
+from nbautograd import compare
+from nbautograd.inspection.comparison import Comparison
 
 HALVES = (torch.bfloat16, torch.float16)
 NIGHTLY = ("attention", "layer_norm")  # a third of the time of all twins
@@ -20,8 +20,8 @@ TWINS = [
 ]
 
 
-def checked(kernel: Kernel, twin: str = "", dtype: torch.dtype = torch.bfloat16, seed: int = 0) -> KernelReport:
-    return gradcheck(kernel.function(twin), kernel.inputs(dtype, seed), reference=kernel.eager, seed=seed)
+def checked(kernel: Kernel, twin: str = "", dtype: torch.dtype = torch.bfloat16, seed: int = 0) -> Comparison:
+    return compare(kernel.function(twin), kernel.eager, kernel.inputs(dtype, seed), seed=seed)
 
 
 @pytest.mark.slow
@@ -70,8 +70,8 @@ def test_a_right_kernel_says_what_it_could_have_seen() -> None:
 
 def test_nothing_is_right_where_zeros_would_pass() -> None:
     x = torch.full((64,), 1.0, dtype=torch.bfloat16, requires_grad=True)
-    flat = gradcheck(lambda x: x + 0, (x,), reference=lambda x: torch.round(x) + 0 * x)
+    flat = compare(lambda x: x + 0, lambda x: torch.round(x) + 0 * x, (x,))
     assert flat.verdict == "wrong"  # a gradient where the reference has none
-    zero = gradcheck(lambda x: torch.round(x) + 0 * x, (x,), reference=lambda x: torch.round(x) + 0 * x)
+    zero = compare(lambda x: torch.round(x) + 0 * x, lambda x: torch.round(x) + 0 * x, (x,))
     assert zero.verdict == "cannot tell"
     assert "all zero here" in str(zero.reason)

@@ -1,31 +1,98 @@
-"""``compare`` in low precision: pairs agree where nothing but rounding lies between them, as in a kernel check."""
+"""``compare`` in every dtype: what rounding explains is right, and nothing else."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from fused_kernels import RMS_NORM
 
-from nbautograd import compare
+from nbautograd import Comparison, compare
+
+F = torch.nn.functional
+
+
+def wrong(comparison: Comparison) -> list[str]:
+    return [f"{one.kind} {one.name}" for one in comparison.quantities if one.verdict == "wrong"]
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind", "agree"),
+    ("fault", "kind", "names"),
     [
-        ("", "float32", (True, True)),
-        ("", "steps", (True, True)),  # not within 1e-2
-        ("sums in bfloat16", "float32", (True, False)),
+        ("", "float32", []),
+        ("", "steps", []),  # not within 1e-2
+        ("sums in bfloat16", "float32", ["gradient args[1]"]),
     ],
 )
-def test_bfloat16_is_judged_as_by_the_kernel_check(fault: str, kind: str, agree: tuple[bool, bool]) -> None:
+def test_bfloat16(fault: str, kind: str, names: list[str]) -> None:
     fn = RMS_NORM.faults[fault] if fault else RMS_NORM.kernel
-    comparison = compare(fn, RMS_NORM.eager[kind], RMS_NORM.make(torch.bfloat16, 0))
-    assert comparison.gradients_agree == agree
-    assert comparison.outputs_agree == (True,)
-    assert comparison.agree is all(agree)
+    comparison = compare(fn, RMS_NORM.eager[kind], RMS_NORM.make(torch.bfloat16, 0), sizes=())
+    assert wrong(comparison) == names
+    assert comparison.wrong is bool(names)
 
 
-def test_float32_keeps_torchs_tolerance() -> None:
-    x = torch.linspace(-2, 2, 40, requires_grad=True)
-    assert compare(torch.tanh, lambda x: torch.tanh(x) * (1 + 1e-6), (x,)).agree
-    assert not compare(torch.tanh, lambda x: torch.tanh(x) * (1 + 1e-4), (x,)).agree
+def drawn(dtype: torch.dtype, *shapes: tuple[int, ...]) -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(0)
+    return tuple(torch.randn(s, generator=generator, dtype=torch.float64).to(dtype) for s in shapes)
+
+
+def layer_norm(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt() * w + b
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize(
+    ("fn", "reference", "shapes"),
+    [
+        (lambda a, b: (a[:, :, None] * b[None]).sum(1), torch.mm, [(4, 5), (5, 3)]),
+        (lambda x: x.exp() / x.exp().sum(-1, keepdim=True), lambda x: x.softmax(-1), [(4, 7)]),
+        (lambda x, w, b: F.layer_norm(x, (7,), w, b), layer_norm, [(4, 7), (7,), (7,)]),
+        (F.gelu, lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5)), [(20,)]),
+        (F.conv1d, lambda x, w: torch.einsum("bcik,ock->boi", x.unfold(-1, 3, 1), w), [(2, 3, 9), (4, 3, 3)]),
+    ],
+)
+def test_two_ways_to_compute_the_same_agree(
+    fn: Callable[..., Any], reference: Callable[..., Any], shapes: Any, dtype: torch.dtype
+) -> None:
+    comparison = compare(fn, reference, drawn(dtype, *shapes), sizes=())
+    assert comparison.verdict == "right"
+    assert comparison.notes[0].message_id == "checking.assumed_grad"
+
+
+@pytest.mark.parametrize(("dtype", "seen"), [(torch.float64, 1e-5), (torch.float32, 1e-5), (torch.bfloat16, 0.05)])
+def test_a_factor_beyond_rounding_is_wrong(dtype: torch.dtype, seen: float) -> None:
+    (x,) = drawn(dtype, (40,))
+    assert wrong(compare(lambda x: torch.tanh(x) * (1 + seen), torch.tanh, x, sizes=())) == [
+        "output output",
+        "gradient x",
+    ]
+
+
+@pytest.mark.parametrize("dtype", [torch.complex128, torch.complex64])
+def test_complex_numbers(dtype: torch.dtype) -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            a, b = ctx.saved_tensors
+            return g * b.conj(), g * a
+
+    real, imaginary = drawn(torch.float64, (2, 4), (2, 4))
+    a, b = torch.complex(real, imaginary).to(dtype)
+    assert wrong(compare(Product, torch.mul, (a, b), sizes=())) == ["gradient b"]
+    assert compare(lambda a, b: b * a, torch.mul, (a, b), sizes=()).verdict == "right"
+
+
+def test_whole_numbers_are_equal_or_wrong() -> None:
+    x = torch.tensor([3.0, 1.0, 2.0])
+    same = compare(lambda x: (2 * x, x.argsort()), lambda x: (x + x, x.argsort()), x, sizes=())
+    assert same.verdict == "right"
+    other = compare(lambda x: (2 * x, x.argsort()), lambda x: (x + x, x.argsort(descending=True)), x, sizes=())
+    assert (other.verdict, wrong(other)) == ("wrong", ["output output 1"])
+    assert other.findings[0].code == "kernel_integers"

@@ -10,7 +10,7 @@ import torch
 from kernels import ATTENTION, function
 from torch import Tensor
 
-from nbautograd import gradcheck
+from nbautograd import compare
 from nbautograd.core.kernel.yardstick import SPREADS, Yardstick, blocks, spreads
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
@@ -30,7 +30,7 @@ def inputs(seed: int, dtype: torch.dtype = torch.bfloat16) -> tuple[Tensor]:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_another_formula_is_right_at_sizes_of_one(seed: int, dtype: torch.dtype) -> None:
     sizes = [(1, 1), (1, 2), (1, 3)]
-    report = gradcheck(other_tanh, inputs(seed, dtype), reference=torch.tanh, shapes=sizes, seed=seed)
+    report = compare(other_tanh, torch.tanh, inputs(seed, dtype), sizes=sizes, seed=seed)
     assert [case.verdict for case in report.cases] == ["right"] * 3
 
 
@@ -40,14 +40,14 @@ def test_what_is_wrong_at_a_size_of_one_is_found(factor: float) -> None:
         return g.float() * (1 - torch.tanh(saved[0].float()) ** 2) * (factor if g.numel() == 1 else 1.0)
 
     fn = function(lambda x: (torch.tanh(x.float()), (x,)), backward)
-    report = gradcheck(fn, inputs(0), reference=torch.tanh, shapes=[(1, 1), (1, 2)])
+    report = compare(fn, torch.tanh, inputs(0), sizes=[(1, 1), (1, 2)])
     assert {case.shapes: case.verdict for case in report.cases} == {((1, 1),): "wrong", ((1, 2),): "right"}
 
 
 def test_a_scalar_is_compared_at_more_draws() -> None:
     x = torch.tensor(0.7, dtype=torch.bfloat16, requires_grad=True)
-    assert gradcheck(torch.exp, x, reference=torch.exp, shapes=()).draws == 32
-    wrong = gradcheck(lambda x: 1.05 * x.exp(), x, reference=torch.exp, shapes=())
+    assert compare(torch.exp, torch.exp, x, sizes=()).draws == 32
+    wrong = compare(lambda x: 1.05 * x.exp(), torch.exp, x, sizes=())
     assert {one.code for one in wrong.findings} == {"kernel_factor"}
 
 
@@ -67,7 +67,7 @@ def test_what_lacks_precision_where_a_gradient_cancels_is_no_factor(seed: int) -
     """In lines of one element the gradient is what epsilon leaves of it, and the largest entry decides the rest."""
     x = torch.randn(32, 1, generator=torch.Generator().manual_seed(seed)).half().requires_grad_()
     reference = lambda x: (x.float() * x.float().pow(2).mean(-1, keepdim=True).add(1e-6).rsqrt()).half()  # noqa: E731
-    report = gradcheck(function(squares_in_half, normed), x, reference=reference, shapes=(), seed=seed)
+    report = compare(function(squares_in_half, normed), reference, x, sizes=(), seed=seed)
     assert "kernel_factor" not in {one.code for one in report.findings}
 
 
@@ -86,7 +86,7 @@ def test_an_attention_that_saves_its_sums_in_low_precision_is_right(seed: int, d
     generator = torch.Generator().manual_seed(seed)
     given = tuple(torch.randn((2, 3, 60, 30), generator=generator).to(dtype).requires_grad_() for _ in range(3))
     fn = function(forward, ATTENTION.backward)
-    report = gradcheck(fn, given, reference=ATTENTION.eager, shapes=(), seed=seed)
+    report = compare(fn, ATTENTION.eager, given, sizes=(), seed=seed)
     assert (report.verdict, report.findings) == ("right", ())
 
 

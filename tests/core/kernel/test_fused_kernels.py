@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 from fused_kernels import FLASH, FLASH_CAUSAL, FUSED, RAGGED, RMS_NORM, SWIGLU, Fused, attention, both, normal
 from torch import Tensor
 
-from nbautograd import KernelReport, gradcheck
+from nbautograd import Comparison, compare
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.kernel.golden import copied, moved
 from nbautograd.core.kernel.sweep import Case, compared, fused, laid_in_order, partitions, strided, with_size
@@ -71,7 +71,7 @@ def of_name(name: str) -> Fused:
     return next(kernel for kernel in FUSED if kernel.name == name)
 
 
-def nothing_beyond(report: KernelReport) -> bool:
+def nothing_beyond(report: Comparison) -> bool:
     """True where no row of a right report is further off than rounding explains."""
     told = [case for case in report.cases if case.change not in ("mixed", "autocast", "large")]
     return report.verdict != "right" or all(case.ratio <= 1 for case in told)
@@ -80,14 +80,14 @@ def nothing_beyond(report: KernelReport) -> bool:
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])  # both held on 24 November 2026
 @pytest.mark.parametrize(("kernel", "dtype", "kind"), RIGHT, ids=[f"{k.name}-{d}-{kind}" for k, d, kind in RIGHT])
 def test_right_ones_are_right(kernel: Fused, dtype: torch.dtype, kind: str, seed: int) -> None:
-    report = gradcheck(kernel.kernel, kernel.make(dtype, seed), reference=kernel.eager[kind], seed=seed, shapes=())
+    report = compare(kernel.kernel, kernel.eager[kind], kernel.make(dtype, seed), seed=seed, sizes=())
     assert (report.verdict, report.findings) == ("right", ()), report
 
 
 @pytest.mark.parametrize("name", [by_day(kernel.name, kernel.name) for kernel in FUSED])
 def test_right_ones_are_right_at_other_inputs(name: str) -> None:
     kernel = of_name(name)
-    report = gradcheck(kernel.kernel, kernel.make(torch.bfloat16, 0), reference=kernel.eager["float32"], budget=40)
+    report = compare(kernel.kernel, kernel.eager["float32"], kernel.make(torch.bfloat16, 0), budget=40)
     assert (report.verdict, report.findings) == ("right", ()), report
     assert nothing_beyond(report)
 
@@ -100,7 +100,7 @@ def test_every_fault_is_asked_for() -> None:
 def test_faults_are_found(name: str, fault: str) -> None:
     kernel = of_name(name)
     given, eager = kernel.make(torch.bfloat16, 0), kernel.eager["float32"]
-    report = gradcheck(kernel.faults[fault], given, reference=eager, budget=40)
+    report = compare(kernel.faults[fault], eager, given, budget=40)
     assert report.verdict == "wrong", report
     assert FAULTS[name, fault] in {finding.code for finding in report.findings}, report
 
@@ -118,7 +118,7 @@ def test_torchs_attention_is_right(causal: bool, dtype: torch.dtype, kind: str, 
     inputs = normal(*((2, 3, 40, 32),) * 3)(dtype, seed)
     # one key, two keys and one column are where what is saved rounded cancels
     shapes = [((1, 3, n, 16),) * 3 for n in (1, 2, 17)] + [((1, 3, 48, 1),) * 3]
-    report = gradcheck(functools.partial(sdpa, causal=causal), inputs, reference=eager, shapes=shapes, seed=seed)
+    report = compare(functools.partial(sdpa, causal=causal), eager, inputs, sizes=shapes, seed=seed)
     assert (report.verdict, report.findings) == ("right", ()), report
     assert nothing_beyond(report)
 
@@ -130,15 +130,13 @@ def test_a_norm_of_one_column_is_not_accused(name: str, dtype: torch.dtype, kind
     kernel = of_name(name)
     given = kernel.make(dtype, 0)
     shapes = [tuple((*x.shape[:-1], 1) for x in given)]
-    report = gradcheck(kernel.kernel, given, reference=kernel.eager[kind], shapes=shapes)
+    report = compare(kernel.kernel, kernel.eager[kind], given, sizes=shapes)
     assert (report.verdict, [case.verdict for case in report.cases]) == ("right", ["right"]), report
 
 
 @pytest.mark.parametrize("kernel", [FLASH, FLASH_CAUSAL], ids=named)
 def test_a_scale_is_named_before_the_rows_that_it_leaves_right(kernel: Fused) -> None:
-    report = gradcheck(
-        kernel.faults["scale"], kernel.make(torch.bfloat16, 0), reference=kernel.eager["float32"], shapes=()
-    )
+    report = compare(kernel.faults["scale"], kernel.eager["float32"], kernel.make(torch.bfloat16, 0), sizes=())
     (finding,) = report.findings
     assert finding.code == "kernel_factor"
     assert finding.params["factor"] == pytest.approx(4.0, rel=0.01)
@@ -181,7 +179,7 @@ def test_where_sequences_start_is_cut_with_what_it_cuts_and_never_alone() -> Non
     assert partitions(given) == {3: 64}
     smaller = with_size(given, ((0, 0), (1, 0), (2, 0)), 33, 0)
     assert smaller[3].tolist() == [0, 8, 25, 33]
-    report = gradcheck(RAGGED.kernel, given, reference=RAGGED.eager["float32"], budget=40)
+    report = compare(RAGGED.kernel, RAGGED.eager["float32"], given, budget=40)
     assert report.verdict == "right"
     assert {case.shapes[3] for case in report.cases} == {(4,)}
     assert not [case for case in report.cases if case.verdict == "cannot tell"]
@@ -220,7 +218,7 @@ def only(limit: Callable[[Tensor], bool]) -> Callable[..., Tensor]:
 )
 def test_more_than_a_few_rows_that_cannot_be_told_make_the_whole_so(limit: Any, verdict: str) -> None:
     given = RMS_NORM.make(torch.bfloat16, 0)
-    report = gradcheck(only(limit), given, reference=RMS_NORM.eager["float32"])
+    report = compare(only(limit), RMS_NORM.eager["float32"], given)
     untold = [case for case in report.cases if case.verdict == "cannot tell"]
     assert report.verdict == verdict
     assert untold
@@ -233,7 +231,7 @@ def test_nothing_is_right_with_a_row_beyond_the_bound_that_was_not_confirmed(mon
     monkeypatch.setattr("nbautograd.core.kernel.sweep._further_off", lambda track: False)
     given = RMS_NORM.make(torch.bfloat16, 0)
     fn, eager = RMS_NORM.faults["last block of rows"], RMS_NORM.eager["float32"]
-    report = gradcheck(fn, given, reference=eager, shapes=[((87, 128), (128,))])
+    report = compare(fn, eager, given, sizes=[((87, 128), (128,))])
     (case,) = report.cases
     assert case.ratio > 1
     assert (report.verdict, case.verdict) == ("cannot tell", "cannot tell")

@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 from kernels import RMS, function
 from torch import Tensor
 
-from nbautograd import KernelReport, gradcheck
+from nbautograd import Comparison, compare
 from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
@@ -54,9 +54,9 @@ def _dropout(eager: Callable[[Tensor], Tensor], scale: float) -> Callable[..., T
     return function(forward, lambda s, g: g.float() * s[0] * scale, "dropout")
 
 
-def _checked(eager: Callable[[Tensor], Tensor], scale: float) -> KernelReport:
+def _checked(eager: Callable[[Tensor], Tensor], scale: float) -> Comparison:
     x = (torch.randn(20, 60, generator=torch.Generator().manual_seed(3)) + 5).bfloat16().requires_grad_()
-    return gradcheck(_dropout(eager, scale), (x,), reference=eager, shapes=())
+    return compare(_dropout(eager, scale), eager, (x,), sizes=())
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_a_reference_with_dropout_has_its_mask_in_float64_as_well(eager: Callabl
 
 def test_another_mask_is_wrong_and_not_called_zero() -> None:
     x = (torch.randn(20, 60, generator=torch.Generator().manual_seed(3)) + 5).bfloat16().requires_grad_()
-    report = gradcheck(lambda x: x * (torch.rand_like(x) > KEPT) / (1 - KEPT), (x,), reference=_drawn, shapes=())
+    report = compare(lambda x: x * (torch.rand_like(x) > KEPT) / (1 - KEPT), _drawn, (x,), sizes=())
     assert report.verdict == "wrong"
     assert {one.code for one in report.findings} == {"kernel_values"}
 
@@ -108,7 +108,7 @@ def test_arguments_that_are_no_tensors_are_handed_on() -> None:
 
     (x, _) = RMS.inputs(torch.bfloat16)
     arguments = (x, 3, 0.5, True, None)
-    report = gradcheck(Scaled, arguments, reference=lambda x, n, c, *_: x * (n * c), shapes=[(4, 33)])
+    report = compare(Scaled, lambda x, n, c, *_: x * (n * c), arguments, sizes=[(4, 33)])
     assert (report.verdict, report.findings) == ("right", ())
     assert set(seen) == {(3, 0.5, True, None)}
     assert [str(one) for one in report.inputs[1:]] == ["times: 3", "scale: 0.5", "whole: True", "nothing: None"]
@@ -158,15 +158,15 @@ def test_infinities_of_a_mask_stay_what_they_are(dtype: torch.dtype) -> None:
     inputs = tuple(
         torch.randn(3, 8, 16, generator=torch.Generator().manual_seed(k)).to(dtype).requires_grad_() for k in range(3)
     )
-    right = gradcheck(Masked, inputs, reference=masked, shapes=())
+    right = compare(Masked, masked, inputs, sizes=())
     assert right.verdict == "right"
     assert all(0 < one.resolution < 0.1 for one in right.quantities)
-    assert gradcheck(LastHeadOff, inputs, reference=masked, shapes=()).verdict == "wrong"
+    assert compare(LastHeadOff, masked, inputs, sizes=()).verdict == "wrong"
 
 
 def test_nothing_is_right_where_rounding_leaves_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RandomRounding, "_rounded", lambda _, tensor: tensor * math.nan)
     x = torch.linspace(-2, 2, 40, dtype=torch.float16, requires_grad=True)
-    report = gradcheck(torch.tanh, x, reference=torch.tanh, shapes=())
+    report = compare(torch.tanh, torch.tanh, x, sizes=())
     assert report.verdict == "cannot tell"
     assert "so that nothing can be said of its rounding" in str(report.reason)

@@ -8,20 +8,20 @@ import pytest
 import torch
 from kernels import KERNELS, RMS, Kernel, function
 
-from nbautograd import KernelReport, gradcheck
+from nbautograd import Comparison, compare
 
 ABOVE, BELOW = 1.1, 0.4  # times the resolution
 HALVES = (torch.bfloat16, torch.float16)
 
 
-def report(kernel: Kernel, dtype: torch.dtype, factor: float = 1.0, position: int = 0) -> KernelReport:
+def report(kernel: Kernel, dtype: torch.dtype, factor: float = 1.0, position: int = 0) -> Comparison:
     def backward(saved: Any, g: torch.Tensor) -> Any:
         grads = kernel.backward(saved, g)
         grads = grads if isinstance(grads, tuple) else (grads,)
         return tuple(factor * d.float() if k == position else d for k, d in enumerate(grads))
 
     fn = function(kernel.forward, backward, kernel.name)
-    return gradcheck(fn, kernel.inputs(dtype), reference=kernel.eager, shapes=())
+    return compare(fn, kernel.eager, kernel.inputs(dtype), sizes=())
 
 
 def injected(kernel: Kernel, dtype: torch.dtype, position: int) -> None:

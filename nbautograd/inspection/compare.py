@@ -1,17 +1,18 @@
-"""The check of a Function against a reference, and ``gradcheck``, which chooses it where there is one."""
+"""``compare``: a Function beside a reference, the one comparison that all doors lead to."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 import torch
 
-from nbautograd.core.checking import gradcheck as without_reference
-from nbautograd.core.checking.block import GradcheckReport, Verdict
+from nbautograd.core.checking.block import Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
+from nbautograd.core.checking.prepared_inputs import is_floating
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.report_verdict import notes
@@ -43,162 +44,84 @@ from nbautograd.core.stumbles import Stumble, collected, is_ours, own_errors
 from nbautograd.core.values import describe, dtype_and_shape, sizes_text
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
-from nbautograd.inspection.kernel_report import KernelCase, KernelCompiled, KernelQuantity, KernelReport, worst_first
+from nbautograd.inspection.beside import Sides, beside, sides
+from nbautograd.inspection.comparison import ComparedCase, ComparedCompiled, ComparedQuantity, Comparison, worst_first
 from nbautograd.inspection.repro import compile_script
 
 # Rows of the sweep that may be "cannot tell" beside a right verdict: a kernel may refuse a layout or two, or one size.
 FEW_ROWS, SHARE_OF_ROWS = 3, 0.25
 
 
-@overload
-def gradcheck(
-    fn: Any,
-    inputs: Any,
-    *,
-    reference: None = None,
-    atol: float | None = ...,
-    rtol: float | None = ...,
-    eps: float | None = ...,
-    order: int | None = ...,
-    seed: int = ...,
-    hints: str = ...,
-    budget: Budget | float | None = ...,
-    progress: Tell | None = ...,
-) -> GradcheckReport: ...
-
-
-@overload
-def gradcheck(
-    fn: Any,
-    inputs: Any,
-    *,
-    reference: Callable[..., Any],
-    shapes: Sequence[Any] | None = ...,
-    dtypes: Sequence[torch.dtype] | None = ...,
-    compile: bool | Sequence[Any] | None = ...,
-    seed: int = ...,
-    hints: str = ...,
-    budget: Budget | float | None = ...,
-    progress: Tell | None = ...,
-) -> KernelReport: ...
-
-
-@overload
-def gradcheck(
-    fn: Any,
-    inputs: Any,
-    *,
-    reference: Callable[..., Any] | None,
-    atol: float | None = ...,
-    rtol: float | None = ...,
-    eps: float | None = ...,
-    order: int | None = ...,
-    seed: int = ...,
-    hints: str = ...,
-    budget: Budget | float | None = ...,
-    progress: Tell | None = ...,
-    shapes: Sequence[Any] | None = ...,
-    dtypes: Sequence[torch.dtype] | None = ...,
-    compile: bool | Sequence[Any] | None = ...,
-) -> GradcheckReport | KernelReport: ...
-
-
-def gradcheck(
-    fn: Any,
-    inputs: Any,
-    *,
+def compare(
+    fn: Callable[..., Any],
     reference: Callable[..., Any] | None = None,
-    atol: float | None = None,
-    rtol: float | None = None,
-    eps: float | None = None,
-    order: int | None = None,
+    inputs: Any = (),
+    *,
+    sizes: Sequence[Any] | None = None,
+    dtypes: Sequence[torch.dtype] = (),
+    compile: bool | Sequence[Any] = False,
+    graph: bool = False,
+    time: bool = False,
+    names: tuple[str, str] | None = None,
     seed: int = 0,
-    hints: str = "fix",
     budget: Budget | float | None = DEFAULT,
     progress: Tell | None = None,
-    shapes: Sequence[Any] | None = None,
-    dtypes: Sequence[torch.dtype] | None = None,
-    compile: bool | Sequence[Any] | None = None,
-) -> GradcheckReport | KernelReport:
-    """Check the backward of a Function: against finite differences, or in low precision against a reference.
+) -> Comparison:
+    """Compare a Function with a reference: outputs and gradients, and where asked graphs and time.
 
-    Without a reference central differences at a ladder of steps, with Richardson's extrapolation, give each doubtful
-    entry an error bar; an entry is wrong when it is off by more than ten of them. With one there is no tolerance:
-    golden values are the reference's in float64 on the same inputs of low precision; the yardstick is the reference
-    in the dtype itself, and how far correct implementations may be apart is sampled by random rounding.
+    There is no tolerance. Golden values are the reference's in float64 on the same inputs; the yardstick is the
+    reference in the dtype itself, and how far correct implementations may be apart is sampled by random rounding. In
+    float64, where nothing is more exact, what rounding in float32 explains is let pass.
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
+        reference: a callable that takes the same arguments and computes the same with torch's own operations. None,
+            with ``compile``, takes ``fn`` itself.
         inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or all floating ones
-            where none does. A single tensor will do. Complex tensors count as pairs of real numbers.
-        reference: a callable that takes the same arguments and computes the same with torch's own operations. With one
-            nothing is compared with finite differences, so that bfloat16 and float16 can be checked.
-        atol, rtol: without a reference: an entry that is off by at most ``atol + rtol * |numerical|`` is right.
-        eps: without a reference: first step of the differences, absolute; by default by precision and size of the
-            input.
-        order: without a reference: 2 lets second derivatives count in ``bool(report)`` and ``raise_if_wrong()``; 1
-            does not look at them; None, the default, looks at them where the first ones are right, and tells what is
-            wrong as a risk.
-        seed: of the random cotangents, probes and draws, and given to all random generators before each call.
-        hints: without a reference, how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"``
-            also what is wrong with it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was
-            tried if one is found.
-        budget: seconds and memory that the check may use: a ``Budget``, a number of seconds, or None for no limit.
-            By default a verdict takes as many runs as it needs, what explains it 60 seconds more, and the memory is
-            4 GiB. Seconds that are given also end a call of the user's code that does not return. What was left out
-            is told by a finding of code ``"stopped"``. The sweep of a check against a reference ends first.
-        progress: called with (steps done, steps in all, what is being done) as a large check goes on. A method
-            ``verdict_known`` of it is called once with a report that holds the blocks and the verdict on first
-            derivatives, as soon as that is known: before causes, fixes and second derivatives. An interrupt
-            (Ctrl-C, the stop button, or a KeyboardInterrupt that this raises) ends the check with what it has.
-        shapes: with a reference: of the sweep, each one shape per tensor among the inputs, or that of the first alone,
-            which tensors of the same sizes follow. None takes sizes around those of the inputs, powers of two and
-            tiles, and other memory layouts; ``()`` sweeps nothing.
-        dtypes: with a reference: further dtypes of the sweep.
-        compile: with a reference: True compares the same call under torch.compile as well, with torch's backends that
-            compile here; or the backends. That takes seconds, with inductor up to a minute, which the budget does not
-            count. What torch.compile changes is told as a risk.
+            where none does. A single tensor will do. Copies are used, so nobody's ``.grad`` changes.
+        sizes: other shapes to compare at, each one per tensor among the inputs, or that of the first alone, which
+            tensors of the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and
+            other memory layouts; ``()`` none.
+        dtypes: further dtypes to compare in.
+        compile: True compares the same call under torch.compile as well, with torch's backends that compile here; or
+            the backends. That takes seconds, with inductor up to a minute, which the budget does not count. What
+            torch.compile changes is told as a risk.
+        graph: True adds the two backward graphs, and the bytes that each keeps.
+        time: True adds how long each takes.
+        names: what to call the two; by default their own names.
+        seed: of the draws, and given to all random generators before each call.
+        budget: seconds and memory, as for ``gradcheck``; other sizes are left out first.
+        progress: called with (steps done, steps in all, what is being done).
 
     Returns:
-        A ``GradcheckReport``: its verdict on first derivatives, ``report.order2`` on second ones; with a reference a
-        ``KernelReport``. A wrong gradient never raises.
+        The comparison. A wrong gradient never raises.
 
     Raises:
-        CallError: ``fn`` or ``reference`` cannot be called, the inputs are no tuple, there are no such hints, order or
-            budget, the shapes do not fit, or an option belongs to the other of the two checks.
+        CallError: ``fn`` or ``reference`` cannot be called, there is neither a reference nor ``compile``, the inputs
+            are no tuple, or the sizes do not fit.
         InputError: nothing in the inputs can be differentiated.
 
     Example:
         >>> import torch, nbautograd
-        >>> x = torch.linspace(0, 1, 5, dtype=torch.float64, requires_grad=True)
-        >>> nbautograd.gradcheck(torch.sin, x).verdict
+        >>> x = torch.linspace(-2, 2, 300, dtype=torch.bfloat16, requires_grad=True)
+        >>> nbautograd.compare(torch.tanh, lambda x: (2 * x).sigmoid() * 2 - 1, x).verdict
         'right'
-        >>> y = torch.linspace(-2, 2, 300, dtype=torch.bfloat16, requires_grad=True)
-        >>> nbautograd.gradcheck(torch.tanh, y, reference=lambda y: (2 * y).sigmoid() * 2 - 1).verdict
-        'right'
-        >>> nbautograd.gradcheck(lambda y: 1.1 * y.exp(), y, reference=torch.exp, shapes=()).findings[0].code
+        >>> nbautograd.compare(lambda x: 1.1 * x.exp(), torch.exp, x, sizes=()).findings[0].code
         'kernel_factor'
     """
-    if reference is None:
-        _refuse("kernel.no_sweep", shapes=shapes, dtypes=dtypes, compile=compile)
-        return without_reference.gradcheck(
-            fn, inputs, atol=atol, rtol=rtol, eps=eps, order=order, seed=seed, hints=hints, budget=budget,
-            progress=progress,
-        )  # fmt: skip
-    _refuse("kernel.no_tolerance", atol=atol, rtol=rtol, eps=eps, order=order)
-    candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in (fn, reference))
+    if reference is None and not compile:
+        raise CallError("kernel.no_reference")
+    sizes = () if reference is None else sizes  # at other sizes nothing is compiled
+    pair = (fn, fn if reference is None else reference)
+    candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
-        report = KernelCheck(candidate, eager, clock, tell, seed).run(shapes, dtypes or ())
-    return witnessed(report, fn, reference, candidate.inputs, compile) if compile else report
+        report = Compare(candidate, eager, clock, tell, seed, names).run(sizes, dtypes)
+        if report.quantities and (graph or time):  # what raised has neither
+            report = beside(report, candidate, eager, graph=graph, time=time)
+    return witnessed(report, fn, eager.fn, candidate.inputs, compile) if compile else report
 
 
-def _refuse(sentence: str, **options: Any) -> None:
-    given = next((name for name, value in options.items() if value is not None), None)
-    if given is not None:
-        raise CallError(sentence, option=given)
-
-
-class KernelCheck:
+class Compare:
     """One check against a reference while it runs.
 
     Args:
@@ -206,10 +129,22 @@ class KernelCheck:
         clock: of the check.
         tell: who is told of progress, or None.
         seed: of the draws.
+        names: what to call the two; None for their own names.
     """
 
-    def __init__(self, candidate: Problem, reference: Problem, clock: Clock, tell: Tell | None, seed: int) -> None:
+    def __init__(
+        self,
+        candidate: Problem,
+        reference: Problem,
+        clock: Clock,
+        tell: Tell | None,
+        seed: int,
+        names: tuple[str, str] | None = None,
+    ) -> None:
         self.candidate, self.reference, self.clock, self.tell, self.seed = candidate, reference, clock, tell, seed
+        self.names = names or (candidate.name, reference.name)
+        self.values: list[Sides] = []
+        self.whole: list[ComparedQuantity] = []
         self.outcome: Outcome | None = None
         self.findings: list[Finding] = []
         self.stumbled: list[Stumble] = []
@@ -221,11 +156,11 @@ class KernelCheck:
         self._start = time.perf_counter()
         self._steps = 0
 
-    def run(self, shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]) -> KernelReport:
+    def run(self, shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]) -> Comparison:
         """Compare at the inputs, then at all others."""
-        got, expected = (sum(y.is_floating_point() for y in one.call()) for one in (self.candidate, self.reference))
+        got, expected = (sum(map(is_floating, one.call())) for one in (self.candidate, self.reference))
         if got != expected:
-            raise CallError("kernel.outputs_differ", function=self.candidate.name, got=got, expected=expected)
+            raise CallError("kernel.outputs_differ", function=self.names[0], got=got, expected=expected)
         cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # refused before anything is compared
         with collected() as self.stumbled:
             self._compare_at(cases, shapes, dtypes)
@@ -250,7 +185,7 @@ class KernelCheck:
     def _compare(self) -> None:
         pair = Pair(self.candidate, self.reference, torch.float32)
         draw = pair.draw(self.candidate.inputs, self.seed)
-        run(self.reference, draw)  # what it raises is its author's
+        theirs = run(self.reference, draw)  # what it raises is its author's
         try:
             self.outcome = check(self.candidate, self.reference, seed=self.seed, power=True, done=self._done)
         except Exception as error:
@@ -260,12 +195,41 @@ class KernelCheck:
             self.trace = users_trace(error)
             return
         self.findings += self.outcome.findings
+        self.values = list(zip(run(self.candidate, draw).tensors, theirs.tensors, strict=False))
+        self._compare_whole_numbers()
         if draw.random:
-            self.notes.append(Phrase("kernel.random", reference=self.reference.name))
+            self.notes.append(Phrase("kernel.random", reference=self.names[1]))
         other = repeated(self.candidate, draw)
         if other is not None:
             params = {"name": other[0], "gap": other[1]}
             self.findings.append(Finding("kernel_nondeterministic", "lint", "kernel.nondeterministic", params))
+
+    def _compare_whole_numbers(self) -> None:
+        """Compare the outputs that are no floating numbers: they are equal, or wrong."""
+        several = [[y for y in one.call() if not is_floating(y)] for one in (self.candidate, self.reference)]
+        floating = self.reference.output_names
+        names = [n for n, y in zip(floating, self.reference.call(), strict=True) if not is_floating(y)]
+        for name, ours, theirs in zip(names, *several, strict=False):
+            same = ours.shape == theirs.shape and bool((ours == theirs).all())
+            if not same:
+                self.findings.append(Finding("kernel_integers", "bug", "kernel.integers", {"name": name}))
+            share = 0.0 if same else math.inf if ours.shape != theirs.shape else float((ours != theirs).double().mean())
+            self.whole.append(
+                ComparedQuantity(
+                    "output",
+                    name,
+                    tuple(theirs.shape),
+                    str(ours.dtype).removeprefix("torch."),
+                    "right" if same else "wrong",
+                    share,
+                    0.0,
+                    0.0,
+                    0.0,
+                    0.0,
+                    0.0,
+                    **sides(name, (ours, theirs)),
+                )
+            )
 
     def _sweep(self, cases: Sequence[Case]) -> None:
         for case in cases:
@@ -286,14 +250,17 @@ class KernelCheck:
     def _done(self, cases: int = 0) -> None:
         self._steps += 1
         if self.tell is not None:
-            what = Phrase("kernel.comparing", function=self.candidate.name, reference=self.reference.name)
+            what = Phrase("kernel.comparing", function=self.names[0], reference=self.names[1])
             self.tell(self._steps, max(self._steps, cases + DRAWS), str(what))
 
-    def _report(self) -> KernelReport:
+    def _report(self) -> Comparison:
         candidate, outcome = self.candidate, self.outcome
         tracks = [] if outcome is None else outcome.trial.tracks
         wrong, conditions = ((), {}) if outcome is None else (outcome.wrong, outcome.conditions)
-        quantities = tuple(_quantity(track, k in wrong, conditions.get(k, 0.0)) for k, track in enumerate(tracks))
+        values = self.values or [(None, None)] * len(tracks)
+        quantities = tuple(
+            _quantity(track, k in wrong, conditions.get(k, 0.0), values[k]) for k, track in enumerate(tracks)
+        )
         findings = tuple(self.findings)
         if not any(finding.kind == "bug" for finding in findings):  # else the sweep shows the same once more
             findings = (*_findings_of(self.results, self.smallest), *findings)
@@ -301,13 +268,12 @@ class KernelCheck:
         verdict, reason = self._verdict(quantities, tracks, findings)
         source, code = candidate.source, getattr(candidate.fn, "__code__", None)
         own = zip(candidate.input_names, candidate.inputs, strict=True)
-        return KernelReport(
-            candidate.name,
-            self.reference.name,
+        return Comparison(
+            *self.names,
             verdict,
             reason,
             findings,
-            quantities,
+            (*self.whole, *quantities),
             worst_first(map(_case, self.results)),
             None if self.smallest is None else shapes_of(self.smallest.inputs),
             dtype="" if outcome is None else str(outcome.trial.pair.dtype).removeprefix("torch."),
@@ -326,7 +292,7 @@ class KernelCheck:
         )
 
     def _verdict(
-        self, quantities: Sequence[KernelQuantity], tracks: Sequence[Track], findings: Sequence[Finding]
+        self, quantities: Sequence[ComparedQuantity], tracks: Sequence[Track], findings: Sequence[Finding]
     ) -> tuple[Verdict, Phrase | str]:
         if any(finding.kind == "bug" for finding in findings):
             return "wrong", ""
@@ -412,9 +378,9 @@ def _row_verdict(result: Result) -> Verdict:
     return "cannot tell" if result.outcome is None or result.excused else "right"
 
 
-def _case(result: Result) -> KernelCase:
+def _case(result: Result) -> ComparedCase:
     dtype = coarsest(result.case.inputs)
-    return KernelCase(
+    return ComparedCase(
         shapes_of(result.case.inputs),
         str(dtype).removeprefix("torch."),
         result.case.change,
@@ -437,10 +403,10 @@ def _kind(x: Any) -> str:
     return dtype_and_shape(x)
 
 
-def _quantity(track: Track, wrong: bool, condition: float) -> KernelQuantity:
+def _quantity(track: Track, wrong: bool, condition: float, pair: Sides) -> ComparedQuantity:
     blind = track.quantity.kind == "gradient" and "zero" in track.unseen()
     verdict: Verdict = "wrong" if wrong else "cannot tell" if blind or track.unknown or track.unsampled else "right"
-    return KernelQuantity(
+    return ComparedQuantity(
         track.quantity.kind,
         track.quantity.name,
         track.shape,
@@ -455,6 +421,7 @@ def _quantity(track: Track, wrong: bool, condition: float) -> KernelQuantity:
         condition if condition >= CONDITIONED else 0.0,
         tuple(track.mutants),
         track.unseen(),
+        **sides(track.quantity.name, pair),
     )
 
 
@@ -465,8 +432,8 @@ def _overflows(tracks: Sequence[Track]) -> Iterator[Phrase]:
 
 
 def witnessed(
-    report: KernelReport, fn: Any, reference: Any, inputs: tuple[Any, ...], backends: bool | Sequence[Any]
-) -> KernelReport:
+    report: Comparison, fn: Any, reference: Any, inputs: tuple[Any, ...], backends: bool | Sequence[Any]
+) -> Comparison:
     """Return a report with what torch.compile makes of the same call.
 
     Args:
@@ -477,7 +444,7 @@ def witnessed(
     if report.verdict != "right":
         return replace(report, notes=(*report.notes, Phrase("kernel.compile_not_tried")))
     asked = BACKENDS if backends is True else tuple(backends or ())
-    rows: list[KernelCompiled] = []
+    rows: list[ComparedCompiled] = []
     for one in compiled(fn, reference, inputs, asked, seed=report.seed):
         script = ""
         if one.finding is not None and not any(row.script for row in rows if row.way == one.way):
@@ -494,20 +461,22 @@ def witnessed(
     return replace(report, compiled=tuple(rows), findings=(*report.findings, *findings), notes=(*report.notes, *notes))
 
 
-def _row(one: Compiled, script: str) -> KernelCompiled:
+def _row(one: Compiled, script: str) -> ComparedCompiled:
     verdict: Verdict = "wrong" if one.finding is not None else "right" if one.track is not None else "cannot tell"
     reason = one.error if one.finding is None else one.finding.phrase("what") or ""
     if one.track is None:
-        return KernelCompiled(one.backend, one.way, verdict, reason=reason)
+        return ComparedCompiled(one.backend, one.way, verdict, reason=reason)
     track = one.track
-    return KernelCompiled(one.backend, one.way, verdict, track.quantity.name, track.error, track.ratio, reason, script)
+    return ComparedCompiled(
+        one.backend, one.way, verdict, track.quantity.name, track.error, track.ratio, reason, script
+    )
 
 
 def _way(way: str) -> Phrase:
     return Phrase(f"kernel.compile_{way}")
 
 
-def _finding(report: KernelReport, rows: Sequence[KernelCompiled]) -> Finding:
+def _finding(report: Comparison, rows: Sequence[ComparedCompiled]) -> Finding:
     """Return the risk that one way of compiling is."""
     params = {
         "way": _way(rows[0].way),
