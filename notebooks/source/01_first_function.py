@@ -46,12 +46,6 @@
 # **预备知识**：Python、张量、一元函数求导。**用时**：约 85 分钟。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
 
 # %% tags=["setup"]
-# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
-import importlib.util
-
-if importlib.util.find_spec("nbautograd") is None:
-    get_ipython().run_line_magic("pip", "install -q nbautograd")
-
 import torch
 from torch.autograd import Function
 

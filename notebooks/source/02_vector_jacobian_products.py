@@ -48,12 +48,6 @@
 # **预备知识**：01。**用时**：约 90 分钟。看到**先猜一猜**，请先拿定主意再运行单元格。
 
 # %% tags=["setup"]
-# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
-import importlib.util
-
-if importlib.util.find_spec("nbautograd") is None:
-    get_ipython().run_line_magic("pip", "install -q nbautograd")
-
 import math
 
 import matplotlib.pyplot as plt

@@ -46,12 +46,6 @@
 # **预备知识**：01 到 04。**用时**：约 65 分钟。
 
 # %% tags=["setup"]
-# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
-import importlib.util
-
-if importlib.util.find_spec("nbautograd") is None:
-    get_ipython().run_line_magic("pip", "install -q nbautograd")
-
 import numpy as np
 import torch
 from torch.autograd import Function

@@ -33,7 +33,7 @@
 # %% [markdown] lang="zh" pair="intro" of="c5056ee0"
 # # 11 · 不是 PyTorch 的代码
 #
-# 你要的前向早就有人写好了：用 NumPy，用 Fortran，或者藏在研究所买来的仿真软件里。自动求导看不进去。但可以用一个 Function 把它包起来，由你说明梯度是什么。怎样才知道梯度是什么？这一课讲三条路：推导、近似，或者不要梯度。
+# 你要的前向早就有人写好了：用 NumPy，用 Fortran，或者藏在研究所买来的仿真软件里。自动求导看不到里面。但可以用一个 Function 把它包起来，由你说明梯度是什么。怎样才知道梯度是什么？这一课讲三条路：推导、近似，或者不要梯度。
 #
 # **学完之后，你能够**
 #
@@ -46,13 +46,6 @@
 # **预备知识**：01 到 03。**用时**：约 50 分钟。
 
 # %% tags=["setup"]
-# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
-import importlib.util
-
-if importlib.util.find_spec("nbautograd") is None:
-    get_ipython().run_line_magic("pip", "install -q nbautograd")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from torch.autograd import Function
@@ -105,7 +98,7 @@ nbautograd.why_none(x, y)
 #
 # 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开；由 `backward` 来补上这一段：它说明梯度是什么。
 #
-# 有四件事一错再错：
+# 有四件事经常出错：
 #
 # - **回来时 dtype 变了。** NumPy 偏爱 float64。float32 的模型于是得到 float64 的输出，下一层会报错——更糟的是不报错。
 # - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导，悄悄变成零。加上 `@once_differentiable` 就会明确报错，前提是 `grad_output` 需要梯度（后面只接 `.sum()` 时不需要，见第 08 课）。
@@ -155,7 +148,7 @@ class Softplus(Function):
 # %% [markdown] tags=["shown"] lang="zh" pair="correlate" of="ba210354"
 # ## 2. 滤波器
 #
-# `np.correlate(signal, kernel, "valid")` 让卷积核沿信号滑动：$y_i = \sum_j s_{i+j}\, k_j$。两个输入，就有两个梯度。把它们写成对 $i$ 的求和，$g_i$ 乘以旁边的那一项：
+# `np.correlate(signal, kernel, "valid")` 让核沿信号滑动：$y_i = \sum_j s_{i+j}\, k_j$。两个输入，就有两个梯度。把它们写成对 $i$ 的求和，$g_i$ 乘以旁边的那一项：
 #
 # $$\frac{\partial L}{\partial k_j} = \sum_i g_i\, s_{i+j} \qquad\qquad \frac{\partial L}{\partial s_n} = \sum_i g_i\, k_{n-i}$$
 #
@@ -253,47 +246,14 @@ class Numerical(Function):
 #
 # **The calls.** $2n$ of them, where a derived backward needs about one. If a call takes 50 ms, six inputs are ready in 0.6 seconds; the 150,528 of the picture take four hours, for one backward.
 #
-# **The digits.** Two errors pull in opposite directions. A large step misses the curvature (**truncation**: it falls with $h$, or with $h^2$ for central differences). A small step subtracts two numbers that agree in nearly all digits (**round-off**: it grows as $1/h$).
-#
-# **Predict.** Where is the bottom, for float64 and for float32? How many digits are right there?
+# **The digits.** Notebook 03 drew the curve: with a large step the difference misses the curvature, with a small one the round-off is divided by $h$. For float64 the central difference is best near $h = 10^{-5}$, with some eleven digits; the forward difference near $10^{-8}$, with eight. For float32 the forward difference keeps three, near $h = 10^{-3}$, and a step of $10^{-8}$ keeps none: $x + h$ is $x$.
 
-# %% [markdown] lang="zh" pair="curve" of="0ae170a1"
+# %% [markdown] lang="zh" pair="curve" of="4a7b57b2"
 # 行得通，而且和导数一致。梯度检查拿来对照的*就是*它。那么代价是什么？
 #
 # **调用次数。** 要 $2n$ 次，而推导出来的 backward 大约只要一次。假如调用一次要 50 毫秒，六个输入 0.6 秒就好；图片的 150,528 个输入，做一次反向就要四个小时。
 #
-# **有效数字。** 两种误差方向相反。步长大，看不见弯曲（**截断误差**：随 $h$ 下降，中心差分随 $h^2$ 下降）。步长小，是两个几乎每一位都相同的数相减（**舍入误差**：按 $1/h$ 增长）。
-#
-# **先猜一猜。** 对 float64 和 float32，最低点各在哪里？在那里有几位是对的？
-
-# %%
-steps = np.logspace(-14, -1, 60)
-points = np.linspace(0.5, 2, 101)
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
-for axis, real in zip(axes, (np.float32, np.float64)):
-    at = points.astype(real)
-    for name, back in (("forward", 0), ("central", 1)):
-        errors = []
-        for h in steps.astype(real):
-            with np.errstate(all="ignore"):
-                slope = (np.sin(at + h) - np.sin(at - back * h)) / (h * (1 + back))
-            errors.append(np.abs(slope - np.cos(points)).max())
-        axis.loglog(steps, errors, label=name)
-        print(f"{real.__name__}, {name}: error {min(errors):.0e} with h = {steps[np.argmin(errors)]:.0e}")
-    axis.set(title=real.__name__, xlabel="step h", ylim=(1e-12, 10))
-axes[0].set_ylabel("largest error of d sin")
-axes[0].legend()
-plt.show()
-
-# %% [markdown] lang="en" pair="bottom"
-# With float64 the forward difference is best near $10^{-8}$, with an error near $10^{-8}$; the central one near $10^{-5}$, with an error near $10^{-11}$. With float32 the best forward difference keeps **three digits**, near $h = 10^{-3}$ or $10^{-4}$, and a step of $10^{-8}$ keeps none: $x + h$ is $x$.
-#
-# The rule behind it: truncation and round-off are equal where the curve has its bottom. For forward differences that is $h \approx \sqrt{\varepsilon}$, for central ones $h \approx \sqrt[3]{\varepsilon}$, with $\varepsilon$ the distance from 1 to the next number, `torch.finfo(dtype).eps`.
-
-# %% [markdown] lang="zh" pair="bottom" of="42d33820"
-# 用 float64，前向差分在 $10^{-8}$ 附近最好，误差也在 $10^{-8}$ 上下；中心差分在 $10^{-5}$ 附近最好，误差约 $10^{-11}$。用 float32，最好的前向差分只有**三位**是对的，步长在 $10^{-3}$ 到 $10^{-4}$；步长取 $10^{-8}$ 就一位也不剩：$x + h$ 就是 $x$。
-#
-# 背后的规律：截断误差与舍入误差相等的地方，就是曲线的最低点。前向差分是 $h \approx \sqrt{\varepsilon}$，中心差分是 $h \approx \sqrt[3]{\varepsilon}$，这里的 $\varepsilon$ 是 1 到下一个数的距离，即 `torch.finfo(dtype).eps`。
+# **有效数字。** 曲线在 notebook 03 里画过：步长大，看不到曲率；步长小，舍入误差要除以 $h$。用 float64，中心差分在 $h = 10^{-5}$ 附近最好，约有十一位有效数字；前向差分在 $10^{-8}$ 附近最好，约八位。用 float32，前向差分在 $h = 10^{-3}$ 附近只剩三位，步长取 $10^{-8}$ 就一位也不剩：$x + h$ 就是 $x$。
 
 # %% [markdown] lang="en" pair="answer"
 # ## 4. So, when?
@@ -305,7 +265,7 @@ plt.show()
 # %% [markdown] lang="zh" pair="answer" of="ff46d21f"
 # ## 4. 那么，什么时候可以？
 #
-# 先照博客的问法，用前向差分。**先猜一猜**：$\epsilon$ 取 $10^{-1}$、$10^{-4}$、$10^{-8}$、$10^{-13}$ 时，$x^3$ 在 2 处的梯度各有几位是对的？
+# 先照博客的问法，用前向差分。**先猜一猜**：$\epsilon$ 取 $10^{-1}$、$10^{-4}$、$10^{-8}$、$10^{-13}$ 时，$x^3$ 在 2 处的梯度各有几位有效数字？
 #
 # 再用中心差分，并检查一下：数值的 backward 能通过一阶导数的检查。再用 `--order 2` 问二阶导数，报告会说明：没有。
 

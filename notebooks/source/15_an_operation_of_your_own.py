@@ -42,12 +42,6 @@
 # **预备知识**：01 到 05。**用时**：从给出的运算里选一个，约 60 分钟；选自己工作中的运算，就看它有多难了。
 
 # %% tags=["setup"]
-# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
-import importlib.util
-
-if importlib.util.find_spec("nbautograd") is None:
-    get_ipython().run_line_magic("pip", "install -q nbautograd")
-
 import matplotlib.pyplot as plt
 import torch
 from torch.autograd import Function

@@ -27,8 +27,8 @@ WRONG_VALUE = {
     "zh": "`{what}` 得到的是 {got}，正确的是 {expected}。",
 }
 NO_ERROR = {
-    "en": "`{what}` gives {got} without a word; it should raise {expected}.",
-    "zh": "`{what}` 一声不响地得到了 {got}，本来应当抛出 {expected}。",
+    "en": "`{what}` gives {got}; it should raise {expected}.",
+    "zh": "`{what}` 得到的是 {got}，本来应当抛出 {expected}。",
 }
 WRONG_TYPE = {
     "en": "`{what}` gives a {got}; a {expected} is wanted.",
