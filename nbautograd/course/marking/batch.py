@@ -10,7 +10,7 @@ import os
 import secrets
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -87,11 +87,11 @@ def mark_all(
                 break
             failed = {}
             pool = make()
+            jobs: dict[Future[Mark], str] = {}
             try:
-                jobs = {
-                    pool.submit(mark, assignment, name, book, dict(limits), secrets.randbits(62) + 1): name
-                    for name, book in left.items()
-                }
+                for name, book in left.items():
+                    seed = secrets.randbits(62) + 1
+                    jobs[pool.submit(mark, assignment, name, book, dict(limits), seed)] = name
                 for job in as_completed(jobs):
                     try:
                         one = job.result()
@@ -104,7 +104,9 @@ def mark_all(
             except BrokenExecutor as error:  # while it was given its jobs
                 failed = {name: str(error) for name in left if name not in done}
             finally:
-                pool.shutdown(cancel_futures=True)
+                for job in jobs:  # after Ctrl-C; a cluster's executor does not know cancel_futures=
+                    job.cancel()
+                pool.shutdown()
     return [done[name] for name in sorted(done)], failed
 
 

@@ -11,12 +11,14 @@ import builtins
 import contextlib
 import gc
 import importlib
+import inspect
 import itertools
 import linecache
 import os
 import signal
 import socket
 import sys
+import tempfile
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,7 +89,7 @@ class Child:
 
     def about(self, blob: bytearray) -> dict[str, Any]:
         """Tell the judge what kind of thing the answer is."""
-        said = {"raised": self.raised, "name": type(self.answer).__name__}
+        said: dict[str, Any] = {"raised": self.raised, "name": type(self.answer).__name__}
         if self.name not in self.namespace:
             return {**said, "kind": "missing"}
         if self.cls is not None:
@@ -96,9 +98,10 @@ class Child:
             own["vmap"] |= bool(cls.generate_vmap_rule)
             combined = cls.setup_context is torch.autograd.Function.setup_context
             legacy = recognise(self.cls) is not None
+            said["parameters"] = parameters(cls.forward)
             return {**said, "kind": "class", "name": self.cls.__name__, "combined": combined, "legacy": legacy, **own}
         if isinstance(self.answer, FUNCTIONS):
-            return {**said, "kind": "function"}
+            return {**said, "kind": "function", "parameters": parameters(self.answer)}
         with contextlib.suppress(wire.CannotCrossError):
             return {**said, "kind": "data", "value": wire.encode(self.answer, blob)}
         return {**said, "kind": "object"}
@@ -199,6 +202,24 @@ class Child:
         """Make a check here, in the submission's own process; the judge notes that it had to be believed."""
         attempt = Attempt(declared_by(texts, [exercise])[exercise], self.answer, seed, self.text)
         return {"failures": [failure_dict(failure) for failure in ROUTINES[check](attempt)]}
+
+
+def parameters(function: Any) -> list[list[Any]]:
+    """Return the names and defaults of a function's arguments; nothing where it takes any number, or odd defaults.
+
+    Sentences name the arguments, and ``apply`` of a Function with ``setup_context`` fills in the defaults.
+    """
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    plain_kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    fine = all(
+        p.kind in plain_kinds
+        and (p.default is p.empty or p.default is None or type(p.default) in (bool, int, float, str))
+        for p in found
+    )
+    return [[p.name, *([] if p.default is p.empty else [p.default])] for p in found] if fine else []
 
 
 def raised(error: BaseException) -> dict[str, Any]:
@@ -325,6 +346,7 @@ def nursery(control: socket.socket) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    tempfile.tempdir = "/tmp"  # some imports ask for it, and Python looks for one that can be written to
     importlib.import_module("torch.fx.experimental.symbolic_shapes")  # a first backward imports it, with sympy: 0.3 s
     torch.set_num_threads(1)
     nursery(socket.socket(fileno=int(sys.argv[1])))

@@ -135,7 +135,7 @@ class _Judged:
                 )
             answer: Any = class_of(child, about)
         elif kind == "function":
-            answer = function_of(child, self.exercise.answer)
+            answer = function_of(child, self.exercise.answer, about)
         elif kind == "data":
             answer = child.decoded(about["value"], blob)
         else:  # an object whose parts stay where they are: nothing of it crosses

@@ -7,6 +7,8 @@ it: tensors go out and come back. An answer that calls autograd itself to get it
 from __future__ import annotations
 
 import builtins
+import contextlib
+import inspect
 import os
 import socket
 import subprocess
@@ -353,8 +355,22 @@ def class_of(child: Nursling, about: Mapping[str, Any]) -> type[Function]:
     if about["combined"]:
         methods = {"forward": combined, "backward": backward}
     methods |= {name: method for name, method in (("jvp", jvp), ("vmap", vmap)) if about[name]}
-    named = {name: staticmethod(_without_source(method)) for name, method in methods.items()}
+    methods = {name: _without_source(method) for name, method in methods.items()}
+    _name_arguments(methods["forward"], about)
+    named = {name: staticmethod(method) for name, method in methods.items()}
     return type(str(about["name"])[:80], (Function,), named)
+
+
+def _name_arguments(function: Any, about: Mapping[str, Any]) -> None:
+    """Give a function the answer's names and defaults of its arguments, if they are that."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    with contextlib.suppress(TypeError, ValueError):
+        named = [
+            inspect.Parameter(str(name), kind, default=default[0] if default else inspect.Parameter.empty)
+            for name, *default in about["parameters"]
+        ]
+        if named:
+            function.__signature__ = inspect.Signature(named)
 
 
 def _without_source(function: Any) -> Any:
@@ -365,7 +381,7 @@ def _without_source(function: Any) -> Any:
     return made
 
 
-def function_of(child: Nursling, name: str) -> Callable[..., Any]:
+def function_of(child: Nursling, name: str, about: Mapping[str, Any]) -> Callable[..., Any]:
     """Return a function that stands for the one in the child."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
@@ -376,6 +392,7 @@ def function_of(child: Nursling, name: str) -> Callable[..., Any]:
         return _replaced(arguments.value, {id(y): next(found) for y in tensors(arguments.value)})
 
     answer.__name__ = answer.__qualname__ = name
+    _name_arguments(answer, about)
     return answer
 
 
