@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -28,103 +28,81 @@ from nbautograd.core.torch_private.nodes import (
 Test = Callable[[torch.Tensor], torch.Tensor]
 
 
-@dataclass(frozen=True)
-class Trap:
-    """A derivative that is infinite or undefined at some values.
+class Trap(NamedTuple):
+    """Values at which an operation, or its derivative, is infinite or undefined.
 
     Attributes:
         rule: stable, the end of its message's id.
-        slot: what the node saved that shows it.
-        test: True at the values where it is.
+        makes: what its value is there: ``"inf"`` or ``"nan"`` of finite numbers, ``"of inf"`` a NaN of infinities;
+            ``"saved"`` where what a node saved shows that. Empty where only the derivative is.
+        nodes, slot, saved: what nodes are called without their ending, what they saved, and at which of it this is.
+        ops, position, given: the same for the names of operations in forward and the argument in this position.
     """
 
     rule: str
+    makes: tuple[str, ...]
+    nodes: str
     slot: str
-    test: Test
+    saved: Test
+    ops: str = ""
+    position: int = 0
+    given: Test = torch.isnan
 
 
 def _zero(t: torch.Tensor) -> torch.Tensor:
     return t == 0
 
 
+def _negative(t: torch.Tensor) -> torch.Tensor:
+    return t < 0
+
+
 def _ends(t: torch.Tensor) -> torch.Tensor:
     return t.abs() >= 1
 
 
-def _infinite(t: torch.Tensor) -> torch.Tensor:
-    return t.isinf()
+def _fact(holds: bool) -> torch.Tensor:
+    return torch.tensor(holds)
 
 
-# what a node is called without its ending -> its traps
-TRAPS: dict[str, tuple[Trap, ...]] = {
-    "Sqrt": (Trap("sqrt_at_zero", "result", _zero), Trap("sqrt_negative", "result", torch.isnan)),
-    "Rsqrt": (Trap("rsqrt_at_zero", "result", _infinite), Trap("sqrt_negative", "result", torch.isnan)),
-    "Norm": (Trap("norm_at_zero", "result", _zero),),
-    "LinalgVectorNorm": (Trap("norm_at_zero", "result", _zero),),
-    "Cdist": (Trap("norm_at_zero", "result", _zero),),
-    "Dist": (Trap("norm_at_zero", "result", _zero),),
-    "Std": (Trap("std_of_one", "result", torch.isnan),),
-    "Log": (Trap("log_of_zero", "self", _zero), Trap("log_negative", "self", lambda t: t < 0)),
-    "Log2": (Trap("log_of_zero", "self", _zero), Trap("log_negative", "self", lambda t: t < 0)),
-    "Log10": (Trap("log_of_zero", "self", _zero), Trap("log_negative", "self", lambda t: t < 0)),
-    "Log1P": (Trap("log1p_at_minus_one", "self", lambda t: t == -1),),
-    "Xlogy": (Trap("xlogy_at_zero", "other", _zero),),
-    "Exp": (Trap("exp_overflow", "result", _infinite),),
-    "Exp2": (Trap("exp_overflow", "result", _infinite),),
-    "Expm1": (Trap("exp_overflow", "result", _infinite),),
-    "Sinh": (Trap("exp_overflow", "self", lambda t: t.sinh().isinf()),),
-    "Cosh": (Trap("exp_overflow", "self", lambda t: t.cosh().isinf()),),
-    "Reciprocal": (Trap("division_by_zero", "result", _infinite),),
-    "Div": (Trap("division_by_zero", "other", _zero), Trap("division_by_infinity", "other", _infinite)),
-    "Pow": (Trap("pow_at_zero", "self", _zero), Trap("pow_of_negative", "self", lambda t: t < 0)),
-    "Acos": (Trap("acos_at_one", "self", _ends),),
-    "Asin": (Trap("asin_at_one", "self", _ends),),
-    "Acosh": (Trap("acosh_at_one", "self", lambda t: t <= 1),),
-    "Atanh": (Trap("atanh_at_one", "self", _ends),),
-    "Logit": (Trap("logit_at_ends", "self", lambda t: (t <= 0) | (t >= 1)),),
-    "Atan2": (Trap("atan2_at_zero", "self", _zero),),
-    "Logsumexp": (Trap("all_masked", "result", torch.isneginf),),
-    "Softmax": (Trap("all_masked", "result", torch.isnan),),
-    "LogSoftmax": (Trap("all_masked", "result", torch.isnan),),
-    "Prod": (Trap("prod_at_zero", "result", _infinite),),
-}
-
-# the traps at which the value itself is no finite number
-OF_VALUES = {
-    *("sqrt_negative", "rsqrt_at_zero", "std_of_one", "log_of_zero", "log_negative", "log1p_at_minus_one"),
-    *("exp_overflow", "division_by_zero", "atanh_at_one", "logit_at_ends", "all_masked", "prod_at_zero"),
-}
-
-# those of forward that make an infinity or a NaN of finite numbers, and those that make a NaN of infinities
-TO_INFINITY = {
-    *("rsqrt_at_zero", "log_of_zero", "log1p_at_minus_one", "exp_overflow", "division_by_zero", "pow_at_zero"),
-    *("zero_over_zero", "outside_domain"),  # of other numbers than zero; at the ends of ``atanh``
-}
-TO_NAN = {
-    *("sqrt_negative", "log_negative", "zero_over_zero", "outside_domain", "pow_of_negative", "mean_of_nothing"),
-    "std_of_one",
-}
-OF_INFINITIES = {"all_masked", "inf_minus_inf", "zero_times_inf"}
-
-# an operation's name in forward -> the rule, tested on the argument of this position
-FORWARD: dict[str, tuple[tuple[str, int, Test], ...]] = {
-    "sqrt": (("sqrt_negative", 0, lambda t: t < 0),),
-    "rsqrt": (("rsqrt_at_zero", 0, _zero), ("sqrt_negative", 0, lambda t: t < 0)),
-    **dict.fromkeys(("log", "log2", "log10"), (("log_of_zero", 0, _zero), ("log_negative", 0, lambda t: t < 0))),
-    "log1p": (("log1p_at_minus_one", 0, lambda t: t == -1),),
-    **dict.fromkeys(("exp", "exp2", "expm1", "sinh", "cosh"), (("exp_overflow", 0, lambda t: t > 11),)),
-    **dict.fromkeys(("div", "__truediv__", "true_divide", "divide"), (("zero_over_zero", 1, _zero),)),
-    **dict.fromkeys(("__rtruediv__", "__rdiv__", "reciprocal"), (("division_by_zero", 0, _zero),)),
-    **dict.fromkeys(("acos", "asin", "arccos", "arcsin"), (("outside_domain", 0, lambda t: t.abs() > 1),)),
-    "atanh": (("outside_domain", 0, _ends),),
-    "acosh": (("outside_domain", 0, lambda t: t < 1),),
-    **dict.fromkeys(("pow", "__pow__"), (("pow_of_negative", 0, lambda t: t < 0), ("pow_at_zero", 0, _zero))),
-    **dict.fromkeys(("softmax", "log_softmax"), (("all_masked", 0, lambda t: t == -torch.inf),)),
-    **dict.fromkeys(("mean", "nanmean"), (("mean_of_nothing", 0, lambda t: torch.tensor(not t.numel())),)),
-    **dict.fromkeys(("std", "var"), (("std_of_one", 0, lambda t: torch.tensor(t.numel() > 0)),)),
-    **dict.fromkeys(("sub", "__sub__", "sub_", "__isub__"), (("inf_minus_inf", 0, _infinite),)),
-    **dict.fromkeys(("mul", "__mul__", "mul_", "__imul__"), (("zero_times_inf", 0, lambda t: t.isinf() | (t == 0)),)),
-}
+_ARCS, _SOFTMAX = "acos asin arccos arcsin", "softmax log_softmax"
+_LOGS, _EXPS = ("Log Log2 Log10", "self"), "exp exp2 expm1 sinh cosh"
+_NO_NODE = "", "", torch.isnan
+TRAPS = (
+    Trap("sqrt_at_zero", (), "Sqrt", "result", _zero),
+    Trap("rsqrt_at_zero", ("inf", "saved"), "Rsqrt", "result", torch.isinf, "rsqrt", 0, _zero),
+    Trap("sqrt_negative", ("nan", "saved"), "Sqrt Rsqrt", "result", torch.isnan, "sqrt rsqrt", 0, _negative),
+    Trap("norm_at_zero", (), "Norm LinalgVectorNorm Cdist Dist", "result", _zero),
+    Trap("std_of_one", ("nan", "saved"), "Std", "result", torch.isnan, "std var", 0, lambda t: _fact(t.numel() > 0)),
+    Trap("log_of_zero", ("inf", "saved"), *_LOGS, _zero, "log log2 log10", 0, _zero),
+    Trap("log_negative", ("nan", "saved"), *_LOGS, _negative, "log log2 log10", 0, _negative),
+    Trap("log1p_at_minus_one", ("inf", "saved"), "Log1P", "self", lambda t: t == -1, "log1p", 0, lambda t: t == -1),
+    Trap("xlogy_at_zero", (), "Xlogy", "other", _zero),
+    Trap("exp_overflow", ("inf", "saved"), "Exp Exp2 Expm1", "result", torch.isinf, _EXPS, 0, lambda t: t > 11),
+    Trap("exp_overflow", ("inf", "saved"), "Sinh", "self", lambda t: t.sinh().isinf()),
+    Trap("exp_overflow", ("inf", "saved"), "Cosh", "self", lambda t: t.cosh().isinf()),
+    Trap("zero_over_zero", ("inf", "nan"), *_NO_NODE, "div __truediv__ true_divide divide", 1, _zero),
+    Trap("division_by_zero", ("inf", "saved"), "Div", "other", _zero, "__rtruediv__ __rdiv__ reciprocal", 0, _zero),
+    Trap("division_by_zero", ("inf", "saved"), "Reciprocal", "result", torch.isinf),
+    Trap("division_by_infinity", (), "Div", "other", torch.isinf),
+    Trap("pow_at_zero", ("inf",), "Pow", "self", _zero, "pow __pow__", 0, _zero),
+    Trap("pow_of_negative", ("nan",), "Pow", "self", _negative, "pow __pow__", 0, _negative),
+    Trap("outside_domain", ("inf", "nan"), *_NO_NODE, _ARCS, 0, lambda t: t.abs() > 1),
+    Trap("outside_domain", ("inf", "nan"), *_NO_NODE, "acosh", 0, lambda t: t < 1),
+    Trap("outside_domain", ("inf", "nan"), *_NO_NODE, "atanh", 0, _ends),
+    Trap("acos_at_one", (), "Acos", "self", _ends),
+    Trap("asin_at_one", (), "Asin", "self", _ends),
+    Trap("acosh_at_one", (), "Acosh", "self", lambda t: t <= 1),
+    Trap("atanh_at_one", ("saved",), "Atanh", "self", _ends),
+    Trap("logit_at_ends", ("saved",), "Logit", "self", lambda t: (t <= 0) | (t >= 1)),
+    Trap("atan2_at_zero", (), "Atan2", "self", _zero),
+    Trap("all_masked", ("of inf", "saved"), "Softmax LogSoftmax", "result", torch.isnan, _SOFTMAX, 0, torch.isneginf),
+    Trap("all_masked", ("saved",), "Logsumexp", "result", torch.isneginf),
+    Trap("prod_at_zero", ("saved",), "Prod", "result", torch.isinf),
+    Trap("mean_of_nothing", ("nan",), *_NO_NODE, "mean nanmean", 0, lambda t: _fact(not t.numel())),
+    Trap("inf_minus_inf", ("of inf",), *_NO_NODE, "sub __sub__ sub_ __isub__", 0, torch.isinf),
+    Trap("zero_times_inf", ("of inf",), *_NO_NODE, "mul __mul__ mul_ __imul__", 0, lambda t: t.isinf() | (t == 0)),
+)
 
 
 # what a node is called whose gradient holds numbers that arrived, and zeros: of finite ones it makes finite ones
@@ -206,15 +184,15 @@ def trap(node: Any, forward: bool = False, where: torch.Tensor | None = None) ->
         where: the elements that are looked at, of what was saved in this shape.
     """
     name = node_name(node).rstrip("0123456789").removesuffix("Backward")
-    for one in TRAPS.get(name, ()):
-        if forward and one.rule not in OF_VALUES:
+    for one in TRAPS:
+        if name not in one.nodes.split() or (forward and "saved" not in one.makes):
             continue
         saved = ask(partial(getattr, node, f"_saved_{one.slot}"), None)  # freed, changed, or another torch
         if isinstance(saved, (int, float)):
             saved = torch.tensor(float(saved))
         if not isinstance(saved, torch.Tensor):
             continue
-        shown = one.test(saved.detach())
+        shown = one.saved(saved.detach())
         if bool((shown if where is None or where.shape != shown.shape else shown & where).any()) and _holds(node, one):
             return one.rule
     return ""
@@ -445,16 +423,16 @@ def forward_rule(bad: Bad) -> str:
     came_in = any(bool(t.isinf().any()) for t in given)
     if came_in and bad.what == "Inf":
         return ""
-    for rule, position, test in FORWARD.get(bad.op, ()):
-        if rule not in (OF_INFINITIES if came_in else TO_INFINITY if bad.what == "Inf" else TO_NAN):
+    made = "of inf" if came_in else bad.what.lower()
+    for one in TRAPS:
+        position = one.position
+        if bad.op not in one.ops.split() or made not in one.makes or position >= len(bad.arguments):
             continue
-        if rule == "pow_at_zero" and not bool((torch.as_tensor(bad.arguments[1]) < 0).any()):
+        if one.rule == "pow_at_zero" and not bool((torch.as_tensor(bad.arguments[1]) < 0).any()):
             continue
-        if position < len(bad.arguments):
-            value = bad.arguments[position]
-            tensor = torch.as_tensor(value) if isinstance(value, (int, float, torch.Tensor)) else None
-            if tensor is not None and bool(test(tensor).any()):
-                return "division_by_zero" if rule == "zero_over_zero" and bad.what == "Inf" else rule
+        value = bad.arguments[position]
+        if isinstance(value, (int, float, torch.Tensor)) and bool(one.given(torch.as_tensor(value)).any()):
+            return "division_by_zero" if one.rule == "zero_over_zero" and bad.what == "Inf" else one.rule
     return ""
 
 
