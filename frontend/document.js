@@ -249,7 +249,7 @@ function foldable(page, rows, drawn) {
  * @param {import("./tree").Thumbnail} span
  */
 function thumbnailView(page, span) {
-  return smallMap(page, span.alt, span.array, span);
+  return smallMap(page, span.alt, span.array, span, span.most, span.floor);
 }
 
 /**

@@ -25,7 +25,7 @@ SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", bytes:
 STORED = (document.Series, document.PageOnly)  # a live view gets what is in them
 # what to_json makes of these is not what their fields say
 DRAWN = """
-/** A small heat map; `exact` where each of its cells is one element. */
+/** A small heat map; `exact` where each of its cells is one element, drawn on a scale of its own without `most`. */
 export interface Thumbnail {
   kind: "thumbnail";
   alt: string;
@@ -35,6 +35,8 @@ export interface Thumbnail {
   shape: number[];
   sampled: boolean;
   pooling: import("./states").Pooling | null;
+  most?: number;
+  floor?: number;
 }
 
 /** The picture of a graph under its name; without a layout where it is too large. */

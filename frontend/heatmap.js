@@ -226,13 +226,24 @@ function thumbnailCell({ rows, cols }, exact) {
  * @param {string} name what it shows
  * @param {(cell: number, value: number) => string} say the words for a cell
  * @param {number} [most] what full colour stands for
+ * @param {number} [floor] the size up to which a number is drawn as nothing
  */
-export function thumbnail(page, grid, exact, name, say, most = recordedLimit(grid.values)) {
+export function thumbnail(
+  page,
+  grid,
+  exact,
+  name,
+  say,
+  most = recordedLimit(grid.values),
+  floor = 0,
+) {
   const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
   const tip = el("code", { class: "tip", "aria-hidden": "true", hidden: true });
   const look = { most, cell: thumbnailCell(grid, exact) };
+  const drawn = { ...grid, values: Array.from(grid.values, (v) => (Math.abs(v) <= floor ? 0 : v)) };
   /** @param {[number, number] | null} cursor */
-  const paint = (cursor = null) => draw(canvas, grid, { ...look, cursor, colours: page.colours() });
+  const paint = (cursor = null) =>
+    draw(canvas, drawn, { ...look, cursor, colours: page.colours() });
   /** @param {PointerEvent} event */
   function point(event) {
     const side = canvas.offsetWidth / grid.cols;

@@ -131,7 +131,7 @@ export interface Beside {
   parts: Block[][];
 }
 
-/** A small heat map; `exact` where each of its cells is one element. */
+/** A small heat map; `exact` where each of its cells is one element, drawn on a scale of its own without `most`. */
 export interface Thumbnail {
   kind: "thumbnail";
   alt: string;
@@ -141,6 +141,8 @@ export interface Thumbnail {
   shape: number[];
   sampled: boolean;
   pooling: import("./states").Pooling | null;
+  most?: number;
+  floor?: number;
 }
 
 /** The picture of a graph under its name; without a layout where it is too large. */

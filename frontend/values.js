@@ -39,8 +39,16 @@ export function gradientView(page, name, gradient, most) {
  * @param {import("./states").Packed} packed
  * @param {Named} tensor
  * @param {number} [most] what full colour stands for
+ * @param {number} [floor] the size up to which a number is drawn as nothing
  */
-export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled, pooling }, most) {
+export function smallMap(
+  page,
+  alt,
+  packed,
+  { name, shape: sizes, exact, sampled, pooling },
+  most,
+  floor,
+) {
   const [rows, cols] = packed.shape;
   const under = pooling && underCells(page, name, sizes, cols, pooling);
   /** @param {number} cell @param {number} value */
@@ -55,7 +63,7 @@ export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled
     });
   }
   const grid = { rows, cols, values: numbers(packed) };
-  const drawn = thumbnail(page, grid, exact, alt, say, most);
+  const drawn = thumbnail(page, grid, exact, alt, say, most, floor);
   return pooling ? el("div", null, drawn, el("div", "faint stats", pooling.words)) : drawn;
 }
 

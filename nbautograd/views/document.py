@@ -76,9 +76,17 @@ class Branch:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small heat map of a recorded value; only a page shows it, and a value of one number has none."""
+    """A small heat map of a recorded value; only a page shows it, and a value of one number has none.
+
+    Attributes:
+        value: what it shows.
+        most: what full colour stands for; None for a scale of its own.
+        floor: the size up to which a number is drawn as nothing, such as the rounding of a difference.
+    """
 
     value: Value
+    most: float | None = None
+    floor: float = 0.0
 
     @property
     def blank(self) -> bool:

@@ -334,10 +334,17 @@ def heatmap(
     return tag("svg", start, tag("style", None, sheet), paper, *body)
 
 
-def thumbnail(matrix: Array) -> str:
-    """Return a heat map of 48 pixels without words, for tables."""
+def thumbnail(matrix: Array, most: float | None = None, floor: float = 0.0) -> str:
+    """Return a heat map of 48 pixels without words, for tables.
+
+    Args:
+        matrix: the numbers.
+        most: what full colour stands for; by default by the numbers themselves.
+        floor: the size up to which a number is drawn as nothing.
+    """
     values = np.atleast_2d(np.abs(matrix) if np.iscomplexobj(matrix) else np.asarray(matrix, float))
-    index = palette.indices(values, palette.robust_limit(values, negligible=0))
+    limit = palette.robust_limit(values, negligible=0) if most is None else most
+    index = palette.indices(np.where(np.abs(values) <= floor, 0.0, values), limit)
     cell = 48.0 / max(*index.shape, 4)
     place = Place(cell, 0.0, 0.0, index.shape)
     h, w = index.shape

@@ -330,7 +330,8 @@ def _thumbnail(part: Thumbnail) -> Markup:
     if tensor is None or part.blank:
         return Markup("")
     alt = messages.text("views.tensor.thumb", name=part.value.name, contents=contents(tensor))
-    drawn = picture(thumbnail(np.asarray(tensor.thumbnail)), alt, {"style": "display:block;max-width:48px"})
+    small_map = thumbnail(np.asarray(tensor.thumbnail), part.most, part.floor)
+    drawn = picture(small_map, alt, {"style": "display:block;max-width:48px"})
     return join((drawn, tag("div", {"style": NOTE}, words) if (words := pooling(tensor)) else None))
 
 

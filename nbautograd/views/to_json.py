@@ -121,7 +121,7 @@ def _thumbnail(part: Thumbnail) -> dict[str, Any] | None:
         "shape": list(tensor.shape),
         "sampled": bool(tensor.sampled),
         "pooling": to_json(pooling_of(tensor)),
-    }
+    } | ({} if part.most is None else {"most": part.most, "floor": part.floor})
 
 
 def _heatmaps(part: Heatmaps) -> dict[str, Any]:

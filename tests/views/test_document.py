@@ -12,6 +12,7 @@ import pytest
 import sample_values as samples
 import torch
 
+import nbautograd
 from nbautograd.core.values import describe
 from nbautograd.views.builders import build
 from nbautograd.views.bundle import html, text
@@ -170,3 +171,20 @@ def test_a_pooled_picture_says_how_many_elements_a_cell_stands_for_stored_as_liv
 def test_numbers_of_a_picture_stay_numbers_in_half_the_bytes() -> None:
     assert small(np.array([1.5, np.nan, np.inf])).dtype == "float32"
     assert small(np.array([1.5, 1e300])).dtype == small(np.array([1e-300])).dtype == "float64"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "off", "seen"),
+    [(torch.float64, 1e-15, False), (torch.float64, 1e-3, True), (torch.bfloat16, 8e-3, False)],
+)
+def test_a_difference_is_drawn_on_the_scale_of_the_values_from_rounding_on(dtype, off, seen) -> None:
+    x = torch.tensor([1.0, 2.0, 4.0], dtype=dtype, requires_grad=True)
+    comparison = nbautograd.compare(torch.square, lambda x: x * x * (1 + off), (x,))
+    table = next(block for block in build(comparison) if isinstance(block, Table))
+    ours, theirs, error = (next(s for s in cell if isinstance(s, Thumbnail)) for cell in table.rows[0][1:])
+    assert (ours.most, theirs.most) == (None, None)
+    assert error.most == pytest.approx(16.0, rel=1e-2)
+    assert bool(np.abs(error.value.tensor.thumbnail).max() > error.floor > 0) is seen
+    drawn = to_json(error)
+    assert (drawn["most"], drawn["floor"]) == (error.most, error.floor)
+    assert not {"most", "floor"} & to_json(ours).keys()

@@ -140,6 +140,14 @@ def test_both_themes_are_inside():
     assert "prefers-color-scheme:dark" in thumbnail(np.eye(2))
 
 
+def test_a_small_map_takes_the_scale_that_it_is_given_and_leaves_out_what_is_below_its_floor() -> None:
+    numbers = np.array([[1e-9, 0.5]])
+    assert thumbnail(numbers) == thumbnail(2 * numbers)  # a scale of its own
+    assert thumbnail(numbers, 1.0) == thumbnail(np.array([[0.0, 0.5]]), 1.0) != thumbnail(numbers)
+    assert thumbnail(numbers, 1e-6, 1e-8) == thumbnail(np.array([[0.0, 0.5]]), 1e-6)
+    assert thumbnail(numbers, 1e-6, 1e-10) != thumbnail(np.array([[0.0, 0.5]]), 1e-6)
+
+
 def test_labels_are_written_where_there_is_room():
     few = heatmap(np.eye(3), rows=Axis("y", ("0", "1", "2")), cols=Axis("<w>", ("0", "1", "2")))
     assert few.count(">2</text>") == 2

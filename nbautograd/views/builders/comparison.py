@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+import torch
+
 from nbautograd import messages
 from nbautograd.core import formats
+from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, BACKWARD_ROUNDINGS_OF_HALF, HALF
 from nbautograd.core.values import Value
 from nbautograd.inspection.comparison import ComparedCase, ComparedQuantity, Comparison
+from nbautograd.views import palette
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import (
@@ -30,6 +35,9 @@ from nbautograd.views.phrases import VERDICT_MARKS, code, listed, say
 from nbautograd.views.tensors import contents
 
 CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
+FLOATING = (
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex128, torch.complex64,
+)  # fmt: skip
 DRAWING = 12_000  # characters of each graph's stored picture
 ROWS = 8  # of the sweep that are shown
 COLUMNS = ("quantity", "verdict", "error", "yardstick", "ratio", "bias", "resolution", "entry")
@@ -90,11 +98,22 @@ def _values(one: ComparedQuantity) -> tuple[Cell, ...]:
     assert one.values is not None
     apart = Strong(_apart(one)) if one.verdict == "wrong" else _apart(one)
     seen = [
-        () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v),)
-        for v in (*one.values, one.difference)
+        () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v, *scale),)
+        for v, scale in ((one.values[0], ()), (one.values[1], ()), (one.difference, _scale(one.values)))
     ]
     words = (*_both(one.values, one.verdict != "wrong"), apart)
     return (_title(one), *((*picture, text) for picture, text in zip(seen, words, strict=True)))
+
+
+def _scale(pair: tuple[Value, Value]) -> tuple[float, float] | tuple[()]:
+    """Return what full colour stands for in the difference of these, and up to where it is only rounding."""
+    tensors = [v.tensor for v in pair if v.tensor is not None]
+    known = [np.abs(np.asarray(t.thumbnail)) for t in tensors if t.thumbnail is not None]
+    spacings = [torch.finfo(dtype).eps for t in tensors if (dtype := getattr(torch, t.dtype, None)) in FLOATING]
+    if not known or not spacings:
+        return ()
+    most, spacing = palette.robust_limit(*known, negligible=0), max(spacings)
+    return most, (BACKWARD_ROUNDINGS if spacing < HALF else BACKWARD_ROUNDINGS_OF_HALF) * spacing * most
 
 
 def _apart(one: ComparedQuantity) -> str:
