@@ -23,7 +23,7 @@ def make(folder: Path) -> Path:
         folder: where to; made when it is missing.
     """
     pdoc.render.configure(docformat="google", show_source=False, footer_text=f"nbautograd {nbautograd.__version__}")
-    pdoc.pdoc("nbautograd", r"!nbautograd\..*", output_directory=folder)
+    pdoc.pdoc("nbautograd", r"!nbautograd\.(?!types$).*", output_directory=folder)
     return folder / "nbautograd.html"
 
 

@@ -11,6 +11,7 @@ from IPython.display import display
 from nbautograd import messages
 from nbautograd.course.progress import Progress
 from nbautograd.inspection.audit import ended_by
+from nbautograd.magics import output
 from nbautograd.magics.exercise import Exercises, parse_exercise
 from nbautograd.magics.options import AUDITED_CELL, EXERCISE, FUNCTION, Options, audit_within, help_text, parse
 from nbautograd.magics.output import CellFailedError
@@ -38,6 +39,8 @@ class FunctionMagics(Magics):
     @cell_magic
     def autograd_function(self, line: str, cell: str) -> None:
         """Record the Functions that the cell defines; the text of the help is set when the extension is loaded."""
+        if output.show_help(self, "autograd_function", line):
+            return
         options = parse(line)
         if not cell.strip():
             raise UsageError(messages.text("magics.empty_body"))
@@ -66,6 +69,8 @@ class ExerciseMagics(Magics):
     @cell_magic
     def exercise(self, line: str, cell: str) -> None:
         """Run the cell, then the checks of an exercise; the text of the help is set when the extension is loaded."""
+        if output.show_help(self, "exercise", line):
+            return
         parse_exercise(line)
         if not cell.strip():
             raise UsageError(messages.text("magics.empty_body"))
@@ -77,6 +82,8 @@ class ExerciseMagics(Magics):
     @line_magic
     def exercises(self, line: str) -> Progress | None:
         """Return how the exercises of this notebook stand; with names stop a cell that needs their answers."""
+        if output.show_help(self, "exercises", line):
+            return None
         for name in line.split():
             if self._exercises.tries.of(name).state == "unanswered":
                 raise UsageError(messages.text("course.magic.needed", name=name))
@@ -95,6 +102,8 @@ class AuditMagics(Magics):
     @cell_magic
     def autograd_audit(self, line: str, cell: str) -> None:
         """Run the cell, then check its custom gradients; the text of the help is set when the extension is loaded."""
+        if output.show_help(self, "autograd_audit", line):
+            return
         options = Options(**AUDITED_CELL.read(line)[1])  # type: ignore[arg-type]
         if not cell.strip():
             raise UsageError(messages.text("magics.empty_body"))

@@ -81,6 +81,8 @@ class ExplainMagics(Magics):
     @line_magic
     def autograd_explain(self, line: str) -> Any:
         """Explain the last gradient error; the text of the help is set when the extension is loaded."""
+        if output.show_help(self, "autograd_explain", line):
+            return None
         text, options = EXPLAIN.read(line.strip().removesuffix(";"))
         if not text and (options.get("on") or options.get("off")):
             self._at_once = bool(options.get("on"))

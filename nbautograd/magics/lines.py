@@ -107,6 +107,8 @@ class LineMagics(Magics):
         return self._answer("%autograd_audit", line, local_ns, _audit)
 
     def _answer(self, magic: str, line: str, local_ns: Namespace | None, ask: Callable[..., Any]) -> Any:
+        if output.show_help(self, magic.removeprefix("%"), line):
+            return None
         namespace = {**self._shell.user_ns, **(local_ns or {})}
         try:
             with watched():

@@ -161,7 +161,7 @@ _SECONDS = re.compile(r"(?=.*[1-9])\d*\.?\d*s?")
 _QUOTED = re.compile(r"""\"[^"]*\"|'[^']*'""")
 
 FUNCTION = Grammar(MAGIC, tuple(option for option in TABLE if option.field != "compile"))
-EXERCISE = Grammar("%%exercise", (Option(("--hints", "-h"), "hints", "HINTS", ("1", "2", "3")),), operand="exercise")
+EXERCISE = Grammar("%%exercise", (Option(("--hints",), "hints", "HINTS", ("1", "2", "3")),), operand="exercise")
 GRADCHECK = Grammar(
     "%gradcheck",
     tuple(o for o in TABLE if o.field in ("hints", "order", "budget", "reference", "compile")),

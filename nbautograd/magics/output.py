@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import types
 from pathlib import Path
@@ -25,6 +26,14 @@ class CellFailedError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         return []
+
+
+def show_help(magics: object, name: str, line: str) -> bool:
+    """Print the help of a magic where that is all its line asks for; return True if so."""
+    asked = line.strip() in ("-h", "--help")
+    if asked:
+        print(inspect.cleandoc(getattr(magics, name).__doc__))
+    return asked
 
 
 def show_message(message_id: str, **params: Any) -> None:

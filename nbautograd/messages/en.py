@@ -414,6 +414,7 @@ SENTENCES: dict[str, str] = {
     "checking.hints_unknown": "hints is {given}, but must be \"none\", \"what\", \"where\" or \"fix\".",
     "checking.order_unknown": "order is {given}, but must be 1 (first derivatives only), 2 (second derivatives count as well) or None (second derivatives are looked at as a risk).",
     "checking.budget_unknown": "budget is {given}, but must be a Budget with positive limits, a number of seconds, or None for no limit.",
+    "checking.order2_bool": "`report.order2` is neither true nor false: it is None where second derivatives were not checked. Ask `report.order2.verdict`.",
     "checking.order2_stopped": "The time of the budget was up: give more with `budget=Budget(seconds=...)`, or `budget=None` for no limit.",
     "checking.stopped_verdict.what": "The {seconds} s of the budget were up before there was a verdict.",
     "checking.stopped_verdict.advice": "Give the check more time with `budget=Budget(seconds=...)` or `--budget`, lift the limit with `budget=None`, or try smaller inputs.",

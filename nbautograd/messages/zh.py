@@ -414,6 +414,7 @@ SENTENCES: dict[str, str] = {
     "checking.hints_unknown": "hints 是 {given}，但只能是 \"none\"、\"what\"、\"where\" 或 \"fix\"。",
     "checking.order_unknown": "order 是 {given}，但只能是 1（只查一阶导数）、2（二阶导数也算数）或 None（二阶导数只作为风险来看）。",
     "checking.budget_unknown": "budget 是 {given}，但应当是上限为正数的 Budget、一个秒数，或者 None（不设上限）。",
+    "checking.order2_bool": "`report.order2` 没有真假：没有检查二阶导数时它是 None。请看 `report.order2.verdict`。",
     "checking.order2_stopped": "预算的时间已用完；可以用 `budget=Budget(seconds=...)` 给更多时间，或用 `budget=None` 取消上限。",
     "checking.stopped_verdict.what": "还没有得出结论，预算的 {seconds} 秒就用完了。",
     "checking.stopped_verdict.advice": "可以用 `budget=Budget(seconds=...)` 或 `--budget` 给更多时间，用 `budget=None` 取消上限，或者换小一些的输入。",

@@ -12,11 +12,11 @@ import os
 import sys
 import uuid
 
-VARIABLES = ("VSCODE_PID", "PYCHARM_HOSTED", "DATABRICKS_RUNTIME_VERSION", "NBAUTOGRAD_WIDGET_VIEW")
+VARIABLES = ("VSCODE_PID", "PYCHARM_HOSTED", "DATABRICKS_RUNTIME_VERSION")
 
 
 def shows_views_only() -> bool:
-    """Return True if a widget appears only where its view is displayed; or ``NBAUTOGRAD_WIDGET_VIEW=1`` is set."""
+    """Return True if a widget appears only where its view is displayed."""
     if "google.colab" in sys.modules or any(os.environ.get(name) for name in VARIABLES):
         return True
     ipython = sys.modules.get("IPython")

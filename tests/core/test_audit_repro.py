@@ -333,4 +333,4 @@ def test_a_script_that_shows_nothing_is_not_kept(package, tmp_path, monkeypatch)
 
 def test_a_report_from_elsewhere_has_no_arguments_to_write(tmp_path):
     with pytest.raises(CallError):
-        nbautograd.AuditReport().save_repro(tmp_path)
+        nbautograd.types.AuditReport().save_repro(tmp_path)

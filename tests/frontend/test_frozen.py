@@ -104,7 +104,7 @@ def test_what_was_not_kept_is_said_or_absent(thaw: Any, samples: Any) -> None:
 
 def test_zoom_reads_the_entries_that_were_kept(thaw: Any, samples: Any) -> None:
     report = block(samples, 200)
-    page = thaw(nbautograd.JacobianReport("F", report.blocks))
+    page = thaw(nbautograd.types.JacobianReport("F", report.blocks))
     expect(page.locator(".note")).to_contain_text("Click a cell")
     maps = page.get_by_role("application")
     maps.focus()
@@ -122,7 +122,7 @@ def test_zoom_reads_the_entries_that_were_kept(thaw: Any, samples: Any) -> None:
 
 def test_entries_that_were_not_kept_are_not_offered(thaw: Any, samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "MOST_WHOLE", 1000)
-    page = thaw(nbautograd.JacobianReport("F", block(samples, 200).blocks))
+    page = thaw(nbautograd.types.JacobianReport("F", block(samples, 200).blocks))
     expect(page.locator(".note")).to_contain_text("not stored in this saved copy")
     page.get_by_role("application").focus()
     page.keyboard.press("Enter")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
+
+import pytest
 
 from nbautograd import magics
 
@@ -129,3 +132,21 @@ def test_help_and_lsmagic_know_the_magic(notebook) -> None:
     for name in NAMES:
         shown = notebook(f"%{name}?")
         assert f"Examples::\n\n    %{name}" in shown.stdout + shown.text
+
+
+@pytest.mark.parametrize("asked", ["-h", "--help"])
+@pytest.mark.parametrize(
+    "magic",
+    [
+        "%%autograd_function", "%%exercise", "%%autograd_audit", "%exercises", "%gradcheck", "%jacobian",
+        "%autograd_graph", "%autograd_calls", "%autograd_compare", "%autograd_dispatches", "%autograd_audit",
+        "%autograd_explain",
+    ],
+)  # fmt: skip
+def test_every_magic_prints_its_help(notebook, magic: str, asked: str) -> None:
+    kind = "cell" if magic.startswith("%%") else "line"
+    ran = notebook(f"{magic} {asked}" + ("\nleft = 1" if kind == "cell" else ""))
+    help_text = inspect.cleandoc(notebook.shell.find_magic(magic.strip("%"), kind).__doc__)
+    assert ran.error is None
+    assert ran.stdout.strip() == help_text.strip()
+    assert "left" not in notebook.shell.user_ns

@@ -13,7 +13,8 @@ from types import ModuleType
 
 import pytest
 
-from nbautograd import Comparison, compare
+from nbautograd import compare
+from nbautograd.types import Comparison
 
 FOLDER = os.environ.get("NBAUTOGRAD_TRITON", "")
 pytestmark = pytest.mark.skipif(

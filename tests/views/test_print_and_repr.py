@@ -18,8 +18,8 @@ CHECK = samples.gradcheck(wrong=True)
 BLOCK = CHECK.blocks[0, 1]
 JACOBIAN = nbautograd.jacobian(torch.sin, torch.ones(3, dtype=torch.float64, requires_grad=True))
 DISPATCH = Dispatch(0, None, "__torch_function__", "ScalarTensor", "torch.add", outcome="returned")
-SITUATION = nbautograd.AuditedSituation((), calls=2)
-AUDITED = nbautograd.AuditedFunction("LayerNorm", "mylib", None, None, (SITUATION,), calls=2)
+SITUATION = nbautograd.types.AuditedSituation((), calls=2)
+AUDITED = nbautograd.types.AuditedFunction("LayerNorm", "mylib", None, None, (SITUATION,), calls=2)
 VALUES = [
     samples.report(wrong=True),
     samples.report(wrong=True).redact(),
@@ -44,10 +44,10 @@ VALUES = [
     DISPATCH,
     DispatchLog((DISPATCH,)),
     nbautograd.explain(torch.ones(1).sum()),
-    nbautograd.AuditReport((AUDITED,)),
+    nbautograd.types.AuditReport((AUDITED,)),
     AUDITED,
     SITUATION,
-    nbautograd.Comparison("fused", "eager", "right", dtype="bfloat16"),
+    nbautograd.types.Comparison("fused", "eager", "right", dtype="bfloat16"),
 ]
 
 
@@ -60,9 +60,8 @@ def test_print_gives_the_text_and_repr_one_line(value: Displayable) -> None:
 
 
 def test_every_public_value_is_among_them() -> None:
-    public = {value for name in nbautograd.__all__ if isinstance(value := getattr(nbautograd, name), type)}
-    others = {nbautograd.Budget, nbautograd.Audit}  # an argument, and a watch that is going on
-    values = {cls for cls in public if not issubclass(cls, Exception)} - others
+    public = {getattr(nbautograd.types, name) for name in nbautograd.types.__all__}
+    values = public - {nbautograd.types.Audit}  # a watch that is going on
     assert [cls for cls in values if not any(isinstance(value, cls) for value in VALUES)] == []
     assert all(issubclass(cls, Displayable) for cls in values)
 

@@ -47,7 +47,7 @@ class Raising(Leaky):
         raise ValueError(f"cannot take {ctx.saved_tensors[0][0, 1].item()} with {ctx.secret}")
 
 
-def everything(redacted: nbautograd.RedactedReport | nbautograd.Explanation) -> str:
+def everything(redacted: nbautograd.types.RedactedReport | nbautograd.types.Explanation) -> str:
     """All that anybody can copy of it."""
     return "\n".join(
         [str(redacted), repr(redacted), html(redacted), json.dumps(redacted.to_dict(), ensure_ascii=False)]
@@ -164,7 +164,7 @@ def test_an_audits_report_has_no_words_of_the_arguments() -> None:
 DATA = torch.rand(2, dtype=F64, generator=torch.Generator().manual_seed(3))
 
 
-def what_an_error_left() -> nbautograd.Explanation:
+def what_an_error_left() -> nbautograd.types.Explanation:
     x = DATA.clone().requires_grad_() * 1
     y = x ** DATA[0].item()
     x += 1
@@ -173,7 +173,7 @@ def what_an_error_left() -> nbautograd.Explanation:
     return nbautograd.explain(caught.value)
 
 
-def of_an_error_that_quotes() -> nbautograd.Explanation:
+def of_an_error_that_quotes() -> nbautograd.types.Explanation:
     return nbautograd.explain(lambda: int(str(DATA[0].item())))
 
 
@@ -235,17 +235,17 @@ def arguments(dtype: torch.dtype = F64) -> tuple[Any, ...]:
     return marked(dtype), NUMBER, COUNT, SECRET, PATH
 
 
-def audited(cls: type) -> nbautograd.AuditReport:
+def audited(cls: type) -> nbautograd.types.AuditReport:
     with nbautograd.audit() as watch, contextlib.suppress(ValueError):
         cls.apply(*arguments()).sum().backward()
     return watch.report()
 
 
-def kernel(cls: type) -> nbautograd.Comparison:
+def kernel(cls: type) -> nbautograd.types.Comparison:
     return nbautograd.compare(cls, lambda x, f, c, s, p: x * f + c, arguments(torch.bfloat16))
 
 
-def explained(cls: type) -> nbautograd.Explanation:
+def explained(cls: type) -> nbautograd.types.Explanation:
     def program() -> None:
         y = cls.apply(*arguments()) * 1
         z = y.exp()
@@ -285,5 +285,5 @@ def test_the_marks_are_in_the_reports_themselves() -> None:
 
 def test_a_sentence_of_tomorrow_shows_only_what_is_known_to_be_the_programs() -> None:
     note = Phrase("report.as_text", text="x * 2", gist="8.125371", line=3, input=UserValue("x"), wrong=0.5)
-    copied = nbautograd.AuditReport(notes=(note,)).redact().notes[0].params
+    copied = nbautograd.types.AuditReport(notes=(note,)).redact().notes[0].params
     assert copied == {"text": "x * 2", "gist": "…", "line": 3, "input": "…", "wrong": "…"}

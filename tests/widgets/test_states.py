@@ -59,7 +59,7 @@ def test_the_page_is_told_the_answer_to_every_question(wire: Wire, samples: Any)
     asked = {kind for value in (samples.report(), samples.graph()) for kind in value.widget().questions()}
     assert asked <= set(typing.get_type_hints(states.Answers))
     told = typing.get_type_hints(states.Answers)
-    view = nbautograd.GradcheckReport("F", "right", blocks=samples.gradcheck().blocks).widget()
+    view = nbautograd.types.GradcheckReport("F", "right", blocks=samples.gradcheck().blocks).widget()
     answer = view.questions()["block"]({"block": [0, 0]})
     assert type(answer) is told["block"]
     assert decoded(encode(answer))["block"]["entries"] == samples.gradcheck().blocks[0, 0].entries

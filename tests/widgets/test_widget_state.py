@@ -38,7 +38,7 @@ def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
     parts = [samples.report().jacobian, samples.gradcheck(), samples.calls()]
     documents = [
         samples.comparison(),
-        nbautograd.AuditReport(),
+        nbautograd.types.AuditReport(),
         Explanation("nothing", (samples.NOTE,)),
         DispatchLog(),
         Progress(),
@@ -67,7 +67,7 @@ def test_what_is_none_by_default_stays_at_home(wire: Wire, samples: Any) -> None
 def test_not_a_number_stays_json(wire: Wire, samples: Any) -> None:
     bad = np.array([[np.nan, np.inf], [-np.inf, 1.0]])
     blocks = {(0, 0): samples.block(bad, np.ones((2, 2)))}
-    nbautograd.GradcheckReport("F", "wrong", blocks=blocks).widget()
+    nbautograd.types.GradcheckReport("F", "wrong", blocks=blocks).widget()
     block = wire.state()["blocks"][0]
     assert np.isnan(numbers(block["maps"]["analytical"])[0, 0])
     assert block["largest_error"] in ("nan", "inf")
@@ -84,7 +84,7 @@ def test_heat_maps_are_the_numbers_of_the_report(wire: Wire, samples: Any) -> No
 def test_large_blocks_are_pooled_and_the_first_state_stays_small(wire: Wire, samples: Any) -> None:
     big = np.random.default_rng(0).normal(size=(300, 400))
     blocks = {(0, i): samples.block(big, big + 1e-9) for i in range(30)}
-    view = nbautograd.JacobianReport("F", blocks).widget()
+    view = nbautograd.types.JacobianReport("F", blocks).widget()
     maps = view.state.blocks[0].maps
     assert maps.rows > 1
     assert maps.cols > 1
@@ -103,8 +103,10 @@ def weight(wire: Wire) -> int:
 @pytest.mark.slow
 def test_nothing_is_heavier_than_a_megabyte_until_it_is_asked_for(wire: Wire, samples: Any) -> None:
     big = np.random.default_rng(0).normal(size=(300, 400))
-    check = nbautograd.GradcheckReport("F", "wrong", blocks={(0, i): samples.block(big, big + 1) for i in range(30)})
-    log = nbautograd.CallLog(samples.calls().calls * 2_000)
+    check = nbautograd.types.GradcheckReport(
+        "F", "wrong", blocks={(0, i): samples.block(big, big + 1) for i in range(30)}
+    )
+    log = nbautograd.types.CallLog(samples.calls().calls * 2_000)
     y = x = torch.ones(2, requires_grad=True)
     for _ in range(3_000):
         y = y * x
@@ -120,7 +122,7 @@ def heaviest(samples: Any) -> Any:
     """2,000 calls, a graph of 10,000 nodes, 2,500 blocks with a hundred thousand entries each, long values."""
     random = np.random.default_rng(0)
     blocks = [samples.block(m, m + (k % 3 == 0)) for k, m in enumerate(random.normal(size=(50, 300, 400)))]
-    check = nbautograd.GradcheckReport(
+    check = nbautograd.types.GradcheckReport(
         "F", "wrong", blocks={(o, i): replace(blocks[i], output=o, input=i) for o in range(50) for i in range(50)}
     )
     one = samples.calls().calls
@@ -129,7 +131,10 @@ def heaviest(samples: Any) -> Any:
     for _ in range(5_000):
         y = y.sin() * x
     return replace(
-        samples.report(wrong=True), gradcheck=check, calls=nbautograd.CallLog(calls), graph=nbautograd.graph(y.sum())
+        samples.report(wrong=True),
+        gradcheck=check,
+        calls=nbautograd.types.CallLog(calls),
+        graph=nbautograd.graph(y.sum()),
     )
 
 
@@ -155,7 +160,7 @@ def test_without_packing_it_would_weigh_more(wire: Wire, heaviest: Any, monkeypa
 def test_of_many_blocks_the_wrong_ones_come_whole_and_the_others_when_asked_for(wire: Wire, samples: Any) -> None:
     right, wrong = samples.gradcheck().blocks[0, 0], samples.gradcheck(wrong=True).blocks[0, 1]
     blocks = {(0, i): replace(wrong if i == 170 else right, input=i) for i in range(180)}
-    view = nbautograd.GradcheckReport("F", "wrong", blocks=blocks).widget()
+    view = nbautograd.types.GradcheckReport("F", "wrong", blocks=blocks).widget()
     states = view.state.blocks
     assert [len(states), sum(state.maps is not None for state in states)] == [180, 150]
     assert states[170].maps is not None
@@ -245,7 +250,7 @@ def large(samples: Any) -> Any:
     analytical = numerical.copy()
     analytical[130, 77] += 5
     block = samples.block(analytical, numerical, ((20, 10), (150,)))
-    return nbautograd.GradcheckReport("F", "wrong", blocks={(0, 0): block})
+    return nbautograd.types.GradcheckReport("F", "wrong", blocks={(0, 0): block})
 
 
 def test_zoom_gives_exact_entries(wire: Wire, large: Any) -> None:

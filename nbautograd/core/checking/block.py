@@ -14,7 +14,7 @@ from nbautograd.core.checking.jacobian.layout import Matrices, Which, indices
 from nbautograd.core.display import Displayable, Phrase, Plottable, Redactable, plain, plural, render
 from nbautograd.core.findings import Finding
 from nbautograd.core.user_source import FunctionSource
-from nbautograd.errors import GradcheckError
+from nbautograd.errors import CallError, GradcheckError
 
 Array = np.ndarray[Any, Any]
 Verdict = Literal["right", "wrong", "cannot tell"]
@@ -267,7 +267,9 @@ class GradcheckReport(Plottable, Redactable[Any]):
     notes: tuple[Phrase, ...] = ()
 
     def __bool__(self) -> bool:
-        return self.verdict == "right" and (self.order != 2 or (self.order2 is not None and bool(self.order2)))
+        return self.verdict == "right" and (
+            self.order != 2 or (self.order2 is not None and self.order2.verdict == "right")
+        )
 
     @property
     def wrong(self) -> bool:
@@ -282,3 +284,12 @@ class GradcheckReport(Plottable, Redactable[Any]):
 
     def __repr__(self) -> str:
         return f"<GradcheckReport {self.function}: {self.verdict}, {plural(len(self.findings), 'finding')}>"
+
+
+@dataclass(frozen=True, repr=False)
+class SecondOrderReport(GradcheckReport):
+    """What ``report.order2`` holds: the same of second derivatives, whose verdict is asked for by name."""
+
+    def __bool__(self) -> bool:
+        # "if report.order2 and report.order2.wrong" could never be true
+        raise CallError("checking.order2_bool")

@@ -18,7 +18,7 @@ from torch import Tensor
 from nbautograd.core import pytrees
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
-from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.checking.block import Block, GradcheckReport, SecondOrderReport
 from nbautograd.core.checking.budget import Meter, OutOfRunsError
 from nbautograd.core.checking.exactness import accept_slight
 from nbautograd.core.checking.other_points import nearby_inputs
@@ -204,7 +204,7 @@ def _report(
     blocks: dict[tuple[int, int], Block] = {} if run is None else run.blocks
     decided = blocks and all(b.verdict in ("match", "subgradient") for b in blocks.values())
     names = ((), ()) if run is None else (run.problem.input_names, run.problem.output_names)
-    return GradcheckReport(
+    return SecondOrderReport(
         problem.name, "wrong" if wrong else "right" if decided else "cannot tell", findings, blocks, *names,
         problem.seed, time.perf_counter() - start, run is None or run.complete, None, problem.source, reason,
     )  # fmt: skip

@@ -29,12 +29,12 @@ def mistake(request: pytest.FixtureRequest) -> Mistake:
 
 
 @pytest.fixture(scope="module")
-def report(mistake: Mistake) -> nbautograd.GradcheckReport:
+def report(mistake: Mistake) -> nbautograd.types.GradcheckReport:
     """One check of each mistake, which several tests read."""
     return nbautograd.gradcheck(mistake.fn, mistake.inputs())
 
 
-def test_a_mistake_is_found_and_named_first(mistake: Mistake, report: nbautograd.GradcheckReport) -> None:
+def test_a_mistake_is_found_and_named_first(mistake: Mistake, report: nbautograd.types.GradcheckReport) -> None:
     if in_second_order(mistake):
         assert (report.verdict, report.findings[0].code) == ("right", "not_twice_differentiable")
         assert report.order2 is not None
@@ -46,7 +46,7 @@ def test_a_mistake_is_found_and_named_first(mistake: Mistake, report: nbautograd
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_sentence_can_be_read_and_cut(report: nbautograd.GradcheckReport, language: str) -> None:
+def test_every_sentence_can_be_read_and_cut(report: nbautograd.types.GradcheckReport, language: str) -> None:
     nbautograd.set_language(language)
     for finding in (*report.findings, *(report.order2.findings if report.order2 is not None else ())):
         assert finding.message
@@ -61,7 +61,7 @@ def test_every_sentence_can_be_read_and_cut(report: nbautograd.GradcheckReport, 
     assert [f.code for f in limit_findings(report.findings, "where")] == [f.code for f in report.findings]
 
 
-def test_no_number_of_a_report_is_left_in_its_copy(report: nbautograd.GradcheckReport) -> None:
+def test_no_number_of_a_report_is_left_in_its_copy(report: nbautograd.types.GradcheckReport) -> None:
     redacted = report.redact()
     code = "\n".join(f"{f.fix.before}\n{f.fix.source}" for f in report.findings if f.fix is not None)
     if report.source is not None:  # expressions of forward are quoted as Python writes them: 1e-4 as 0.0001

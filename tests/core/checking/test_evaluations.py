@@ -161,7 +161,7 @@ def test_a_stack_trace_from_gradcheck_to_backward_has_about_a_dozen_frames_of_ou
         def __call__(self, *_: object) -> None:
             pass
 
-        def verdict_known(self, report: nbautograd.GradcheckReport) -> None:
+        def verdict_known(self, report: nbautograd.types.GradcheckReport) -> None:
             verdicts.append(report.verdict)
 
     x, weight = (torch.randn(n, 4, dtype=torch.float64, requires_grad=True) for n in (3, 2))

@@ -25,7 +25,7 @@ class MeanOfProduct(Fn):
         return grad_a, grad_b
 
 
-def first(hints: str) -> nbautograd.Finding:
+def first(hints: str) -> nbautograd.types.Finding:
     report = nbautograd.gradcheck(MeanOfProduct, (draw(3), draw(3, seed=1)), hints=hints)
     assert report.verdict == "wrong"
     return report.findings[0]
@@ -72,7 +72,7 @@ def test_lints_are_left_out_with_none() -> None:
         lambda x: x.sin(), torch.ones(2, dtype=torch.float64, requires_grad=True), hints="none"
     )
     assert report.findings == ()
-    lint = nbautograd.Finding("input_on_ctx", "lint", "causes.tensor_on_ctx", {"name": "x"})
+    lint = nbautograd.types.Finding("input_on_ctx", "lint", "causes.tensor_on_ctx", {"name": "x"})
     assert cutting.limit_findings([lint], "none") == ()
     assert cutting.limit_findings([lint], "what")[0].message == lint.what
 

@@ -30,7 +30,7 @@ def scaled(factor: float, backward_factor: float | None = None) -> type[Function
     return Scaled
 
 
-def codes(report: nbautograd.GradcheckReport, kind: str = "bug") -> list[str]:
+def codes(report: nbautograd.types.GradcheckReport, kind: str = "bug") -> list[str]:
     return [f.code for f in report.findings if f.kind == kind]
 
 

@@ -80,6 +80,8 @@ def test_the_cube_without_its_second_share_names_the_tensor() -> None:
     assert report.order2.blocks[0, 0].verdict == "mismatch"
     [cause] = report.order2.findings
     assert (cause.code, cause.kind) == ("double_backward_wrong", "bug")
+    with pytest.raises(nbautograd.CallError, match="verdict"):
+        bool(report.order2)
     assert cause.params["name"] == "dx"
     assert cause.message == (
         "The gradient is right, but its derivative is not: backward uses `dx`, an output of forward, and ignores the"
@@ -256,7 +258,7 @@ class OnlyNumbers(Fn):
         return 3 * (x.detach() if OnlyNumbers.WRONG else x) ** 2 * g
 
 
-def counted_runs(order: int | None) -> tuple[int, nbautograd.GradcheckReport]:
+def counted_runs(order: int | None) -> tuple[int, nbautograd.types.GradcheckReport]:
     problems: list[Problem] = []
     plain = Problem.__init__
 

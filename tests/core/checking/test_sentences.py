@@ -68,7 +68,7 @@ class InPlace(Fn):
 def test_an_in_place_function_is_checked_at_its_inputs(check):
     x = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64, requires_grad=True)
     report = check(InPlace, x)
-    block = (report if isinstance(report, nbautograd.GradcheckReport) else report.gradcheck).blocks[0, 0]
+    block = (report if isinstance(report, nbautograd.types.GradcheckReport) else report.gradcheck).blocks[0, 0]
     assert block.verdict == "match"
     assert block.analytical().diagonal().tolist() == [2.0, -4.0, 6.0]
 

@@ -14,11 +14,12 @@ import torch
 from compiled_functions import Kept, Straight, WithCtx, eager, no_fake, straight, times
 from torch import Tensor
 
-from nbautograd import Comparison, compare
+from nbautograd import compare
 from nbautograd.core.recording.watching import compiled_meanwhile
 from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 from nbautograd.errors import CallError
 from nbautograd.inspection.comparison import ComparedCompiled
+from nbautograd.types import Comparison
 
 QUICK = ("eager", "aot_eager")
 

@@ -12,10 +12,11 @@ import torch.nn.functional as F  # noqa: N812
 from fused_kernels import FLASH, FLASH_CAUSAL, FUSED, RAGGED, RMS_NORM, SWIGLU, Fused, attention, both, normal
 from torch import Tensor
 
-from nbautograd import Comparison, compare
+from nbautograd import compare
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.kernel.golden import copied, moved
 from nbautograd.core.kernel.sweep import Case, compared, fused, laid_in_order, partitions, strided, with_size
+from nbautograd.types import Comparison
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,9 @@ import torch.nn.functional as F  # noqa: N812
 from kernels import RMS, function
 from torch import Tensor
 
-from nbautograd import Comparison, compare
+from nbautograd import compare
 from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
+from nbautograd.types import Comparison
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
 pytestmark = pytest.mark.slow

@@ -8,7 +8,8 @@ import pytest
 import torch
 from kernels import KERNELS, RMS, Kernel, function
 
-from nbautograd import Comparison, compare
+from nbautograd import compare
+from nbautograd.types import Comparison
 
 ABOVE, BELOW = 1.1, 0.4  # times the resolution
 HALVES = (torch.bfloat16, torch.float16)

@@ -12,7 +12,7 @@ from kernels import ATTENTION, RMS, function
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
-from nbautograd import Comparison, compare
+from nbautograd import compare
 from nbautograd.core.checking.other_points import as_distinct
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
@@ -21,6 +21,7 @@ from nbautograd.core.kernel.check import Outcome
 from nbautograd.core.kernel.golden import Measured, Pair
 from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, transposed
 from nbautograd.errors import CallError
+from nbautograd.types import Comparison
 
 
 def tanh_backward(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:

@@ -118,4 +118,4 @@ def test_a_large_gradient_is_estimated_from_its_sample():
 
 
 def test_no_calls_have_no_trend():
-    assert trends(nbautograd.CallLog()).first_bad is None
+    assert trends(nbautograd.types.CallLog()).first_bad is None
