@@ -336,9 +336,9 @@ SENTENCES: dict[str, str] = {
     "causes.output_on_ctx.what": "`ctx.{name}` holds an output, which holds ctx: a reference cycle that keeps the memory.",
     "causes.output_on_ctx.advice": "Use `ctx.save_for_backward`.",
     # layout
-    "causes.fails_noncontiguous_grad.what": "backward fails when grad_output is not contiguous, as after `y.sum()` or `y.t()`: {said}.",
+    "causes.fails_noncontiguous_grad.what": "backward fails when grad_output is not contiguous, as after `{after}`: {said}.",
     "causes.fails_noncontiguous_grad.advice": "Use `.reshape` instead of `.view`, or `grad_output.contiguous()`.",
-    "causes.wrong_noncontiguous_grad.what": "backward gives wrong values, without an error, when grad_output is not contiguous, as after `y.sum()` or `y.t()`.",
+    "causes.wrong_noncontiguous_grad.what": "backward gives wrong values, without an error, when grad_output is not contiguous, as after `{after}`.",
     "causes.wrong_noncontiguous_grad.advice": "Start with `grad_output = grad_output.contiguous()`.",
     "causes.fails_noncontiguous_input.what": "The Function fails for an input that is not contiguous, such as `x.t()`: {said}.",
     "causes.fails_noncontiguous_input.advice": "Use `.reshape` instead of `.view`.",

@@ -336,9 +336,9 @@ SENTENCES: dict[str, str] = {
     "causes.output_on_ctx.what": "`ctx.{name}` 保存了一个输出，而输出又保存着 ctx：这个引用循环会占住内存。",
     "causes.output_on_ctx.advice": "请用 `ctx.save_for_backward`。",
     # layout
-    "causes.fails_noncontiguous_grad.what": "grad_output 在内存中不连续时（例如 `y.sum()` 或 `y.t()` 之后）backward 失败：{said}。",
+    "causes.fails_noncontiguous_grad.what": "grad_output 在内存中不连续时（例如 `{after}` 之后）backward 失败：{said}。",
     "causes.fails_noncontiguous_grad.advice": "请用 `.reshape` 代替 `.view`，或用 `grad_output.contiguous()`。",
-    "causes.wrong_noncontiguous_grad.what": "grad_output 在内存中不连续时（例如 `y.sum()` 或 `y.t()` 之后）backward 给出错误的值，而且不报错。",
+    "causes.wrong_noncontiguous_grad.what": "grad_output 在内存中不连续时（例如 `{after}` 之后）backward 给出错误的值，而且不报错。",
     "causes.wrong_noncontiguous_grad.advice": "请先写 `grad_output = grad_output.contiguous()`。",
     "causes.fails_noncontiguous_input.what": "输入在内存中不连续时（例如 `x.t()`）这个 Function 失败：{said}。",
     "causes.fails_noncontiguous_input.advice": "请用 `.reshape` 代替 `.view`。",

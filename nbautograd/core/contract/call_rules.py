@@ -161,7 +161,9 @@ def _layout(record: CallRecord) -> Iterator[Finding]:
     """Report a backward that raised over a gradient that is expanded or otherwise not contiguous."""
     text = record.exception or ""
     if record.strided and any(word in text for word in _LAYOUT):
-        yield rules.fails_for_strided_gradient(_seen(record), text.partition(". ")[0])
+        given = [one for k, one in enumerate(record.inputs) if k in record.strided and isinstance(one, TensorSnapshot)]
+        after = "y.t()" if given and all(one.strides and 0 not in one.strides for one in given) else "y.sum()"
+        yield rules.fails_for_strided_gradient(_seen(record), text.partition(". ")[0], after)
 
 
 def _saved_changed(record: CallRecord, saver: CallRecord) -> Iterator[Finding]:

@@ -162,9 +162,9 @@ def buffer_reused(seen: Seen) -> Finding:
     return broken("grad_buffer_reused", seen)
 
 
-def fails_for_strided_gradient(seen: Seen, error: str) -> Finding:
-    """Return the finding on a backward that raises for a grad_output that is not contiguous."""
-    return broken("fails_noncontiguous_grad", seen, said=error)
+def fails_for_strided_gradient(seen: Seen, error: str, after: str) -> Finding:
+    """Return the finding on a backward that raises for a grad_output that is not contiguous, as after this code."""
+    return broken("fails_noncontiguous_grad", seen, said=error, after=after)
 
 
 def value_returned(source: FunctionSource | None, argument: int, written: Returned | None = None) -> Phrase:

@@ -311,3 +311,31 @@ def test_a_backward_that_writes_into_grad_output_does_not_write_into_what_it_is_
     assert report.blocks[0, 0].verdict == "match"
     assert report.blocks[0, 1].verdict == "mismatch"
     assert "mutates_grad_output" in {f.code for f in report.findings}
+
+
+class NeedsAView(Fn):
+    """Its ``view`` takes one number seen everywhere, and not what is transposed."""
+
+    def forward(ctx, x):
+        return 2 * x
+
+    def backward(ctx, g):
+        return (2 * g.view(-1)).view(g.shape)
+
+
+class NeedsMemory(Fn):
+    """Takes a gradient in any order, as a kernel that is handed strides, but none that is one number."""
+
+    def forward(ctx, x):
+        return 2 * x
+
+    def backward(ctx, g):
+        if 0 in g.stride():
+            raise RuntimeError("a stride of 0")
+        return 2 * g
+
+
+@pytest.mark.parametrize(("fn", "after"), [(NeedsAView, "y.t()"), (NeedsMemory, "y.sum()")])
+def test_a_layout_is_named_only_after_what_really_fails(fn, after: str) -> None:
+    (finding,) = (f for f in nbautograd.gradcheck(fn, (draw(3, 4),), order=1).findings if f.kind == "bug")
+    assert (finding.code, finding.params["after"]) == ("fails_noncontiguous_grad", after)

@@ -218,8 +218,11 @@ def test_state_on_the_class():
     assert found(calls) == set()
 
 
-@pytest.mark.parametrize("make", [lambda y: y.sum(0).pow(2).sum(), lambda y: y.t().reshape(-1).pow(2).sum()])
-def test_gradients_that_are_not_contiguous(make):
+@pytest.mark.parametrize(
+    ("make", "after"),
+    [(lambda y: y.sum(0).pow(2).sum(), "y.sum()"), (lambda y: y.t().reshape(-1).pow(2).sum(), "y.t()")],
+)
+def test_gradients_that_are_not_contiguous(make, after):
     square = torch.ones(3, 3, dtype=torch.float64)
     with recorded(made(double, flattens)) as calls:
         cls = next(iter(log.instrumented()))
@@ -227,6 +230,7 @@ def test_gradients_that_are_not_contiguous(make):
         with contextlib.suppress(RuntimeError):
             make(cls.apply(given)).backward()
     assert found(calls) == {"fails_noncontiguous_grad"}
+    assert {w.params["after"] for c in calls for w in c.warnings} == {after}
     with recorded(made(double, reshapes)) as calls:
         cls = next(iter(log.instrumented()))
         make(cls.apply(square.clone().requires_grad_())).backward()

@@ -33,7 +33,7 @@ def layout(problem: Problem) -> Iterator[Finding]:
 
 def _grad_outputs(problem: Problem) -> Iterator[Finding]:
     outputs = problem.call()
-    for change in (expanded, strided):
+    for change, after in ((expanded, "y.sum()"), (strided, "y.t()")):
         odd = [None if v is None else change(v) for v in cotangents(problem, outputs, problem.seed + 21)]
         plain = [None if v is None else v.contiguous() for v in odd]
         right = pull(problem, outputs, plain)
@@ -42,13 +42,13 @@ def _grad_outputs(problem: Problem) -> Iterator[Finding]:
         except Exception as error:
             if is_ours(error):
                 raise
-            yield rules.fails_for_strided_gradient(phrases.seen(problem), phrases.short(str(error), 120))
+            yield rules.fails_for_strided_gradient(phrases.seen(problem), phrases.short(str(error), 120), after)
             return
         for k in _apart(problem, outputs, plain, found, right):
             truth = directional_derivative(problem, outputs.inputs, k, plain, problem.seed + 24)
             # the same cotangent, so where differences tell nothing the contiguous one is the measure
             if truth is None or (truth.agrees(right[k]) and not truth.agrees(found[k])):
-                yield phrases.about(problem, "wrong_noncontiguous_grad", said="")
+                yield phrases.about(problem, "wrong_noncontiguous_grad", after=after)
                 return
 
 
