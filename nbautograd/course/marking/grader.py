@@ -58,6 +58,8 @@ cd "$root/source"
 SUBMISSION="$root/submission" python3 grade.py "$root/results/results.json"
 """
 OTTER = """OK_FORMAT = False
+name = {name!r}
+points = {points}
 
 import os
 import sys
@@ -67,7 +69,7 @@ from otter.test_files import test_case
 sys.path.insert(0, os.getcwd())
 
 
-@test_case(name={name!r}, points={points}, hidden={hidden})
+@test_case(name=name, points=points, hidden={hidden})
 def test_exercise():
     from grade import GRADED
 

@@ -309,6 +309,7 @@ def _is_plain(gradient: Any, kind: Any) -> bool:
     return isinstance(gradient, Tensor) and kind == 0
 
 
+@hands_over
 def _pull(ctx: Any, grads: Sequence[Tensor | None]) -> tuple[list[Any], bool]:
     """Return the gradients, and whether they are what a backward returned, one for each argument."""
     asked: Asked = ctx.asked

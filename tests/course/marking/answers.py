@@ -15,6 +15,8 @@ EXERCISES = (
              inputs=lambda draw: (draw.normal(3, 4),), points=2),
     Exercise("cube", "Cube", "value gradient forward_mode vmap", formula=lambda x, y: x**3 * y,
              inputs=lambda draw: (draw.normal(3), draw.normal(3)), points=3, shares={"gradient": 2}),
+    Exercise("plain", "plain", "value gradient double_backward forward_mode vmap", formula=lambda x: x.sin() * x,
+             inputs=lambda draw: (draw.normal(3),)),
     Exercise("scaled", "scaled", "custom", own=rule),
 )
 """

@@ -8,7 +8,7 @@ from answers import CUBE, EXERCISES, HOSTILE, ORDINARY, SCALED, SQUARE
 from nbautograd.course.marking.judge import mark
 from nbautograd.course.marking.submissions import Assignment, notebook_of
 
-LIMITS = {"seconds": 6, "memory": 1 << 30}
+LIMITS = {"seconds": 60, "memory": 1 << 30}
 SETUP = "import torch\nfrom torch.autograd import Function\nfrom torch.autograd.function import once_differentiable\n"
 
 
@@ -19,19 +19,29 @@ def notebook(*cells):
     return notebook_of(json.dumps({"cells": made}).encode())
 
 
-def marked(*cells, exercises=("square",), texts=EXERCISES, seed=0):
+def marked(*cells, exercises=("square",), texts=EXERCISES, seed=0, seconds=60):
     return mark(
-        Assignment("hw.ipynb", exercises, {"hw_exercises.py": texts}), "somebody", notebook(*cells), LIMITS, seed
+        Assignment("hw.ipynb", exercises, {"hw_exercises.py": texts}),
+        "somebody",
+        notebook(*cells),
+        {**LIMITS, "seconds": seconds},
+        seed,
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "points", "code"), [*ORDINARY.values(), *HOSTILE.values()], ids=[*ORDINARY, *HOSTILE])
 def test_an_answer_gets_what_it_deserves(text, points, code):
-    (result,) = marked(("square", text)).results
+    (result,) = marked(("square", text), seconds=4 if code == "too_slow" else 60).results
     assert result["earned"] == points, result["codes"]
     assert code in (result["codes"] or [""]) or not code
     assert (result["state"] == "passed") == (points == 2)
+
+
+@pytest.mark.slow
+def test_a_function_that_is_no_class_is_differentiated_too():
+    (result,) = marked(("plain", "def plain(x):\n    return x * torch.sin(x)\n"), exercises=("plain",)).results
+    assert result["passed"], result["codes"]
 
 
 def test_a_submission_with_a_wrong_answer_a_process_that_ends_and_right_ones():

@@ -153,8 +153,8 @@ def test_a_hidden_file_adds_and_replaces_exercises(tmp_path):
     )
     (tmp_path / "hidden.py").write_text(hidden)
     whole = assignment(tmp_path / "out", tmp_path / "hidden.py")
-    assert whole.exercises == ("square", "unseen", "s2")
-    assert set(whole.hidden) == {"square", "unseen", "s2"}
+    assert whole.exercises == ("square", "unseen", "plain", "s2")
+    assert set(whole.hidden) == {"square", "unseen", "plain", "s2"}
     assert assignment(tmp_path / "out").digest != whole.digest
 
 
