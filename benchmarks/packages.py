@@ -228,8 +228,8 @@ def audited(run: Callable[[], Any], seconds: float) -> dict[str, tuple[str, str]
     with nbautograd.audit(budget=SECONDS, per_function=seconds) as audit:
         run()
     verdicts = {}
-    for one in audit.report().functions:
-        reason = "" if not one.situations else one.situations[0].message
+    for one in (one for one in audit.report().functions if one.situations):
+        reason = one.situations[0].message
         verdicts[f"{one.module}:{one.name}"] = one.verdict, reason.replace("\n", " ").replace("\t", " ")
     return verdicts
 
@@ -259,10 +259,10 @@ def one_package(name: str, what: str) -> Any:
     run = PROGRAMS[name]
     if what == "plain":
         return plain(run)
-    verdicts = audited(run, 60)
+    verdicts = audited(run, 30)
     right = [cls for cls in every() if verdicts.get(short(cls), ("",))[0] == "right"]
     with planted(right) as kinds:
-        again = audited(run, 60) if right else {}
+        again = audited(run, 30) if right else {}
     return verdicts, {short(cls): (kind, again.get(short(cls), ("not called",))[0]) for cls, kind in kinds.items()}
 
 

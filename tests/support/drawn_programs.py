@@ -18,28 +18,6 @@ def program(run):
     return run
 
 
-@program
-def mrpro():
-    from mrpro.operators import ConjugateGradientOp, EinsumOp, GridSamplingOp, OptimizerOp, PCACompressionOp
-    from mrpro.operators.SliceProjectionOp import SliceProjectionOp
-
-    matrix, rhs = leaf(4, 4), leaf(4)
-    solve = ConjugateGradientOp(
-        lambda a, b: EinsumOp(a.mT @ a + torch.eye(4), "i j, j -> i"), lambda a, b: (b,), tolerance=1e-6
-    )
-    down(*solve(matrix, rhs))
-    grid = (0.7 * torch.rand(1, 3, 3, 2) * 2 - 0.7).requires_grad_()
-    sampling = GridSamplingOp(grid, input_shape=(5, 5))
-    down(*sampling(leaf(1, 1, 5, 5)), *sampling.adjoint(leaf(1, 1, 3, 3)))
-    down(*PCACompressionOp(torch.randn(6, 4), 2)(leaf(4, 1, 3, 1, 1) * 1))
-    strength = torch.tensor(0.3, requires_grad=True)
-    fit = OptimizerOp(lambda p, y: lambda x: (((x - y) ** 2).sum() + p * (x**4).sum(),), lambda p, y: (y.detach(),))
-    down(*fit(strength, leaf(3)))
-    from mrpro.data import SpatialDimension
-
-    down(*SliceProjectionOp(SpatialDimension(6, 6, 6))(leaf(1, 6, 6, 6)))
-
-
 def shortest():
     """An optimisation model without a solver: the best two of five."""
     from pyepo.model.opt import optModel
@@ -267,13 +245,6 @@ def torch_linops():
 
 
 @program
-def pytorch_widedeep():
-    from pytorch_widedeep.models.tabular.tabnet import sparsemax
-
-    down(sparsemax.Sparsemax(dim=-1)(leaf(3, 5)), sparsemax.Entmax15(dim=-1)(leaf(3, 5)))
-
-
-@program
 def beamgrad():
     import beamgrad as beam
 
@@ -352,13 +323,6 @@ def bitorch():
                  kinds.ProgressiveSign):  # fmt: skip
         down(kind()(leaf(4, 8)))
     down(Pact()(leaf(4, 8)), QActivation("sign", gradient_cancellation_threshold=1.3)(leaf(4, 8)))
-
-
-@program
-def mambular():
-    from mambular.arch_utils.layer_utils.sparsemax import sparsemax
-
-    down(sparsemax(leaf(3, 5), -1))
 
 
 @program
@@ -592,6 +556,26 @@ def kornia():
 
 
 @program
+def torchkin():
+    import tempfile
+    from pathlib import Path
+
+    from torchkin import Robot, get_forward_kinematics_fns
+
+    joints = "".join(
+        f'<joint name="j{k}" type="{kind}"><parent link="l{k}"/><child link="l{k + 1}"/><axis xyz="0 0 1"/>'
+        f'<origin xyz="0.3 0.1 0.2" rpy="0.4 0.2 0.1"/><limit effort="1" velocity="1" lower="-2" upper="2"/></joint>'
+        for k, kind in enumerate(("revolute", "prismatic", "revolute"))
+    )
+    links = "".join(f'<link name="l{k}"/>' for k in range(4))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "arm.urdf")
+        path.write_text(f'<robot name="arm">{links}{joints}</robot>')
+        robot = Robot.from_urdf_file(str(path))
+    down(*get_forward_kinematics_fns(robot, ["l2", "l3"])[0](leaf(2, 3)))
+
+
+@program
 def fvcore():
     from fvcore.nn.distributed import differentiable_all_gather, differentiable_all_reduce
 
@@ -625,20 +609,3 @@ def torchsparsegradutils():
         for solve in (sparse.sparse_mm, sparse.sparse_generic_solve):
             down(solve(matrix, given.clone().requires_grad_()))
         down(sparse.sparse_triangular_solve(matrix, given.clone().requires_grad_(), upper=False))
-
-
-@program
-def monai():
-    from monai.networks.blocks.activation import MemoryEfficientSwish
-    from monai.visualize import GuidedBackpropGrad
-
-    down(MemoryEfficientSwish()(leaf(4, 5)))
-    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    GuidedBackpropGrad(model)(torch.randn(1, 4), index=1)
-
-
-@program
-def torchrl():
-    from torchrl.modules.distributions import utils
-
-    down(utils.safetanh(leaf(5), 1e-6), utils.safeatanh((1.6 * torch.rand(5) - 0.8).requires_grad_(), 1e-6))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import enum
 import functools
+import random
 import threading
 import types
 import weakref
@@ -67,6 +69,8 @@ _ARRAYS = (np.ndarray, np.memmap)  # of other subclasses a copy would be made by
 _CONTAINERS = (tuple, list, set, frozenset, dict, collections.OrderedDict, collections.defaultdict, collections.deque)
 # a copy of a lock is a free one: whoever holds the program's does not hold up a call on copies
 _LOCKS: dict[type, Callable[[], Any]] = {type(make()): make for make in (threading.Lock, threading.RLock)}
+# a copy draws the same numbers again, so that each call on copies is the one that the program made
+_RANDOM = (random.Random, np.random.RandomState, np.random.Generator)
 _KEYS: tuple[type, ...] = (type({}.keys()), type(collections.OrderedDict().keys()))
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that was written in Python, as a rule
 MOST = 10_000  # objects of one call
@@ -188,6 +192,10 @@ class _Copier:
             return functools.partial(self.copy(item.func), *map(self.copy, item.args), **keywords)
         if kind in _LOCKS:
             return _LOCKS[kind]()
+        if kind in _RANDOM:
+            return copy.deepcopy(item)
+        if kind is torch.Generator:
+            return item.clone_state()
         if kind in (weakref.ref, _HeldReference):
             target = item()
             return item if target is None else _HeldReference(self.copy(target))
