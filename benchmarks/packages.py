@@ -23,18 +23,20 @@ import traceback
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import FunctionMeta
 
 Function = torch.autograd.Function
 MOST = 4  # calls of a class that are settled, the smallest
 DIRECTIONS = 3  # random ones for each input
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)  # of central differences in double precision, times the size of the input
 COARSE = (1e-1, 3e-2, 1e-2)  # in single precision
+SINGLE = 0.05  # what a right gradient may differ by there, relative to the slope
 PLANTS = "scaled", "dropped", "term", "entry"
 SECONDS = 900  # for one package
 
@@ -51,19 +53,22 @@ def key(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def changed(item: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return a copy with each tensor in it changed; what cannot be copied is handed on."""
-    if isinstance(item, Tensor):
-        return change(item)
-    if type(item) in (list, tuple):
-        return type(item)(changed(part, change) for part in item)
-    if type(item) is dict:
-        return {name: changed(part, change) for name, part in item.items()}
-    if isinstance(item, torch.nn.Module):
-        with contextlib.suppress(Exception):
-            twin = copy.deepcopy(item)
-            return twin.double() if change is double else twin
-    return item
+def changed(args: tuple[Any, ...], change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
+    """Return a copy with each tensor changed; a parameter that a module holds as well stays one object."""
+    memo: dict[int, Any] = {}
+    tensors = [one for arg in args for one in (arg if type(arg) in (list, tuple) else [arg]) if isinstance(one, Tensor)]
+    memo.update((id(one), change(one)) for one in tensors)
+    copies = []
+    for one in args:
+        try:
+            copies.append(copy.deepcopy(one, memo))
+        except Exception:
+            copies.append(one)  # a generator, a lock: handed on
+    if change is double:
+        for one in copies:
+            if isinstance(one, torch.nn.Module):
+                one.double()
+    return tuple(copies)
 
 
 def kept(tensor: Tensor) -> Tensor:
@@ -86,7 +91,7 @@ def recorded(run: Callable[[], Any]) -> dict[type, list[tuple[Any, ...]]]:
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if torch.is_grad_enabled() and any(isinstance(one, Tensor) and one.requires_grad for one in args):
-            calls.setdefault(cls, []).append(tuple(changed(one, kept) for one in args))
+            calls.setdefault(cls, []).append(changed(args, kept))
         return original.__func__(cls, *args, **kwargs)
 
     Function.apply = classmethod(apply)  # type: ignore[assignment, method-assign]
@@ -104,7 +109,7 @@ def recorded(run: Callable[[], Any]) -> dict[type, list[tuple[Any, ...]]]:
 def outputs(cls: Any, args: tuple[Any, ...]) -> list[Tensor]:
     """Call a Function with the same random numbers each time and return what is differentiable."""
     torch.manual_seed(1)
-    result = cls.apply(*(changed(one, torch.clone) for one in args))
+    result = cls.apply(*(one.clone() if isinstance(one, Tensor) else one for one in args))
     return [one for one in (result if isinstance(result, tuple) else (result,)) if differentiable(one)]
 
 
@@ -113,9 +118,14 @@ def differentiable(one: Any) -> bool:
     return isinstance(one, Tensor) and one.requires_grad and (one.is_floating_point() or one.is_complex())
 
 
+def real(one: Tensor) -> Tensor:
+    """Return a tensor as real numbers."""
+    return torch.view_as_real(one) if one.is_complex() else one
+
+
 def dot(one: Tensor, other: Tensor) -> float:
     """Return the real inner product."""
-    return float((one.conj() * other).real.double().sum()) if one.is_complex() else float((one * other).double().sum())
+    return float((real(one.resolve_conj()) * real(other)).double().sum())
 
 
 def directional(cls: Any, args: tuple[Any, ...], k: int, steps: tuple[float, ...]) -> list[tuple[float, float]]:
@@ -123,11 +133,11 @@ def directional(cls: Any, args: tuple[Any, ...], k: int, steps: tuple[float, ...
     results = []
     for seed in range(DIRECTIONS):
         draw = torch.Generator().manual_seed(seed)
-        ends = outputs(cls, args)
+        given = changed(args, kept)
+        ends = outputs(cls, given)
         weights = [torch.randn(end.shape, generator=draw, dtype=torch.float64).to(end.dtype) for end in ends]
-        end = sum((end.conj() * weight).real.sum() if end.is_complex() else (end * weight).sum()
-                  for end, weight in zip(ends, weights, strict=True))  # fmt: skip
-        (grad,) = torch.autograd.grad(end, [args[k]], allow_unused=True)
+        end = sum((real(end) * real(weight)).sum() for end, weight in zip(ends, weights, strict=True))
+        (grad,) = torch.autograd.grad(end, [given[k]], allow_unused=True)
         grad = torch.zeros_like(args[k]) if grad is None else grad
         direction = torch.randn(args[k].shape, generator=draw, dtype=torch.float64).to(args[k].dtype)
         size = max(1e-3, float(args[k].detach().abs().double().mean()) if args[k].numel() else 0)
@@ -136,9 +146,10 @@ def directional(cls: Any, args: tuple[Any, ...], k: int, steps: tuple[float, ...
         for step in steps:
             values = []
             for sign in (1, -1):
-                moved = (args[k] + sign * step * size * direction).detach().requires_grad_()
-                there = outputs(cls, (*args[:k], moved, *args[k + 1 :]))
-                values.append(sum(dot(one.detach(), weight) for one, weight in zip(there, weights, strict=True)))
+                there = changed(args, kept)
+                there[k].data.add_(sign * step * size * direction)
+                found = outputs(cls, there)
+                values.append(sum(dot(one.detach(), weight) for one, weight in zip(found, weights, strict=True)))
             difference = (values[0] - values[1]) / (2 * step * size)
             least = min(least, abs(difference))
             best = min(best, abs(difference - slope) / max(abs(difference), abs(slope), 1e-12))
@@ -149,45 +160,60 @@ def directional(cls: Any, args: tuple[Any, ...], k: int, steps: tuple[float, ...
 
 def settled(cls: Any, calls: list[tuple[Any, ...]]) -> str:
     """Return what plain torch says of a class: agrees, flat, differs, or why nothing was computed."""
-    worst, flat, error = 0.0, False, "no input with a gradient"
+    worst, flat, bound, error = 0.0, False, 1e-4, "no input with a gradient"
     for args in calls:
         for change, steps in ((double, STEPS), (kept, COARSE)):
             try:
-                given = tuple(changed(one, change) for one in args)
+                given = changed(args, change)
                 for k, one in enumerate(given):
                     if differentiable(one):
                         differences = [best for best, _ in directional(cls, given, k, steps)]
                         flat = flat or any(best != best for best in differences)
-                        slack = 1 if change is double else 1e-4  # of single precision
-                        worst = max([worst, *(best * slack for best in differences if best == best)])
-                        error = ""
+                        worst = max([worst, *(best for best in differences if best == best)])
+                        error, bound = "", bound if change is double else SINGLE
                 break
             except Exception as raised:
                 error = f"raises {type(raised).__name__}: {raised}".replace("\n", " ").replace("\t", " ")[:120]
     if error:
         return error
-    return f"differs by {worst:.1e}" if worst > 1e-4 else "flat" if flat else f"agrees to {max(worst, 1e-16):.0e}"
+    return f"differs by {worst:.1e}" if worst > bound else "flat" if flat else f"agrees to {max(worst, 1e-16):.0e}"
 
 
 @contextlib.contextmanager
-def planted(classes: list[type]) -> Iterator[dict[type, str]]:
-    """Give the backward of each class one wrong term, drawn by its name; yields which."""
-    kinds, before = {}, {}
-    for cls in classes:
-        seed = zlib.crc32(key(cls).encode())
-        name = "backward" if "backward" in dir(cls) and cls.backward is not Function.backward else "vjp"  # type: ignore[attr-defined]
-        kinds[cls] = PLANTS[seed % len(PLANTS)]
-        before[cls] = name, cls.__dict__.get(name)
-        setattr(cls, name, staticmethod(faulty(getattr(cls, name), kinds[cls], seed // len(PLANTS))))
+def planted(names: Collection[str]) -> Iterator[None]:
+    """Give the backward of each class of these names one wrong term, of those too that a program defines meanwhile."""
+    before: list[tuple[type, str, Any]] = []
+    made = FunctionMeta.__init__
+
+    def plant(cls: Any) -> None:
+        if short(cls) in names and hasattr(cls, "backward"):
+            name = "backward" if cls.backward is not Function.backward else "vjp"
+            before.append((cls, name, cls.__dict__.get(name)))
+            setattr(cls, name, staticmethod(faulty(getattr(cls, name), short(cls))))
+
+    def initialise(cls: Any, *args: Any) -> None:
+        made(cls, *args)
+        plant(cls)
+
+    for cls in list(every()):
+        plant(cls)
+    FunctionMeta.__init__ = initialise  # type: ignore[method-assign]
     try:
-        yield kinds
+        yield
     finally:
-        for cls, (name, own) in before.items():
+        FunctionMeta.__init__ = made  # type: ignore[method-assign]
+        for cls, name, own in reversed(before):
             delattr(cls, name) if own is None else setattr(cls, name, own)
 
 
-def faulty(backward: Callable[..., Any], kind: str, seed: int) -> Callable[..., Any]:
+def kind_of(name: str) -> str:
+    """Return which wrong term a class gets."""
+    return PLANTS[zlib.crc32(name.encode()) % len(PLANTS)]
+
+
+def faulty(backward: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a backward with one wrong term in one gradient that is needed and not zero."""
+    kind, seed = kind_of(name), zlib.crc32(name.encode()) // len(PLANTS)
 
     def wrong(ctx: Any, *grads: Any) -> Any:
         result = backward(ctx, *grads)
@@ -240,8 +266,8 @@ def plain(run: Callable[[], Any]) -> dict[str, list[str]]:
     calls = recorded(run)
     rows = {short(cls): [settled(cls, each)] for cls, each in calls.items()}
     for cls, each in calls.items():  # one after the other: a Function may call another
-        with planted([cls]) as kinds:
-            rows[short(cls)] += [kinds[cls], settled(cls, each)]
+        with planted({short(cls)}):
+            rows[short(cls)].append(settled(cls, each))
     return rows
 
 
@@ -260,10 +286,10 @@ def one_package(name: str, what: str) -> Any:
     if what == "plain":
         return plain(run)
     verdicts = audited(run, 30)
-    right = [cls for cls in every() if verdicts.get(short(cls), ("",))[0] == "right"]
-    with planted(right) as kinds:
+    right = {name for name, (verdict, _) in verdicts.items() if verdict == "right"}
+    with planted(right):
         again = audited(run, 30) if right else {}
-    return verdicts, {short(cls): (kind, again.get(short(cls), ("not called",))[0]) for cls, kind in kinds.items()}
+    return verdicts, {name: again.get(name, ("not called", "")) for name in right}
 
 
 def child(name: str, what: str) -> Any:
@@ -288,19 +314,11 @@ def rows_of(name: str) -> Iterator[list[str]]:
         return
     verdicts, plants = audit
     for cls, (verdict, reason) in verdicts.items():
-        torch_says, _, shows = ["", "", ""] if isinstance(by_torch, str) else by_torch.get(cls, ["", "", ""])
-        kind, again = plants.get(cls, ("", ""))
-        yield [
-            name,
-            version,
-            cls,
-            verdict,
-            torch_says,
-            kind,
-            shows if kind else "",
-            again,
-            "" if verdict == "right" else reason,
-        ]
+        says, shows = ["", ""] if isinstance(by_torch, str) else (*by_torch.get(cls, []), "", "")[:2]
+        then, why = plants.get(cls, ("", ""))
+        why = "" if then == "wrong" else why or reason if verdict != "right" else why
+        kind = kind_of(cls) if then else ""
+        yield [name, version, cls, verdict, says, kind, shows if kind else "", then, why]
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, pull
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -199,15 +199,31 @@ def tolerance_of(arguments: tuple[Any, ...], names: Sequence[str], made: Remake)
     apart = _largest(made, arguments)
     for path, name, value in _small_numbers(arguments, names):
         tight = _replaced(arguments, path, max(TIGHTER * value, TIGHTEST))
-        if apart is None or value <= TIGHTEST:
+        if value <= TIGHTEST:
             continue
         with users_errors():  # it may take no such number
             if not TOLERANCE.fullmatch(name.lower()) and not _behaves_like_one(made, arguments, path, value):
                 continue
             left = _largest(made, tight)
-            if left is not None and left < STAYS * apart:
+            if apart and left is not None and left < STAYS * apart:
                 return Tolerance(name, value, apart, left / apart)
+            if not apart and left == 0.0:  # it stops in steps, which hide along directions what single entries show
+                return Tolerance(name, value, _moved(made, arguments, tight), left)
     return None
+
+
+def _moved(made: Remake, arguments: tuple[Any, ...], tight: tuple[Any, ...]) -> float:
+    """Return how far the gradient is from the one at a tighter tolerance, relative to that."""
+
+    def gradient(given: tuple[Any, ...]) -> Tensor:
+        problem = Problem(*made(given))
+        with problem.session():
+            outputs = problem.call()
+            found = pull(problem, outputs, cotangents(problem, outputs, problem.seed))
+            return torch.cat([g.reshape(-1).abs() if g.is_complex() else g.reshape(-1) for g in found if g is not None])
+
+    here, there = gradient(arguments), gradient(tight)
+    return float((here - there).norm() / there.norm())
 
 
 def _largest(made: Remake, arguments: tuple[Any, ...]) -> float | None:

@@ -174,6 +174,33 @@ class FixedPointWithOptions(FixedPoint):
         return FixedPoint.forward(ctx, a, options.pop("rtol"))
 
 
+class Bisected(torch.autograd.Function):
+    """Weights that sum to 2 (a sigmoid of each, moved by one number): halvings stop in steps, between which it is flat."""
+
+    @staticmethod
+    def forward(ctx, a, tol):
+        low, high = torch.tensor(-20.0, dtype=a.dtype), torch.tensor(20.0, dtype=a.dtype)
+        while high - low > tol:
+            middle = (low + high) / 2
+            low, high = (middle, high) if torch.sigmoid(a + middle).sum() < 2 else (low, middle)
+        y = torch.sigmoid(a + (low + high) / 2)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        slope = y * (1 - y)
+        return slope * (grad - (slope * grad).sum() / slope.sum()), None
+
+
+class BisectedOff(Bisected):
+    @staticmethod
+    def backward(ctx, grad):
+        gradient, none = Bisected.backward(ctx, grad)
+        return gradient * torch.linspace(1, 1.5, 4, dtype=grad.dtype), none
+
+
 class Bent(torch.autograd.Function):
     """Its number is small and no tolerance: the term that backward leaves out vanishes with it."""
 
@@ -196,6 +223,8 @@ class Bent(torch.autograd.Function):
         (FixedPoint, 1e-14, "right", ""),
         (FixedPointOff, 1e-3, "wrong", ""),
         (FixedPointOff, 1e-6, "wrong", ""),
+        (Bisected, 1e-4, "right", "right_to"),
+        (BisectedOff, 1e-4, "wrong", ""),
         (Bent, 1e-3, "wrong", ""),
     ],
 )

@@ -338,14 +338,13 @@ def qtorch():
 
 
 def one_process():
-    """Start a group of one process, as a launcher would; return the way to end it."""
+    """Start a group of one process, as a launcher would; it ends with its process."""
     import tempfile
 
     from torch import distributed
 
     name = tempfile.mktemp()
     distributed.init_process_group("gloo", init_method=f"file://{name}", rank=0, world_size=1)
-    return distributed.destroy_process_group
 
 
 @program
@@ -358,7 +357,7 @@ def fairscale():
     from fairscale.nn.pipe.microbatch import Batch
     from torch import distributed
 
-    end = one_process()
+    one_process()
     initialize.initialize_model_parallel(1)
     names = "copy_to reduce_from scatter_to gather_from"
     down(*(getattr(mappings, f"{name}_model_parallel_region")(leaf(3, 4) * 1) for name in names.split()))
@@ -373,8 +372,6 @@ def fairscale():
     batch = checkpointing.checkpoint()
     checkpointing.recompute(batch)
     down(batch.tensor)
-    initialize.destroy_model_parallel()
-    end()
 
 
 @program
@@ -510,9 +507,8 @@ def pytorch_finufft():
 def st_moe_pytorch():
     from st_moe_pytorch.distributed import AllGather
 
-    end = one_process()
+    one_process()
     down(AllGather(dim=1)(leaf(2, 3))[0])
-    end()
 
 
 @program
@@ -522,7 +518,7 @@ def megatron_core():
     from megatron.core.transformer.moe.moe_utils import MoEAuxLossAutoScaler
     from megatron.core.utils import make_viewless_tensor
 
-    end = one_process()
+    one_process()
     parallel_state.initialize_model_parallel()
     names = "copy_to_tensor_model_parallel reduce_from_tensor_model_parallel scatter_to_tensor_model_parallel"
     names += " gather_from_tensor_model_parallel scatter_to_sequence_parallel gather_from_sequence_parallel"
@@ -534,8 +530,6 @@ def megatron_core():
     down(make_viewless_tensor(leaf(3, 4).view(4, 3), True, True))
     down(tensor_parallel.layers.LinearWithFrozenWeight.apply(leaf(2, 4), torch.randn(3, 4), torch.randn(3), False,
                                                              parallel_state.get_tensor_model_parallel_group()))  # fmt: skip
-    parallel_state.destroy_model_parallel()
-    end()
 
 
 @program
@@ -579,9 +573,8 @@ def torchkin():
 def fvcore():
     from fvcore.nn.distributed import differentiable_all_gather, differentiable_all_reduce
 
-    end = one_process()
+    one_process()
     down(differentiable_all_reduce(leaf(3)), *differentiable_all_gather(leaf(3)))
-    end()
 
 
 @program

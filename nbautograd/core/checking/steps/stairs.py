@@ -199,7 +199,11 @@ class Stairs:
         draws = max(1, min(SEEN, math.ceil(SEEN / max(1, fewest)), MOST // point.size))
         sizes = np.repeat(DISTANCES, draws).reshape(-1, *[1] * point.ndim)
         far = point + sizes * scale * random.normal(size=(len(sizes), *point.shape))
-        there, level = forward.at(j, far), self._level(j, far, moves(far))
+        there = forward.at(j, far)
+        if not any(np.isfinite(values).any() for values in there):  # as of probabilities: its own entries it takes
+            far = np.stack([random.permutation(point.ravel()).reshape(point.shape) for _ in sizes])
+            there = forward.at(j, far)
+        level = self._level(j, far, moves(far))
         flat = []
         for i, (values, new, one) in enumerate(zip(forward.values, there, level, strict=True)):
             share = _share(one[self._changed(values, new)]) if level_here[i] else 0.0

@@ -1,0 +1,66 @@
+"""Packages that were drawn before they were audited: the published table of what is said of each class holds.
+
+``benchmarks/packages.py`` makes the table, one package a process; ``.ci/packages`` installs a few of them, and
+``.ci/packages nightly`` all.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+FOLDER = os.environ.get("NBAUTOGRAD_PACKAGES", "")
+SMALL = ("pytorchvideo", "torch-activation", "hypll", "deel-torchlip")  # without what they depend on, and quick
+# called wrong for another reason than a gradient that differs from the derivative of forward at the program's inputs
+NOT_BY_NUMBERS: dict[str, str] = {}
+
+
+def rows(text):
+    return list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+TABLE = rows((BENCHMARKS / "packages.tsv").read_text())
+NAMES = list(dict.fromkeys(row["package"] for row in TABLE))
+
+
+def said(row):
+    """What is said of a class: the audit, plain torch, and the audit of the wrong term."""
+    return row["audit"], row["torch"].partition(" ")[0], row["planted"], row["then"]
+
+
+def test_forty_packages_were_drawn_and_are_in_the_table():
+    lines = [line for line in (BENCHMARKS / "packages.txt").read_text().splitlines() if "==" in line and line[0] != "#"]
+    drawn = [line.partition("==")[0] for line in lines][:40]
+    assert sorted(drawn) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['package']}-{row['class'].rpartition(':')[2]}")
+def test_no_verdict_is_one_that_plain_torch_contradicts(row):
+    if row["class"] not in NOT_BY_NUMBERS:
+        assert not (row["audit"] == "wrong" and row["torch"].startswith(("agrees", "flat")))
+    assert not (row["audit"] == "right" and row["torch"].startswith(("differs", "flat")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in SMALL else pytest.mark.nightly) for name in NAMES]
+)
+def test_each_class_is_called_what_the_table_says(name):
+    if not FOLDER:
+        pytest.skip("no packages here: .ci/packages installs them and runs this")
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{name} is not to be had")
+    command = [sys.executable, str(BENCHMARKS / "packages.py"), name]
+    path = os.pathsep.join([str(BENCHMARKS.parent / "tests/support"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=True)
+    expected = {row["class"]: said(row) for row in TABLE if row["package"] == name}
+    assert {row["class"]: said(row) for row in rows(done.stdout)} == expected
