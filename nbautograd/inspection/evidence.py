@@ -207,8 +207,9 @@ def tolerance_of(arguments: tuple[Any, ...], names: Sequence[str], made: Remake)
             left = _largest(made, tight)
             if apart and left is not None and left < STAYS * apart:
                 return Tolerance(name, value, apart, left / apart)
-            if not apart and left == 0.0:  # it stops in steps, which hide along directions what single entries show
-                return Tolerance(name, value, _moved(made, arguments, tight), left)
+            tight = _replaced(arguments, path, TIGHTEST)
+            if not apart and 0.0 in (left, _largest(made, tight)):  # stops in steps, which no direction shows clearly
+                return Tolerance(name, value, _moved(made, arguments, tight), 0.0)
     return None
 
 

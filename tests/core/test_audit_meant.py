@@ -142,6 +142,14 @@ def test_a_gradient_that_is_meant_to_be_no_derivative_is_never_wrong(name, size,
     assert situation.reason.params["instead"].message_id in (instead, *WINDOWS.get(instead, ()))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_stairs_of_probabilities_are_meant_or_cannot_be_told(seed):
+    """``bernoulli`` takes nothing beyond 0 and 1, where stairs are looked for: its own entries in another order do."""
+    torch.manual_seed(seed)
+    report = audited(made(torch.bernoulli, unchanged), torch.rand(4, 8).requires_grad_())
+    assert report.verdict in ("meant", "cannot tell")
+
+
 @pytest.mark.parametrize("name", ["round", "reversal", "clipped", "spike, smooth", "stopped"])
 def test_what_backward_does_instead_is_told_as_it_is(name):
     cls, instead = MEANT[name]

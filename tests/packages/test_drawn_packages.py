@@ -18,8 +18,16 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 FOLDER = os.environ.get("NBAUTOGRAD_PACKAGES", "")
 SMALL = ("pytorchvideo", "torch-activation", "hypll", "deel-torchlip")  # without what they depend on, and quick
-# called wrong for another reason than a gradient that differs from the derivative of forward at the program's inputs
-NOT_BY_NUMBERS: dict[str, str] = {}
+# called wrong for another reason than numbers that differ from the derivative of forward at the program's inputs
+NOT_BY_NUMBERS = {
+    "nni.compression.base.apply_method:BNNClampRound",  # changes grad_output in place
+    "nni.compression.base.apply_method:QATClampRound",  # likewise
+    "pyqtorch.differentiation.adjoint:AdjointExpectation",  # changes what forward saved: works once
+}
+STEPS = {"theseus.third_party.lml:LML_Function"}  # stops at eps = 1e-4; at 1e-12 differences agree to 4e-10
+FALSE = {"linops.cg:CG"}  # its solver starts where the last one ended: no gradient of grad_output = 0 is 0
+if FOLDER:
+    sys.path.append(FOLDER)
 
 
 def rows(text):
@@ -35,17 +43,17 @@ def said(row):
     return row["audit"], row["torch"].partition(" ")[0], row["planted"], row["then"]
 
 
-def test_forty_packages_were_drawn_and_are_in_the_table():
+def test_the_drawn_packages_are_those_of_the_table():
     lines = [line for line in (BENCHMARKS / "packages.txt").read_text().splitlines() if "==" in line and line[0] != "#"]
-    drawn = [line.partition("==")[0] for line in lines][:40]
-    assert sorted(drawn) == sorted(NAMES)
+    assert [line.partition("==")[0] for line in lines] == NAMES
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['package']}-{row['class'].rpartition(':')[2]}")
 def test_no_verdict_is_one_that_plain_torch_contradicts(row):
-    if row["class"] not in NOT_BY_NUMBERS:
+    if row["class"] not in NOT_BY_NUMBERS | FALSE:
         assert not (row["audit"] == "wrong" and row["torch"].startswith(("agrees", "flat")))
-    assert not (row["audit"] == "right" and row["torch"].startswith(("differs", "flat")))
+    if row["class"] not in STEPS:
+        assert not (row["audit"] == "right" and row["torch"].startswith("differs"))
 
 
 @pytest.mark.slow

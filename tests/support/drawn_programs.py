@@ -1,4 +1,4 @@
-"""Programs of a few lines that call the packages of ``benchmarks/packages.txt`` as their users do, each Function that a CPU runs."""
+"""Programs of a few lines that call the packages of ``benchmarks/packages.txt`` as their users do."""
 
 from __future__ import annotations
 
@@ -45,8 +45,14 @@ def pyepo():
     solutions = torch.zeros(3, 5).scatter(1, costs.topk(2, 1, largest=False).indices, 1)
     values = (solutions * costs).sum(1, keepdim=True)
     down(func.SPOPlus(model)(leaf(3, 5), costs, solutions, values))
-    for kind in (func.blackboxOpt, func.negativeIdentity, func.perturbedOpt, func.implicitMLE, func.adaptiveImplicitMLE,
-                 func.regularizedFrankWolfeOpt):  # fmt: skip
+    for kind in (
+        func.blackboxOpt,
+        func.negativeIdentity,
+        func.perturbedOpt,
+        func.implicitMLE,
+        func.adaptiveImplicitMLE,
+        func.regularizedFrankWolfeOpt,
+    ):
         down(kind(model)(leaf(3, 5)))
     for kind in (func.perturbedFenchelYoung, func.regularizedFrankWolfeFenchelYoung):
         down(kind(model)(leaf(3, 5), solutions))
@@ -219,8 +225,18 @@ def deepwave():
     born = {**setup, "source_locations": where[0], "receiver_locations": where[1]}
     down(deepwave.scalar_born(speed, 5.0, 0.002, dv=scatter, source_amplitudes=source, **born)[-1])
     del setup["source_locations"], setup["receiver_locations"]
-    down(deepwave.acoustic(speed, density.requires_grad_(), 5.0, 0.002, source_amplitudes_p=source, source_locations_p=where[0],
-                           receiver_locations_p=where[1], **setup)[-3])  # fmt: skip
+    down(
+        deepwave.acoustic(
+            speed,
+            density.requires_grad_(),
+            5.0,
+            0.002,
+            source_amplitudes_p=source,
+            source_locations_p=where[0],
+            receiver_locations_p=where[1],
+            **setup,
+        )[-3]
+    )
 
 
 @program
@@ -255,8 +271,16 @@ def beamgrad():
 
     down(_SoftTopK.apply(leaf(2, 6), 2, 0.5, 1e-6, 100))
     table = leaf(6, 6)
-    found = beam.beam_search(lambda state: torch.log_softmax(table[state.sequences[..., -1].clamp(min=0)] if state.step else
-                             table[:1].expand(1, state.parents.shape[1], 6), -1), options, 3)  # fmt: skip
+    found = beam.beam_search(
+        lambda state: torch.log_softmax(
+            table[state.sequences[..., -1].clamp(min=0)]
+            if state.step
+            else table[:1].expand(1, state.parents.shape[1], 6),
+            -1,
+        ),
+        options,
+        3,
+    )
     down(found.scores)
 
 
@@ -319,8 +343,15 @@ def bitorch():
     from bitorch.layers.pact import Pact
     from bitorch.layers.qactivation import QActivation
 
-    for kind in (kinds.ApproxSign, kinds.Sign, kinds.SteHeaviside, kinds.SwishSign, kinds.InputDoReFa, kinds.WeightDoReFa,
-                 kinds.ProgressiveSign):  # fmt: skip
+    for kind in (
+        kinds.ApproxSign,
+        kinds.Sign,
+        kinds.SteHeaviside,
+        kinds.SwishSign,
+        kinds.InputDoReFa,
+        kinds.WeightDoReFa,
+        kinds.ProgressiveSign,
+    ):
         down(kind()(leaf(4, 8)))
     down(Pact()(leaf(4, 8)), QActivation("sign", gradient_cancellation_threshold=1.3)(leaf(4, 8)))
 
@@ -337,14 +368,16 @@ def qtorch():
     down(quantizer(backward_number=floating, backward_rounding="nearest")(leaf(4, 6)))
 
 
-def one_process():
-    """Start a group of one process, as a launcher would; it ends with its process."""
+def first_of_one_process():
+    """Start a group of one process, as a launcher would; False where there is one already."""
     import tempfile
 
     from torch import distributed
 
-    name = tempfile.mktemp()
-    distributed.init_process_group("gloo", init_method=f"file://{name}", rank=0, world_size=1)
+    if distributed.is_initialized():
+        return False
+    distributed.init_process_group("gloo", init_method=f"file://{tempfile.mktemp()}", rank=0, world_size=1)
+    return True
 
 
 @program
@@ -357,8 +390,8 @@ def fairscale():
     from fairscale.nn.pipe.microbatch import Batch
     from torch import distributed
 
-    one_process()
-    initialize.initialize_model_parallel(1)
+    if first_of_one_process():
+        initialize.initialize_model_parallel(1)
     names = "copy_to reduce_from scatter_to gather_from"
     down(*(getattr(mappings, f"{name}_model_parallel_region")(leaf(3, 4) * 1) for name in names.split()))
     down(cross_entropy.vocab_parallel_cross_entropy(leaf(3, 4), torch.tensor([0, 2, 1])))
@@ -443,9 +476,11 @@ def torchode():
     term = ode.ODETerm(Field())
     controller = ode.IntegralController(atol=1e-9, rtol=1e-9, term=term)
     problem = ode.InitialValueProblem(
-        y0=torch.randn(2, 2, dtype=torch.float64).requires_grad_(), t_start=torch.zeros(2, dtype=torch.float64),
-        t_end=torch.ones(2, dtype=torch.float64), t_eval=torch.linspace(0, 1, 3, dtype=torch.float64).repeat(2, 1),
-    )  # fmt: skip
+        y0=torch.randn(2, 2, dtype=torch.float64).requires_grad_(),
+        t_start=torch.zeros(2, dtype=torch.float64),
+        t_end=torch.ones(2, dtype=torch.float64),
+        t_eval=torch.linspace(0, 1, 3, dtype=torch.float64).repeat(2, 1),
+    )
     down(ode.BacksolveAdjoint(term, ode.Tsit5(term), controller).solve(problem).ys)
 
 
@@ -507,7 +542,7 @@ def pytorch_finufft():
 def st_moe_pytorch():
     from st_moe_pytorch.distributed import AllGather
 
-    one_process()
+    first_of_one_process()
     down(AllGather(dim=1)(leaf(2, 3))[0])
 
 
@@ -518,8 +553,8 @@ def megatron_core():
     from megatron.core.transformer.moe.moe_utils import MoEAuxLossAutoScaler
     from megatron.core.utils import make_viewless_tensor
 
-    one_process()
-    parallel_state.initialize_model_parallel()
+    if first_of_one_process():
+        parallel_state.initialize_model_parallel()
     names = "copy_to_tensor_model_parallel reduce_from_tensor_model_parallel scatter_to_tensor_model_parallel"
     names += " gather_from_tensor_model_parallel scatter_to_sequence_parallel gather_from_sequence_parallel"
     names += " reduce_scatter_to_sequence_parallel"
@@ -528,8 +563,11 @@ def megatron_core():
     down(tensor_parallel.vocab_parallel_cross_entropy(leaf(3, 2, 4), torch.randint(4, (3, 2))))
     down(MoEAuxLossAutoScaler.apply(leaf(3, 4), torch.tensor(0.3, requires_grad=True)))
     down(make_viewless_tensor(leaf(3, 4).view(4, 3), True, True))
-    down(tensor_parallel.layers.LinearWithFrozenWeight.apply(leaf(2, 4), torch.randn(3, 4), torch.randn(3), False,
-                                                             parallel_state.get_tensor_model_parallel_group()))  # fmt: skip
+    down(
+        tensor_parallel.layers.LinearWithFrozenWeight.apply(
+            leaf(2, 4), torch.randn(3, 4), torch.randn(3), False, parallel_state.get_tensor_model_parallel_group()
+        )
+    )
 
 
 @program
@@ -537,16 +575,6 @@ def deel_torchlip():
     from deel.torchlip.utils.sqrt_eps import sqrt_with_gradeps
 
     down(sqrt_with_gradeps(torch.rand(5).requires_grad_()))
-
-
-@program
-def kornia():
-    from kornia.geometry.epipolar import find_essential
-    from kornia.losses import focal_loss
-
-    down(focal_loss(leaf(2, 5, 3, 3), torch.randint(5, (2, 3, 3)), alpha=0.5))
-    points = [torch.randn(1, 5, 2, dtype=torch.float64).requires_grad_() for _ in range(2)]
-    down(find_essential(*points)[0])
 
 
 @program
@@ -567,14 +595,6 @@ def torchkin():
         path.write_text(f'<robot name="arm">{links}{joints}</robot>')
         robot = Robot.from_urdf_file(str(path))
     down(*get_forward_kinematics_fns(robot, ["l2", "l3"])[0](leaf(2, 3)))
-
-
-@program
-def fvcore():
-    from fvcore.nn.distributed import differentiable_all_gather, differentiable_all_reduce
-
-    one_process()
-    down(differentiable_all_reduce(leaf(3)), *differentiable_all_gather(leaf(3)))
 
 
 @program
@@ -602,3 +622,10 @@ def torchsparsegradutils():
         for solve in (sparse.sparse_mm, sparse.sparse_generic_solve):
             down(solve(matrix, given.clone().requires_grad_()))
         down(sparse.sparse_triangular_solve(matrix, given.clone().requires_grad_(), upper=False))
+
+
+@program
+def torchrl():
+    from torchrl.modules.distributions import utils
+
+    down(utils.safetanh(leaf(5), 1e-6), utils.safeatanh((1.6 * torch.rand(5) - 0.8).requires_grad_(), 1e-6))
