@@ -62,7 +62,7 @@ def changed(args: tuple[Any, ...], change: Callable[[Tensor], Tensor]) -> tuple[
     for one in args:
         try:
             copies.append(copy.deepcopy(one, memo))
-        except Exception:  # noqa: PERF203 - each by itself
+        except Exception:
             copies.append(one)  # a generator, a lock: handed on
     if change is double:
         for one in copies:
