@@ -47,11 +47,11 @@ DAMAGES = {
     "negated": (torch.neg, {"sign"}),
     "doubled": (lambda g: 2 * g, {"constant_factor"}),
     "zero": (torch.zeros_like, {"zero_gradient"}),
-    "rolled": (lambda g: g.reshape(-1).roll(1).reshape(g.shape), {"shifted", "permuted_entries"}),
-    "flipped": (lambda g: g.reshape(-1).flip(0).reshape(g.shape), {"permuted_entries", "shifted"}),
+    "rolled": (lambda g: g.reshape(-1).roll(1).reshape(g.shape), {"permuted_entries"}),
+    "flipped": (lambda g: g.reshape(-1).flip(0).reshape(g.shape), {"permuted_entries"}),
     "transposed": (  # behind a sum along one dimension it is a gradient spread along another
         _transposed,
-        {"transposed_grad", "transposed_jacobian", "permuted_entries", "shifted", "wrong_reduction_dim"},
+        {"transposed_grad", "permuted_entries", "wrong_reduction_dim"},
     ),
     "averaged": (
         lambda g: g.mean().expand(g.shape),

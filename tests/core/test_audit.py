@@ -204,7 +204,7 @@ def test_each_function_has_a_verdict_and_the_worst_stands_first():
 def test_the_cause_and_the_tried_fix_are_those_of_a_whole_check():
     report = audited((Wrong, leaf(3)))
     situation = report.functions[0].situations[0]
-    assert situation.cause.code == "constant_factor"
+    assert situation.cause.code == "missing_factor"
     assert situation.cause.fix.verified
     assert "* 2" not in situation.cause.fix.source
     assert situation.report.verdict == "wrong"
@@ -468,7 +468,7 @@ def test_the_json_has_the_form_that_is_promised():
     for situation in function["situations"]:
         assert {"inputs", "verdict", "order2", "codes", "message", "fix"} <= set(situation)
         assert situation["verdict"] == "wrong"
-        assert situation["codes"] == ["constant_factor"]
+        assert situation["codes"] == ["missing_factor"]
         assert situation["fix"]["source"].strip().startswith("return")
     assert sorted(s["inputs"] for s in function["situations"]) == [["x: float32 3"], ["x: float32 4×2"]]
 

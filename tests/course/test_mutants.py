@@ -30,7 +30,7 @@ def objects(function):
 
     torch's gradcheck would let two of them through: it sends unit vectors, of which the square is the same.
     """
-    leaves = [x.clone().requires_grad_() for x in point(9)]
+    leaves = [x.clone().requires_grad_() for x in point(10)]
     g = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     right = torch.autograd.grad(leaves[0][:, None] * leaves[1], leaves, g)
     found = torch.autograd.grad(function.apply(*leaves), leaves, g.clone(), materialize_grads=True)

@@ -37,7 +37,7 @@ def cell(returned=RIGHT, options=" square"):
 def test_right_and_wrong(notebook):
     wrong = notebook(cell("-" + RIGHT))
     assert "✗ `square`: not yet." in wrong.text
-    assert "has the wrong sign" in wrong.text
+    assert "sign is wrong" in wrong.text
     assert wrong.error is None
     right = notebook(cell())
     assert right.text.startswith("✓ `square`: right.")

@@ -157,12 +157,10 @@ def test_the_environment_chooses(monkeypatch, variable, expected):
 
 def test_code_that_is_filled_into_chinese_stands_apart_from_it():
     with messages.speaking("zh"):
-        value = "`grad_weight`（第 2 个返回值）"
-        said = text("causes.constant_factor_named.advice", ratio="2", name="n", value=value)
-    assert "请在 `grad_weight`（第 2 个" in said
+        said = text("causes.returns_none.what", input="n")
     with messages.speaking("zh"):
         assert text("views.and", first="丢掉最后一行", last="全零") == "丢掉最后一行和全零"
-    assert "这里 `n` 正好" in said
+    assert "的 `n` 返回" in said
 
 
 def test_a_language_that_nobody_wrote():

@@ -44,7 +44,7 @@ class AttentionWithoutSoftmaxCoupling(Fn):
 
 @mistake(
     lambda: (draw(3, 4), draw(5, 4, seed=1), draw(5, 2, seed=2)),
-    "swapped_inputs", "wrong_derivative", "constant_factor", "wrong_unclassified",
+    "swapped_inputs", "wrong_derivative", "constant_factor", "wrong_unclassified", "missing_factor",
 )  # fmt: skip
 class AttentionScaleOnOneSideOnly(Fn):
     def forward(ctx, q, k, v):
@@ -95,7 +95,14 @@ class LayerNormWeightGradUsesRawInput(Fn):
         return dx, (dy * x).sum(0), dy.sum(0)
 
 
-@mistake(lambda: (draw(5, 3, 2),), "missing_coupling", "wrong_derivative", "missing_entries")
+@mistake(
+    lambda: (draw(5, 3, 2),),
+    "missing_coupling",
+    "wrong_derivative",
+    "missing_entries",
+    "wrong_reduction_dim",
+    "wrong_unclassified",
+)
 class BatchNormStatsOverBatchOnly(Fn):
     def forward(ctx, x):
         mean = x.mean((0, 2), keepdim=True)
@@ -109,7 +116,12 @@ class BatchNormStatsOverBatchOnly(Fn):
         return (g - g.mean(0, keepdim=True) - y * (g * y).mean(0, keepdim=True)) / std
 
 
-@mistake(lambda: (draw(1, 2, 5, 5), draw(3, 2, 3, 3, seed=1), draw(3, seed=2)), "constant_factor")
+@mistake(
+    lambda: (draw(1, 2, 5, 5), draw(3, 2, 3, 3, seed=1), draw(3, seed=2)),
+    "constant_factor",
+    "wrong_reduction_dim",
+    "wrong_derivative",
+)
 class ConvBiasMean(Fn):
     def forward(ctx, x, w, b):
         ctx.save_for_backward(x, w)
@@ -149,8 +161,14 @@ class EmbeddingOverwritesRepeats(Fn):
         return None, out
 
 
-@mistake(lambda: (draw(3, 5), torch.tensor([[0, 4], [1, 1], [3, 2]])), "permuted_entries", "wrong_derivative",
-         "missing_entries", "extra_entries", "shifted", "transposed_jacobian", "wrong_unclassified")  # fmt: skip
+@mistake(
+    lambda: (draw(3, 5), torch.tensor([[0, 4], [1, 1], [3, 2]])),
+    "permuted_entries",
+    "wrong_derivative",
+    "missing_entries",
+    "extra_entries",
+    "wrong_unclassified",
+)
 class GatherGivenBackAtTheFront(Fn):
     def forward(ctx, x, index):
         ctx.size = x.size()
@@ -244,7 +262,6 @@ class CumprodDiagonalOnly(Fn):
 
 @mistake(
     lambda: (draw(6, low=0.5, high=2.0),),
-    "transposed_jacobian",
     "wrong_derivative",
     "missing_factor",
     "wrong_unclassified",
@@ -275,7 +292,7 @@ class BatchedProductSummedOverBatch(Fn):
         return ga, gb
 
 
-@mistake(lambda: (draw(3, 3), draw(3, 3, seed=1)), "transposed_grad", "transposed_jacobian")
+@mistake(lambda: (draw(3, 3), draw(3, 3, seed=1)), "transposed_grad", "wrong_derivative", "permuted_entries")
 class EinsumIndicesExchanged(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)

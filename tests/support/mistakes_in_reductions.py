@@ -17,7 +17,7 @@ def mistake(inputs, *codes):
     return keep
 
 
-@mistake(lambda: (draw(4, 3),), "wrong_unclassified")
+@mistake(lambda: (draw(4, 3),), "wrong_unclassified", "wrong_derivative")
 class GradientAveragedOverRows(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -40,7 +40,7 @@ class GradOutputSummedOverColumns(Fn):
         return g @ w.t(), x.t() @ g
 
 
-@mistake(lambda: (draw(3, 3),), "transposed_grad")
+@mistake(lambda: (draw(3, 3),), "transposed_grad", "permuted_entries")
 class DeterminantNotTransposed(Fn):
     def forward(ctx, a):
         ctx.save_for_backward(a)
@@ -51,7 +51,7 @@ class DeterminantNotTransposed(Fn):
         return g * torch.linalg.inv(a)
 
 
-@mistake(lambda: (draw(4, 3),), "missing_factor")
+@mistake(lambda: (draw(4, 3),), "missing_factor", "constant_factor", "wrong_derivative")
 class NormNotDividedBy(Fn):
     def forward(ctx, a):
         length = a.norm()

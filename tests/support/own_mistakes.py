@@ -46,7 +46,13 @@ def mistake(
     return keep
 
 
-@mistake(lambda: (draw(3, 5), draw(5, 5, seed=1)), "transposed_grad", right=lambda x, w: x @ w.t())
+@mistake(
+    lambda: (draw(3, 5), draw(5, 5, seed=1)),
+    "transposed_grad",
+    "wrong_derivative",
+    "permuted_entries",
+    right=lambda x, w: x @ w.t(),
+)
 class AffineTransposedWeight(Fn):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
@@ -59,7 +65,7 @@ class AffineTransposedWeight(Fn):
         return grad_x, grad_w
 
 
-@mistake(lambda: (draw(4), draw(4, seed=1)), "swapped_inputs", right=lambda a, b: a * b)
+@mistake(lambda: (draw(4), draw(4, seed=1)), "swapped_inputs", "wrong_derivative", right=lambda a, b: a * b)
 class ProductSwapped(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
@@ -70,7 +76,7 @@ class ProductSwapped(Fn):
         return a * g, b * g
 
 
-@mistake(lambda: (draw(4),), "swapped_outputs", right=lambda x: (x.sin(), x.exp()))
+@mistake(lambda: (draw(4),), "wrong_derivative", right=lambda x: (x.sin(), x.exp()))
 class TwoOutputsSwapped(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -93,7 +99,9 @@ class MinusForgotten(Fn):
         return g * y
 
 
-@mistake(lambda: (draw(2, 3),), "constant_factor", right=lambda x: (x**2).sum() / 2)
+@mistake(
+    lambda: (draw(2, 3),), "constant_factor", "wrong_derivative", "missing_factor", right=lambda x: (x**2).sum() / 2
+)
 class HalfForgotten(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -104,7 +112,7 @@ class HalfForgotten(Fn):
         return 2 * x * g
 
 
-@mistake(lambda: (draw(3, 4),), "constant_factor", right=lambda x: x.mean(0))
+@mistake(lambda: (draw(3, 4),), "constant_factor", "missing_factor", "wrong_derivative", right=lambda x: x.mean(0))
 class RowMeanUndivided(Fn):
     def forward(ctx, x):
         ctx.rows = x.shape[0]
@@ -114,7 +122,14 @@ class RowMeanUndivided(Fn):
         return g.unsqueeze(0).expand(ctx.rows, -1)
 
 
-@mistake(lambda: (draw(6),), "extra_entries", "missing_coupling", "wrong_unclassified", right=lambda x: x * 3)
+@mistake(
+    lambda: (draw(6),),
+    "extra_entries",
+    "missing_coupling",
+    "wrong_unclassified",
+    "wrong_derivative",
+    right=lambda x: x * 3,
+)
 class SumOfGradOutput(Fn):
     def forward(ctx, x):
         return x * 3
@@ -167,7 +182,7 @@ class TanhNotSquared(Fn):
         return g * (1 - 3 * y)
 
 
-@mistake(lambda: (draw(8, low=0.5, high=3.0),), "missing_factor", right=lambda x: x.log() ** 2)
+@mistake(lambda: (draw(8, low=0.5, high=3.0),), "missing_factor", "wrong_derivative", right=lambda x: x.log() ** 2)
 class LogInnerForgotten(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -178,7 +193,7 @@ class LogInnerForgotten(Fn):
         return g * 2 * x.log()
 
 
-@mistake(lambda: (draw(9, seed=5),), "extra_entries", "conditional", right=lambda x: x.clamp(min=0))
+@mistake(lambda: (draw(9, seed=5),), "extra_entries", "conditional", "missing_factor", right=lambda x: x.clamp(min=0))
 class ReluWithoutMask(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -188,7 +203,13 @@ class ReluWithoutMask(Fn):
         return g
 
 
-@mistake(lambda: (draw(10, seed=6),), "inverted_mask", right=lambda x: torch.where(x.abs() < 0.4, x, x.detach() * 0))
+@mistake(
+    lambda: (draw(10, seed=6),),
+    "wrong_derivative",
+    "wrong_unclassified",
+    "conditional",
+    right=lambda x: torch.where(x.abs() < 0.4, x, x.detach() * 0),
+)
 class WindowInverted(Fn):
     def forward(ctx, x):
         mask = x.abs() < 0.4
@@ -200,7 +221,7 @@ class WindowInverted(Fn):
         return g * ~mask
 
 
-@mistake(lambda: (draw(10, seed=6),), "conditional", right=lambda x: torch.where(x > 0, x, 2 * x))
+@mistake(lambda: (draw(10, seed=6),), "conditional", "constant_factor", right=lambda x: torch.where(x > 0, x, 2 * x))
 class OneBranchWrong(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -211,7 +232,7 @@ class OneBranchWrong(Fn):
         return g * torch.where(x > 0, torch.ones_like(x), 3 * torch.ones_like(x))
 
 
-@mistake(lambda: (draw(5),), "missing_coupling", right=lambda x: x.softmax(0))
+@mistake(lambda: (draw(5),), "missing_coupling", "missing_entries", right=lambda x: x.softmax(0))
 class SoftmaxDiagonal(Fn):
     def forward(ctx, x):
         p = x.softmax(0)
@@ -223,7 +244,14 @@ class SoftmaxDiagonal(Fn):
         return g * p * (1 - p)
 
 
-@mistake(lambda: (draw(3, 3),), "wrong_reduction_dim", "transposed_grad", right=lambda x: x.sum(1))
+@mistake(
+    lambda: (draw(3, 3),),
+    "wrong_reduction_dim",
+    "transposed_grad",
+    "wrong_derivative",
+    "permuted_entries",
+    right=lambda x: x.sum(1),
+)
 class RowSumSpreadWrongly(Fn):
     def forward(ctx, x):
         ctx.shape = x.shape
@@ -233,7 +261,7 @@ class RowSumSpreadWrongly(Fn):
         return g.expand(ctx.shape)
 
 
-@mistake(lambda: (draw(9),), "shifted", "permuted_entries", "transposed_jacobian", right=lambda x: x.roll(2))
+@mistake(lambda: (draw(9),), "permuted_entries", "wrong_derivative", right=lambda x: x.roll(2))
 class RollNotUndone(Fn):
     def forward(ctx, x):
         return x.roll(2)
@@ -251,7 +279,7 @@ class OrderLost(Fn):
         return g.reshape(2, 6)
 
 
-@mistake(lambda: (draw(40, 3),), "wrong_derivative", "missing_entries", right=lambda x: x * 2)
+@mistake(lambda: (draw(40, 3),), "wrong_derivative", "missing_entries", "constant_factor", right=lambda x: x * 2)
 class OneCornerWrong(Fn):
     def forward(ctx, x):
         return x * 2
@@ -262,7 +290,7 @@ class OneCornerWrong(Fn):
         return grad
 
 
-@mistake(lambda: (draw(6, low=0.5, high=2.0),), "small_systematic", "constant_factor", right=lambda x: x.rsqrt())
+@mistake(lambda: (draw(6, low=0.5, high=2.0),), "constant_factor", "wrong_derivative", right=lambda x: x.rsqrt())
 class EpsilonOnlyBehind(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)

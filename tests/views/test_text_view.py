@@ -106,8 +106,8 @@ def test_the_example_of_a_cause_gives_way_to_the_evidence_of_the_report(language
     differ = Phrase("checking.entries_differ", wrong=6, entries=36)
     largest = samples.gradcheck(wrong=True).blocks[0, 1].largest_difference()
     example = Phrase("checking.example", differ=differ, largest=largest)
-    params = {"input": "weight", "value": "`grad_weight`", "dims": "0 and 1", "example": example}
-    cause = Finding("transposed_grad", "bug", "causes.transposed_grad", params, (0, 1))
+    params = {"input": "weight", "value": "`grad_weight`", "example": example}
+    cause = Finding("transposed_grad", "bug", "causes.mended_transpose", params, (0, 1))
     nbautograd.set_language(language)
     assert str(example) in cause.message
     report = text(samples.gradcheck(wrong=True, findings=(cause,)))

@@ -14,10 +14,11 @@ from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.budget import bytes_lacking
-from nbautograd.core.checking.diagnosis import evidence
+from nbautograd.core.checking.diagnosis import evidence, table
+from nbautograd.core.checking.diagnosis.factors import Clues
 from nbautograd.core.checking.diagnosis.hypothesis import Other
 from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
-from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
+from nbautograd.core.checking.diagnosis.table import Blocks, Place
 from nbautograd.core.checking.other_points import Once
 from nbautograd.core.checking.probes.determinism import unsteady_forward
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, probed
@@ -34,9 +35,10 @@ Call = tuple[str, Problem, tuple[Any, ...]]  # the argument that is another, a p
 LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
 SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
 LAST = ("fails_batched",)
+Mend = Callable[[Problem, tuple[Finding, ...], Clues | None], tuple[Finding, ...]]
 SURROGATES = {"staircase": "causes.surrogate", "scale of stairs": "causes.surrogate_scale"}  # by a block's reason
 # what a value that was rounded may be behind
-BY_ROUNDING = ("small_systematic", "wrong_derivative", "wrong_unclassified")
+BY_ROUNDING = ("wrong_derivative", "wrong_unclassified")
 # a backward that answers differently each time cannot be asked about its values
 UNSTEADY = {"nondeterministic_backward", "mutates_saved", "shared_state"}
 # what a backward computes after it changed what it computes from is wrong for that reason, wherever it stands
@@ -46,7 +48,10 @@ UNASKED = {*CHANGING, "undefined_grad"}
 
 
 def diagnose(
-    problem: Problem, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None] = lambda: None
+    problem: Problem,
+    blocks: Mapping[tuple[int, int], Block],
+    between: Callable[[], None] = lambda: None,
+    mend: Mend | None = None,
 ) -> Iterator[Finding]:
     """Say why a backward is wrong, or what is risky about it, finding by finding.
 
@@ -54,6 +59,7 @@ def diagnose(
         problem: what was checked; a session of it must be open.
         blocks: with their verdicts; may be empty when no Jacobian could be had.
         between: called between two probes; what it raises ends the search.
+        mend: looks for fixes; None where none are wanted.
 
     Yields:
         Findings as they come, to be ``ranked``; none for a Function that is right in all that was tried.
@@ -83,16 +89,22 @@ def diagnose(
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
         between()
         with any_errors("causes"):
-            yield from _values(problem, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
+            yield from _values(problem, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken}, mend)
     steady = not any(f.code in CHANGING and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
     yield from after_values(problem, outputs, blocks, between) if steady else ()
 
 
-def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
-    for where, block in blocks.items():
-        if block.reason in SURROGATES:
-            yield Finding("surrogate", "lint", SURROGATES[block.reason], {"input": block.input_name}, where)
+def _values(
+    problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], mend: Mend | None
+) -> Iterator[Finding]:
+    """Yield findings on wrong values: the fix says what is wrong, and a cause is sought only where there is none."""
+    meant = tuple(
+        Finding("surrogate", "lint", SURROGATES[block.reason], {"input": block.input_name}, where)
+        for where, block in blocks.items()
+        if block.reason in SURROGATES
+    )
+    yield from meant
     if not any(b.verdict == "mismatch" for b in blocks.values()):
         return
     lacking = bytes_lacking(sum(map(real_size, outputs)), problem.kept, for_causes=True)
@@ -103,9 +115,15 @@ def _values(problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int],
     none: frozenset[int] = frozenset()
     if problem.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
-    terms = evidence.terms(problem, outputs)
+    known = table.evidence(problem, blocks, evidence.terms(problem, outputs), none)
+    if mend is not None:
+        found, clues = table.entries(problem, known)
+        found = mend(problem, (*meant, *found), clues)[len(meant) :]
+        if any(f.fix is not None for f in found):
+            yield from found
+            return
     elsewhere, double = Once(_elsewhere(problem, blocks)), _in_double(problem, blocks)
-    for finding in causes(problem, blocks, terms, elsewhere.__iter__, none):
+    for finding in table.causes(problem, blocks, known, elsewhere.__iter__):
         yield _rounded(problem, finding, double)
 
 

@@ -15,7 +15,7 @@ from nbautograd.core.checking.functions_inside import CheckedInside, check_funct
 from nbautograd.core.checking.meant import Meant
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
-from nbautograd.core.checking.repair.search import mended
+from nbautograd.core.checking.repair.search import Mending
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Hints, limit_findings, validated_hints
@@ -107,9 +107,9 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
         with own_errors("functions inside"):
             inside = _functions_inside(run, given, clock)
         with own_errors("exactness", decides=True):
-            if all(one.wrong is None for one in inside) and settle(run, mended):
+            if all(one.wrong is None for one in inside) and settle(run, Mending()):
                 inside = ()
-        findings = report_verdict.findings(run, mended if given == "fix" else None, known)
+        findings = report_verdict.findings(run, Mending() if given == "fix" else None, known)
         findings = with_findings_inside(run, inside, findings)
         lacking = run.lacking or (stopped(clock, "verdict") if clock.ended else None)
         findings = (*findings, *report_verdict.notes(stumbled))

@@ -37,8 +37,11 @@ class Once(Generic[Item]):
 
     def __iter__(self) -> Iterator[Item]:
         for k in itertools.count():
-            if not self.at_least(k + 1):
-                return
+            if k == len(self._known):
+                item = next(self._source, None)
+                if item is None:
+                    return
+                self._known.append(item)
             yield self._known[k]
 
     def at_least(self, count: int) -> bool:

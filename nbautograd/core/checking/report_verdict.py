@@ -11,7 +11,7 @@ from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
-from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
+from nbautograd.core.checking.diagnose import UNSTEADY, Mend, diagnose, ranked
 from nbautograd.core.checking.exactness import exact_to
 from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.probes.usage import inputs_outside
@@ -26,7 +26,6 @@ AT_AN_ENTRY = ("checking.because_domain_edge", "checking.because_jump")  # sente
 NOTES = 3  # of stumbles in one report
 PROBES = 12  # that the search for causes consists of
 Known = Callable[[Verdict], None]
-Mend = Callable[[Problem, tuple[Finding, ...]], tuple[Finding, ...]]
 
 
 def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda verdict: None) -> tuple[Finding, ...]:
@@ -53,12 +52,12 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
             run.start_diagnosis(PROBES)
             with run.problem.session():
                 with own_errors("diagnosis", decides=True):
-                    causes.extend(diagnose(run.problem, run.blocks, between))  # what came stays
+                    causes.extend(diagnose(run.problem, run.blocks, between, mend))  # what came stays
                 if any(f.kind == "bug" for f in causes):
                     known("wrong")
                 found = ranked(causes)
                 if mend is not None and all(f.code != "stopped" for f in causes):
-                    found = mend(run.problem, found)
+                    found = mend(run.problem, found, None)
     except KeyboardInterrupt:
         run.interrupted()
         found = ranked(causes)
@@ -77,7 +76,7 @@ def _findings_on_error(run: GradcheckRun, mend: Mend | None, known: Known) -> tu
     explained = (explain(run.error, run.problem),)
     try:
         known("wrong")
-        return explained if mend is None else mend(run.problem, explained)
+        return explained if mend is None else mend(run.problem, explained, None)
     except KeyboardInterrupt:
         run.interrupted()
         return explained

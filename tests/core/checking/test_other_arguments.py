@@ -135,7 +135,7 @@ def test_a_fix_holds_for_the_flag_that_needs_it_where_the_other_one_needs_other_
     report = gradcheck(Divergence, (q, target, given), order=1)
     assert report.verdict == ("wrong" if given else "right")
     assert [fix.strip() for fix in fixes(report)] == (
-        ["return -g * t, g * (logt - q + 1) * t if ctx.log_target else g * (logt - q + 1), None"] if given else []
+        ["return -g * t, ((g * t) if ctx.log_target else g) * (logt - q + 1), None"] if given else []
     )
 
 
@@ -154,11 +154,6 @@ def test_no_fix_that_fails_where_an_argument_may_be_none():
 def test_a_fix_uses_the_argument_and_not_its_value():
     [fix] = fixes(gradcheck(Deviation.apply, (doubles(3, 5), 1)))
     assert "ctx.correction" in fix
-
-
-def test_a_factor_that_changes_with_an_argument_names_it():
-    report = gradcheck(Spaced.apply, (doubles(6), 0.2))
-    assert "depends on `spacing`" in report.findings[0].what
 
 
 def test_a_fix_takes_the_dimension_that_forward_takes_for_any_number_of_them():
@@ -207,12 +202,6 @@ class GroupedVariance(Fn):
     def backward(ctx, g):
         away, counts = ctx.saved_tensors
         return g * 2 * counts * away / counts.sum(), None
-
-
-def test_a_factor_that_moves_with_numbers_without_a_gradient_is_not_one_of_the_sizes():
-    x = torch.randn(6, generator=torch.Generator().manual_seed(1), dtype=torch.float64).requires_grad_()
-    found = gradcheck(GroupedVariance, (x, torch.tensor([3.0, 1, 2, 5, 4, 1], dtype=torch.float64))).findings[0]
-    assert (found.message_id, found.params["name"]) == ("causes.constant_factor_argument", "counts")
 
 
 class Norm(Fn):
@@ -307,7 +296,6 @@ def test_a_factor_of_one_odd_number_is_not_named_where_another_takes_another():
 
 def test_a_factor_is_the_length_of_a_list_and_no_number():
     found = wrong_report(Levels, doubles(5, 3), [0.1, 0.5, 0.9])
-    assert found.findings[0].message_id == "causes.constant_factor_sizes"
     assert not any("3" in fix for fix in fixes(found))
     assert gradcheck(Levels, (doubles(5, 1), [0.1]), order=1).verdict == "right"
 

@@ -63,7 +63,7 @@ def test_atol_and_rtol_are_the_callers() -> None:
 def test_raise_exception_either_way() -> None:
     report = nbautograd.gradcheck(scaled(2.0, 3.0), draw(3))
     assert not report
-    with pytest.raises(GradcheckError, match=r"1\.5 times"):
+    with pytest.raises(GradcheckError, match="number is wrong"):
         report.raise_if_wrong()
     assert nbautograd.gradcheck(scaled(2.0), draw(3)).raise_if_wrong()
 

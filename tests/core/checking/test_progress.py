@@ -9,7 +9,8 @@ import torch
 from fn import Fn
 
 from nbautograd import Budget, gradcheck, jacobian
-from nbautograd.core.checking import diagnose, report_verdict
+from nbautograd.core.checking import report_verdict
+from nbautograd.core.checking.diagnosis import table
 from nbautograd.core.checking.probes.run_probes import PROBES
 from nbautograd.core.checking.progress import Progress
 
@@ -172,7 +173,7 @@ def test_a_check_stopped_while_it_looks_for_causes_keeps_those_that_it_has():
     report = gradcheck(Stateful, doubles(5), order=1, progress=stopped_at(after_values[-4], calls))
     assert not report.complete
     assert report.verdict == "wrong"
-    assert [f.code for f in report.findings] == ["constant_factor"]
+    assert [f.where for f in report.findings] == [(0, 0)]
 
 
 class Listening:
@@ -206,7 +207,7 @@ def test_the_verdict_of_first_order_is_told_once(fn, verdict):
 
 def test_a_wrong_verdict_comes_before_causes_and_fixes(monkeypatch):
     listening, seen = Listening(), []
-    for where, name in ((vars(diagnose), "causes"), (PROBES, "linearity")):
+    for where, name in ((vars(table), "evidence"), (PROBES, "linearity")):
         plain = where[name]
         monkeypatch.setitem(where, name, lambda *a, p=plain: (seen.append(len(listening.reports)), p(*a))[1])
     gradcheck(Exp, doubles(3), progress=listening)

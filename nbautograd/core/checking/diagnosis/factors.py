@@ -1,20 +1,27 @@
-"""Hypotheses on what backward left out: a factor (the ratio N/A), a term (the rest N - A), additions."""
+"""Factors that a wrong gradient may lack, or have too many, as text for edits to try: what is meant is not known here.
+
+A candidate only has to agree at the entries at hand. Which one it is, and whether it is any, an edit shows that is
+right at other values and sizes.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.diagnosis.evidence import Evidence, Named
-from nbautograd.core.checking.diagnosis.hypothesis import Cause
-from nbautograd.core.checking.diagnosis.patterns import factor, number, sizes
-from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, OF_FORMS, RECOGNISED, SMALL, STEADY, UNEQUAL
+from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, is_mask
+from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, OF_FORMS, RECOGNISED, SLIGHT, SMALL
 
-# what a student may have left out, or put in too much, as a function of a tensor that is at hand
+MOST = 8  # candidates for one gradient: each takes a few tries
+PI = "{pi}"  # in a text: pi as the module that backward sees calls it
+
+# what may have been left out, or be there once too often, as a function of a tensor at hand
 FORMS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("{x}", lambda x: x),
     ("{x}**2", lambda x: x * x),
@@ -33,67 +40,133 @@ FORMS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("{x}.log()", lambda x: np.log(np.where(x > 0, x, np.nan))),
 )
 
+# what fractions come with in formulas: of densities, of erf and gelu, of norms
+IRRATIONAL: tuple[tuple[str, float], ...] = (
+    ("", 1.0),
+    (f"{PI} ** 0.5", math.sqrt(math.pi)),
+    (f"(2 * {PI}) ** 0.5", math.sqrt(2 * math.pi)),
+    (f"(2 / {PI}) ** 0.5", math.sqrt(2 / math.pi)),
+    (PI, math.pi),
+    ("2 ** 0.5", math.sqrt(2)),
+)
 
-def missing_factor(e: Evidence) -> Cause | None:
-    """Return the cause where N/A, or A/N, is a constant times something that is at hand."""
-    alive = ~e.equal(e.N, np.zeros_like(e.N))
-    if not bool((alive == ~e.equal(e.A, np.zeros_like(e.A))).all()) or alive.sum() < 3:
+
+@dataclass(frozen=True)
+class Clues:
+    """What the entries of wrong blocks suggest to whoever looks for a fix.
+
+    Attributes:
+        factors: texts to multiply with, or divide by.
+        ratios: numbers to multiply with or divide by: ``"/ 0.6"``; ``{pi}`` stands for pi.
+        coupled: True where elements of an output depend on several of an input, so that a sum may be missing.
+    """
+
+    factors: tuple[str, ...] = ()
+    ratios: tuple[str, ...] = ()
+    coupled: bool = False
+
+
+def clues(wrong: Sequence[Evidence]) -> Clues:
+    """Return what these wrong blocks suggest."""
+    known = [e for e in wrong if np.isfinite(e.A).all() and np.isfinite(e.N).all() and e.A.any()]
+    off = [(e, 1 / c) for e in known if (c := factor(e.A, e.N, e)) is not None and abs(abs(c) - 1) > RECOGNISED]
+    ratios = dict.fromkeys(min(texts, key=len) for _, c in off if (texts := list(_by(c))))
+    found = dict.fromkeys(text for e, c in off for text in itertools.islice(_names(c, e), MOST))
+    found |= dict.fromkeys(text for e in known for text in itertools.islice(_tensors_of(e), MOST))
+    coupled = any(bool(((~e.equal(e.N, np.zeros_like(e.N))).sum(axis=1) > 1).any()) for e in known)
+    return Clues(tuple(found), tuple(ratios), coupled)
+
+
+def factor(A: Array, N: Array, e: Evidence) -> float | None:
+    """Return the constant c with A == c * N, or None; so small or large a one is round-off beside a gradient."""
+    power = float((N * N).sum())
+    if power == 0.0 or not np.isfinite(A).all() or not np.isfinite(N).all():
         return None
-    with np.errstate(all="ignore"):
-        ratio = np.where(alive, e.N / np.where(alive, e.A, 1), np.nan)
-        for label, values in candidates(e):
-            spread = np.broadcast_to(values, e.N.shape)
-            for message, share in (("missing_factor", ratio), ("extra_factor", 1 / ratio)):
-                c = _proportional(share, spread, alive, e)
-                if c is not None and round_number(c, e):  # another constant may well depend on the values
-                    received = message == "missing_factor" and values.shape[0] > 1 and not e.elementwise
-                    message = "missing_factor_received" if received else message
-                    return Cause("missing_factor", message, {"factor": _times(c, label)})
+    c = float((A * N).sum()) / power
+    close = np.abs(A - c * N) <= e.rel * np.maximum(np.abs(c * N), SMALL * abs(c) * np.abs(N).max()) + e.tiny
+    return c if SLIGHT < abs(c) < 1 / SLIGHT and bool(close.all()) else None
+
+
+def written(c: float) -> str | None:
+    """Return a number as a formula has it, a fraction with pi or a root: ``"2 / {pi} ** 0.5"``; None for any other.
+
+    Example:
+        >>> from nbautograd.core.checking.diagnosis.factors import written
+        >>> written(2 / 3.141592653589793 ** 0.5), written(0.75), written(0.7123)
+        ('2 / {pi} ** 0.5', '0.75', None)
+    """
+    for text, value in IRRATIONAL:
+        for root, above in ((value, True), (1 / value, False)):
+            for below in range(1, 13):
+                p = c / root * below
+                if 0 < abs(round(p)) < LARGEST_NUMERATOR and abs(p - round(p)) <= RECOGNISED * abs(p):
+                    return _fraction(round(p), below, text, above)
     return None
 
 
-def round_number(c: float, e: Evidence) -> bool:
-    """Return True if a person may have written this constant: a simple fraction, or something at hand."""
-    simple = (c * q * f for q in range(1, 13) for f in (1.0, math.pi, 1 / math.pi, math.sqrt(2), math.sqrt(math.pi)))
-    if any(abs(x - round(x)) <= RECOGNISED * abs(x) and abs(x) < LARGEST_NUMERATOR for x in simple):
-        return True
-    known = [v for v in e.scalars.values() if v] + [size.value for size in sizes(e)]
-    near = (f(v) for v in known for f in (float, lambda v: 1 / v, lambda v: v * v, lambda v: 1 / (v * v)))
-    return any(abs(abs(c) - abs(value)) <= RECOGNISED * abs(c) for value in near)
+def _by(c: float) -> Iterator[str]:
+    """Yield what multiplies by a number, as a person may have written it."""
+    for sign, text in (("*", written(c)), ("/", written(1 / c))):
+        if text is not None:
+            yield f"{sign} {text}" if re.fullmatch(r"-?[\w.]+", text) else f"{sign} ({text})"
 
 
-def row_factor(e: Evidence) -> Cause | None:
-    """Return the cause where each row of N is its row of A times a number of its own: a count, a length."""
-    alive = (~e.equal(e.A, np.zeros_like(e.A))).sum(axis=1)
-    if not alive.max(initial=0) > 1 or not e.wrong.any():
-        return None
-    power = (e.A * e.A).sum(axis=1)
-    c = np.where(power > 0, (e.A * e.N).sum(axis=1) / np.where(power > 0, power, 1), np.nan)
-    known = np.isfinite(c)
-    if not e.same(e.N[known], c[known, None] * e.A[known]) or bool((e.N[~known] != 0).any()):
-        return None
-    least, most = float(c[known].min()), float(c[known].max())
-    if most - least <= UNEQUAL * max(abs(least), abs(most)):
-        return None
-    said = {"least": number(round(least, 6)), "most": number(round(most, 6))}
-    names = list(dict.fromkeys(_row_names(e, c, known)))
-    named = [Cause("missing_factor", "row_factor_named", {**said, "factor": name}) for name in names]
-    # of sizes that are equal here other inputs tell which it is
-    first, *others = [*named, Cause("missing_factor", "row_factor", {**said, "factor": ""})]
-    return replace(first, alternatives=tuple(others))
+def _fraction(p: int, q: int, text: str, above: bool) -> str:
+    if not text:
+        return repr(p / q) if q in (1, 2, 4, 5, 8, 10) and p % q else str(p // q) if p % q == 0 else f"{p} / {q}"
+    if above:
+        number = "" if p == 1 else "-" if p == -1 else f"{p} * "
+        return f"{number}{text}" + ("" if q == 1 else f" / {q}")
+    return f"{p} / {text}" if q == 1 else f"{p} / ({q} * {text})"
 
 
-def _row_names(e: Evidence, c: Array, known: Array) -> Iterator[str]:
+def _names(c: float, e: Evidence) -> Iterator[str]:
+    """Yield the sizes and numbers at hand that a number, or its inverse, may be: edits multiply and divide."""
+    for label, value in _known(e):
+        if any(abs(abs(c) - other) <= RECOGNISED * abs(c) for other in (abs(value), 1 / abs(value) if value else 0.0)):
+            yield label
+
+
+def _known(e: Evidence) -> Iterator[tuple[str, float]]:
+    """Yield sizes, counts and numbers at hand, and what formulas make of them."""
+    sizes = [(label, n) for label, n in _sizes(e) if n > 1]
+    yield from sizes
+    yield from ((f"{label} ** 0.5", math.sqrt(n)) for label, n in sizes)
+    for name, value in sorted(e.scalars.items(), key=lambda item: not item[0].startswith("ctx.")):
+        yield from ((name, value), (f"(1 - {name})", 1 - value), (f"{name} ** 2", value * value))
+
+
+def _sizes(e: Evidence) -> Iterator[tuple[str, float]]:
+    """Yield the sizes and counts that a forgotten division may be: batch, elements, ones in a mask."""
+    block = e.block
+    pairs = block.input_complex, block.output_complex  # the last dimension is then of real and imaginary part
+    shapes = [s[:-1] if p else s for s, p in zip((block.input_shape, block.output_shape), pairs, strict=True)]
+    given = [*zip((block.input_name, block.output_name), shapes, strict=True)]
+    given += [(t.name, t.values.shape) for t in e.tensors if t.role == "input" and t.position != block.input]
+    for name, shape in given:
+        yield from ((f"{name}.shape[{k}]", float(n)) for k, n in enumerate(shape))
+        yield f"{name}.numel()", float(np.prod(shape, dtype=float))
     for tensor in e.tensors:
-        values = _spread(tensor.values, e.out_shape) if tensor.values.dtype.kind in "fi" else None
-        if values is None or np.ptp(tensor.values) == 0:
-            continue
-        flat = values.reshape(-1).astype(float)
-        with np.errstate(all="ignore"):
-            over = [(f"{size.label} / {tensor.name}", size.value / flat) for size in sizes(e) if size.value > 1]
-            for label, right in ((tensor.name, flat), (f"1 / {tensor.name}", 1 / flat), *over):
-                if np.isfinite(right[known]).all() and np.allclose(c[known], right[known], rtol=RECOGNISED, atol=0):
-                    yield label
+        if tensor.role in ("input", "saved") and tensor.position != block.input and is_mask(tensor.values):
+            yield f"{tensor.name}.sum()", float(tensor.values.sum())
+
+
+def _tensors_of(e: Evidence) -> Iterator[str]:
+    """Yield what N/A, or A/N, is where it is a number with a name times something at hand."""
+    alive = ~e.equal(e.N, np.zeros_like(e.N))
+    if not bool((alive == ~e.equal(e.A, np.zeros_like(e.A))).all()) or alive.sum() < 3:
+        return
+    with np.errstate(all="ignore"):
+        ratio = np.where(alive, e.N / np.where(alive, e.A, 1), np.nan)
+        for label, values in _candidates(e):
+            spread = np.broadcast_to(values, e.N.shape)
+            for share in (ratio, 1 / ratio):
+                c = _proportional(share, spread, alive, e)
+                if c is not None:
+                    unit = abs(c - 1) <= RECOGNISED
+                    number = None if unit else written(c)
+                    yield from (label,) if unit else (f"{name} * {label}" for name in _names(c, e))
+                    yield from (f"{number} * {label}",) if number is not None and PI not in number else ()
 
 
 def _proportional(ratio: Array, f: Array, alive: Array, e: Evidence) -> float | None:
@@ -106,120 +179,18 @@ def _proportional(ratio: Array, f: Array, alive: Array, e: Evidence) -> float | 
     return c if c != 0 and bool(fits.all()) else None
 
 
-def _times(c: float, label: str) -> str:
-    rounded = round(c, 5)
-    if rounded == 1:
-        return label
-    return f"-{label}" if rounded == -1 else f"{number(rounded)} * {label}"
-
-
-def candidates(e: Evidence) -> Iterator[tuple[str, Array]]:
+def _candidates(e: Evidence) -> Iterator[tuple[str, Array]]:
     """Yield factors by name, each shaped to go over the rows (output) or the columns (input) of the block."""
-    for tensor in _at_hand(e):
-        for label, values in _forms(tensor):
-            shaped = _over_columns(values, e)
-            if shaped is not None:
-                yield label, shaped
-            shaped = _over_rows(values, e)
-            if shaped is not None:
-                yield label, shaped
-
-
-def _at_hand(e: Evidence) -> list[Named]:
     own = [t for t in e.tensors if t.role == "input" and t.position == e.block.input]
-    return own + [t for t in e.tensors if t not in own and t.values.dtype.kind == "f" and t.role != "count"]
+    for tensor in [*own, *(t for t in e.tensors if t not in own and t.values.dtype.kind in "fi")]:
+        for label, values in _forms(tensor):
+            for shape, over in ((e.in_shape, (1, -1)), (e.out_shape, (-1, 1))):
+                pairs = zip(values.shape[::-1], shape[::-1], strict=False)
+                if values.ndim <= len(shape) and all(n in (1, m) for n, m in pairs):
+                    yield label, np.broadcast_to(values, shape).reshape(over)
 
 
 def _forms(tensor: Named) -> Iterator[tuple[str, Array]]:
-    for form, function in FORMS:
+    """Yield the forms of a tensor; of whole numbers, which count something, no others."""
+    for form, function in FORMS if tensor.values.dtype.kind == "f" else FORMS[:1]:
         yield form.format(x=tensor.name), function(tensor.values.astype(float))
-
-
-def _over_columns(values: Array, e: Evidence) -> Array | None:
-    spread = _spread(values, e.in_shape)
-    return None if spread is None else spread.reshape(1, -1)
-
-
-def _over_rows(values: Array, e: Evidence) -> Array | None:
-    spread = _spread(values, e.out_shape)
-    return None if spread is None else spread.reshape(-1, 1)
-
-
-def _spread(values: Array, shape: tuple[int, ...]) -> Array | None:
-    try:
-        return np.broadcast_to(values, shape)
-    except ValueError:
-        return None
-
-
-def lost_term(e: Evidence) -> Cause | None:
-    """Find a term missing of each row that runs along some dimensions, all alike or in step with a tensor at hand.
-
-    What is a multiple of the right one is off by no term.
-    """
-    if factor(e.A, e.N, e) is not None:
-        return None
-    missing = e.N - e.A
-    rows = np.flatnonzero((~e.equal(e.A, e.N)).any(axis=1))
-    dims = _dims(e, missing, rows)
-    if not dims or (e.block.input_complex and len(e.in_shape) - 1 in dims):
-        return None  # of real and imaginary part there is no mean
-    said = {"dims": ", ".join(map(str, dims))}
-    if _follows(e, missing, rows, np.ones(missing.shape[1])):
-        return Cause("wrong_derivative", "lost_mean", said)
-    for tensor in e.tensors:
-        values = tensor.values.reshape(-1)
-        varies = values.size == missing.shape[1] and values.dtype.kind == "f" and np.ptp(values) > 0
-        if varies and _follows(e, missing, rows, values):
-            return Cause("wrong_derivative", "lost_sum", {**said, "name": tensor.name})
-    return None
-
-
-def _dims(e: Evidence, missing: Array, rows: Array) -> tuple[int, ...]:
-    """Return the dimensions of the input along which several elements lack something in every wrong row.
-
-    None where in all rows together some element along them lacks nothing: a branch or an edge is no sum.
-    """
-    spans, reached = set(), np.zeros(e.in_shape, dtype=bool)
-    axes = range(len(e.in_shape))
-    for row in rows:
-        there = (np.abs(missing[row]) > STEADY * np.abs(missing[row]).max()).reshape(e.in_shape)
-        spans.add(tuple(d for d in axes if _along(there, d).sum() > 1))
-        reached |= there
-    dims = spans.pop() if len(spans) == 1 else ()
-    return dims if all(_along(reached, d).all() for d in dims) else ()
-
-
-def _along(there: Array, dim: int) -> Array:
-    return np.asarray(there.any(axis=tuple(a for a in range(there.ndim) if a != dim)))
-
-
-def _follows(e: Evidence, missing: Array, rows: Array, values: Array) -> bool:
-    for row in rows:
-        want, size = missing[row], float(np.abs(missing[row]).max())
-        here = _slab((np.abs(want) > STEADY * size).reshape(e.in_shape)).reshape(-1)
-        c = float((want[here] * values[here]).sum() / max(float((values[here] ** 2).sum()), 1e-300))
-        if here.sum() < 2 or not (np.abs(want[here] - c * values[here]) <= STEADY * size).all():
-            return False
-    return len(rows) > 0
-
-
-def _slab(there: Array) -> Array:
-    """Return the smallest part of an array, a run of indices along each dimension, that has all these elements."""
-    slab = np.zeros_like(there)
-    ends = (np.flatnonzero(_along(there, d))[[0, -1]] for d in range(there.ndim))
-    slab[tuple(slice(first, last + 1) for first, last in ends)] = True
-    return slab
-
-
-def overwritten(e: Evidence) -> Cause | None:
-    """Return the cause where one element of the input goes to several of the output, and backward counts one."""
-    alive = ~e.equal(e.N, np.zeros_like(e.N))
-    mine = ~e.equal(e.A, np.zeros_like(e.A))
-    wrong = e.wrong.any(axis=0)
-    if not wrong.any() or (alive.sum(axis=1) > 1).any() or bool((mine & e.wrong).any()):
-        return None
-    shared = alive.sum(axis=0) > 1
-    if not bool((shared == wrong).all()) or not bool((mine.sum(axis=0)[wrong] == 1).all()):
-        return None
-    return Cause("missing_entries", "overwritten", {"wrong": int(e.wrong.sum()), "entries": int(alive.sum())})

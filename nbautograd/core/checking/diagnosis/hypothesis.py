@@ -86,7 +86,7 @@ class Confirmation:
 PLAIN = frozenset(
     (
         "wrong_unclassified", "wrong_unclassified_part", "wrong_derivative", "wrong_derivative_part", "nonfinite",
-        "none_gradient", "zero_gradient", "small_systematic",
+        "none_gradient", "zero_gradient",
     )
 )  # fmt: skip
 
@@ -155,7 +155,10 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause 
     """Return what all fresh inputs bear out: the cause or one of its alternatives."""
     candidates = (found, *found.alternatives)
     tried = itertools.product((False, True) if len(candidates) > 1 else (True,), candidates)
-    known = [one for twice, one in tried if _borne_out(hypothesis, one, case, twice)]
+    known = list[Cause]()
+    for twice, one in tried:
+        if _borne_out(hypothesis, one, case, twice):
+            known.append(one)
     return next((one for one in known if one.message == found.message), next(iter(known), None))
 
 

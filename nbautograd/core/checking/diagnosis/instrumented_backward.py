@@ -39,14 +39,12 @@ class InstrumentedBackward:
         labels: text and line of each expression of forward, by its number.
         replaced: number of a variable, and what it is replaced by while backward runs.
         seen, held: values of forward's expressions and of backward's sites in the last run, by their numbers.
-        runs: how many backwards with other numbers may still be run.
     """
 
     def __init__(self, problem: Problem, position: int) -> None:
         self.problem, self.position = problem, position
         self.which = problem.differentiable.index(position)
         self.sites: list[Site] = []
-        self.runs = 0
         cls: Any = problem.cls
         forward, backward = method(cls.forward), method(user_backward(cls))
         if forward is None or backward is None:

@@ -9,9 +9,7 @@ replaced is sought at the inputs given and borne out at others, of other sizes a
 
 from __future__ import annotations
 
-import ast
 import itertools
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -23,10 +21,9 @@ from torch import Tensor
 
 from nbautograd.core.checking import other_points
 from nbautograd.core.checking.diagnosis.instrumented_backward import HELD, InstrumentedBackward, Key
-from nbautograd.core.checking.diagnosis.replacement_point import SOLVED, SPARE, ReplacementPoint, equal
+from nbautograd.core.checking.diagnosis.replacement_point import ReplacementPoint, equal
 from nbautograd.core.checking.diagnosis.wrong_variable import Site, WrongVariable
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.findings import Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, users_errors
 
@@ -35,24 +32,23 @@ ARGUMENTS = 2  # places at which an argument that is no tensor is another
 LARGER = 3.0  # times as large: inputs at which a mask that belongs in a variable's place is tried as well
 PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
 ELEMENTS = 20_000  # of the inputs up to which values are tried
-RUNS = 2000  # of backward with numbers solved for
 ROUNDINGS = 1000  # of a variable, relative to its largest element, beyond which it is another number
 
 
-def wrong_variable(problem: Problem, position: int, solved: bool = True) -> WrongVariable | None:
+def wrong_variable(problem: Problem, position: int, entering: bool = True) -> WrongVariable | None:
     """Find the first variable of backward that goes wrong on the way to an input's gradient; None where none is known.
 
     Args:
         problem: what was checked; a session of it must be open.
         position: of the input whose gradient is wrong.
-        solved: True to look for one of which other numbers mend the gradient, where nothing that forward has does.
+        entering: True to look for one that alone enters all that is wrong, where nothing that forward has mends it.
     """
     size = sum(x.numel() for x in problem.inputs if isinstance(x, Tensor))
     if problem.cls is None or not problem.direct or size > ELEMENTS:
         return None
     with any_errors("wrong variable"):
         bench = _Bench(problem, position)
-        return bench.search(solved) if bench.sites else None
+        return bench.search(entering) if bench.sites else None
     return None  # where backward or forward cannot be run so, nothing is claimed
 
 
@@ -81,7 +77,7 @@ def rounded_variable(problem: Problem, double: Problem, position: int) -> Site |
 class _Bench(InstrumentedBackward):
     """A backward and a forward of one problem, and the search for the variable that goes wrong in it."""
 
-    def search(self, solved: bool) -> WrongVariable | None:
+    def search(self, entering: bool) -> WrongVariable | None:
         """Find the variable, and what belongs in its place, at the first place; bear it out at the others."""
         if self.forward is None or self.backward is None:
             return None
@@ -90,7 +86,7 @@ class _Bench(InstrumentedBackward):
             return None
         others = other_points.other_arguments(self.problem, self.problem.seed + 90)
         places += self._places((inputs for _, _, inputs in others), ARGUMENTS)
-        self.runs, self.agreed = RUNS, set[int]()
+        self.agreed = set[int]()
         first, self.left, right, own = places[0], MOST, set(self.arguments), self.own or 0
         earlier: WrongVariable | None = None
         last = len(self.sites)
@@ -105,7 +101,6 @@ class _Bench(InstrumentedBackward):
             if not (same and named):
                 found = self._known(places, number, [item for item in pool if item[0] not in same])
                 found = None if found is not None and self._masked(places, number, found) else found
-                found = found or (None if site.from_ctx else self._condition(places, number, value))
             before = set(right)  # what the statement reads by the name that it writes is what it was before
             if number >= own:
                 right.discard(site.name)
@@ -127,8 +122,8 @@ class _Bench(InstrumentedBackward):
             if earlier is None and found is not None:
                 # right as something: what makes another thing of it later may be wrong as well
                 earlier, last = found, number
-        known = not solved or (earlier is not None and (earlier.condition or earlier.alone or earlier.site.from_ctx))
-        return earlier if known else self._mending(places, last, earlier) or earlier
+        known = earlier is not None and (earlier.alone or earlier.site.from_ctx or not earlier.whole)
+        return earlier if known or not entering else self._entering(places, last) or earlier
 
     def _traced(self, places: Sequence[ReplacementPoint], found: WrongVariable, right: set[str]) -> WrongVariable:
         """Say which names of its statement are as forward has them, and of which that is not known.
@@ -202,90 +197,15 @@ class _Bench(InstrumentedBackward):
                 return WrongVariable(site, key[0], expression, line, whole)
         return None
 
-    def _mending(
-        self, places: Sequence[ReplacementPoint], last: int, found: WrongVariable | None
-    ) -> WrongVariable | None:
-        """Find the variable of which the fewest other numbers mend all gradients, whatever arrives for the outputs.
-
-        What is wrong there needs as many numbers as it has elements; what is computed from it by a sum or a product of
-        matrices cannot be mended so, or needs more. Of several that need as many it is the last, and so one that is
-        returned is none.
-
-        Args:
-            places: where they have to.
-            last: number of the variable behind those that are looked at.
-            found: what that is, where it is known.
-        """
-        first, *others = places
-        there = next((p for p in others if p.shapes == first.shapes), None)
-        whole = found is None or found.whole
-        sizes = {k: v.numel() for k, v, _ in first.values if isinstance(v, Tensor) and v.dtype is not torch.bool}
-        asked = [
-            k for k in sizes if (self.own or 0) <= k < last + whole and sizes[k] <= SOLVED and self._may_be_wrong(k)
-        ]
-        best, cost = -1, math.inf if whole else 2 * sizes.get(last, SOLVED)
-        shared, free = (
-            [(f, k) for k in sorted(asked, key=lambda k: (sizes[k], k if f else -k))] for f in (False, True)
-        )
-        for freely, number in (*shared, *free):
-            if there is None or (freely and (best >= 0 or not whole)):
-                break
-            needed = self._needed(first, there, number, freely) if sizes[number] < cost else math.inf
-            best, cost = (number, needed) if needed < cost else (best, cost)
-        if best >= 0 and first.is_returned(best) and not _is_product(self.sites[best].text):
-            return None
-        if (best < 0 or first.is_returned(best)) and there is not None and found is not None and whole:
-            # all that may be wrong of what is returned
-            named = [k for k in asked if k < last and found.unknown == (self.sites[k].name,)][-1:]
-            best = next((k for k in named if all(p.fits(k) for p in (first, there))), -1)
-        if best < 0:
-            return self._entering(places, last) if whole else None
-        return WrongVariable(self.sites[best], "solved", "", None, False)
-
     def _may_be_wrong(self, number: int) -> bool:
         site = self.sites[number]
         return not (site.allocated or site.from_ctx or site.condition or number in self.agreed)
-
-    def _needed(self, here: ReplacementPoint, there: ReplacementPoint, number: int, freely: bool) -> float:
-        """Return how many other numbers mend a variable at two places, infinitely many where none do.
-
-        A variable that is the same at both has to be mended by the same; one that is mended freely by others for
-        whatever arrives.
-        """
-        value, other = here.held(number), there.held(number)
-        same = here.fixed(number) and value is not None and other is not None and torch.equal(value, other)
-        if freely:
-            mended = not same and all(p.fits(number, SPARE) for p in (here, there))
-            return math.inf if not mended or value is None else value.numel()
-        one = here.mending(number, here.arriving, 0 if same else SPARE)
-        if one is None:
-            return math.inf
-        if same:
-            return len(one) if there.mends(number, one, there.arriving) else math.inf
-        two = there.mending(number, there.arriving)
-        return math.inf if two is None else len(one) + len(two)
 
     def _entering(self, places: Sequence[ReplacementPoint], last: int) -> WrongVariable | None:
         """Return the only variable that enters several gradients, all that is wrong and nothing that is right."""
         asked = [k for k in range(self.own or 0, last) if self._may_be_wrong(k)] if places[0].several else []
         found = {self.sites[k].name: k for k in asked if all(p.alone_wrong(k) for p in places)}
         return None if len(found) != 1 else WrongVariable(self.sites[found.popitem()[1]], "entering", "", None, False)
-
-    def _condition(self, places: Sequence[ReplacementPoint], number: int, value: Any) -> WrongVariable | None:
-        """Turn a condition over where that mends the gradient, at each place."""
-        if not isinstance(value, bool) and getattr(value, "dtype", None) is not torch.bool:
-            return None
-        turned: list[tuple[int, int, set[bool]]] = []
-        for place in places:
-            one = place.turned_over(number)
-            if one is None:
-                return None
-            turned.append(one)
-        if {way for *_, values in turned for way in values} != {True, False}:
-            return None  # what is never right on one way is computed wrongly there, under a right condition
-        count, entries, _ = turned[0]
-        flipped = Phrase("causes.turned_over", count=count, entries=entries) if entries > 1 else Phrase("causes.turned")
-        return WrongVariable(self.sites[number], "condition", "", None, False, flipped=flipped)
 
     def _inputs(self) -> Iterator[tuple[Any, ...]]:
         """Yield the inputs given, those of another size, others near them and of both signs."""
@@ -311,13 +231,6 @@ class _Bench(InstrumentedBackward):
             place = ReplacementPoint(self, inputs)
             return place if place.wrong else None
         return None
-
-
-def _is_product(text: str) -> bool:
-    """Return True for names that are multiplied, perhaps along new dimensions, and nothing else."""
-    around = (ast.Module, ast.Expr, ast.BinOp, ast.Mult, ast.Name, ast.Load)
-    kinds = (*around, ast.Subscript, ast.Tuple, ast.Slice, ast.Constant)
-    return all(isinstance(node, kinds) for node in ast.walk(ast.parse(text)))
 
 
 def _without_prefix(name: str) -> str:

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_diagonal
+from nbautograd.core.checking.diagnosis.evidence import Evidence, Named
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
-from nbautograd.core.checking.diagnosis.patterns import coupled_dims
 from nbautograd.core.findings import Phrase
-from nbautograd.core.numerics.constants import OF_FORMS, RECOGNISED, SLIGHTLY_OFF
 
 FEW = 2  # single indices that are named where they are no run
 UNCLASSIFIED = Cause("wrong_unclassified", "wrong_unclassified")
@@ -72,28 +70,6 @@ def kink(e: Evidence) -> Cause | None:
     if held.kinks is None or not bool(held.kinks[held.wrong].all()):
         return None  # smooth there, as one-sided differences say
     return Cause("kink", "kink_wrong", where.params())
-
-
-def inverted(e: Evidence) -> Cause | None:
-    """Return the cause where A lives exactly where N does not."""
-    if not e.elementwise or e.A.shape[0] < 3:
-        return None
-    a, n = _alive(e.A.diagonal(), e), _alive(e.N.diagonal(), e)
-    if a.any() and n.any() and not (a & n).any() and (a | n).sum() >= 3:
-        return Cause("inverted_mask", "inverted_mask")
-    return None
-
-
-def coupling(e: Evidence) -> Cause | None:
-    """Return the cause where N couples an element of the output with many of the input, A only with its own."""
-    if e.out_shape != e.in_shape or e.A.shape[0] < 2 or off_diagonal(e.N, e) == 0 or not e.A.any():
-        return None
-    lost = coupled_dims(e.N, e) - coupled_dims(e.A, e)
-    if lost and not off_diagonal(e.A, e):
-        return Cause("missing_coupling", "missing_coupling")
-    if not lost or bool((_alive(e.A, e) & ~_alive(e.N, e)).any()):
-        return None
-    return Cause("missing_coupling", "missing_coupling_dims", {"dims": ", ".join(map(str, sorted(lost)))})
 
 
 def missing(e: Evidence) -> Cause | None:
@@ -157,18 +133,6 @@ def _count(e: Evidence) -> dict[str, Any]:
     return {"wrong": int(e.wrong.sum()), "entries": int(((e.A != 0) | (e.N != 0)).sum())}
 
 
-def small(e: Evidence) -> Cause | None:
-    """Return the cause where there is a tiny disagreement nearly everywhere."""
-    finite = np.isfinite(e.A).all() and np.isfinite(e.N).all()
-    size = float(np.abs(e.N).max(initial=0.0))
-    if not finite or size == 0.0:
-        return None
-    largest = float(np.abs(e.A - e.N).max()) / size
-    if largest > SLIGHTLY_OFF:
-        return None
-    return Cause("small_systematic", "small_systematic", {"relative": f"{largest:.1e}"})
-
-
 def derivative(e: Evidence) -> Cause | None:
     """Return the cause where the right pattern has unrelated values."""
     a, n = _alive(e.A, e), _alive(e.N, e)
@@ -210,21 +174,6 @@ def _slabs(e: Evidence, wrong: Array) -> tuple[str, str]:
         return "", ""
     rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape), e.block.output_complex)
     return rows, slice_of(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape), e.block.input_complex)
-
-
-def partial(e: Evidence) -> Cause | None:
-    """Return the cause where A is right outside one part, and N times a constant all over it."""
-    wrong, alive = e.wrong, _alive(e.A, e) | _alive(e.N, e)
-    rows, columns = _slabs(e, wrong)
-    where = " / ".join(found for found in (rows, columns) if found)
-    inside = (wrong.any(axis=1, keepdims=True) | (not rows)) & (wrong.any(axis=0, keepdims=True) | (not columns))
-    if not where or wrong.sum() < 3 or not bool((alive & ~wrong).any()) or bool((alive & inside & ~wrong).any()):
-        return None
-    A, N = e.A[wrong], e.N[wrong]
-    c = float((A * N).sum()) / float((N * N).sum() or 1.0)
-    if c == 0.0 or not np.allclose(A, c * N, rtol=max(RECOGNISED, OF_FORMS * e.rel), atol=e.tiny):
-        return None
-    return Cause("constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}"})
 
 
 def slice_of(name: str, mask: Array, pairs: bool = False) -> str:

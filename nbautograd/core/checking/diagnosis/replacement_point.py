@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -25,13 +24,6 @@ from nbautograd.core.checking.problem import pullback
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT
 from nbautograd.core.stumbles import users_errors
-
-SOLVED = 64  # elements of a condition up to which it is solved where to turn it over
-SPARE = 2  # elements of gradients at each place beyond those of a variable that is solved for
-ARRIVING = 3  # cotangents for which the same numbers have to mend the gradients
-NEWTON, NEAR = 4, 1e-4  # steps of Newton's method, and the differences they are found by
-
-Arrival = tuple[Sequence[Tensor | None], Sequence[Tensor | None]]  # for the outputs, and the gradients that are right
 
 
 class ReplacementPoint:
@@ -132,134 +124,6 @@ class ReplacementPoint:
                 found.append((key, laid))
         return sorted(found, key=lambda item: (item[1].shape != value.shape, self.bench.expression(item[0])[0] == ""))
 
-    def turned_over(self, number: int) -> tuple[int, int, set[bool]] | None:
-        """Turn a condition over where it mends the gradient; return at how many elements, of how many, and its values.
-
-        The values are those that it has then where they matter: what is computed on these ways is right. A gradient is
-        linear in each element of a mask: the change of each is tried, and which of them add up to the right gradients
-        is solved for. There must be no other way to make them up, and whatever arrives must be served.
-        """
-        self.run(None)
-        value = self.bench.held.get(number)
-        if not isinstance(value, Tensor):
-            mends = value is not None and self.mended(number, not value) and self.holds(number, not value)
-            nothing = self.gradients[self.bench.which] is None  # comes on the way that is taken
-            return (1, 1, {not value} | ({bool(value)} if nothing else set())) if mends else None
-        if value.numel() > SOLVED:
-            return None
-        wrong = [k for k in range(len(self.gradients)) if not self._right(self.gradients, k)]
-        base = self._flat(self.gradients, wrong)
-        rest = (self._flat(self.right, wrong) - base)[:, None]
-        columns = []
-        for k in range(value.numel()):
-            changed = value.clone().reshape(-1)
-            changed[k] = ~changed[k]
-            columns.append(self._flat(self.run((number, changed.reshape(value.shape))), wrong) - base)
-        matrix = torch.stack(columns, 1)
-        moves = (matrix != 0).any(0)
-        if not bool(matrix.isfinite().all()) or int(torch.linalg.matrix_rank(matrix)) < int(moves.sum()):
-            return None
-        steps = torch.linalg.lstsq(matrix, rest, driver="gelsd").solution[:, 0]
-        other = value ^ (steps > 0.5).reshape(value.shape)
-        mends = self.mended(number, other) and self.holds(number, other)
-        taken = {bool(way) for way in other.reshape(-1)[moves].unique()}
-        return (int((other != value).sum()), value.numel(), taken) if mends else None
-
-    def held(self, number: int) -> Tensor | None:
-        """Return the value of a variable, where it is a tensor of few numbers."""
-        value = self.seen(number)
-        if not isinstance(value, Tensor) or not value.dtype.is_floating_point | value.dtype.is_complex:
-            return None
-        return value.detach() if 0 < value.numel() <= SOLVED else None
-
-    def fixed(self, number: int) -> bool:
-        """Return True for a variable that does not vary with what arrives."""
-        return any(k == number and kind == "value" for k, _, kind in self.values)
-
-    @cached_property
-    def arriving(self) -> list[Arrival]:
-        """Cotangents for the outputs, each with the right gradients: as many as tell more, and one beyond."""
-        problem, (leaves, outputs) = self.bench.problem, self.forward
-        most = min(ARRIVING, sum(y.numel() for y in outputs))
-        vs = [self.v, *(cotangents(problem, self.outputs, problem.seed + k) for k in range(98, 98 + most))]
-        own = [leaves[i] for i in problem.differentiable]
-        return [(v, pullback(outputs, own, v)) for v in vs]
-
-    def mends(self, number: int, change: Tensor, arriving: Sequence[Arrival]) -> bool:
-        """Return True if with a variable changed so all gradients are right for all of this."""
-        replaced = number, functools.partial(self._changed, number, change)
-        got = ((self.run(replaced, v), right) for v, right in arriving)
-        return all(
-            agree_relative(a, b, self.rel) for gradients, right in got for a, b in zip(gradients, right, strict=True)
-        )
-
-    def _changed(self, number: int, change: Tensor, value: Tensor) -> Tensor:
-        """Return a variable with a number added to each element, or, where it varies with what arrives, times one."""
-        by = change.reshape(value.shape).to(value.real.dtype)
-        return value + by if self.fixed(number) else value * (1 + by)
-
-    def mending(self, number: int, arriving: Sequence[Arrival], spare: int = SPARE) -> Tensor | None:
-        """Return the change of a variable that mends all gradients of more elements than it has; None without any.
-
-        Args:
-            number: of the variable.
-            arriving: for which the same change has to.
-            spare: how many more elements there have to be.
-        """
-        value, every = self.held(number), range(len(self.gradients))
-        if value is None or (value.is_complex() and self.fixed(number)):
-            return None
-        size = (float(value.abs().max()) or 1.0) if self.fixed(number) else 1.0
-        solved = arriving[: max(1, len(arriving) - 1)]
-        rights = torch.cat([self._flat(right, every) for _, right in solved])
-
-        def got(change: Tensor) -> Tensor:
-            self.bench.runs -= len(solved)
-            replaced = number, functools.partial(self._changed, number, change)
-            return torch.cat([self._flat(self.run(replaced, v), every) for v, _ in solved])
-
-        change: Tensor = torch.zeros(value.numel(), dtype=torch.float64)
-        with users_errors():
-            base = got(change)
-            wrong = (base - rights).abs() > self.rel * rights.abs().max()
-            if bool((got(change + 0.3 * size) == base)[wrong].any()):
-                return None  # something that is wrong does not depend on it
-            for _ in range(NEWTON):
-                if self.bench.runs < len(change) * len(solved):
-                    return None
-                unit = NEAR * size * torch.eye(len(change), dtype=torch.float64)
-                matrix = torch.stack([(got(change + e) - base) / (NEAR * size) for e in unit], 1)
-                alive = (matrix != 0).any(0)
-                if int((matrix != 0).any(1).sum()) - int(alive.sum()) < spare or not bool(matrix.isfinite().all()):
-                    return None  # some numbers always fit
-                before, rest = base, (rights - base)[:, None]
-                change = change + torch.linalg.lstsq(matrix, rest, driver="gelsd").solution[:, 0]
-                base = got(change)
-                if not float((rights - base).norm()) < float((rights - before).norm()) / 2:
-                    return None
-                if self.mends(number, change, arriving):
-                    return change
-        return None
-
-    def holds(self, number: int, value: Any) -> bool:
-        """Return True if the gradient is right with this value whatever arrives for the outputs."""
-        problem, (leaves, outputs) = self.bench.problem, self.forward
-        for seed in (98, 99):
-            v = cotangents(problem, self.outputs, problem.seed + seed)
-            right = pullback(outputs, [leaves[self.bench.position]], v)[0]
-            if not agree_relative(self.run((number, value), v)[self.bench.which], right, self.rel):
-                return False
-        return True
-
-    def _flat(self, gradients: Sequence[Any], which: Sequence[int]) -> Tensor:
-        """Return the gradients of these inputs as one row of real numbers; None as zeros."""
-        leaves = self.bench.problem.differentiable
-        likes = [self.outputs.inputs[leaves[k]] for k in which]
-        parts = [
-            torch.zeros_like(x) if gradients[k] is None else gradients[k] for k, x in zip(which, likes, strict=True)
-        ]
-        return torch.cat([(torch.view_as_real(t) if t.is_complex() else t).reshape(-1).double() for t in parts])
-
     def is_saved(self, tensor: Tensor) -> bool:
         """Return True for a value that ctx holds."""
         held = [t for _, t in tensors_on_ctx(self.bench.problem, self.node)]
@@ -284,10 +148,6 @@ class ReplacementPoint:
             for k in range(len(got))
             if k != which
         )
-
-    def fits(self, number: int, spare: int = 0) -> bool:
-        """Return True for a variable of which some values mend the gradients, perhaps others for whatever arrives."""
-        return all(self.mending(number, [arrival], spare) is not None for arrival in self.arriving[:2])
 
     @property
     def several(self) -> bool:

@@ -15,8 +15,9 @@ import torch
 from nbautograd.core import formats, user_source
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.diagnosis import factors, masks, patterns, shares
+from nbautograd.core.checking.diagnosis import masks, patterns, shares
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
+from nbautograd.core.checking.diagnosis.factors import Clues, clues
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
     FRESH_INPUTS,
@@ -29,7 +30,6 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Other,
 )
 from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
-from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
 from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
@@ -39,16 +39,12 @@ from nbautograd.core.user_source import Returned
 Blocks = Mapping[tuple[int, int], Block]
 # sentences that say where, and not why
 UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
-# sentences that say how, and not why
-VAGUE = ("small_systematic", "row_factor")
-# sentences of a term that is missing, and not of where it comes from
-TERMS = ("missing_coupling", "missing_coupling_dims", "lost_mean", "lost_sum")
 # sentences that say which entries are wrong, in place of which the condition or mask that does it is named
 ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "none_gradient")
 # causes that are no matter of how a value is computed
-NOT_COMPUTED = ("none_gradient", "swapped_inputs", "output_grad_ignored", "nonfinite")
+NOT_COMPUTED = ("none_gradient", "output_grad_ignored", "nonfinite")
 # sentences that are true of an input whatever comes through other outputs
-WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "swapped_outputs", "nonfinite")
+WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "nonfinite")
 
 
 @dataclass(frozen=True)
@@ -90,74 +86,79 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("nonfinite", masks.nonfinite, "nonfinite", "", AT_HAND),
     _row("none_gradient", masks.none_returned, "none_gradient", "", AT_HAND),
     _row("output_grad_ignored", patterns.output_ignored),
-    _row("swapped_inputs", patterns.swapped, "swapped_inputs swapped_outputs", "other"),
     _row("zero_gradient", masks.zero, "zero_gradient", "", AT_HAND),
     _row("wrong_unclassified", masks.no_right_one, "wrong_unclassified", "", AT_HAND),
     _row("kink", masks.kink, "kink_wrong", "where"),
-    _row("sign", patterns.sign),
-    _row("constant_factor", patterns.constant,
-         "constant_factor constant_factor_named constant_factor_sizes constant_factor_argument",
-         "", MEASURED_RATIO),
-    _row("missing_conj", patterns.conjugate),
-    _row("transposed_grad", patterns.transposed_grad, "transposed_grad", "dims"),
-    _row("transposed_jacobian", patterns.transposed_jacobian,
-         "transposed_jacobian transposed_jacobian_along transposed_jacobian_dims", "a b"),
-    _row("wrong_reduction_dim", patterns.reduced_over_wrong_dim, "wrong_reduction_dim transposed_grad_output", "dims"),
-    _row("shifted", patterns.shifted, "shifted", "by dim"),
-    _row("inverted_mask", masks.inverted),
+    _row("constant_factor", patterns.constant, "constant_factor sign", "ratio"),
     _row("permuted_entries", patterns.permuted),
     _row("permuted_entries", patterns.other_elements, "other_elements"),
-    _row("missing_coupling", masks.coupling, "missing_coupling missing_coupling_dims", "dims"),
-    _row("missing_entries", factors.overwritten, "overwritten"),
     _row("missing_entries", masks.missing, "missing_entries_where missing_entries_part missing_entries", "where"),
     _row("extra_entries", masks.extra, "extra_entries_where extra_entries extra_entries_wide", "where"),
     _row("conditional", masks.conditional, "conditional", "where"),
-    _row("constant_factor", masks.partial, "constant_factor_part"),
-    _row("missing_factor", factors.missing_factor,
-         "missing_factor missing_factor_received extra_factor", "factor"),
-    _row("missing_factor", factors.row_factor, "row_factor row_factor_named", "factor"),
-    _row("wrong_derivative", factors.lost_term, "lost_mean lost_sum", "dims name"),
     _row("wrong_derivative", shares.plausible, " ".join(shares.SENTENCES), "", shares.AUTOGRAD_OF_FORWARD),
-    _row("small_systematic", masks.small, "small_systematic", "", AT_HAND),
     _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", SAME_PART),
     _row("wrong_unclassified", masks.unclassified, "wrong_unclassified wrong_unclassified_part", "", SAME_PART),
 )  # fmt: skip
 
 
-def causes(
-    problem: Problem,
-    blocks: Blocks,
-    terms: Terms,
-    elsewhere: Elsewhere = tuple,
-    none: frozenset[int] = frozenset(),
-) -> Iterator[Finding]:
-    """Yield one finding per block that backward and the other witnesses disagree on, the same cause once per input.
+def evidence(
+    problem: Problem, blocks: Blocks, terms: Terms, none: frozenset[int] = frozenset()
+) -> dict[tuple[int, int], Evidence]:
+    """Gather the evidence of each block that backward and the other witnesses disagree on.
 
     Args:
         problem: what was checked.
         blocks: with their verdicts.
         terms: what a factor, a term or a threshold may be made of.
-        elsewhere: gives checks at fresh inputs, where a named cause has to hold as well.
         none: positions of inputs for which backward returned None.
     """
-    told: set[tuple[Any, ...]] = set()
-    found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
-    variable = functools.cache(functools.partial(wrong_variable, problem))
     # an output that backward hands the gradient of through, flat in forward, is the last to blame
     through = {o for (o, _), block in blocks.items() if block.verdict == "flat"}
-    for (o, i), block in sorted(blocks.items(), key=lambda item: item[0][0] in through):
-        if block.verdict == "mismatch":
-            e = gather(block, terms, _single(problem), blocks, i in none)
-            found[o, i] = e, first_confirmed(Case(problem, e, functools.partial(_fresh, problem, elsewhere, (o, i))))
+    wrong = [where for where, block in blocks.items() if block.verdict == "mismatch"]
+    ordered = sorted(wrong, key=lambda where: where[0] in through)
+    return {(o, i): gather(blocks[o, i], terms, _single(problem), blocks, i in none) for o, i in ordered}
+
+
+def entries(problem: Problem, known: Mapping[tuple[int, int], Evidence]) -> tuple[tuple[Finding, ...], Clues]:
+    """Return a finding for each wrong input that says what its entries are, and what they suggest for a fix."""
+    plain = [row for row in HYPOTHESES if not row.confirmation.claims]
+    found: dict[int, Finding] = {}
+    for (_, i), e in known.items():
+        if i not in found:
+            cause = None
+            for row in plain:
+                with any_errors(f"hypothesis {row.code}"):
+                    cause = cause or row.predicate(e)
+            found[i] = _finding(problem, e, cause or masks.UNCLASSIFIED, None, False, "")
+    return tuple(found.values()), clues(list(known.values()))
+
+
+def causes(
+    problem: Problem, blocks: Blocks, known: Mapping[tuple[int, int], Evidence], elsewhere: Elsewhere = tuple
+) -> Iterator[Finding]:
+    """Yield one finding per wrong block, the same cause once per input.
+
+    Args:
+        problem: what was checked.
+        blocks: with their verdicts.
+        known: the evidence of those that are wrong.
+        elsewhere: gives checks at fresh inputs, where a named cause has to hold as well.
+    """
+    told: set[tuple[Any, ...]] = set()
+    variable = functools.cache(functools.partial(wrong_variable, problem))
+    fresh = functools.partial(_fresh, problem, elsewhere)
+    found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
+    for where, e in known.items():
+        found[where] = e, first_confirmed(Case(problem, e, functools.partial(fresh, where)))
     for (o, i), (e, cause) in found.items():
         key = (i, *_key(cause))
         if key not in told:
             told.add(key)
             others = {k: block for k, block in blocks.items() if k[1] == i and k[0] != o}
             alone = any(_key(found[k][1]) != _key(cause) if k in found else _alive(b) for k, b in others.items())
-            via = variable(i, cause.message in (*UNEXPLAINED, *VAGUE)) if cause.code not in NOT_COMPUTED else None
+            via = variable(i, cause.message in UNEXPLAINED) if cause.code not in NOT_COMPUTED else None
             if cause.code == "none_gradient":  # only under a condition
-                via = known if (known := variable(i, False)) is not None and known.condition else None
+                via = at if (at := variable(i, False)) is not None and at.condition else None
             right = _right_with(elsewhere, (o, i))
             yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE, right)
 
@@ -187,21 +188,14 @@ def _alive(block: Block) -> bool:
 
 
 def first_confirmed(case: Case) -> Cause:
-    """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is.
-
-    Of a term that is missing somewhere it says which expression of forward it comes through, where there is one.
-    """
+    """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is."""
     cause = None
     for row in HYPOTHESES:
         with any_errors(f"hypothesis {row.code}"):
             cause = row.cause(case)
         if cause is not None:
             break
-    cause = cause or Cause("wrong_unclassified", "wrong_unclassified")
-    known = None
-    with any_errors("share"):
-        known = shares.share(case) if cause.message in TERMS else None
-    return cause if known is None else Cause(cause.code, known[0], {**cause.params, **known[1]})
+    return cause or Cause("wrong_unclassified", "wrong_unclassified")
 
 
 def _single(problem: Problem) -> bool:
@@ -256,7 +250,7 @@ def _finding(
             place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
             value = Phrase(place, input=name, line=line, expression=phrases.short(statement))
         which = via.condition or via.kind == "value"  # in whose place another mends the entries
-        vague = plain or message in VAGUE or (which and message in ENTRIES)
+        vague = plain or (which and message in ENTRIES)
         if vague and not via.whole:
             message, said = via.message, via.params(via.written(problem)[0])
             if cause.params.get("part"):

@@ -52,15 +52,13 @@ class WrongVariable:
     Attributes:
         site: the variable, and the statement that made it.
         kind: ``"gradient"``, ``"value"`` or ``"derivative"`` of what belongs in its place; ``"taken"`` for a value that
-            is saved, while another is taken from ctx; ``"condition"`` for one that is turned over,
-            ``"solved"`` where other values mend the gradient, ``"entering"`` for what alone enters all that is wrong.
+            is saved, while another is taken from ctx; ``"entering"`` for what alone enters all that is wrong.
         expression: of forward, whose gradient or value that is.
         expression_line: the expression's line; None for an argument.
         whole: True when it is the gradient of the input itself.
         unknown: names among those that the statement computes it from of which it is not known whether they are right;
             None where nothing is known of any.
         right: those that are as forward has them.
-        flipped: where a condition is to be turned over.
         piecewise: True when the variable is written piece by piece.
     """
 
@@ -71,7 +69,6 @@ class WrongVariable:
     whole: bool
     unknown: tuple[str, ...] | None = None
     right: tuple[str, ...] = ()
-    flipped: Phrase | str = ""
     piecewise: bool = False
 
     def written(self, problem: Problem) -> tuple[int, str]:
@@ -83,7 +80,7 @@ class WrongVariable:
     @property
     def condition(self) -> bool:
         """Return True where a condition is wrong."""
-        return self.site.condition or self.kind == "condition"
+        return self.site.condition
 
     @property
     def message(self) -> str:
@@ -120,6 +117,4 @@ class WrongVariable:
         )
         said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": of_line, "begins": begins}
         back = "" if self.alone else Phrase("causes.and_before")
-        return {**said, "statement": rules.short(self.site.statement), "known": known, "back": back} | {
-            "flipped": self.flipped
-        }
+        return {**said, "statement": rules.short(self.site.statement), "known": known, "back": back}

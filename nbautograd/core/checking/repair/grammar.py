@@ -35,9 +35,6 @@ from nbautograd.core.stumbles import own_errors
 MODULES = ("torch", "F", "np", "math")
 NEXT = 0.05  # what each further number for the same constant costs more
 ENDS = {":-1": "1:", "1:": ":-1", "::-1": ":", ":-2": "2:", "2:": ":-2"}  # the other end of a slice
-ASSOCIATIVE = {  # after which the others may be done first as well
-    ast.Add: (ast.Add, ast.Sub), ast.Mult: (ast.Mult, ast.Div), ast.MatMult: (ast.MatMult,),
-}  # fmt: skip
 UNUSED = 0.8  # what an edit costs less that brings in a name which backward has and never uses
 
 
@@ -79,10 +76,14 @@ def edits(
     for k in rules["whole"]:
         add(k, whole)
     cheapest: dict[tuple[int | str, ...], Edit] = {}
-    for edit in sorted(found, key=lambda edit: (edit.cost, len(edit.replacement))):
+    for edit in sorted(found, key=lambda e: (e.cost, len(e.replacement) - _length(e.node))):
         also = [part for node, text in edit.also for part in (id(node), text)] if edit.also else ()
         cheapest.setdefault((id(edit.node), edit.replacement, *also), edit)
     return list(cheapest.values())
+
+
+def _length(node: ast.expr | ast.stmt) -> int:
+    return (node.end_col_offset or 0) - node.col_offset  # of equally likely edits the one that adds least comes first
 
 
 def _bare(text: str) -> str:
@@ -93,7 +94,6 @@ def _bare(text: str) -> str:
 
 # texts in the place of an expression, with what their fields stand for
 
-SIZES = (".numel()", ".shape[0]", ".shape[-1]", ".shape[-1] ** 0.5")
 Fill = Callable[[Context, ast.expr], Iterable[str]]
 Guard = Callable[[Context, ast.expr], bool]
 FIELDS: Mapping[str, Fill] = {
@@ -102,6 +102,7 @@ FIELDS: Mapping[str, Fill] = {
     "left": lambda c, node: (c.product(node),),  # as the left side of a product
     "grad": lambda c, node: (c.hints.grad_output,),
     "factor": lambda c, node: c.hints.factors,
+    "ratio": lambda c, node: c.hints.ratios,
     "lost": lambda c, node: c.hints.lost,
     "number": lambda c, node: map(repr, c.hints.constants),
     "shift": lambda c, node: (str(-n) for n in c.hints.constants if isinstance(n, int) and abs(n) < 100),
@@ -114,15 +115,10 @@ FIELDS: Mapping[str, Fill] = {
     "second": lambda c, node: [c.tight(node.right)] if isinstance(node, ast.BinOp) else (),
     "summand": lambda c, node: c.summands(node),
     "on_ctx": lambda c, node: c.numbers_on_ctx,
-    "size": lambda c, node: (name + size for name in c.tensors for size in SIZES),
-    "function": lambda c, node: FUNCTIONS,
     "dim": lambda c, node: [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))],
     "mask": lambda c, node: [c.tight(node)] if c.dtype(node) in (None, torch.bool) else (),
     "longer": lambda c, node: (c.last(c.source(node)),),  # with one dimension more
     "sign": lambda c, node: "+-",
-    "times": lambda c, node: "*/",
-    "multiple": lambda c, node: ("2", "0.5", "3", "4"),
-    "divisor": lambda c, node: ("2", "3", "4"),
 }
 
 
@@ -150,6 +146,10 @@ def _bounds(c: Context, node: ast.expr) -> bool:
     return value is not None and value.number is not None and id(node) in c.facts.thresholds
 
 
+def _is(node: ast.expr, *operations: type[ast.operator]) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, operations)
+
+
 def _is_square(c: Context, node: ast.expr) -> bool:
     """Return True for what is known to be square matrices."""
     value = c.of.get(id(node))
@@ -160,8 +160,7 @@ def _is_square(c: Context, node: ast.expr) -> bool:
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("negate", "value", _any, {"-{tight}": 0.9}),
     ("name added", "value", _any, {"{whole} {sign} {summand}": 1.8}),
-    ("number", "value", _any,
-     {"{left} {times} {number}": 1.7, "{left} * {multiple}": 2.0, "{left} / {divisor}": 2.05}),
+    ("number", "value", _any, {"{left} {ratio}": 1.5}),
     ("term through a mean or a sum", "value", _any,
      {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,
       "{whole} - {name} * {tight}.sum({lost}, keepdim=True)": 1.7,
@@ -170,14 +169,10 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
      {"{left} * {own}": 1.6, "{left} / {own}": 1.65, "{left} * {strange}": 2.1, "{left} / {strange}": 2.2,
       "{left} / {tensor}.unsqueeze(-1)": 2.8, "{left} * {tensor}.unsqueeze(-1)": 2.8}),
     ("term that is a name", "value", _any, {"{whole} + {grad} * {operand}": 2.3}),
-    ("factor that is a size", "value", _any, {"{left} / {size}": 2.4, "{left} * {size}": 2.6}),
     ("triangle", "value", lambda c, node: c.dim(node) > 1, {"{tight}.tril()": 2.3, "{tight}.triu()": 2.3}),
     # before something is summed or multiplied as matrices
     ("factor of the diagnosis inside", "part", lambda c, node: isinstance(node, (ast.Name, ast.BinOp, ast.Subscript)),
-     {"({left} * {factor})": 0.9, "({left} / {factor})": 0.95}),
-    ("index one off", "part",
-     lambda c, node: id(node) in c.facts.indices and isinstance(node, ast.Name) and node.id in c.facts.counters,
-     {"({whole} - 1)": 1.3, "({whole} + 1)": 1.3}),
+     {"({left} * {factor})": 1.4, "({left} / {factor})": 1.4}),
     ("dimension added to a name", "part", lambda c, node: isinstance(node, ast.Name) and node.id in c.tensors,
      {"{longer}": 1.3}),
     ("size less one", "part",
@@ -186,7 +181,11 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     # a lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of
     ("half of the diagonal", "part", lambda c, node: isinstance(node, ast.Name) and _is_square(c, node),
      {"(({whole} + {whole}.tril(-1)) / 2)": 1.8}),
-    ("operand left out", "part", lambda c, node: isinstance(node, ast.BinOp), {"{first}": 1.2, "{second}": 1.5}),
+    ("factor left out", "part", lambda c, node: _is(node, ast.Mult, ast.Div, ast.MatMult),
+     {"{first}": 1.2, "{second}": 1.5}),
+    ("operand left out", "part",
+     lambda c, node: isinstance(node, ast.BinOp) and not _is(node, ast.Mult, ast.Div, ast.MatMult),
+     {"{first}": 1.2, "{second}": 1.5}),
     # the term that comes through a mean, or through a mean of something times itself, taken off
     ("centred", "part", lambda c, node: isinstance(node, (ast.Name, ast.BinOp)),
      {"({whole} - {tight}.mean({lost}, keepdim=True))": 0.9,
@@ -197,11 +196,10 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("complement", "part", _valued, {"(~{mask})": 2.2, "(1 - {tight})": 2.4}),
     ("reversed", "part", _tensor(1),
      {"{tight}.flip({dim})": 2.0, "{tight}.flip({dim}).cumsum({dim}).flip({dim})": 2.45}),
-    ("summed", "part", _tensor(0),
-     {"{tight}.sum({dim})": 2.0, "{tight}.sum({dim}, keepdim=True)": 2.5, "{tight}.sum()": 2.1}),
-    ("function applied", "part", _tensor(0), {"{tight}.{function}()": 2.7}),
     ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
      {"({left} * {number})": 2.9, "({left} * {on_ctx})": 2.6}),
+    ("summed", "part", _tensor(0),
+     {"{tight}.sum({dim})": 2.0, "{tight}.sum({dim}, keepdim=True)": 2.5, "{tight}.sum()": 2.1}),
     ("rolled back", "part", _tensor(1), {"{tight}.roll({shift})": 2.4}),
 )  # fmt: skip
 
@@ -233,7 +231,7 @@ def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         scaled = isinstance(root, ast.BinOp) and isinstance(root.op, (ast.Mult, ast.Div))
         if scaled and c.source(root.right).strip("()") == factor.strip("()"):  # type: ignore[attr-defined]
             yield Edit(root, c.source(root.left), 0.4)  # type: ignore[attr-defined]
-        yield from (Edit(root, f"{c.product(root)} {sign} {factor}", 0.5) for sign in "*/")
+        yield from (Edit(root, f"{c.product(root)} {sign} {factor}", 1.4) for sign in "*/")
 
 
 @kind("two names that are never used", "part")
@@ -393,27 +391,18 @@ def _other_operation(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node, f"{left} * {c.source(node.right)}", 2.5)
 
 
-@kind("parentheses elsewhere", "part")
-def _regrouped(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Three operands grouped the other way: ``(1 - t) ** 2`` as ``1 - t ** 2``, ``a / b * c`` as ``a / (b * c)``."""
-    if not isinstance(node, ast.BinOp):
-        return
-    one, other = node.left, node.right
-    if isinstance(one, ast.BinOp) and type(node.op) not in ASSOCIATIVE.get(type(one.op), ()):
-        inner = ast.BinOp(one.right, node.op, other)
-        yield Edit(node, f"({ast.unparse(ast.BinOp(one.left, one.op, inner))})", 1.45)
-    if isinstance(other, ast.BinOp) and type(other.op) not in ASSOCIATIVE.get(type(node.op), ()):
-        inner = ast.BinOp(one, node.op, other.left)
-        yield Edit(node, f"({ast.unparse(ast.BinOp(inner, other.op, other.right))})", 1.45)
+@kind("minus taken off", "part")
+def _minus_removed(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        if id(node.operand) in c.facts.negated:
+            yield Edit(node, "0", 1.6)
+        yield Edit(node, c.tight(node.operand), 1.1 if isinstance(node.operand, ast.Constant) else 0.8)
 
 
-@kind("sign or not taken off", "part")
-def _unary_removed(c: Context, node: ast.expr) -> Iterator[Edit]:
-    turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert))
-    if turned and id(node.operand) in c.facts.negated:  # type: ignore[attr-defined]
-        yield Edit(node, "0", 1.6)
-    if turned:
-        yield Edit(node, c.tight(node.operand), 1.1 if isinstance(node.operand, ast.Constant) else 0.8)  # type: ignore[attr-defined]
+@kind("not taken off", "part")
+def _not_removed(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        yield Edit(node, c.tight(node.operand), 0.8)
 
 
 @kind("comparison", "part")

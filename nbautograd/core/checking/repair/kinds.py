@@ -36,22 +36,10 @@ class Facts:
         )
 
     @cached_property
-    def counters(self) -> frozenset[str]:
-        """The names that loops count with."""
-        loops = (n.target for n in self.nodes if isinstance(n, (ast.For, ast.comprehension)))
-        return frozenset(n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name))
-
-    @cached_property
     def negated(self) -> frozenset[int]:
         """Ids of the numbers behind a minus: 1 in ``-1``."""
         signed = (n for n in self.nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub))
         return frozenset(id(n.operand) for n in signed if isinstance(n.operand, ast.Constant))
-
-    @cached_property
-    def indices(self) -> frozenset[int]:
-        """Ids of all nodes inside an index."""
-        subscripts = (n.slice for n in self.nodes if isinstance(n, ast.Subscript))
-        return frozenset(id(n) for index in subscripts for n in ast.walk(index))
 
     @cached_property
     def guards(self) -> frozenset[int]:
@@ -205,6 +193,33 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {}
+
+# the code and the sentence of what an edit mends, by its kind; any other says that one expression is wrong
+ANY = ("wrong_derivative", "mended")
+_OF: dict[tuple[str, str], tuple[str, ...]] = {
+    ("sign", "mended_sign"): ("negate", "negate inside", "minus taken off"),
+    ("transposed_grad", "mended_transpose"): ("transpose",),
+    ("missing_conj", "mended_conjugate"): ("conjugate",),
+    ("swapped_inputs", "mended_exchanged"): ("gradients exchanged",),
+    ("constant_factor", "mended_number"): ("constant", "number", "size less one"),
+    ("missing_factor", "mended_factor"): (
+        "factor of the diagnosis", "factor of the diagnosis inside", "factor that is a name", "factor inside",
+        "factor that is a function of a name", "factor of a summand", "times grad_output", "count of a mask",
+        "factor left out",
+    ),
+    ("missing_coupling", "mended_term"): (
+        "name added", "term that is a name",
+        "term through a mean or a sum", "centred", "sum over each segment", "sum with its transpose",
+    ),
+    ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "summed", "dimension", "dimension everywhere"),
+    ("permuted_entries", "mended_order"): ("index", "reversed", "items exchanged", "scattered for gathered"),
+    ("conditional", "mended_mask"): ("comparison", "complement", "triangle", "not taken off"),
+    ("missing_entries", "mended_sum"): ("add instead of assigning",),
+    ("wrong_derivative", "mended_name"): ("other name", "name for an expression"),
+    ("wrong_derivative", "mended_operand"): ("operand left out", "call left out"),
+    ("wrong_derivative", "mended_names"): ("names exchanged",),
+}  # fmt: skip
+SENTENCES = {kind: sentence for sentence, kinds in _OF.items() for kind in kinds}
 
 
 def kind(name: str, place: str) -> Callable[[Callable[..., Iterator[Edit]]], Callable[..., Iterator[Edit]]]:

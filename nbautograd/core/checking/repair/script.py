@@ -49,6 +49,7 @@ class Hints:
 
     Attributes:
         factors: to multiply with, or divide by, first.
+        ratios: numbers to multiply with or divide by, with the sign in front.
         grad_output: the name of the gradient that a missing term belongs to.
         constants: numbers in the forward.
         dims: dimensions and tuples of them in the forward, as text.
@@ -57,6 +58,7 @@ class Hints:
     """
 
     factors: tuple[str, ...] = ()
+    ratios: tuple[str, ...] = ()
     grad_output: str = "grad_output"
     constants: tuple[float, ...] = ()
     dims: tuple[str, ...] = ()

@@ -20,10 +20,12 @@ from torch import Tensor
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.diagnosis.evidence import constants_in
+from nbautograd.core.checking.diagnosis.factors import PI, Clues
 from nbautograd.core.checking.outside_state import names_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
 from nbautograd.core.checking.repair.grammar import edits
+from nbautograd.core.checking.repair.kinds import ANY, SENTENCES
 from nbautograd.core.checking.repair.script import (
     Edit,
     Hints,
@@ -116,6 +118,7 @@ class Repair:
     Args:
         problem: what was checked.
         tries: how much may be tried.
+        clues: what the wrong entries suggest.
 
     Attributes:
         right: numbers of the differentiable inputs whose gradients are right at the inputs given, as far as is known.
@@ -123,8 +126,8 @@ class Repair:
             may change it, and least of all to the zeros that differences give there.
     """
 
-    def __init__(self, problem: Problem, tries: Tries) -> None:
-        self.original, self.tries = problem, tries
+    def __init__(self, problem: Problem, tries: Tries, clues: Clues) -> None:
+        self.original, self.tries, self.clues = problem, tries, clues
         self.problem = _in_double(other_points.shrunk(problem, LARGE, SHORT, problem.seed))
         self.script: Script | None = None if problem.cls is None else read(problem.cls)
         away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in problem.inputs)
@@ -435,18 +438,23 @@ class Repair:
         return [*names(self.script), *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
 
     def _hints(self, findings: Sequence[Finding]) -> Hints:
+        assert self.script is not None
         forward = getattr(self.problem.cls, "forward", None)
         given = self.problem.source.grad_outputs if self.problem.source is not None else ()
         output = next((f.where[0] for f in findings if f.where is not None), 0)
         node = self._node()
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
         own, handed = tuple(dims(forward)) if forward is not None else (), self.problem.arguments
+        outside = self.script.function.__globals__
+        pi = next((f"{m}.pi" for m in ("math", "torch", "np") if hasattr(outside.get(m), "pi")), repr(math.pi))
+        named = tuple(d for d in own if re.fullmatch(r"-?\d+|\(.+\)", d)) or ("0", "-1")
         return Hints(
-            (*_named(findings, "factor", "name"), *sizes),
+            (*map(_tight, self.clues.factors), *sizes),
+            tuple(text.replace(PI, pi) for text in self.clues.ratios),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants_in(forward) if c not in (0, 1)) if forward is not None else (),
             own,
-            tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
+            named if self.clues.coupled else (),
             tuple(dict.fromkeys(handed[f.where[1]] for f in findings if f.where is not None and f.where[1] in handed)),
         )
 
@@ -491,12 +499,6 @@ def _settled(found: Sequence[Mended], wrong: frozenset[int], cost: float) -> boo
     return cost > min((m.cost for m in found if m.inputs == wrong), default=math.inf) + CLOSE
 
 
-def _named(findings: Sequence[Finding], *keys: str) -> tuple[str, ...]:
-    """Return what the findings say under these keys, as text that may stand in an expression."""
-    said = (str(f.params.get(key, "")).removeprefix("1/") for f in findings for key in keys)
-    return tuple(dict.fromkeys(_tight(text) for text in said if text and "- 1)" not in text))
-
-
 def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
     """Return True if the user's own gradient is wrong, or backward raises, at one of the first few points."""
     for at in itertools.islice(stages, FIRST):
@@ -516,36 +518,8 @@ def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
     )
 
 
-def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the dimensions along which a term is missing, the forward's own names for them first."""
-    if finding.code != "missing_coupling" and "dims" not in finding.params:
-        return ()
-    own = tuple(d for d in dims if re.fullmatch(r"-?\d+|\(.+\)", d))
-    return own or ("0", "-1")
-
-
 def _tight(text: str) -> str:
-    return text if re.fullmatch(r"[\w.\[\]]+(\(\))?|\([^()]*\)", text) else f"({text})"
-
-
-def repaired(problem: Problem, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
-    """Return fixes for findings, by their number in the sequence; a change that mends several stands at the first."""
-    fixes: dict[int, Fix] = {}
-    workshop = Repair(problem, Tries(tries))
-    bugs = [_targets(problem, f) for f in findings if f.kind == "bug"]
-    workshop.kept = frozenset[int]().union(*(_targets(problem, f) for f in findings if f.code == "surrogate"))
-    workshop.right = frozenset(range(len(problem.differentiable))).difference(*bugs)
-    places = {f.where[1] for f in findings if f.kind == "bug" and f.where is not None}
-    named = frozenset(k for k, position in enumerate(problem.differentiable) if position in places)
-    for numbers in _together(findings):
-        group = [findings[k] for k in numbers]
-        wrong = {k: _targets(problem, findings[k]) for k in numbers}
-        mended = workshop.mended(group, frozenset[int]().union(*wrong.values()), named)
-        if mended is not None:
-            fixes[numbers[0]] = workshop.fix(mended)
-        if any(findings[k].where is None for k in numbers) and any(k in fixes for k in numbers):
-            break  # what was wrong as a whole is mended as a whole
-    return fixes
+    return text if re.fullmatch(r"[\w.]+(\[-?\w+\])?(\(\w*\))?|\([^()]*\)", text) else f"({text})"
 
 
 def _together(findings: Sequence[Finding]) -> list[list[int]]:
@@ -553,25 +527,86 @@ def _together(findings: Sequence[Finding]) -> list[list[int]]:
     groups: dict[str, list[int]] = {}
     for k, finding in enumerate(findings):
         if finding.kind == "bug":
-            alone = finding.code in ODD or finding.code in TIDY or finding.where is None
-            groups.setdefault(finding.code if alone else "", []).append(k)
+            groups.setdefault(finding.code if _alone(finding) else "", []).append(k)
     return list(groups.values())
+
+
+def _alone(finding: Finding) -> bool:
+    return finding.code in ODD or finding.code in TIDY or finding.where is None
 
 
 def _targets(problem: Problem, finding: Finding) -> frozenset[int]:
     """Return numbers of the inputs whose gradients a finding speaks of."""
-    position = None if finding.where is None or finding.code == "swapped_inputs" else finding.where[1]
+    position = None if finding.where is None else finding.where[1]
     return frozenset(k for k, p in enumerate(problem.differentiable) if position is None or p == position)
 
 
-def mended(problem: Problem, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings, with a fix where a small edit of backward was tried and makes the gradient right."""
-    fixes: dict[int, Fix] = {}
-    if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):
-        # a backward that no edit was made for is not mended; what calls at other sizes leave on the class is undone
-        with any_errors("repair"), problem.state.put_back():
-            fixes = repaired(problem, findings)
-    return tuple(replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
+class Mending:
+    """Looks for the fixes of one check: for wrong values before their cause is sought, at the end for the rest.
+
+    Args:
+        tries: how much may be tried in all.
+    """
+
+    def __init__(self, tries: float = TRIES) -> None:
+        self._tries, self._sought = Tries(tries), set[int]()
+
+    def __call__(
+        self, problem: Problem, findings: tuple[Finding, ...], clues: Clues | None = None
+    ) -> tuple[Finding, ...]:
+        """Return the findings, with a fix where a small edit of backward was tried and makes the gradient right.
+
+        Args:
+            problem: what was checked.
+            findings: of any kind.
+            clues: what the entries of wrong values suggest, which the findings then speak of; None at the end.
+        """
+        mends: list[tuple[list[int], Mended, Fix]] = []
+        if any(f.kind == "bug" and f.fix is None and f.code not in NO_EDIT for f in findings):
+            # a backward that no edit was made for is not mended; what calls at other sizes leave on the class is undone
+            with any_errors("repair"), problem.state.put_back():
+                mends += self._repaired(problem, findings, clues)
+        told = list(findings)
+        for (first, *others), mended, fix in mends:
+            told[first] = replace(told[first], fix=fix)
+            if clues is not None:
+                told[first] = _explained(told[first], mended, fix)
+                for k in others:
+                    told[k] = replace(told[k], code=told[first].code, message_id="causes.mended_as_well")
+        return tuple(told)
+
+    def _repaired(
+        self, problem: Problem, findings: Sequence[Finding], clues: Clues | None
+    ) -> Iterator[tuple[list[int], Mended, Fix]]:
+        """Yield numbers of findings that one change mends."""
+        workshop = Repair(problem, self._tries, clues or Clues())
+        bugs = [_targets(problem, f) for f in findings if f.kind == "bug"]
+        workshop.kept = frozenset[int]().union(*(_targets(problem, f) for f in findings if f.code == "surrogate"))
+        workshop.right = frozenset(range(len(problem.differentiable))).difference(*bugs)
+        places = {f.where[1] for f in findings if f.kind == "bug" and f.where is not None}
+        named = frozenset(k for k, position in enumerate(problem.differentiable) if position in places)
+        done = False  # what was wrong as a whole is mended as a whole
+        for numbers in _together(findings):
+            group = [findings[k] for k in numbers]
+            wrong = frozenset[int]().union(*(_targets(problem, f) for f in group))
+            again = clues is None and wrong <= self._sought and not _alone(group[0])
+            if done or again or any(f.fix is not None for f in group):
+                continue
+            self._sought |= wrong if clues is not None else set()
+            mended = workshop.mended(group, wrong, named)
+            if mended is not None:
+                yield numbers, mended, workshop.fix(mended)
+                done = any(f.where is None for f in group)
+
+
+def _explained(finding: Finding, mended: Mended, fix: Fix) -> Finding:
+    """Return a finding on wrong entries that says what the change is of; what says more than that stays."""
+    if finding.code not in ("wrong_derivative", "wrong_unclassified"):
+        return finding
+    code, sentence = SENTENCES.get(mended.kinds[0] if len(mended.kinds) == 1 else "", ANY)
+    said = {name: finding.params[name] for name in ("input", "output", "value", "example")}
+    line = fix.line or finding.line
+    return replace(finding, code=code, message_id=f"causes.{sentence}", params=said, line=line)
 
 
 def _all_inside(edit: Edit, spans: Sequence[Span]) -> bool:
