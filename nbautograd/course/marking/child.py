@@ -87,7 +87,7 @@ class Child:
         except Exception as error:  # silent: a notebook's next cell runs as well, with what was defined before
             self.raised = raised(error)
 
-    def about(self, blob: bytearray) -> dict[str, Any]:
+    def described(self, blob: bytearray) -> dict[str, Any]:
         """Tell the judge what kind of thing the answer is."""
         said: dict[str, Any] = {"raised": self.raised, "name": type(self.answer).__name__}
         if self.name not in self.namespace:
@@ -274,7 +274,7 @@ def serve(channel: socket.socket) -> None:
         try:
             if child is None:
                 child = Child([(file, text) for file, text in question["cells"]], question["name"])
-                answer = child.about(held)
+                answer = child.described(held)
             else:
                 for number in question["free"]:
                     child.calls.pop(number, None)
