@@ -20,7 +20,7 @@ from nbautograd.core.display import Phrase, UserValue
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, Compiled, compiled
-from nbautograd.core.kernel.golden import Pair, coarsest, run
+from nbautograd.core.kernel.golden import Pair, coarsest, readable, run
 from nbautograd.core.kernel.raised import users_trace
 from nbautograd.core.kernel.sweep import (
     INPUTS,
@@ -111,7 +111,8 @@ def compare(
     """
     if reference is None and not compile:
         raise CallError("kernel.no_reference")
-    sizes = () if reference is None else sizes  # at other sizes nothing is compiled
+    if reference is None or any(isinstance(x, torch.Tensor) and not readable(x) for x in inputs):
+        sizes = ()  # at other sizes nothing is compiled, and a sparse or nested tensor has none
     pair = (fn, fn if reference is None else reference)
     candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
@@ -398,6 +399,8 @@ def _shapes(case: Case) -> str:
 
 
 def _kind(x: Any) -> str:
+    if isinstance(x, torch.Tensor) and not readable(x):
+        return type(x).__name__
     if not isinstance(x, torch.Tensor):
         return UserValue(describe("", x).repr)
     return dtype_and_shape(x)

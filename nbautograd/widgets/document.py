@@ -13,7 +13,7 @@ from nbautograd.widgets.states import ComparisonState, DocumentState
 
 def comparison_state(comparison: Comparison) -> ComparisonState:
     """Return the comparison's one sentence and its whole document."""
-    return ComparisonState(headline=headline(comparison), document=comparison_document(comparison))
+    return ComparisonState(headline=headline(comparison).replace("`", ""), document=comparison_document(comparison))
 
 
 class DocumentWidget(ViewWidget):

@@ -206,9 +206,7 @@ def compared(kind: str, pair: Any, largest: float = 0.0) -> ComparedQuantity:
     """A quantity of a comparison; wrong where the two are apart."""
     shape, verdict = pair[0].tensor.shape, "wrong" if largest else "right"
     numbers = (largest, 0.0, 0.0, 0.0, 1e-7, 1e-7)
-    return ComparedQuantity(
-        kind, pair[0].name, shape, "float64", verdict, *numbers, values=pair, difference=pair[0], largest=largest
-    )
+    return ComparedQuantity(kind, pair[0].name, shape, "float64", verdict, *numbers, values=pair, largest=largest)
 
 
 def comparison(agree: bool = True) -> Comparison:

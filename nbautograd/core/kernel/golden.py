@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from nbautograd.core.checking.prepared_inputs import is_floating
+from nbautograd.core.checking.prepared_inputs import is_floating, unreadable_kind
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.directional import random_direction
 from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
@@ -212,7 +212,12 @@ def _real(tensor: Tensor) -> Tensor:
 def copied(inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Return detached copies in the same memory layout, requiring grad as these do."""
     shared = _shared(inputs)
-    return tuple(_copied(x, shared) if isinstance(x, Tensor) else x for x in inputs)
+    return tuple(_copied(x, shared) if readable(x) else x for x in inputs)
+
+
+def readable(item: Any) -> bool:
+    """Return True for a tensor whose entries can be copied and cast; a sparse or nested one is handed on as it is."""
+    return isinstance(item, Tensor) and unreadable_kind(item) is None
 
 
 def in_float64(draw: Draw) -> Draw:
@@ -221,7 +226,7 @@ def in_float64(draw: Draw) -> Draw:
 
 
 def _wide(item: Any) -> Any:
-    if not is_floating(item):
+    if not is_floating(item) or not readable(item):
         return item
     return item.detach().to(torch.complex128 if item.is_complex() else torch.float64).requires_grad_(item.requires_grad)
 
@@ -268,7 +273,7 @@ def _shared(inputs: Sequence[Any]) -> dict[int, Tensor]:
     """Return new memory, by the address of the old, for what inputs are slices of that have no element in common."""
     slices: dict[int, list[Tensor]] = {}
     for x in inputs:
-        if isinstance(x, Tensor) and _dense(x) and x.requires_grad:
+        if readable(x) and _dense(x) and x.requires_grad:
             slices.setdefault(_storage(x), []).append(x)
     memory = {}
     for address, several in slices.items():

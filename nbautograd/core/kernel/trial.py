@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from nbautograd.core.kernel.golden import Draw, Measured, Pair, Quantity, Values
+from nbautograd.core.kernel.golden import Draw, Measured, Pair, Quantity, Values, readable
 from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, rms
 
 TILES = (128, 64, 32, 16)  # what kernels cut dimensions into
@@ -274,7 +274,7 @@ class Trial:
             return {}
         names = self.pair.candidate.input_names
         named: list[tuple[str, Tensor]] = [
-            (name, x) for name, x in zip(names, measured.draw.inputs, strict=False) if isinstance(x, Tensor)
+            (name, x) for name, x in zip(names, measured.draw.inputs, strict=False) if readable(x)
         ]
         named += [(f"grad_output {i}" if i else "grad_output", g) for i, g in enumerate(measured.draw.grad_outputs)]
         outputs = zip(self.tracks, measured.golden.tensors[: measured.golden.outputs], strict=False)
