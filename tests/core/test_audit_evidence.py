@@ -219,7 +219,7 @@ class Bent(torch.autograd.Function):
         (FixedPoint, 1e-3, "cannot tell", "tolerance"),
         (FixedPointWithOptions, {"rtol": 1e-3}, "cannot tell", "tolerance"),
         (FixedPointTo, 1e-3, "cannot tell", "tolerance"),
-        (FixedPoint, 1e-6, "right", "right_to"),
+        (FixedPoint, 1e-7, "right", "right_to"),
         (FixedPoint, 1e-14, "right", ""),
         (FixedPointOff, 1e-3, "wrong", ""),
         (FixedPointOff, 1e-6, "wrong", ""),

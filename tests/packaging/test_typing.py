@@ -83,7 +83,7 @@ MISTAKES = [
     "report.verdict == 1 + report",
     "report.findings[0].codes",
     "wrong: int = report.verdict",
-    "nbautograd.compare(torch.sin, torch.sin)",
+    "nbautograd.compare(torch.sin, torch.sin, (x,), shapes=())",
     "watched.functions",
     "nbautograd.audit(budget='long')",
     "explained.lines",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import re
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nbautograd.core import forks
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.catalogue import declared_by
 from nbautograd.course.checks import ROUTINES
@@ -25,7 +25,7 @@ MEMORY = 2 << 30  # bytes that an answer may take besides torch: the course's la
 SECONDS = 20.0  # that the child may take for one exercise, all questions together; the course's slowest takes 1.5 s
 REPORTED = ("own_function", "context", "cost")  # what only the process that runs the answer can see
 _CODE = re.compile(r"[a-z]\w{0,59}")
-_lock = threading.Lock()  # the random numbers of torch are one per process, and a cluster's worker has many threads
+_lock = forks.lock()  # the random numbers of torch are one per process, and a cluster's worker has many threads
 _nursery = Nursery()
 
 

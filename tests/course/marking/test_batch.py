@@ -5,7 +5,7 @@ import json
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 
 import pytest
-from answers import CUBE, EXERCISES, SQUARE
+from marked_answers import CUBE, EXERCISES, SQUARE
 from test_submissions import book, put
 
 from nbautograd.command import main

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from answers import EXERCISES, SQUARE
+from marked_answers import EXERCISES, SQUARE
 from test_submissions import book
 
 from nbautograd.course.marking import batch

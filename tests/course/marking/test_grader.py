@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from answers import EXERCISES, SQUARE
+from marked_answers import EXERCISES, SQUARE
 from test_submissions import book, put
 
 from nbautograd.command import main

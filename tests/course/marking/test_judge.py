@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from answers import CUBE, EXERCISES, HOSTILE, ORDINARY, SCALED, SQUARE
+from marked_answers import CUBE, EXERCISES, HOSTILE, ORDINARY, SCALED, SQUARE
 
 from nbautograd.course.marking.judge import mark
 from nbautograd.course.marking.submissions import Assignment, notebook_of

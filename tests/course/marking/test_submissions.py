@@ -6,7 +6,7 @@ import os
 import zipfile
 
 import pytest
-from answers import EXERCISES
+from marked_answers import EXERCISES
 
 from nbautograd.course.marking import submissions as reader
 from nbautograd.course.marking.submissions import Assignment, MarkError, assignment, notebook_of, submissions
