@@ -81,7 +81,7 @@ ORDINARY = {
     "untouched": ("class Square(Function):\n    ...  # your code here\n", 0, "not_answered"),
 }  # fmt: skip
 
-# written before the judge was read for weak places; nothing in it knows of any of them
+# by the author of the judge, so that they prove less than a stranger's would; the judge knows of none of them by name
 HOSTILE = {
     "endless backward": (before("while True: pass"), 0, "too_slow"),
     "endless cell": (SQUARE + "\nwhile True: pass\n", 0, "too_slow"),

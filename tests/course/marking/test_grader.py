@@ -1,4 +1,4 @@
-"""The doors of a grader, each run on the layout that its platform documents."""
+"""The doors of a grader, each run on the layout that its platform is said to use."""
 
 import json
 import os
