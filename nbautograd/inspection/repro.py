@@ -148,7 +148,8 @@ def _claim(situation: AuditedSituation) -> _Claim:
         return _Claim("", None, tuple(dict.fromkeys(position for _, position in differ)))
     if cause is None or cause.where not in differ:
         raise NoScript("audit.repro_other")
-    return _Claim(cause.code, cause.where, (cause.where[1],))
+    # the code of a change says how to mend it, and a check without the search for one says it in another way
+    return _Claim("" if cause.fix is not None else cause.code, cause.where, (cause.where[1],))
 
 
 def _stem(function: AuditedFunction, report: AuditReport) -> str:

@@ -65,7 +65,7 @@ def test_a_wrong_gradient_fails_with_the_report_as_text(
 ) -> None:
     result = run(pytester, monkeypatch, "x * g", AS_FIXTURE)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E*GradcheckError:*", "E*It is 0.5 times the right one in every entry*", "E*+ *2*"])
+    result.stdout.fnmatch_lines(["E*GradcheckError:*", "E*+ *2*"])
     result.stdout.no_fnmatch_line("*raise GradcheckError*")  # our own frames are hidden
 
 
