@@ -111,10 +111,10 @@ def compare(
     """
     if reference is None and not compile:
         raise CallError("kernel.no_reference")
-    if reference is None or any(isinstance(x, torch.Tensor) and not readable(x) for x in inputs):
-        sizes = ()  # at other sizes nothing is compiled, and a sparse or nested tensor has none
     pair = (fn, fn if reference is None else reference)
     candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
+    if reference is None or any(isinstance(x, torch.Tensor) and not readable(x) for x in candidate.inputs):
+        sizes = ()  # at other sizes nothing is compiled, and a sparse or nested tensor has none
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
         report = Compare(candidate, eager, clock, tell, seed, names).run(sizes, dtypes)
         if report.quantities and (graph or time):  # what raised has neither
