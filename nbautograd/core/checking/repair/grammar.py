@@ -76,7 +76,7 @@ def edits(
     for k in rules["whole"]:
         add(k, whole)
     cheapest: dict[tuple[int | str, ...], Edit] = {}
-    for edit in sorted(found, key=lambda e: (e.cost, len(e.replacement) - _length(e.node))):
+    for edit in sorted(found, key=lambda e: (e.cost, len(e.replacement) - _length(e.node), len(e.replacement))):
         also = [part for node, text in edit.also for part in (id(node), text)] if edit.also else ()
         cheapest.setdefault((id(edit.node), edit.replacement, *also), edit)
     return list(cheapest.values())
@@ -160,7 +160,7 @@ def _is_square(c: Context, node: ast.expr) -> bool:
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("negate", "value", _any, {"-{tight}": 0.9}),
     ("name added", "value", _any, {"{whole} {sign} {summand}": 1.8}),
-    ("number", "value", _any, {"{left} {ratio}": 1.5}),
+    ("number", "value", _any, {"{left} {ratio}": 1.5, "{left} * 2": 2.0, "{left} / 2": 2.0}),
     ("term through a mean or a sum", "value", _any,
      {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,
       "{whole} - {name} * {tight}.sum({lost}, keepdim=True)": 1.7,
