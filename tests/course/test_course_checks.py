@@ -9,6 +9,7 @@ import pytest
 import torch
 from written_answers import PRODUCT, define, modern, product
 
+from nbautograd import messages
 from nbautograd.course.attempt import close
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.draw import Draw
@@ -201,6 +202,16 @@ def test_a_declared_backward(returned, code):
     )
     result = check(exercise, define(ROUND.format(returned=returned), "Round"))
     assert result.passed if not code else result.shows(code), result.codes
+
+
+def test_a_declared_gradient_is_spoken_of_only_where_one_is_declared():
+    """A finding that an edit mends has the code of a failure to give what is declared, and is none."""
+    ste = Exercise("ste", "Round", "gradient", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g)
+    declared = check(ste, define(ROUND.format(returned="-g"), "Round"))
+    derived = check(asked("gradient"), product(returned="return -g * b, g * a"))
+    assert declared.codes == derived.codes == ("sign",)
+    spoken = [messages.text("course.asked.sign.advice") in r.outcomes[0].sentences(3) for r in (declared, derived)]
+    assert spoken == [True, False]
 
 
 ABS = """class Abs(Function):

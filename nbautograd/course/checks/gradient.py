@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd import messages
 from nbautograd.core.checking import phrases
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.course.attempt import (
@@ -127,7 +128,9 @@ def _not_the_one_asked_for(
             code = _code(found[k], right[k], own[k], [g for j, g in enumerate(right) if j != k])
             where = Phrase("findings.look_at_value", value=phrases.value(problem, position))
             params = {"input": problem.input_names[position]}
-            yield Failure(code, f"course.asked.{code}", params, (where,) if problem.source is not None else ())
+            advice = f"course.asked.{code}.advice"
+            more = (*((where,) if problem.source is not None else ()), *({advice} & messages.catalogue("en").keys()))
+            yield Failure(code, f"course.asked.{code}", params, more)
 
 
 def _code(found: Tensor | None, right: Tensor | None, own: Tensor | None, others: Collection[Tensor | None]) -> str:
