@@ -30,7 +30,10 @@ def test_all_mistakes_are_detected_and_nearly_all_named(catalogue: ModuleType) -
             report = report.order2  # where a Function may as well be unable to be differentiated again
         if bug.kind == "bug" and report.verdict != "wrong":
             missed.append(name)
-        if not report.findings or report.findings[0].code not in (bug.expected, *bug.also_ok):
+        first = report.findings[0] if report.findings else None
+        # what was mended has the name of the change, which was tried and makes all of it right
+        mended = first is not None and first.fix is not None and first.message_id.startswith("causes.mended")
+        if not mended and (first is None or first.code not in (bug.expected, *bug.also_ok)):
             unnamed.append(name)
     assert missed == []
     assert len(unnamed) <= 0.05 * count, unnamed

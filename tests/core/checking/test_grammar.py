@@ -102,17 +102,6 @@ class HalvesExchanged(Fn):
         return torch.cat([g * a * b.cos(), g * b.sin()], -1)
 
 
-class PowerOfTheDifference(Fn):
-    def forward(ctx, x):
-        t = x.tanh()
-        ctx.save_for_backward(t)
-        return t
-
-    def backward(ctx, g):
-        (t,) = ctx.saved_tensors
-        return g * (1 - t) ** 2
-
-
 class SoftmaxTermLost(Fn):
     def forward(ctx, h):
         p = h.softmax(1)
@@ -173,29 +162,6 @@ class EdgesAgainstTheirDirection(Fn):
         gx = torch.zeros_like(g)
         gx.index_add_(0, target, weight[:, None] * g[source])
         return gx, None, None, None
-
-
-class StepTooLate(Fn):
-    def forward(ctx, a, u):
-        h, states = torch.zeros_like(u[0]), []
-        for t in range(len(u)):
-            h = a[t] * h + u[t]
-            states.append(h)
-        states = torch.stack(states)
-        ctx.save_for_backward(a, states)
-        return states
-
-    def backward(ctx, g):
-        a, states = ctx.saved_tensors
-        ga, gu = torch.zeros_like(a), torch.zeros_like(g)
-        gh = torch.zeros_like(g[0])
-        for t in reversed(range(len(a))):
-            gh = gh + g[t]
-            gu[t] = gh
-            if t > 0:
-                ga[t] = gh * states[t]
-            gh = gh * a[t]
-        return ga, gu
 
 
 class SmoothingForgotten(Fn):
@@ -376,7 +342,6 @@ POSITIVE = draw(4, 4).detach() @ draw(4, 4).detach().T + torch.eye(4)
         (LastStepOnly, (draw(3, 2, 3), draw(3, 3, seed=1)), "gw = gw + hs[t].T @ ga"),
         (SumOverEverything, (draw(3, 4),), "return (g - y * (g * y).sum(1, keepdim=True)) / n"),
         (HalvesExchanged, (draw(2, 6),), "return torch.cat([g * b.sin(), g * a * b.cos()], -1)"),
-        (PowerOfTheDifference, (draw(3, 4),), "return g * (1 - t ** 2)"),
         (SoftmaxTermLost, (draw(3, 4),),
          "return g[:, None] * p * grid - p * (g[:, None] * p * grid).sum(1, keepdim=True)"),
         (MaskedMeanWrong, (draw(2, 4), UPPER), "return g * mask / mask.sum(), None"),
@@ -385,7 +350,6 @@ POSITIVE = draw(4, 4).detach() @ draw(4, 4).detach().T + torch.eye(4)
         (WrittenOver, (draw(2, 6),), "gx.scatter_add_(1, at, g)"),
         (EdgesAgainstTheirDirection, (draw(4, 2), torch.tensor([0.5, 2, 3.0]), *EDGES),
          "gx.index_add_(0, source, weight[:, None] * g[target])"),
-        (StepTooLate, (draw(4, 3), draw(4, 3, seed=1)), "ga[t] = gh * states[t - 1]"),
         (SmoothingForgotten, (draw(3, 4).abs().detach().requires_grad_(), UPPER[:, :4].repeat(2, 1)[:3]),
          "share = (over / under**2)[:, None]"),
         (OwnShareCounted, (draw(6),), "return g * before + after - gx"),

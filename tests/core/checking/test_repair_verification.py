@@ -144,7 +144,7 @@ class SumAndDifference(Fn):
 
     def backward(ctx, g_exp, g_sin):
         (x,) = ctx.saved_tensors
-        return g_exp * x + g_sin * x.cos()
+        return g_exp * x.exp() + g_sin * x.sin()
 
 
 def test_each_output_is_verified_by_itself_as_well() -> None:
@@ -273,6 +273,8 @@ def test_where_what_is_right_here_is_wrong_no_fix_is_refuted() -> None:
     assert fix.source.strip() in (
         "return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau / tau",
         "return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau ** 2",
+        # the rows of d sum to zero, so that the sums which p lacks beside near / tau do not matter
+        "return d @ b / tau, d.T @ a / tau, -(d * p).sum() / tau",
     )
 
 

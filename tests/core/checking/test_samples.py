@@ -48,8 +48,10 @@ def test_one_error_in_all_entries_is_counted_everywhere_and_refined_in_a_sample(
     [block] = report.blocks.values()
     assert (block.verdict, block.wrong) == ("mismatch", COUNT)
     assert block.wrong - block.not_refined == WORST + DRAWN
-    assert report.findings[0].code == "constant_factor"
-    assert report.findings[0].fix is not None
+    [finding] = report.findings
+    assert finding.code == "missing_factor"  # of the edit that leaves the factor out
+    assert finding.fix is not None
+    assert finding.fix.source.strip() == "return g * slope"
 
 
 def test_the_report_says_what_was_refined():

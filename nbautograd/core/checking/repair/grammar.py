@@ -480,7 +480,7 @@ def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
         yield Edit(node, call.written(c, "mean" if call.name == "sum" else "sum", call.rest), 1.4)
     if call.name == "mean":
         product = c.product(call.on)
-        yield from (Edit(node, f"({product} * {n}).sum({call.rest})", 1.9) for n in c.operands(call.on))
+        yield from (Edit(node, f"({product} * {n}).sum({call.rest})", 1.65) for n in c.operands(call.on))
 
 
 @kind("dimension", "part")
