@@ -71,7 +71,7 @@ def picture(page: Page, start: str, file: Path) -> None:
 def test_a_wrong_answer_its_sentence_and_the_table(page: Page, lab: App, artifacts: Path) -> None:
     visit(page, lab, put(lab, notebook("en/01_first_function.ipynb")))
     page.set_viewport_size({"width": 1100, "height": 900})
-    run(page, "# In Colab")
+    run(page, "import ")
     run(page, "%%exercise multiply")  # untouched
     answer = cell_with(page, "%%exercise multiply")
     expect(answer).to_contain_text("not answered yet", timeout=90_000)
@@ -97,7 +97,7 @@ def test_the_chinese_notebook_speaks_chinese(page: Page, lab: App, artifacts: Pa
     """On a machine whose own language is English."""
     visit(page, lab, put(lab, notebook("zh/06_kinks_and_surrogates.ipynb")))
     page.set_viewport_size({"width": 1100, "height": 900})
-    run(page, "# In Colab")
+    run(page, "import ")
     run(page, "%%exercise round_ste", ZERO)
     answer = cell_with(page, "%%exercise round_ste")
     expect(answer).to_contain_text("✗ 还不对", timeout=90_000)
@@ -150,7 +150,7 @@ def test_from_the_first_cell_to_the_last(page: Page, lab: App, artifacts: Path, 
     visit(page, lab, put(lab, notebook(f"{name}.ipynb")))
     page.set_viewport_size({"width": 1100, "height": 900})
     setup = next(cell.text for cell in written.cells if "setup" in cell.tags).replace("# %load_ext", "%load_ext")
-    run(page, "# In Colab", f"{setup}\nnbautograd.set_language({lang!r})\n%matplotlib inline")  # the tests' own is agg
+    run(page, "import ", f"{setup}\nnbautograd.set_language({lang!r})\n%matplotlib inline")  # the tests' own is agg
     for exercise, answer in wrong.items():
         run(page, f"%%exercise {exercise}", answer.text)
         shown = cell_with(page, f"%%exercise {exercise}").locator(".jp-OutputArea")
