@@ -1,7 +1,6 @@
 """Packages that were drawn before they were audited: the published table of what is said of each class holds.
 
-``benchmarks/packages.py`` makes the table, one package a process; ``.ci/packages`` installs a few of them, and
-``.ci/packages nightly`` all.
+``benchmarks/packages.py`` makes the table, one package a process; ``.ci/packages nightly`` installs them all.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 FOLDER = os.environ.get("NBAUTOGRAD_PACKAGES", "")
-SMALL = ("pytorchvideo", "torch-activation", "hypll", "deel-torchlip")  # without what they depend on, and quick
 # called wrong for another reason than numbers that differ from the derivative of forward at the program's inputs
 NOT_BY_NUMBERS = {
     "nni.compression.base.apply_method:BNNClampRound",  # changes grad_output in place
@@ -56,10 +54,8 @@ def test_no_verdict_is_one_that_plain_torch_contradicts(row):
         assert not (row["audit"] == "right" and row["torch"].startswith("differs"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in SMALL else pytest.mark.nightly) for name in NAMES]
-)
+@pytest.mark.nightly  # two audits and a plain check in processes of their own, up to minutes each
+@pytest.mark.parametrize("name", NAMES)
 def test_each_class_is_called_what_the_table_says(name):
     if not FOLDER:
         pytest.skip("no packages here: .ci/packages installs them and runs this")
