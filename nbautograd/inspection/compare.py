@@ -269,6 +269,8 @@ class Compare:
         verdict, reason = self._verdict(quantities, tracks, findings)
         source, code = candidate.source, getattr(candidate.fn, "__code__", None)
         own = zip(candidate.input_names, candidate.inputs, strict=True)
+        # a layout that was refused is the reason of "cannot tell", and beside another finding only confuses
+        told = [one for one in self.results if one.findings or verdict == "cannot tell"]
         return Comparison(
             *self.names,
             verdict,
@@ -284,8 +286,7 @@ class Compare:
             seconds=time.perf_counter() - self._start,
             seed=self.seed,
             complete=not self.interrupted,
-            trace=self.trace
-            or next((one.trace for one in self.results if one.trace and (one.findings or verdict != "right")), ""),
+            trace=self.trace or next((one.trace for one in told if one.trace), ""),
             torch=torch.__version__,
             module=getattr(candidate.cls or candidate.fn, "__module__", "") or "",
             file=source.file if source is not None else getattr(code, "co_filename", None),

@@ -219,12 +219,8 @@ class Bent(torch.autograd.Function):
         (FixedPoint, 1e-3, "cannot tell", "tolerance"),
         (FixedPointWithOptions, {"rtol": 1e-3}, "cannot tell", "tolerance"),
         (FixedPointTo, 1e-3, "cannot tell", "tolerance"),
-        (
-            FixedPoint,
-            1e-6,
-            "cannot tell",
-            "checking.because_approximate",
-        ),  # by more at values nearby, where it takes a step more
+        # at values nearby it takes a step more
+        (FixedPoint, 1e-6, "cannot tell", "checking.because_approximate"),
         (FixedPoint, 1e-14, "right", ""),
         (FixedPointOff, 1e-3, "wrong", ""),
         (FixedPointOff, 1e-6, "wrong", ""),
