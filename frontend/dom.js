@@ -1,6 +1,6 @@
 // Elements, and the keys that they handle.
 
-import { claim } from "./claims.js";
+import { claim } from "./shortcuts.js";
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {{[E in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[E]) => void}} Listeners */

@@ -10,12 +10,12 @@ import { minimap } from "./minimap.js";
 import { boxDetail, linked } from "./node.js";
 import { outline } from "./outline.js";
 import { overview } from "./overview.js";
-import { exportButtons } from "./picture.js";
+import { exportButtons } from "./image_export.js";
 import { scene } from "./scene.js";
-import { stepper } from "./stepper.js";
-import { uses } from "./uses.js";
-import { neighbour } from "./ways.js";
-import { whyButton, whyNone } from "./why.js";
+import { stepper } from "./backward_steps.js";
+import { highlightUses } from "./tensor_uses.js";
+import { neighbour } from "./neighbours.js";
+import { whyButton, whyNone } from "./none_gradients.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Box} Box */
@@ -155,7 +155,7 @@ function pictureView(page, state, node, placed) {
     if (afar.far()) view.near(event);
     else if (key) walk.visit(key);
   });
-  uses(layout, picture, boxAt, steps.say);
+  highlightUses(layout, picture, boxAt, steps.say);
   keys(picture.drawing, walk.keys);
   const whole = el(
     "div",

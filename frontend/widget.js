@@ -1,7 +1,7 @@
 // The module that anywidget loads: one for all views, told apart by the `_kind` trait.
 
 import { callsView } from "./calls.js";
-import { claimKeys } from "./claims.js";
+import { claimKeys } from "./shortcuts.js";
 import { pageOf } from "./document.js";
 import { el } from "./dom.js";
 import { frozenModel } from "./frozen.js";
@@ -11,7 +11,7 @@ import { inspectorView } from "./inspector.js";
 import { jacobianView } from "./jacobian.js";
 import { resume } from "./memory.js";
 import { page } from "./page.js";
-import { takePlace } from "./place.js";
+import { replaceReport } from "./report_replacement.js";
 import { decode, inflate } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
@@ -89,7 +89,7 @@ function ended(end, signal) {
 /** @param {{model: Model, signal?: AbortSignal}} context */
 async function initialize({ model, signal }) {
   await unpack(model);
-  return ended(takePlace(model, mount), signal);
+  return ended(replaceReport(model, mount), signal);
 }
 
 /** @param {{model: Model, el: HTMLElement, signal?: AbortSignal}} context */

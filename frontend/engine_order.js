@@ -1,13 +1,13 @@
 // The engine's order over boxes: which run together, what is ready before each step, what has arrived.
 
 /** @typedef {import("./scene.js").Layout} Layout */
-/** @typedef {ReturnType<typeof runOrder>} Run */
+/** @typedef {ReturnType<typeof engineOrder>} EngineOrder */
 
 /**
  * A leaf that is drawn at each of its uses runs once; what goes through a portal arrives at its far end.
  * @param {Layout} layout
  */
-export function runOrder({ boxes, paths, order }) {
+export function engineOrder({ boxes, paths, order }) {
   /** @param {string} key */
   function base(key) {
     return key.split(".")[0];

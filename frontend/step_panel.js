@@ -14,7 +14,7 @@ const MOST = 8;
  * @param {Page} page
  * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
- * @param {import("./queue.js").Run} run
+ * @param {import("./engine_order.js").EngineOrder} run
  * @param {number} at
  * @param {(key: string) => void} visit
  */
@@ -62,7 +62,7 @@ export function stepPanel(page, state, picture, run, at, visit) {
  * @param {Page} page
  * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
- * @param {import("./queue.js").Run} run
+ * @param {import("./engine_order.js").EngineOrder} run
  * @param {number} at
  */
 function leaves(page, state, picture, run, at) {

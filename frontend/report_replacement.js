@@ -14,7 +14,7 @@ const SOON = 5000; // ms in which the report is expected: until then every chang
  * @param {(model: Model, element: HTMLElement) => () => void} mount
  * @returns {() => void}
  */
-export function takePlace(model, mount) {
+export function replaceReport(model, mount) {
   /** @type {(() => void) | undefined} */
   let stop;
   function start() {

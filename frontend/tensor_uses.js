@@ -8,7 +8,7 @@ import { nameOf } from "./scene.js";
  * @param {(event: Event) => string | null | undefined} boxAt
  * @param {(sentence: string) => void} say
  */
-export function uses(layout, picture, boxAt, say) {
+export function highlightUses(layout, picture, boxAt, say) {
   let last = "";
   /** @param {string} key */
   function see(key) {

@@ -10,7 +10,7 @@ const handled = new WeakMap();
 export const claim = (element, keys) => void handled.set(element, keys);
 
 /**
- * Until the signal, let the notebook take no key that a view's own element has a use for; all others stay its.
+ * Until the signal, keep the notebook from handling keys that the focused element uses.
  * @param {Element} host @param {AbortSignal} signal
  */
 export function claimKeys(host, signal) {

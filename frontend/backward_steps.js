@@ -1,9 +1,9 @@
 // Step through backward in the engine's order: forwards, backwards, by playing, by a slider.
 
 import { el, icon } from "./dom.js";
-import { runOrder } from "./queue.js";
+import { engineOrder } from "./engine_order.js";
 import { firstLine } from "./scene.js";
-import { stepPanel } from "./step.js";
+import { stepPanel } from "./step_panel.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -19,7 +19,7 @@ const MOST_PLAYED = 120; // steps of one play; longer orders are played in strid
  * @param {(key: string) => void} visit
  */
 export function stepper(page, state, picture, reveal, visit) {
-  const run = runOrder(state.layout);
+  const run = engineOrder(state.layout);
   const most = run.steps.length;
   let at = 0; // 0: nothing has run; k: the first k steps have
   /** @type {ReturnType<typeof setInterval> | undefined} */
