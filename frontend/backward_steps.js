@@ -11,113 +11,153 @@ const PACE = 900; // ms per step when playing
 const MOST_NAMED = 4; // gradients that are added, by name
 const MOST_PLAYED = 120; // steps of one play; longer orders are played in strides
 
-/**
- * @param {Page} page
- * @param {import("./types").GraphView} state
- * @param {import("./scene.js").Scene} picture
- * @param {(key: string) => void} reveal
- * @param {(key: string) => void} visit
- */
-export function stepper(page, state, picture, reveal, visit) {
-  const run = engineOrder(state.layout);
-  const most = run.steps.length;
-  let at = 0; // 0: nothing has run; k: the first k steps have
+export class BackwardSteps {
+  #page;
+  #state;
+  #scene;
+  #order;
+  #reveal;
+  #visit;
+  #at = 0; // 0: nothing has run; k: the first k steps have
   /** @type {ReturnType<typeof setInterval> | undefined} */
-  let timer;
-  const said = el("p", { class: "faint said", role: "status" });
-  const panel = el("div", { class: "step", hidden: true });
-  const slider = el("input", {
-    type: "range",
-    min: 0,
-    max: most,
-    value: 0,
-    "aria-label": page.t("engine_order"),
-    title: page.t("engine_order"),
-  });
-  /** @param {string} key */
-  function title(key) {
-    return firstLine(picture.boxes.get(key));
-  }
-  function told() {
-    const key = run.steps[at - 1][0],
-      count = picture.boxes.get(key)?.fan_in ?? 0,
-      sources = run.from[at - 1].map((step) => title(run.steps[step][0]));
-    const facts = { step: at, steps: most, name: title(key), count, names: sources.join(" + ") };
-    const all = sources.length === count && count <= MOST_NAMED;
-    return page.t(count < 2 ? "step_at" : all ? "step_adds" : "step_adds_many", facts);
-  }
+  #timer;
+  #play;
+  #slider;
+  sentence = el("p", { class: "faint said", role: "status" });
+  panel = el("div", { class: "step", hidden: true });
+
   /**
-   * How many of the gradients that are added at a box have come, until it runs.
-   * @param {import("./scene.js").Box} box
+   * @param {Page} page
+   * @param {import("./types").GraphView} state
+   * @param {import("./scene.js").Scene} scene
+   * @param {(key: string) => void} reveal
+   * @param {(key: string) => void} visit
    */
-  function come(box) {
-    const k = place(box.key),
-      from = run.from[k] ?? [];
-    const came = from.filter((step) => step < at).length;
-    return at && k >= at && box.fan_in > 1 && from.length > 1
-      ? page.t("arrived_count", { came, count: from.length })
+  constructor(page, state, scene, reveal, visit) {
+    this.#page = page;
+    this.#state = state;
+    this.#scene = scene;
+    this.#order = engineOrder(state.layout);
+    this.#reveal = reveal;
+    this.#visit = visit;
+    const title = page.t("engine_order");
+    this.#slider = el("input", {
+      type: "range",
+      min: 0,
+      max: this.#count,
+      value: 0,
+      "aria-label": title,
+      title,
+    });
+    this.#slider.addEventListener("input", () => {
+      this.#pause();
+      this.#go(Number(this.#slider.value));
+    });
+    this.#play = icon("▶", page.t("play"), () => (this.#timer ? this.#pause() : this.#start()));
+    this.element = el(
+      "span",
+      "group steps",
+      icon("‹", page.t("step_back"), () => this.move(-1)),
+      this.#play,
+      icon("›", page.t("step_on"), () => this.move(1)),
+      this.#slider,
+    );
+    this.element.hidden = this.sentence.hidden = this.#count < 2;
+    page.signal.addEventListener("abort", () => clearInterval(this.#timer), { once: true });
+    this.say("");
+  }
+
+  /** @param {number} by how many steps */
+  move(by) {
+    this.#pause();
+    this.#go(this.#at + by);
+  }
+
+  /** @param {string} sentence below the picture; an empty one stands for the step's own */
+  say(sentence) {
+    this.sentence.textContent =
+      sentence || (this.#at ? this.#stepSentence() : this.#page.t("step_help"));
+  }
+
+  get #count() {
+    return this.#order.steps.length;
+  }
+
+  /** @param {number} k */
+  #go(k) {
+    this.#at = Math.max(0, Math.min(this.#count, k));
+    this.#show();
+  }
+
+  #start() {
+    if (this.#at >= this.#count) this.#go(0);
+    const stride = Math.max(1, Math.floor((this.#count - this.#at) / MOST_PLAYED));
+    this.#go(this.#at + stride);
+    this.#timer = setInterval(
+      () => (this.#at >= this.#count ? this.#pause() : this.#go(this.#at + stride)),
+      PACE,
+    );
+    this.#play.textContent = "⏸";
+    this.#play.setAttribute("aria-label", this.#page.t("pause"));
+  }
+
+  #pause() {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#play.textContent = "▶";
+    this.#play.setAttribute("aria-label", this.#page.t("play"));
+  }
+
+  #show() {
+    const at = this.#at,
+      order = this.#order,
+      scene = this.#scene;
+    const queue = new Set(at ? order.ready(at).slice(1) : []);
+    scene.tag(at ? (box) => this.#arrivals(box) : null);
+    scene.mark(
+      "came",
+      (_, path) => at > 0 && path !== undefined && order.into(path.target) === at - 1,
+    );
+    scene.mark("waiting", (key) => at > 0 && this.#stepOf(key) >= at);
+    scene.mark("now", (key) => at > 0 && this.#stepOf(key) === at - 1);
+    scene.mark("ready", (key, path) => !path && queue.has(this.#stepOf(key)));
+    this.#slider.value = String(at);
+    this.say("");
+    this.panel.hidden = !at;
+    this.panel.replaceChildren(
+      ...(at ? [stepPanel(this.#page, this.#state, scene, order, at, this.#visit)] : []),
+    );
+    if (at) this.#reveal(order.steps[at - 1][0]);
+  }
+
+  #stepSentence() {
+    const { boxes } = this.#scene,
+      { steps, from } = this.#order,
+      box = boxes.get(steps[this.#at - 1][0]),
+      count = box?.fan_in ?? 0;
+    const sources = from[this.#at - 1].map((step) => firstLine(boxes.get(steps[step][0])));
+    const all = sources.length === count && count <= MOST_NAMED;
+    return this.#page.t(count < 2 ? "step_at" : all ? "step_adds" : "step_adds_many", {
+      step: this.#at,
+      steps: steps.length,
+      name: firstLine(box),
+      count,
+      names: sources.join(" + "),
+    });
+  }
+
+  /** @param {import("./scene.js").Box} box how many of the gradients that are added at it have come, until it runs */
+  #arrivals(box) {
+    const step = this.#stepOf(box.key),
+      from = this.#order.from[step] ?? [];
+    const came = from.filter((source) => source < this.#at).length;
+    return step >= this.#at && box.fan_in > 1 && from.length > 1
+      ? this.#page.t("arrived_count", { came, count: from.length })
       : "";
   }
-  /** @param {string} sentence */
-  function say(sentence) {
-    said.textContent = sentence || (at ? told() : page.t("step_help"));
-  }
+
   /** @param {string} key */
-  function place(key) {
-    return run.place.get(key) ?? -1;
+  #stepOf(key) {
+    return this.#order.place.get(key) ?? -1;
   }
-  function show() {
-    const queue = new Set(at ? run.ready(at).slice(1) : []);
-    picture.tags(at ? come : null);
-    picture.mark(
-      "came",
-      (_, path) => at > 0 && path !== undefined && run.into(path.target) === at - 1,
-    );
-    picture.mark("waiting", (key) => at > 0 && place(key) >= at);
-    picture.mark("now", (key) => at > 0 && place(key) === at - 1);
-    picture.mark("ready", (key, path) => !path && queue.has(place(key)));
-    slider.value = String(at);
-    say("");
-    panel.hidden = !at;
-    panel.replaceChildren(...(at ? [stepPanel(page, state, picture, run, at, visit)] : []));
-    if (at) reveal(run.steps[at - 1][0]);
-  }
-  /** @param {number} k */
-  function to(k) {
-    at = Math.max(0, Math.min(most, k));
-    show();
-  }
-  function stop() {
-    clearInterval(timer);
-    timer = undefined;
-    play.textContent = "▶";
-    play.setAttribute("aria-label", page.t("play"));
-  }
-  function start() {
-    if (at >= most) to(0);
-    const stride = Math.max(1, Math.floor((most - at) / MOST_PLAYED));
-    to(at + stride);
-    timer = setInterval(() => (at >= most ? stop() : to(at + stride)), PACE);
-    play.textContent = "⏸";
-    play.setAttribute("aria-label", page.t("pause"));
-  }
-  /** @param {number} k */
-  function by(k) {
-    stop();
-    to(at + k);
-  }
-  const play = icon("▶", page.t("play"), () => (timer ? stop() : start()));
-  slider.addEventListener("input", () => (stop(), to(Number(slider.value))));
-  page.signal.addEventListener("abort", () => clearInterval(timer), { once: true });
-  const element = el(
-    "span",
-    "group steps",
-    icon("‹", page.t("step_back"), () => by(-1)),
-    play,
-    icon("›", page.t("step_on"), () => by(1)),
-    slider,
-  );
-  element.hidden = said.hidden = most < 2;
-  say("");
-  return { element, said, panel, by, say };
 }

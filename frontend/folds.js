@@ -19,7 +19,7 @@ const DEEPEST = 12; // boxes around one node
  * @param {number} [node] where to go then
  */
 export async function repaint(page, state, change, node) {
-  state.again?.(await painted(page, state, change), node, "opened" in change);
+  state.redraw?.(await painted(page, state, change), node, "opened" in change);
 }
 
 /**
@@ -72,11 +72,11 @@ export async function unfoldTo(page, state, node) {
     if (!box) break;
     next = await painted(page, next, { opened: withOpened(next, box) });
   }
-  state.again?.(next, node, true);
+  state.redraw?.(next, node, true);
 }
 
 /** @param {Page} page @param {import("./types").GraphView} state whether Python can be asked for another picture */
-export const canRepaint = (page, state) => page.can({ kind: "picture" }) && Boolean(state.again);
+export const canRepaint = (page, state) => page.can({ kind: "picture" }) && Boolean(state.redraw);
 
 /**
  * @param {Page} page

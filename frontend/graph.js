@@ -1,6 +1,6 @@
 // The backward graph: the laid-out picture that the static report shows, to pan, zoom, search, step through and open.
 
-import { camera, READABLE } from "./camera.js";
+import { Camera, READABLE } from "./camera.js";
 import { el, keys, prose } from "./dom.js";
 import { searchField } from "./find.js";
 import { canRepaint, foldButtons, repaint, unfold, wholeButton } from "./folds.js";
@@ -11,8 +11,8 @@ import { boxDetail, linked } from "./node.js";
 import { outline } from "./outline.js";
 import { overview } from "./overview.js";
 import { exportButtons } from "./image_export.js";
-import { scene } from "./scene.js";
-import { stepper } from "./backward_steps.js";
+import { Scene } from "./scene.js";
+import { BackwardSteps } from "./backward_steps.js";
 import { highlightUses } from "./tensor_uses.js";
 import { neighbour } from "./neighbours.js";
 import { whyButton, whyNone } from "./none_gradients.js";
@@ -34,9 +34,11 @@ export function graphView(page, state) {
   let end = new AbortController();
   page.signal.addEventListener("abort", () => end.abort(), { once: true });
   let latest = state;
+  /** @type {LayoutView | undefined} */
+  let view;
   /** @param {import("./types").GraphView} next @param {number | undefined} node */
-  function again(next, node, fresh = true) {
-    latest = { ...next, again };
+  function redraw(next, node, fresh = true) {
+    latest = { ...next, redraw };
     end.abort();
     end = new AbortController();
     const { signal } = end;
@@ -50,18 +52,13 @@ export function graphView(page, state) {
     const at = /** @type {ShadowRoot} */ (place.getRootNode()).activeElement?.getAttribute(
       "data-at",
     );
-    place.replaceChildren(
-      pictureView(
-        local,
-        { ...latest, start: fresh ? undefined : state.place?.() },
-        node,
-        (made) => (state.place = made),
-      ),
-    );
+    view = new LayoutView(local, { ...latest, start: fresh ? undefined : view?.place });
+    place.replaceChildren(view.element);
+    view.begin(node);
     if (at) /** @type {HTMLElement | null} */ (place.querySelector(`[data-at=${at}]`))?.focus();
   }
-  again(state, undefined);
-  onRoom(page, place, (room) => turn(page, latest, room));
+  redraw(state, undefined);
+  onRoom(page, place, (room) => rewrap(page, latest, room));
   return place;
 }
 
@@ -84,7 +81,7 @@ function onRoom(page, place, tell) {
  * there is more room.
  * @param {Page} page @param {import("./types").GraphView} state @param {number} room px
  */
-function turn(page, state, room) {
+function rewrap(page, state, room) {
   const wide = Math.floor((room / READABLE - AROUND) / STEP) * STEP;
   const wanted = wide < state.widest ? wide : null;
   const fits = state.layout.width <= wide + AROUND && !state.wide;
@@ -92,188 +89,221 @@ function turn(page, state, room) {
   repaint(page, state, { wide: wanted }).catch(() => {}); // the picture that is there can be panned
 }
 
-/**
- * The view of one layout of the graph.
- * @param {Page} page
- * @param {import("./types").GraphView} state
- * @param {number | undefined} node where to go first
- * @param {(place: () => import("./camera.js").Place) => void} placed told how to learn where the view is
- */
-function pictureView(page, state, node, placed) {
-  const { layout } = state;
-  const picture = scene(page, layout),
-    afar = overview(page, layout, picture);
-  const frame = el(
+/** The view of one layout of the graph: which box is focused, which is open, and where the keys lead. */
+class LayoutView {
+  #page;
+  #state;
+  #scene;
+  #overview;
+  #camera;
+  #first;
+  #detail = el("div", { class: "detail", hidden: true });
+
+  /**
+   * @param {Page} page
+   * @param {import("./types").GraphView} state
+   */
+  constructor(page, state) {
+    const { layout } = state;
+    this.#page = page;
+    this.#state = state;
+    this.#scene = new Scene(page, layout);
+    this.#first = this.#scene.pinned;
+    const { drawing } = this.#scene,
+      afar = (this.#overview = overview(page, layout, this.#scene));
+    const frame = el(
       "div",
       { class: "graph-frame", title: layout.description },
       afar.canvas,
-      picture.drawing,
-    ),
-    holder = el("div", "graph-holder", frame);
-  const view = camera(
-    page,
-    picture.drawing,
-    frame,
-    layout,
-    {
-      draw: (part, scale) => picture.look(afar.look(part, scale) ? null : part),
-      see: (rect, whole) => map.look(rect, whole),
-      textless: afar.paints,
-    },
-    state.start,
-  );
-  const map = minimap(layout, frame, view.centre);
-  holder.append(map.element);
-  placed(view.place);
-  const walk = walker(page, state, picture, view.reveal);
-  /** @param {(box: Box | undefined) => void} go */
-  function to(go) {
-    /** @param {string} key */
-    return (key) => {
-      picture.pin(key);
-      go(picture.boxes.get(key));
-    };
-  }
-  const steps = stepper(page, state, picture, to(view.follow), walk.visit);
-  const search = searchField(page, state, picture, to(view.find));
-  /** @param {number | null} id */
-  function boxOf(id) {
-    return layout.boxes.find((b) => b.nodes.includes(id ?? -1));
-  }
-  const lens = lenses(page, state, picture, (id) => {
-    const box = boxOf(id);
-    if (box) walk.visit(box.key);
-  });
-  const why = whyNone(page, state, picture, walk.see);
-  /** @param {Event} event */
-  function boxAt(event) {
-    return /** @type {Element} */ (event.target).closest?.(".box")?.getAttribute("data-key");
-  }
-  picture.drawing.addEventListener("click", (event) => {
-    const key = boxAt(event);
-    if (view.dragged()) return;
-    if (afar.far()) view.near(event);
-    else if (key) walk.visit(key);
-  });
-  highlightUses(layout, picture, boxAt, steps.say);
-  keys(picture.drawing, walk.keys);
-  const whole = el(
-    "div",
-    "stack graph",
-    el(
-      "div",
-      "bar",
-      steps.element,
-      el("span", "grow"),
-      search,
-      exportButtons(page, layout, frame),
-      view.buttons,
-    ),
-    el("div", "bar", lens.element, why.element),
-    lens.legend,
-    why.answer,
-    holder,
-    steps.said,
-    steps.panel,
-    legend(page, layout),
-    Boolean(layout.note || state.opened?.length) &&
-      el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
-    walk.detail,
-    ...state.notes.map((note) => el("p", "faint", prose(note))),
-    outline(
+      drawing,
+    );
+    this.#camera = new Camera(
       page,
-      state,
-      picture,
-      walk.look,
-      canRepaint(page, state) ? (box) => void unfold(page, state, box).catch(() => {}) : null,
-    ),
-  );
-  keys(whole, {
-    "[": () => steps.by(-1),
-    "]": () => steps.by(1),
-    "/": () => search.querySelector("input")?.focus(),
-  });
-  /** @param {number | undefined} id */
-  function follow(id) {
-    const box = id === undefined ? undefined : boxOf(id);
-    if (box && !picture.boxes.get(picture.stop())?.nodes.includes(id ?? -1)) walk.see(box.key);
-    return box;
+      drawing,
+      frame,
+      layout,
+      {
+        draw: (part, scale) => this.#scene.show(afar.look(part, scale) ? null : part),
+        see: (view, whole) => map.look(view, whole),
+        textless: afar.paints,
+      },
+      state.start,
+    );
+    const map = minimap(layout, frame, (x, y) => this.#camera.centre(x, y));
+    this.#markOpen();
+    drawing.addEventListener("click", (event) => this.#click(event));
+    keys(drawing, this.#keys());
+    this.element = this.#build(frame, el("div", "graph-holder", frame, map.element));
+    page.onSelect(({ node }) => void this.#revealNode(node));
   }
-  page.onSelect((selection) => void follow(selection.node));
-  const first = follow(node);
-  const open = first ?? (state.open === undefined ? undefined : boxOf(state.open));
-  if (open)
-    requestAnimationFrame(() =>
-      requestAnimationFrame(() => (first ? walk.visit : walk.look)(open.key)),
-    ); // once the frame has its size
-  return whole;
-}
 
-/**
- * Which box is focused, where the keys lead, and which box is open.
- * @param {Page} page
- * @param {import("./types").GraphView} state
- * @param {import("./scene.js").Scene} picture
- * @param {(box: Box | undefined) => void} reveal
- */
-function walker(page, state, picture, reveal) {
-  const { layout } = state;
-  const detail = el("div", { class: "detail", hidden: true });
-  const first = picture.stop();
-  picture.mark("chosen", (key, path) => !path && !detail.hidden && key === picture.stop());
-  /** @param {string} key */
-  function see(key) {
-    picture.pin(key);
-    reveal(picture.boxes.get(key));
+  /** Where the view is, for the next one of the same graph. */
+  get place() {
+    return this.#camera.place;
   }
-  /** @param {string} key */
-  function go(key) {
-    see(key);
-    picture.pin(key)?.focus({ preventScroll: true });
+
+  /** @param {number | undefined} node where to go first; else the box that was open is opened again */
+  begin(node) {
+    const box = this.#revealNode(node);
+    const open = box ?? this.#boxOf(this.#state.open);
+    const act = () => (box ? this.visit(box.key) : open && this.open(open.key));
+    requestAnimationFrame(() => requestAnimationFrame(act)); // once the frame has its size
   }
-  /** @param {boolean} open */
-  function show(open) {
-    detail.hidden = !open;
-    state.open = open ? picture.boxes.get(picture.stop())?.nodes[0] : undefined;
-    picture.mark("chosen", (key, path) => !path && open && key === picture.stop());
+
+  /** @param {string} key bring a box into view */
+  reveal(key) {
+    this.#scene.pin(key);
+    this.#camera.reveal(this.#scene.boxes.get(key));
   }
-  const close = () => (show(false), go(picture.stop()));
-  function open() {
-    const box = picture.boxes.get(picture.stop());
+
+  /** @param {string} key give it the keyboard, in view */
+  focus(key) {
+    this.reveal(key);
+    this.#scene.pin(key)?.focus({ preventScroll: true });
+  }
+
+  /** @param {string} key show its details, in view */
+  open(key) {
+    this.reveal(key);
+    const page = this.#page,
+      state = this.#state,
+      box = this.#scene.boxes.get(key);
     if (!box) return;
-    show(true);
-    detail.replaceChildren(
-      boxDetail(
-        page,
-        state,
-        box,
-        close,
-        el("span", "group", whyButton(page, state, box), foldButtons(page, state, box)),
-      ),
+    this.#setOpen(true);
+    const buttons = [whyButton(page, state, box), foldButtons(page, state, box)];
+    this.#detail.replaceChildren(
+      boxDetail(page, state, box, () => this.close(), el("span", "group", ...buttons)),
     );
     if (box.nodes.length) page.select({ node: box.nodes[0], ...linked(page, state, box.nodes) });
   }
-  /** @param {"up" | "down" | "left" | "right"} way */
-  function along(way) {
-    return () => go(neighbour(layout, picture.stop(), way));
+
+  /** @param {string} key focus and open it */
+  visit(key) {
+    this.focus(key);
+    this.open(key);
   }
-  const actions = {
-    ArrowDown: along("down"),
-    ArrowUp: along("up"),
-    ArrowLeft: along("left"),
-    ArrowRight: along("right"),
-    Home: () => go(first),
-    Enter: open,
-    " ": open,
-    Escape: close,
-  };
-  return {
-    detail,
-    see,
-    /** @param {string} key */
-    look: (key) => (see(key), open()),
-    /** @param {string} key */
-    visit: (key) => (go(key), open()),
-    keys: actions,
-  };
+
+  close() {
+    this.#setOpen(false);
+    this.focus(this.#scene.pinned);
+  }
+
+  /** @param {boolean} open */
+  #setOpen(open) {
+    this.#detail.hidden = !open;
+    this.#state.open = open ? this.#scene.boxes.get(this.#scene.pinned)?.nodes[0] : undefined;
+    this.#markOpen();
+  }
+
+  #markOpen() {
+    this.#scene.mark(
+      "chosen",
+      (key, path) => !path && !this.#detail.hidden && key === this.#scene.pinned,
+    );
+  }
+
+  /** @param {number | undefined} id a node's @returns {Box | undefined} */
+  #boxOf(id) {
+    return id === undefined
+      ? undefined
+      : this.#state.layout.boxes.find((box) => box.nodes.includes(id));
+  }
+
+  /** @param {number | undefined} id of a node that is selected */
+  #revealNode(id) {
+    const box = this.#boxOf(id),
+      pinned = this.#scene.boxes.get(this.#scene.pinned);
+    if (box && id !== undefined && !pinned?.nodes.includes(id)) this.reveal(box.key);
+    return box;
+  }
+
+  /** @param {MouseEvent} event */
+  #click(event) {
+    const key = keyAt(event);
+    if (this.#camera.dragged) return;
+    if (this.#overview.far()) this.#camera.zoomTo(event);
+    else if (key) this.visit(key);
+  }
+
+  #keys() {
+    const { layout } = this.#state;
+    /** @param {"up" | "down" | "left" | "right"} way */
+    const along = (way) => () => this.focus(neighbour(layout, this.#scene.pinned, way));
+    const open = () => this.open(this.#scene.pinned);
+    return {
+      ArrowDown: along("down"),
+      ArrowUp: along("up"),
+      ArrowLeft: along("left"),
+      ArrowRight: along("right"),
+      Home: () => this.focus(this.#first),
+      Enter: open,
+      " ": open,
+      Escape: () => this.close(),
+    };
+  }
+
+  /** @param {HTMLElement} frame @param {HTMLElement} holder */
+  #build(frame, holder) {
+    const page = this.#page,
+      state = this.#state,
+      { layout } = state;
+    /** @param {(box: Box | undefined) => void} move */
+    const pinAnd = (move) => (/** @type {string} */ key) => {
+      this.#scene.pin(key);
+      move(this.#scene.boxes.get(key));
+    };
+    const steps = new BackwardSteps(
+      page,
+      state,
+      this.#scene,
+      pinAnd((box) => this.#camera.follow(box)),
+      (key) => this.visit(key),
+    );
+    const search = searchField(
+      page,
+      state,
+      this.#scene,
+      pinAnd((box) => this.#camera.flyTo(box)),
+    );
+    const lens = lenses(page, state, this.#scene, (id) => {
+      const box = this.#boxOf(id);
+      if (box) this.visit(box.key);
+    });
+    const why = whyNone(page, state, this.#scene, (key) => this.reveal(key));
+    highlightUses(layout, this.#scene, keyAt, (sentence) => steps.say(sentence));
+    const bar = [search, exportButtons(page, layout, frame), this.#camera.buttons];
+    const whole = el(
+      "div",
+      "stack graph",
+      el("div", "bar", steps.element, el("span", "grow"), ...bar),
+      el("div", "bar", lens.element, why.element),
+      lens.legend,
+      why.answer,
+      holder,
+      steps.sentence,
+      steps.panel,
+      legend(page, layout),
+      Boolean(layout.note || state.opened?.length) &&
+        el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
+      this.#detail,
+      ...state.notes.map((note) => el("p", "faint", prose(note))),
+      outline(
+        page,
+        state,
+        this.#scene,
+        (key) => this.open(key),
+        canRepaint(page, state) ? (box) => void unfold(page, state, box).catch(() => {}) : null,
+      ),
+    );
+    keys(whole, {
+      "[": () => steps.move(-1),
+      "]": () => steps.move(1),
+      "/": () => search.querySelector("input")?.focus(),
+    });
+    return whole;
+  }
 }
+
+/** @param {Event} event @returns {string | null | undefined} the key of the box it happened at */
+const keyAt = (event) =>
+  /** @type {Element} */ (event.target).closest?.(".box")?.getAttribute("data-key");

@@ -83,7 +83,7 @@ const compareLine = (page, state) =>
   el(
     "p",
     null,
-    state.headline,
+    prose(state.headline),
     " ",
     button(page.t("tab.compare"), () => page.show("compare"), "link"),
   );

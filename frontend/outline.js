@@ -26,7 +26,7 @@ export function outline(page, state, picture, visit, unfold) {
     list.append(
       ...all.map((child, k) => {
         const group = child.inside.size || child.box?.kind === "group";
-        const said = child.box ? picture.tell(child.box) : child.name;
+        const said = child.box ? picture.describe(child.box) : child.name;
         const li = el(
           "li",
           {

@@ -59,7 +59,7 @@ export function overview(page, { boxes, paths }, picture) {
       }
     }
     fill(boxes, look.color, 1);
-    fill(picture.marked(), look.caretColor, DOT);
+    fill(picture.marked, look.caretColor, DOT);
   }
   /** @param {number} scale whether the boxes are painted as dots at it */
   const paints = (scale) => boxes.length > MANY && scale < LEGIBLE;

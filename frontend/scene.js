@@ -7,9 +7,8 @@ import { fill, svg } from "./dom.js";
 /** @typedef {import("./states").Layout} Layout */
 /** @typedef {{x: number, y: number, width: number, height: number}} Rect */
 /** @typedef {(key: string, path?: Path) => boolean} Test whether a box, or a path by the key of its source, has a look */
-/** @typedef {ReturnType<typeof scene>} Scene */
 
-const TOLD = 6; // edges that a box tells of
+const TOLD = 6; // edges that the words of a box name
 const CELL = 512; // px of the drawing: side of a cell of the index
 const LOUD = ["found", "now", "ready", "use", "chosen", "hot"]; // looks that are seen from afar too
 const ROUND = { function: 6, op: 4, group: 4 };
@@ -17,133 +16,164 @@ const ROUND = { function: 6, op: 4, group: 4 };
 /**
  * To a screen reader a graph to walk in by the arrow keys, whose boxes also tell where their gradients go; the outline
  * beside it is the same as a tree.
- * @param {import("./types").Page} page
- * @param {Layout} layout
  */
-export function scene(page, layout) {
-  const cells = index(layout);
-  /** @type {Map<string, Box>} */
-  const boxes = new Map(layout.boxes.map((box) => [box.key, box]));
+export class Scene {
+  #page;
+  #layout;
+  #cells;
+  #outgoing;
+  #edges = svg("g", { "aria-hidden": "true" });
+  #front = svg("g", { role: "none" });
   /** @type {Map<Box | Path, SVGGElement>} */
-  const shown = new Map();
+  #shown = new Map();
   /** @type {Record<string, Test>} */
-  const looks = {};
-  const edges = svg("g", { "aria-hidden": "true" }),
-    front = svg("g", { role: "none" });
-  const drawing = svg(
-    "svg",
-    {
-      role: "application",
-      "aria-label": `${layout.title}. ${page.t("step_help")}`,
-      class: "drawing",
-    },
-    arrowHead(),
-    edges,
-    front,
-  );
-  const ways = by(layout.paths, "source");
+  #looks = {};
   /** @type {((item: Box | Path) => string) | null} */
-  let paint = null;
+  #style = null;
   /** @type {((box: Box) => string) | null} */
-  let tag = null;
+  #tag = null;
   /** @type {(() => void)[]} */
-  const marking = [];
+  #listeners = [];
   /** @type {Box[] | null} */
-  let marked = null;
-  let window_ = "?";
-  let stop = layout.order[0] ?? layout.boxes[0].key;
+  #marked = null;
+  #range = "?";
+  /** The key of the one box that Tab reaches. */
+  pinned;
 
-  /** @param {Box | Path} item @param {SVGGElement} group */
-  function dress(item, group) {
-    const [key, path] = isPath(item) ? [item.source, item] : [item.key];
-    const look = [
-      looksOf(item),
-      ...Object.keys(looks).filter((name) => looks[name](key, path)),
-    ].join(" ");
-    if (group.getAttribute("class") !== look) group.setAttribute("class", look);
-    if (paint || group.hasAttribute("style")) group.setAttribute("style", paint ? paint(item) : "");
-    if (!isPath(item)) setTag(group, item, tag?.(item) ?? "");
-  }
-  /** @param {Box} box */
-  function tell(box) {
-    const to = (ways.get(box.key) ?? []).slice(0, TOLD).map((path) =>
-      page
-        .t("goes_to", {
-          name: firstLine(/** @type {Box} */ (boxes.get(path.target))),
-          what: path.label,
-        })
-        .trim(),
+  /**
+   * @param {import("./types").Page} page
+   * @param {Layout} layout
+   */
+  constructor(page, layout) {
+    this.#page = page;
+    this.#layout = layout;
+    this.#cells = index(layout);
+    this.#outgoing = by(layout.paths, "source");
+    /** @type {Map<string, Box>} */
+    this.boxes = new Map(layout.boxes.map((box) => [box.key, box]));
+    this.pinned = layout.order[0] ?? layout.boxes[0].key;
+    this.drawing = svg(
+      "svg",
+      {
+        role: "application",
+        "aria-label": `${layout.title}. ${page.t("step_help")}`,
+        class: "drawing",
+      },
+      arrowHead(),
+      this.#edges,
+      this.#front,
     );
-    return [nameOf(box).replaceAll("\n", ", "), ...to].join(page.t("semicolon"));
   }
-  function dressAll() {
-    marked = null;
-    for (const [item, group] of shown) dress(item, group);
-    for (const listener of marking) listener();
-  }
-  /** @param {Box | Path} item */
-  function add(item) {
-    if (shown.has(item)) return;
-    const group = isPath(item) ? pathGroup(item) : boxGroup(item);
-    if (!isPath(item))
-      fill(group, {
-        role: "button",
-        "aria-label": tell(item),
-        tabindex: item.key === stop ? 0 : -1,
-      });
-    dress(item, group);
-    shown.set(item, group);
-    (isPath(item) ? edges : front).append(group);
-  }
-  /** @param {Rect | null} view what is in sight; nothing when it is painted by somebody else */
-  function look(view) {
+
+  /** @param {Rect | null} view what is in sight; null where the boxes are painted on a canvas */
+  show(view) {
     const range = !view
       ? []
       : [view.x, view.y, view.x + view.width, view.y + view.height].map((v) =>
           Math.floor(v / CELL),
         );
-    if (range.join() === window_) return;
-    window_ = range.join();
-    const seen = view ? inCells(cells, range) : new Set();
-    const pinned = boxes.get(stop);
+    if (range.join() === this.#range) return;
+    this.#range = range.join();
+    const seen = view ? inCells(this.#cells, range) : new Set();
+    const pinned = this.boxes.get(this.pinned);
     if (pinned) seen.add(pinned);
-    for (const [item, group] of shown) if (!seen.has(item)) (group.remove(), shown.delete(item));
-    seen.forEach(add);
+    for (const [item, group] of this.#shown) {
+      if (seen.has(item)) continue;
+      group.remove();
+      this.#shown.delete(item);
+    }
+    for (const item of seen) this.#add(item);
   }
+
+  /** @param {string} key the box that Tab reaches from now on; it stays in the page wherever the view goes */
+  pin(key) {
+    this.#groupOf(this.pinned)?.setAttribute("tabindex", "-1");
+    this.pinned = key;
+    const box = this.boxes.get(key);
+    if (box) this.#add(box);
+    const group = this.#groupOf(key);
+    group?.setAttribute("tabindex", "0");
+    return group;
+  }
+
+  /** @param {string} name a class @param {Test} test which boxes and paths have it from now on */
+  mark(name, test) {
+    this.#looks[name] = test;
+    this.#dressAll();
+  }
+
+  /** @param {((item: Box | Path) => string) | null} style of each box and path from now on */
+  paint(style) {
+    this.#style = style;
+    this.#dressAll();
+  }
+
+  /** @param {((box: Box) => string) | null} words at the left of each box from the next mark on */
+  tag(words) {
+    this.#tag = words;
+  }
+
+  /** @param {() => void} listener */
+  onMark(listener) {
+    this.#listeners.push(listener);
+  }
+
+  /** The boxes that are marked for something that one looks for. */
+  get marked() {
+    return (this.#marked ??= this.#layout.boxes.filter(({ key }) =>
+      LOUD.some((name) => this.#looks[name]?.(key)),
+    ));
+  }
+
+  /** @param {Box} box its name and where its gradients go, in words */
+  describe(box) {
+    const to = (this.#outgoing.get(box.key) ?? []).slice(0, TOLD).map((path) =>
+      this.#page
+        .t("goes_to", {
+          name: firstLine(/** @type {Box} */ (this.boxes.get(path.target))),
+          what: path.label,
+        })
+        .trim(),
+    );
+    return [nameOf(box).replaceAll("\n", ", "), ...to].join(this.#page.t("semicolon"));
+  }
+
   /** @param {string} key */
-  function groupOf(key) {
-    return shown.get(/** @type {Box} */ (boxes.get(key)));
+  #groupOf(key) {
+    return this.#shown.get(/** @type {Box} */ (this.boxes.get(key)));
   }
-  return {
-    drawing,
-    boxes,
-    look,
-    tell,
-    stop: () => stop,
-    /** @param {string} key the one box that Tab reaches; it stays in the page wherever the view goes */
-    pin: (key) => {
-      groupOf(stop)?.setAttribute("tabindex", "-1");
-      stop = key;
-      const box = boxes.get(key);
-      if (box) add(box);
-      groupOf(key)?.setAttribute("tabindex", "0");
-      return groupOf(key);
-    },
-    /** @param {string} name a class @param {Test} test which boxes and paths have it from now on */
-    mark: (name, test) => {
-      looks[name] = test;
-      dressAll();
-    },
-    /** @param {((item: Box | Path) => string) | null} style of each box and path from now on */
-    paint: (style) => ((paint = style), dressAll()),
-    /** @param {((box: Box) => string) | null} words at the left of each box from now on */
-    tags: (words) => void (tag = words),
-    /** @param {() => void} listener */
-    onMark: (listener) => void marking.push(listener),
-    /** The boxes that are marked for something that one looks for. */
-    marked: () =>
-      (marked ??= layout.boxes.filter(({ key }) => LOUD.some((name) => looks[name]?.(key)))),
-  };
+
+  /** @param {Box | Path} item */
+  #add(item) {
+    if (this.#shown.has(item)) return;
+    const group = isPath(item) ? pathGroup(item) : boxGroup(item);
+    if (!isPath(item))
+      fill(group, {
+        role: "button",
+        "aria-label": this.describe(item),
+        tabindex: item.key === this.pinned ? 0 : -1,
+      });
+    this.#dress(item, group);
+    this.#shown.set(item, group);
+    (isPath(item) ? this.#edges : this.#front).append(group);
+  }
+
+  #dressAll() {
+    this.#marked = null;
+    for (const [item, group] of this.#shown) this.#dress(item, group);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** @param {Box | Path} item @param {SVGGElement} group */
+  #dress(item, group) {
+    const [key, path] = isPath(item) ? [item.source, item] : [item.key];
+    const names = Object.keys(this.#looks).filter((name) => this.#looks[name](key, path));
+    const look = [looksOf(item), ...names].join(" ");
+    if (group.getAttribute("class") !== look) group.setAttribute("class", look);
+    if (this.#style || group.hasAttribute("style"))
+      group.setAttribute("style", this.#style?.(item) ?? "");
+    if (!isPath(item)) setTag(group, item, this.#tag?.(item) ?? "");
+  }
 }
 
 /** @param {Box | Path} item @returns {item is Path} */

@@ -97,8 +97,7 @@ export interface GraphView extends GraphState {
   wide?: number | null;
   /** Why a tensor has no gradient, where that was asked. */
   asked?: { name: string; message: string; line?: number; node?: number; ghost?: number };
-  again?: (next: GraphView, node?: number, fresh?: boolean) => void;
-  place?: () => import("./camera.js").Place;
+  redraw?: (next: GraphView, node?: number, fresh?: boolean) => void;
   start?: import("./camera.js").Place;
   /** The node whose details are open. */
   open?: number;

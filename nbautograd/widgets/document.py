@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbautograd.inspection.comparison import Comparison
 from nbautograd.views.builders import build
-from nbautograd.views.builders.comparison import comparison_document, headline
 from nbautograd.widgets.base import ViewWidget
-from nbautograd.widgets.states import ComparisonState, DocumentState
-
-
-def comparison_state(comparison: Comparison) -> ComparisonState:
-    """Return the comparison's one sentence and its whole document."""
-    return ComparisonState(headline=headline(comparison).replace("`", ""), document=comparison_document(comparison))
+from nbautograd.widgets.states import DocumentState
 
 
 class DocumentWidget(ViewWidget):

@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from nbautograd.core.display import plain
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import Value
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import listed_blocks
+from nbautograd.views.builders.comparison import comparison_document, headline
 from nbautograd.views.packing import Figure
 from nbautograd.views.phrases import line_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
-from nbautograd.widgets.document import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state, plain_text, questions
-from nbautograd.widgets.states import ElementsState, InspectorState, SourceState
+from nbautograd.widgets.states import ComparisonState, ElementsState, InspectorState, SourceState
 
 MAX_SOURCE = 40_000  # characters of source that are sent
 
@@ -28,6 +29,11 @@ def checked_blocks(report: FunctionReport) -> Blocks:
     if report.gradcheck is not None and report.gradcheck.blocks:
         return report.gradcheck.blocks
     return {} if report.jacobian is None else report.jacobian.blocks
+
+
+def comparison_state(comparison: Comparison) -> ComparisonState:
+    """Return the comparison's one sentence and its whole document."""
+    return ComparisonState(headline=headline(comparison), document=comparison_document(comparison))
 
 
 def elements_state(report: FunctionReport) -> ElementsState:

@@ -55,6 +55,7 @@ def test_both_graphs_stand_there_with_the_same_names(show: Any, comparison: Any)
 
 def test_the_summary_leads_to_it(show: Any, samples: Any) -> None:
     page = show(samples.report(wrong=True, comparison=samples.comparison(agree=False)))
+    expect(page.get_by_role("tabpanel").locator("p:has(button) code", has_text="torch.mul")).to_be_visible()
     page.get_by_role("button", name="Compare").click()
     panel = page.get_by_role("tabpanel", name="Compare")
     expect(panel.locator(".verdict.bad").first).to_have_text("✗ wrong")
