@@ -15,7 +15,7 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -74,6 +74,12 @@ def recent() -> tuple[Stumble, ...]:
         ()
     """
     return tuple(_kept.values())
+
+
+def keep(found: Iterable[Stumble]) -> None:
+    """Keep the stumbles of a copy of this process as its own."""
+    for one in found:
+        _kept.setdefault((one.where, one.what.partition(":")[0]), one)
 
 
 def forget() -> None:

@@ -33,7 +33,6 @@ from nbautograd.core.recording.watching import (
     BlockEnd,
     CopiedCall,
     Held,
-    Situation,
     Watch,
     WatchedFunction,
     compiled_meanwhile,
@@ -41,17 +40,17 @@ from nbautograd.core.recording.watching import (
 from nbautograd.core.stumbles import any_errors, hands_over, record, users_errors
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.collectives import without_collectives
-from nbautograd.core.user_source import FunctionSource, read_source
+from nbautograd.core.user_source import read_source
 from nbautograd.errors import CallError, NbautogradError
 from nbautograd.inspection.audit_report import (
     OTHER_GRADS,
-    RANK,
     AuditedFunction,
     AuditedSituation,
     AuditReport,
     AuditVerdict,
     How,
 )
+from nbautograd.inspection.audited_apart import Case, Note, checked_apart
 from nbautograd.inspection.audited_calls import (
     ALONG,
     Pair,
@@ -215,42 +214,6 @@ def audit(
     return watching.report()
 
 
-@dataclass
-class _Case:
-    """One situation on its way to its verdict.
-
-    Attributes:
-        watched: the Function.
-        situation: its calls.
-        target: what is checked.
-        source: of it, or None.
-        outcome: what is known so far.
-        each: seconds that one forward takes, at most; 0 where it was not run.
-        call: the kept call that the outcome is about.
-        inputs: what that check was given.
-        meant: the pairs of output and input whose gradient is meant to be no derivative, in the calls that were looked
-            at.
-    """
-
-    watched: WatchedFunction
-    situation: Situation
-    target: Any
-    source: FunctionSource | None
-    outcome: AuditedSituation
-    each: float = 0.0
-    call: CopiedCall | None = None
-    inputs: tuple[Any, ...] = ()
-    meant: Mapping[Pair, Meant] = dataclasses.field(default_factory=dict)
-
-    @property
-    def rank(self) -> tuple[int, bool, int]:
-        """The order in the report: wrong (first small ones with a fix), cannot tell, unchecked, risky, meant, right."""
-        outcome = self.outcome
-        risky = outcome.verdict == "right" and outcome.order2 == "wrong"
-        fixed = any(finding.fix is not None for finding in outcome.findings)
-        return 3 if risky else RANK[outcome.verdict], not fixed, 0 if self.call is None else self.call.elements
-
-
 @dataclass(frozen=True)
 class Kept:
     """Material of a script that shows a wrong gradient.
@@ -297,8 +260,6 @@ class _Checks:
         self.begin = time.perf_counter()
         self.end = self.begin + budget
         self.budget = budget
-        self.spent: dict[type, float] = {}
-        self.registered: dict[type, tuple[Finding, ...]] = {}
         self.complete = True
         self.steps = self.directions = 0  # the latter of the last comparison along directions
         self.cases = [case for found in self.watch.functions.values() for case in _cases(found)]
@@ -307,49 +268,54 @@ class _Checks:
         """Look at all situations briefly, then at those in full that are worst, and make the report."""
         try:
             with without_collectives():
-                self._look()
+                checked_apart(self.cases, self._look, self.end, self.tell)
         except KeyboardInterrupt:
             self.complete = False
         return self._report()
 
-    def _look(self) -> None:
+    def _look(self, cases: Sequence[Case], note: Note, tell: Tell | None) -> None:
         """Check one call of each situation before the others of any, and all of them before causes are looked for."""
-        for case in self.cases:
+        self.tell = tell
+        for case in cases:
             self._step(case)
             with self._time_of(case) as seconds:
                 self._first_look(case, case.situation.copies[:1], seconds)
-        for case in self.cases:
+            note(case)
+        for case in cases:
             with self._time_of(case) as seconds:
                 self._first_look(case, case.situation.copies[1:], seconds)
-        for case in sorted(self.cases, key=lambda case: case.rank):
+            note(case)
+        for case in sorted(cases, key=lambda case: case.rank):
             self._step(case)
             with self._time_of(case) as seconds:
                 self._second_look(case, seconds)
                 self._registration(case, seconds)
+            note(case)
 
-    def _step(self, case: _Case) -> None:
+    def _step(self, case: Case) -> None:
         if self.tell is not None:
             name = library.name_of(case.watched.cls)
             self.tell(100 * self.steps, 200 * len(self.cases), str(Phrase("audit.checking", function=name)))
         self.steps += 1
 
     @contextlib.contextmanager
-    def _time_of(self, case: _Case) -> Iterator[float]:
+    def _time_of(self, case: Case) -> Iterator[float]:
         """Give the seconds that are left for a case; what it takes is counted to its Function.
 
         One that is still unchecked shares them with those that are unchecked as well.
         """
         cls, start = case.watched.cls, time.perf_counter()
-        left, in_all = self.per_function - self.spent.get(cls, 0.0), self.end - start
+        spent = sum(one.spent for one in self.cases if one.watched.cls is cls)
+        left, in_all = self.per_function - spent, self.end - start
         if case.outcome.verdict == "unchecked":
             waiting = [one.watched.cls for one in self.cases if one.outcome.verdict == "unchecked"]
             left, in_all = left / waiting.count(cls), in_all / len(set(waiting))
         try:
             yield min(left, in_all)
         finally:
-            self.spent[cls] = self.spent.get(cls, 0.0) + time.perf_counter() - start
+            case.spent += time.perf_counter() - start
 
-    def _first_look(self, case: _Case, calls: Sequence[CopiedCall], seconds: float) -> None:
+    def _first_look(self, case: Case, calls: Sequence[CopiedCall], seconds: float) -> None:
         """Check first derivatives at these calls, until one is wrong or time is up."""
         if not case.situation.copies:
             reason = case.situation.lacking or Phrase("audit.nothing_kept")
@@ -365,7 +331,7 @@ class _Checks:
         if case.outcome.verdict == "unchecked":
             case.outcome = dataclasses.replace(case.outcome, reason=self._out_of_time(case))
 
-    def _out_of_time(self, case: _Case) -> Phrase:
+    def _out_of_time(self, case: Case) -> Phrase:
         """Return the sentence on a check that did not end, and at which size it would have."""
         which = "audit.out_of_time" if self.end - time.perf_counter() <= 0 else "audit.out_of_time_each"
         seconds = self.budget if which == "audit.out_of_time" else self.per_function
@@ -374,7 +340,7 @@ class _Checks:
             return Phrase(which, seconds=f"{seconds:g}")
         return Phrase(f"{which}_size", seconds=f"{seconds:g}", each=f"{case.each:.2g}", count=most)
 
-    def _take(self, case: _Case, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
+    def _take(self, case: Case, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
         """Keep the worse of two outcomes; one that cannot be told says less than one that can."""
         before = case.outcome
         checked = before.checked + (outcome.verdict in ("right", "meant", "wrong"))
@@ -383,7 +349,7 @@ class _Checks:
             case.outcome, case.call, case.inputs = outcome, call, inputs
         case.outcome = dataclasses.replace(case.outcome, checked=checked)
 
-    def _second_look(self, case: _Case, seconds: float) -> None:
+    def _second_look(self, case: Case, seconds: float) -> None:
         """Find cause and fix of what is wrong, and look at the second derivatives of what is right."""
         outcome = case.outcome
         if case.call is None or outcome.how not in ("entries", "slice") or outcome.verdict not in ("wrong", "right"):
@@ -398,12 +364,13 @@ class _Checks:
             reason = "" if outcome.reason == Phrase("audit.wrong_with_objects") else outcome.reason
             case.outcome = dataclasses.replace(outcome, report=report, reason=reason)
 
-    def _registration(self, case: _Case, seconds: float) -> None:
+    def _registration(self, case: Case, seconds: float) -> None:
         """Have torch look at how an operation was registered, once for each operation."""
         op = library.operation_of(case.watched.cls)
-        if op is None or not case.situation.copies or seconds <= 0 or case.watched.cls in self.registered:
+        if op is None or not case.situation.copies or seconds <= 0:
             return
-        self.registered[case.watched.cls] = _opchecked(op, case.situation.copies[0])
+        if all(one.registered is None for one in self.cases if one.watched.cls is case.watched.cls):
+            case.registered = _opchecked(op, case.situation.copies[0])
 
     def _gradcheck(
         self,
@@ -436,7 +403,7 @@ class _Checks:
         tell, begin, total = self.tell, 100 * (self.steps - 1), 200 * len(self.cases)
         return lambda done, of, what: tell(begin + min(99, 100 * done // max(1, of)), total, what)
 
-    def _checked(self, case: _Case, call: CopiedCall, seconds: float) -> tuple[AuditedSituation, tuple[Any, ...]]:
+    def _checked(self, case: Case, call: CopiedCall, seconds: float) -> tuple[AuditedSituation, tuple[Any, ...]]:
         """Check one call: in double precision where forward computes the same in it, else as it was called."""
         arguments = (*call.arguments, *call.keywords.values())
         end, outcome = time.perf_counter() + seconds, case.outcome
@@ -461,7 +428,7 @@ class _Checks:
             return self._judged(case, call, (target, inputs), (part, how), end)
 
     def _judged(
-        self, case: _Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], looked_at: tuple[Any, How], end: float
+        self, case: Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], looked_at: tuple[Any, How], end: float
     ) -> tuple[AuditedSituation, tuple[Any, ...]]:
         """Check one call with these inputs, or a part of them, until a moment, and weigh what the check says."""
         outcome, (target, inputs) = case.outcome, whole
@@ -529,7 +496,7 @@ class _Checks:
         return report, part, how
 
     def _reconsidered(
-        self, case: _Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport, seconds: float
+        self, case: Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport, seconds: float
     ) -> tuple[Verdict, Phrase | str]:
         """Return verdict and reason of a gradient that a check calls wrong, by what an audit knows besides."""
         target, inputs = whole
@@ -549,7 +516,7 @@ class _Checks:
         return "wrong", "" if target is case.target else Phrase("audit.wrong_with_objects")
 
     def _excuse(
-        self, case: _Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport
+        self, case: Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport
     ) -> tuple[Verdict, Phrase] | None:
         """Return the verdict on a gradient that differs, and why it is not wrong; None where it is."""
         target, inputs = whole
@@ -582,7 +549,7 @@ class _Checks:
             return "cannot tell", Phrase("audit.one_witness")
         return None
 
-    def _only_when_run_again(self, case: _Case, target: Any) -> bool:
+    def _only_when_run_again(self, case: Case, target: Any) -> bool:
         """Return True where the backward that raises on copies of a call's arguments did not raise in the program.
 
         Copies cut what connects an argument with another, such as a closure over what was computed from it. Where
@@ -617,7 +584,7 @@ class _Checks:
     def _report(self) -> AuditReport:
         functions: list[AuditedFunction] = []
         kept: dict[tuple[int, int], Kept] = {}
-        by_class: dict[type, list[_Case]] = {cls: [] for cls in self.watch.functions}
+        by_class: dict[type, list[Case]] = {cls: [] for cls in self.watch.functions}
         for case in self.cases:
             by_class[case.watched.cls].append(case)
         ordered = sorted(by_class.items(), key=lambda item: min((case.rank for case in item[1]), default=(9,)))
@@ -626,7 +593,8 @@ class _Checks:
             for k, case in enumerate(cases):
                 if case.outcome.verdict == "wrong" and case.call is not None:
                     kept[len(functions), k] = Kept(cls, case.call, case.inputs)
-            functions.append(_audited(self.watch.functions[cls], cases, self.registered.get(cls, ())))
+            registered = next((case.registered for case in cases if case.registered is not None), ())
+            functions.append(_audited(self.watch.functions[cls], cases, registered))
         seconds = time.perf_counter() - self.begin
         notes = tuple(_notes(self.watch, functions, self.complete))
         if self.ended is not None:
@@ -682,7 +650,7 @@ class _FirstVerdict:
             raise KeyboardInterrupt
 
 
-def _cases(watched: WatchedFunction) -> Iterator[_Case]:
+def _cases(watched: WatchedFunction) -> Iterator[Case]:
     """Yield the situations of a Function, the inputs described by the names that its source gives them."""
     target, names, source = target_of(watched.cls)
     for key, situation in watched.situations.items():
@@ -690,7 +658,7 @@ def _cases(watched: WatchedFunction) -> Iterator[_Case]:
         given = None if call is None else (*call.arguments, *call.keywords.values())
         inputs = tuple(audited_input(names, k, key, given) for k in range(len(key)))
         outcome = AuditedSituation(inputs, situation.calls, tests=tuple(situation.callers))
-        yield _Case(watched, situation, target, source, outcome)
+        yield Case(watched, situation, target, source, outcome)
 
 
 def _holding_nan(outcome: AuditedSituation, arguments: tuple[Any, ...]) -> Phrase | None:
@@ -747,7 +715,7 @@ def _short(error: BaseException) -> str:
     return words if len(words) <= SAID else f"{words[:SAID]}..."
 
 
-def _audited(watched: WatchedFunction, cases: Sequence[_Case], findings: tuple[Finding, ...]) -> AuditedFunction:
+def _audited(watched: WatchedFunction, cases: Sequence[Case], findings: tuple[Finding, ...]) -> AuditedFunction:
     op = library.operation_of(watched.cls)
     source = cases[0].source if cases else read_source(watched.cls)
     backward = None if op is None else getattr(op.backward, "__code__", None)

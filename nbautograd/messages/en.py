@@ -5,6 +5,8 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     # ---- audit ----
     "audit.too_large": "Its inputs take {size}, more than is kept of one Function (64 MiB) or of all (256 MiB).",
+    "audit.died": "The check ended the process that it ran in ({signal}). That was a copy: compiled code here may trust inputs that it should check.",
+    "audit.late": "The checks did not return, and were ended {seconds} s after their time was used up.",
     "audit.not_copied": "An argument of type `{type}` cannot be copied, so that the call cannot be run again.",
     "audit.read_elsewhere": "Forward gives the same for any `{input}`: it reads that number from a module, function or object among its arguments, which holds another copy of it. So the gradient could not be compared with anything.",
     "audit.tensor_not_copied": "An input is a tensor that cannot be copied and checked ({kind}).",

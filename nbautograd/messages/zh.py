@@ -5,6 +5,8 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     # ---- audit ----
     "audit.too_large": "其输入占 {size}，超过单个 Function（64 MiB）或全部（256 MiB）的保留上限。",
+    "audit.died": "检查使其所在进程终止（{signal}）。该进程只是副本：这里的编译代码可能没有验证输入。",
+    "audit.late": "检查没有返回，在时间用完 {seconds} 秒后被终止。",
     "audit.not_copied": "类型为 `{type}` 的参数无法复制，因此无法重新运行这次调用。",
     "audit.read_elsewhere": "无论 `{input}` 取何值，forward 的结果都相同：它从参数中的某个模块、函数或对象里读取这个数，而那里存的是另一份副本。因此无法对这个梯度进行比较。",
     "audit.tensor_not_copied": "某个输入张量无法复制和检查（{kind}）。",

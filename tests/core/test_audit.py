@@ -22,6 +22,7 @@ from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.budget import OutOfBudgetError
 from nbautograd.core.display import Phrase
+from nbautograd.core.explaining import process_copy
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.inspection import audit as auditing
 from nbautograd.inspection import audited_calls
@@ -271,7 +272,13 @@ def test_a_right_gradient_of_a_large_input_is_right_along_directions():
     assert (situation.verdict, situation.how, situation.findings) == ("right", "directions", ())
 
 
-def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch):
+@pytest.fixture
+def here(monkeypatch):
+    """Checks run in this process, where they can be counted."""
+    monkeypatch.setattr(process_copy, "why_not", lambda: "fork")
+
+
+def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch, here):
     looked_at = []
 
     def out_of_time(checks, target, inputs, seconds, meant):
@@ -288,7 +295,7 @@ def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch):
     assert {f.name: f.situations[0].how for f in report.functions}["Right"] == "directions"
 
 
-def test_one_call_of_each_situation_comes_before_the_others_of_any(monkeypatch):
+def test_one_call_of_each_situation_comes_before_the_others_of_any(monkeypatch, here):
     order = []
     checked = auditing._Checks._checked
 

@@ -16,10 +16,11 @@ import pickle
 import select
 import signal
 import stat
+import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,10 @@ _OUTSIDE = (
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when its parent ends
 _PR_SET_NO_NEW_PRIVS = 38  # of prctl(2): what the kernel asks for before a process may fence itself in
+_LENGTH = struct.Struct("=Q")  # of a message in the pipe
 LONGEST = 120.0  # seconds; a thread that held a lock when the copy was made is not there to let go of it
+
+Tell = Callable[[Any], None]
 
 
 class OutsideError(BaseException):
@@ -52,7 +56,8 @@ class Refused:
     Attributes:
         reason: ``"outside"`` (it reached for a file, the network or another process), ``"fork"`` (this system or
             device does not copy a process), ``"late"`` (it took longer than it may), ``"died"``.
-        detail: what it reached for, such as ``"open out.csv"``, or the seconds that it may take.
+        detail: what it reached for, such as ``"open out.csv"``, the seconds that it may take, or the signal that ended
+            it, such as ``"SIGSEGV"``.
     """
 
     reason: str
@@ -79,7 +84,8 @@ def in_copy(job: Callable[[], Any], longest: float = LONGEST) -> Any:
         job: what is run, out of reach of files and the network.
         longest: seconds after which the copy is ended.
     """
-    answer = _copy(job, longest)
+
+    *_, answer = told_by_copy(lambda _: job(), longest, fenced=True)
     if not (isinstance(answer, Refused) and answer.reason == "outside") or "torch._dynamo" in sys.modules:
         return answer
     # torch imports a large part of itself when it is first needed, which makes folders for its caches; as the program
@@ -87,71 +93,111 @@ def in_copy(job: Callable[[], Any], longest: float = LONGEST) -> Any:
     torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
         (torch.ones(1, requires_grad=True) * 2).mul_(2).sum().backward()
-    return _copy(job, longest)
+    *_, answer = told_by_copy(lambda _: job(), longest, fenced=True)
+    return answer
 
 
-def _copy(job: Callable[[], Any], longest: float) -> Any:
-    """Run a job in a copy of this process."""
+def told_by_copy(job: Callable[[Tell], Any], longest: float, fenced: bool) -> Iterator[Any]:
+    """Yield what a job tells in a copy of this process, as it tells it; last what it returns, or ``Refused``.
+
+    Args:
+        job: what is run. It tells and returns plain data.
+        longest: seconds after which the copy is ended.
+        fenced: True to keep files and the network out of its reach.
+    """
     reason = why_not()
     if reason:
-        return Refused("fork", reason)
+        yield Refused("fork", reason)
+        return
     reading, writing = os.pipe()
     parent = os.getpid()
-    with warnings_ignored():  # Python warns of threads; the copy uses none of them
-        child = os.fork()
-    if child == 0:
-        _in_copy(job, writing, parent)
-    os.close(writing)
     try:
-        sent = _read(reading, longest)
+        with warnings_ignored():  # Python warns of threads; the copy uses none of them
+            child = os.fork()
+    except OSError as error:  # no room for a copy
+        os.close(reading)
+        os.close(writing)
+        yield Refused("fork", os.strerror(error.errno or 0))
+        return
+    if child == 0:
+        _in_copy(job, writing, parent, fenced)
+    os.close(writing)
+    end: Any = None
+    try:
+        for sent in _read(reading, longest):
+            ended, value = pickle.loads(sent)
+            if ended:
+                end = (value,)
+                break
+            yield value
+    except TimeoutError:
+        end = (Refused("late", f"{longest:g}"),)
     finally:  # an interrupt among them; of one that has answered nothing is left to end
         os.close(reading)
         os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    if sent is None:
-        return Refused("late", f"{longest:g}")
-    return pickle.loads(sent) if sent else Refused("died")
+        status = os.waitpid(child, 0)[1]
+    by = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else ""
+    yield Refused("died", by) if end is None else end[0]
 
 
-def _read(pipe: int, longest: float) -> bytes | None:
-    """Return what is written to a pipe until it is closed; None when that takes longer."""
-    end, sent = time.monotonic() + longest, b""
+def _read(pipe: int, longest: float) -> Iterator[bytes]:
+    """Yield the messages that are written to a pipe until it is closed, each after its length.
+
+    Raises:
+        TimeoutError: that takes longer.
+    """
+    end, sent = time.monotonic() + longest, bytearray()
     while select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
         chunk = os.read(pipe, 1 << 20)
         if not chunk:
-            return sent
+            return
         sent += chunk
-    return None
+        while len(sent) >= _LENGTH.size and len(sent) >= (whole := _LENGTH.size + _LENGTH.unpack_from(sent)[0]):
+            yield bytes(sent[_LENGTH.size : whole])
+            del sent[:whole]
+    raise TimeoutError
 
 
-def _in_copy(job: Callable[[], Any], writing: int, parent: int) -> None:
-    """Run the job and send what it returns; never comes back, and ends with its parent."""
+def _in_copy(job: Callable[[Tell], Any], writing: int, parent: int, fenced: bool) -> None:
+    """Run the job and send what it tells and returns; never comes back, and ends with its parent."""
+
+    def tell(value: Any, ended: bool = False) -> None:
+        message = pickle.dumps((ended, value))
+        pipe.write(_LENGTH.pack(len(message)) + message)
+        pipe.flush()
+
+    import resource  # not on Windows, which has no fork either
+
     try:
         with contextlib.suppress(OSError, AttributeError):  # only Linux has it
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # which ended before that
             return
         torch.set_num_threads(1)  # the threads of the process are not there in its copy
-        _silence(writing)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a copy that crashes leaves no file
+        pipe = os.fdopen(writing, "wb")
+        reached = _fence(writing) if fenced else []
         sys.stdin, sys.stdout, sys.stderr = io.StringIO(), io.StringIO(), io.StringIO()
-        sys.dont_write_bytecode = True
-        tempfile.gettempdir()  # which writes a file to try it, the first time; imports of torch's ask for it
-        reached: list[str] = []
-        _refuse_savers(reached)
-        sys.addaudithook(_guard(reached))
-        with contextlib.suppress(OSError, AttributeError):  # another system, or an older kernel
-            _forbid_writing()
         try:
-            result = job()
+            result = job(tell)
         except OutsideError:
             result = None
-        if reached:
-            result = Refused("outside", reached[0])
-        sent = pickle.dumps(result)
-        with os.fdopen(writing, "wb") as pipe:
-            pipe.write(sent)
+        tell(Refused("outside", reached[0]) if reached else result, ended=True)
     finally:
         os._exit(0)
+
+
+def _fence(kept: int) -> list[str]:
+    """Put up the three fences, and return the list that what is reached for will be in."""
+    _silence(kept)
+    sys.dont_write_bytecode = True
+    tempfile.gettempdir()  # which writes a file to try it, the first time; imports of torch's ask for it
+    reached: list[str] = []
+    _refuse_savers(reached)
+    sys.addaudithook(_guard(reached))
+    with contextlib.suppress(OSError, AttributeError):  # another system, or an older kernel
+        _forbid_writing()
+    return reached
 
 
 def _silence(kept: int) -> None:

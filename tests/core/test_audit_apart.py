@@ -1,0 +1,159 @@
+"""Audits in a copy of the process: no check ends the program's process or leaves anything in it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+
+import pytest
+import torch
+
+import nbautograd
+from nbautograd.core.explaining import process_copy
+from nbautograd.inspection import audited_apart
+
+pytestmark = pytest.mark.skipif(bool(process_copy.why_not()), reason="this process cannot be copied")
+GIVEN = torch.tensor([0.3, -0.7, 1.1])
+CALLS = []
+
+
+def trusting(x, end):
+    """Read memory that is there for the program's own inputs alone."""
+    if x.shape != GIVEN.shape or not torch.equal(x.float(), GIVEN):
+        end()
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        CALLS.append(tuple(x.shape))
+        ctx.save_for_backward(x)
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+class Wrong(Doubled):
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * grad
+
+
+def forward_that(end):
+    class Trusting(Doubled):
+        @staticmethod
+        def forward(ctx, x):
+            trusting(x.detach(), end)
+            return Doubled.forward(ctx, x)
+
+    return Trusting
+
+
+def backward_that(end):
+    class Trusting(Doubled):
+        @staticmethod
+        def backward(ctx, grad):
+            trusting(GIVEN if torch.equal(grad, torch.ones(3)) else grad, end)
+            return 2 * grad
+
+    return Trusting
+
+
+def checked(*classes, **budget):
+    with nbautograd.audit(**budget) as audit:
+        for cls in classes:
+            cls.apply(GIVEN.clone().requires_grad_()).sum().backward()
+    return {one.name: one.situations[0] for one in audit.report().functions}
+
+
+@pytest.mark.parametrize("made", [forward_that, backward_that])
+@pytest.mark.parametrize(
+    ("end", "signal"),
+    [(lambda: ctypes.string_at(0), "SIGSEGV"), (os.abort, "SIGABRT"), (lambda: os._exit(3), "exit")],
+)
+def test_a_body_that_ends_the_process_at_made_up_inputs_ends_a_copy(made, end, signal):
+    outcomes = checked(Doubled, made(end), Wrong)
+    assert {name: one.verdict for name, one in outcomes.items()} == {
+        "Doubled": "right",
+        "Trusting": "cannot tell",
+        "Wrong": "wrong",
+    }
+    assert (outcomes["Trusting"].reason.message_id, outcomes["Trusting"].reason.params) == (
+        "audit.died",
+        {"signal": signal},
+    )
+
+
+def test_of_a_copy_that_died_nothing_is_believed():
+    spoilt = []  # as by a write past the end of an array
+
+    class First(Doubled):
+        @staticmethod
+        def forward(ctx, x):
+            trusting(x.detach(), lambda: spoilt.append(1))
+            return Doubled.forward(ctx, x)
+
+    class Later(Doubled):
+        @staticmethod
+        def backward(ctx, grad):
+            if spoilt:
+                ctypes.string_at(0)
+            return 2 * grad
+
+    assert {name: one.verdict for name, one in checked(First, Later).items()} == {"First": "right", "Later": "right"}
+
+
+def test_a_body_that_never_returns_is_ended_and_said(monkeypatch):
+    monkeypatch.setattr(audited_apart, "GRACE", 0.1)
+    forever = forward_that(lambda: ctypes.CDLL(None).usleep(10**9))
+    assert checked(forever, budget=0.5)["Trusting"].reason.message_id == "audit.late"
+
+
+def test_checks_leave_nothing_in_the_program():
+    CALLS.clear()
+    state, modules = torch.get_rng_state(), set(sys.modules)
+    assert checked(Doubled, Wrong)["Wrong"].verdict == "wrong"
+    assert CALLS == [(3,), (3,)]
+    assert torch.equal(torch.get_rng_state(), state)
+    assert set(sys.modules) == modules
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_process_that_cannot_be_copied_checks_in_itself(monkeypatch, copied):
+    if not copied:
+        monkeypatch.setattr(process_copy, "why_not", lambda: "fork")
+    CALLS.clear()
+    assert checked(Wrong)["Wrong"].verdict == "wrong"
+    assert (len(CALLS) == 1) == copied
+
+
+def test_an_interrupt_of_the_copy_is_one_of_the_audit():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with nbautograd.audit() as audit:
+        for cls in (Wrong, forward_that(interrupt)):
+            cls.apply(GIVEN.clone().requires_grad_()).sum().backward()
+    report = audit.report()
+    assert not report.complete
+    assert [one.verdict for one in report.functions] == ["wrong", "unchecked"]
+
+
+def test_an_interrupt_of_the_audit_keeps_what_a_copy_told():
+    told = []
+
+    def interrupting(done, total, what):
+        told.append(what)
+        if "Trusting" in what:
+            raise KeyboardInterrupt
+
+    with nbautograd.audit() as audit:
+        for cls in (Wrong, forward_that(lambda: time.sleep(60))):
+            cls.apply(GIVEN.clone().requires_grad_()).sum().backward()
+    report = audit.report(progress=interrupting)
+    assert told
+    assert [one.verdict for one in report.functions] == ["wrong", "unchecked"]
