@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
+import itertools
 import random
-import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull, user_backward
@@ -22,6 +24,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import TRACED_ELEMENTS, TRACED_STATEMENTS
 from nbautograd.core.stumbles import hands_over, users_errors
+from nbautograd.core.trace import Trace
 from nbautograd.core.user_source import Returned, methods_of
 
 # calls that make a tensor to be filled, or copied to be changed
@@ -41,84 +44,121 @@ MAKERS = (
 
 STATE = (list, dict, set, deque, Tensor, np.ndarray)  # what a module or a closure may hold between two calls
 
-Look = Callable[[int, Mapping[str, Any], Any, Sequence[Any]], Any]
-
 
 @dataclass(frozen=True)
-class Step:
-    """One line of backward that ran.
+class Moment:
+    """A moment of a run of backward: before or after a call of torch, before its first line, or at its end.
 
     Attributes:
-        line: in the cell or file.
-        seen: what there was to see after it.
+        line: of backward that runs, in the cell or file; 0 before the first.
+        names: the local variables.
+        ctx: as backward has it.
+        grads: the grad_outputs.
+        results: the result of the call of torch that has just ended in that line; empty at any other moment.
     """
 
     line: int
-    seen: Any
+    names: Mapping[str, Any]
+    ctx: Any
+    grads: Sequence[Any]
+    results: tuple[Any, ...] = ()
 
 
-def steps(problem: Problem, look: Look, only: int | None = None) -> list[Step]:
-    """Run backward once and look at it after each line; nothing is seen where a debugger is at work.
+@dataclass(frozen=True)
+class Seen:
+    """What was seen at a moment.
+
+    Attributes:
+        line: of backward that ran, 0 before the first.
+        ended: True where a call of torch had just ended in it.
+        what: the look gave.
+    """
+
+    line: int
+    ended: bool
+    what: Any
+
+
+Look = Callable[[Moment], Any]
+
+
+def moments(problem: Problem, look: Look, only: int | None = None) -> list[Seen]:
+    """Run backward once and look at each moment of it.
 
     Args:
         problem: what is checked.
-        look: is given the line that ran, the local variables, ctx and the grad_outputs; what it returns is what is
-            seen. The first step is before the first line.
+        look: is called at each moment; what it returns is what is seen.
         only: the one output that a gradient arrives at; None for all.
     """
     outputs = problem.call()
     node = own_node(problem, outputs)
-    if node is None or sys.gettrace() is not None:
+    original = None if node is None else user_backward(type(node)._forward_cls)
+    code = getattr(inspect.unwrap(original), "__code__", None) if original is not None else None
+    if original is None or code is None:
         return []
-    original, found = user_backward(type(node)._forward_cls), list[Step]()
-    code = getattr(inspect.unwrap(original), "__code__", None)
+    found = list[Seen]()
 
     @hands_over
     def traced(ctx: Any, *grads: Any) -> Any:
-        line = 0
+        def note(line: int, names: Mapping[str, Any], *results: Any) -> None:
+            if len(found) < TRACED_STATEMENTS:
+                found.append(Seen(line, bool(results), look(Moment(line, names, ctx, grads, results))))
 
-        def after(frame: FrameType, event: str, arg: Any) -> Any:
-            nonlocal line
-            if event in ("line", "return") and len(found) < TRACED_STATEMENTS:
-                found.append(Step(line, look(line, frame.f_locals, ctx, grads)))
-            line = frame.f_lineno
-            return after
+        def at_call(frame: FrameType, *results: Any) -> None:
+            note(frame.f_lineno, frame.f_locals, *results)
 
-        sys.settrace(lambda frame, event, arg: after if frame.f_code is code else None)
+        note(0, {})
+        trace, returned = Trace(code, at_call, at_call), None
         try:
-            return original(ctx, *grads)
+            with trace:
+                returned = original(ctx, *grads)
+            return returned
         finally:
-            sys.settrace(None)
+            if trace.frame is not None:
+                at_call(trace.frame)
+            elif (line := _return_of(problem, returned)) is not None:
+                note(line, {})
 
     with users_errors(), backward_replaced(node, traced):
         pull(problem, outputs, cotangents(problem, outputs, problem.seed + 41, only))
     return found if len(found) < TRACED_STATEMENTS else []
 
 
-def versions(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> list[int]:
+def _return_of(problem: Problem, returned: Any) -> int | None:
+    """Return the line of the ``return`` that gives None where a backward did that called no torch."""
+    function = backward_tree(problem)
+    given = [value is None for value in (returned if isinstance(returned, tuple) else (returned,))]
+    lines = []
+    for end in user_source.returns(function) if function is not None else ():
+        items = end.value.elts if isinstance(end.value, ast.Tuple) else [end.value]
+        if [isinstance(item, ast.Constant) and item.value is None for item in items] == given:
+            lines.append(end.lineno)
+    return lines[0] if len(lines) == 1 else None
+
+
+def versions(now: Moment) -> list[int]:
     """Look at the counters of changes in place of the grad_outputs."""
-    return [g._version for g in grads if isinstance(g, Tensor)]
+    return [g._version for g in now.grads if isinstance(g, Tensor)]
 
 
-def held(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> list[Any]:
+def held(now: Moment) -> list[Any]:
     """Look at what is on ctx: which objects, how often changed in place, and what lies in its containers."""
-    tensors = [t._version for t in (*ctx.saved_tensors, *vars(ctx).values()) if isinstance(t, Tensor)]
-    items = [
-        [id(item) for item in value] for value in vars(ctx).values() if isinstance(value, (list, dict, set, deque))
-    ]
-    return [tensors, items, {name: id(value) for name, value in vars(ctx).items()}]
+    own = vars(now.ctx)
+    tensors = [t._version for t in (*now.ctx.saved_tensors, *own.values()) if isinstance(t, Tensor)]
+    items = [[id(item) for item in value] for value in own.values() if isinstance(value, (list, dict, set, deque))]
+    return [tensors, items, {name: id(value) for name, value in own.items()}]
 
 
-def generators(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> list[Any]:
+def generators(now: Moment) -> list[Any]:
     """Look at the state of the random generators of torch, numpy and Python, and of those on ctx."""
-    own = [g.get_state().tolist() for g in vars(ctx).values() if isinstance(g, torch.Generator)]
+    own = [g.get_state().tolist() for g in vars(now.ctx).values() if isinstance(g, torch.Generator)]
     return [torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate(), own]  # type: ignore[index]
 
 
 def last_line(problem: Problem, only: int) -> int | None:
     """Return the line with which backward ended where a gradient arrives at one output only."""
-    seen = steps(problem, lambda *_: None, only)
-    return seen[-1].line if seen else None
+    seen = moments(problem, lambda *_: None, only)
+    return (seen[-1].line or None) if seen else None
 
 
 def state_line(cls: type | None) -> int | None:
@@ -145,9 +185,34 @@ def state_line(cls: type | None) -> int | None:
 
 
 def line_of_change(problem: Problem, look: Look) -> int | None:
-    """Return the first line after which something else is seen than before backward; None where none is."""
-    seen = steps(problem, look)
-    return next((step.line for step in seen[1:] if step.seen != seen[0].seen), None)
+    """Return the first line that changes what is seen; None where none does, or which one cannot be told."""
+    seen = moments(problem, look)
+    for earlier, now in itertools.pairwise(seen):
+        if now.what != seen[0].what:
+            # at the end of a call it was that call; else Python itself, in a line from the last call to this one
+            return now.line if now.ended else _between(problem, earlier.line, now.line)
+    return None
+
+
+def _between(problem: Problem, first: int, last: int) -> int | None:
+    """Return the only line, after one and up to another, that calls what is not built in or sets a part of something.
+
+    Where a loop has turned meanwhile, it may be any line of the loop.
+    """
+    function = backward_tree(problem)
+    nodes = [] if function is None else list(user_source.own_nodes(function))
+    lines = range(first + 1, last + 1)
+    if first >= last:
+        loops = [n for n in nodes if isinstance(n, (ast.For, ast.While)) and n.lineno < last <= (n.end_lineno or 0)]
+        if not loops:
+            return last
+        lines = range(loops[-1].lineno, (loops[-1].end_lineno or 0) + 1)
+    found = set()
+    for node in nodes:
+        sets = isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
+        if sets or (isinstance(node, ast.Call) and not hasattr(builtins, ast.unparse(node.func))):
+            found |= {node.lineno} & {*lines}  # type: ignore[attr-defined]
+    return found.pop() if len(found) == 1 else None
 
 
 def backward_tree(problem: Problem) -> ast.FunctionDef | None:
@@ -221,7 +286,7 @@ def written(problem: Problem, known: Returned, wrong: Array) -> Returned:
     if known.name is None or function is None:
         return known
     writes = _Writes(known.name)
-    seen = steps(problem, writes.look)
+    seen = moments(problem, writes.look)
     if not seen or not writes.changes:
         return known
     statements = [n for n in ast.walk(function) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))]
@@ -302,15 +367,20 @@ class _Writes:
         self._tensor: Tensor | None = None
         self._version, self._values = 0, torch.empty(0)
         self._copied = 0
+        self._makers: MutableMapping[Tensor, int] = WeakIdKeyDictionary()
 
-    def look(self, line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> None:
-        """Compare the variable with what it was before this line."""
-        tensor = names.get(self.name)
+    def look(self, now: Moment) -> None:
+        """Compare the variable with what it was before."""
+        tensor, line = now.names.get(self.name), now.line
+        for result in now.results:
+            for made in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(made, Tensor):
+                    self._makers.setdefault(made, line)
         if not isinstance(tensor, Tensor) or self._copied > TRACED_ELEMENTS:
             return
         if tensor is not self._tensor:
-            self.created, self.changes, self._tensor = line, [], tensor
-            self.reached = {line: np.ones(tuple(tensor.shape), dtype=bool)}
+            self.created, self.changes, self._tensor = self._makers.get(tensor, 0), [], tensor
+            self.reached = {self.created: np.ones(tuple(tensor.shape), dtype=bool)}
         elif tensor._version != self._version:
             self.changes.append(line)
             wrote = (tensor.detach() != self._values).cpu().numpy()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 
+import numpy as np
 import pytest
 import torch
 from fn import Fn
 from own_mistakes import draw
+from torch.overrides import _get_current_function_mode_stack
 
 import nbautograd
 from nbautograd.core.checking import backward_lines
@@ -216,33 +219,119 @@ def test_the_line_did_it(fn, inputs, line: str) -> None:
     assert said(fn, *inputs) == line
 
 
-def test_a_debugger_is_left_alone() -> None:
-    problem, seen = Problem(Halves, (draw(3, 4),)), []
+def scaled(t):
+    """A helper beside the classes, which changes what it is given."""
+    return t.mul_(3)
 
-    def debugger(frame, event, arg):
-        seen.append(event)
 
+class InHelper(Fn):
+    def forward(ctx, x):
+        return 3 * x
+
+    def backward(ctx, g):
+        two = g + g
+        out = scaled(g)
+        return two * 0 + out
+
+
+class InComprehension(Fn):
+    def forward(ctx, x):
+        return 3 * x
+
+    def backward(ctx, g):
+        two = g + g
+        rows = [row.mul_(3) for row in g]
+        return two * 0 + torch.stack(rows)
+
+
+class InALoop(Fn):
+    """The second turn of a loop changes what ctx holds, between two calls of torch."""
+
+    def forward(ctx, x):
+        ctx.turns = 0.0
+        return 2 * x
+
+    def backward(ctx, g):
+        out = g * 0
+        for _ in range(2):
+            out = out + g
+            ctx.turns += 1.0
+        return out * (2 / ctx.turns)
+
+
+class ByNumpy(Fn):
+    """A random number that torch has not drawn."""
+
+    def forward(ctx, x):
+        return 1 * x
+
+    def backward(ctx, g):
+        twice = 2 * g
+        noise = np.random.rand()
+        return twice * noise
+
+
+class Ends(Fn):
+    """No call of torch, and two lines in which it may end."""
+
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return 2 * x, 3 * x
+
+    def backward(ctx, a, b):
+        if b is None:
+            return None
+        return 2 * a + 3 * b
+
+
+def following(frame, event, arg):
+    """Trace as a debugger does."""
+    return following
+
+
+@pytest.mark.parametrize("tracer", [None, following], ids=["alone", "under a debugger"])
+@pytest.mark.parametrize(
+    ("fn", "look", "line"),
+    [
+        (InHelper, backward_lines.versions, "out = scaled(g)"),
+        (InComprehension, backward_lines.versions, "rows = [row.mul_(3) for row in g]"),
+        (InALoop, backward_lines.held, "ctx.turns += 1.0"),
+        (ByNumpy, backward_lines.generators, "noise = np.random.rand()"),
+        (Random, backward_lines.generators, "kept = torch.rand(g.shape)"),
+    ],
+)
+def test_the_line_is_found_whoever_traces(fn, look, line: str, tracer) -> None:
+    problem, before = Problem(fn, (draw(3),)), sys.gettrace()
     with problem.session():
         problem.call()
-        assert backward_lines.steps(problem, lambda *_: None)
-        sys.settrace(debugger)
+        sys.settrace(tracer)
         try:
-            assert backward_lines.steps(problem, lambda *_: None) == []
-            assert sys.gettrace() is debugger
+            found = backward_lines.line_of_change(problem, look)
+            assert sys.gettrace() is tracer
         finally:
-            sys.settrace(None)
+            sys.settrace(before)
+    assert linecache.getline(__file__, found).strip() == line
 
 
-def test_no_trace_is_left_behind_where_backward_raises() -> None:
+def test_the_line_of_a_backward_that_calls_no_torch_is_where_it_ended() -> None:
+    problem = Problem(Ends, (draw(3),))
+    with problem.session():
+        problem.call()
+        assert linecache.getline(__file__, backward_lines.last_line(problem, 0)).strip() == "return None"
+
+
+def test_no_mode_is_left_behind_where_backward_raises() -> None:
     class Raises(Fn):
         def forward(ctx, x):
             return 2 * x
 
         def backward(ctx, g):
-            raise RuntimeError("no")
+            return g.view(-5)
 
     problem = Problem(Raises, (draw(3),))
     with problem.session():
         problem.call()
-        backward_lines.steps(problem, lambda *_: None)
-    assert sys.gettrace() is None
+        before = len(_get_current_function_mode_stack())
+        seen = backward_lines.moments(problem, lambda now: now.line)
+        assert len(_get_current_function_mode_stack()) == before
+    assert len({one.line for one in seen}) == 2  # before the first line, and the one that raises

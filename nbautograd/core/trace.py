@@ -1,0 +1,85 @@
+"""Which line of a method computed what: one trace of its run, seen call of torch by call of torch.
+
+A ``TorchFunctionMode`` of this thread sees the calls of torch while the user's own code runs as it is. A debugger, a
+profiler and coverage keep the hooks of the interpreter, which are theirs, and no source is needed or compiled anew.
+Calls in a helper function, a comprehension or a loop belong to the line of the method that runs then.
+
+A mode cannot see what is no call of torch: Python's own numbers, conditions and containers, attributes that are set on
+ctx, numpy and ``random``. What they did is seen at the next call, between two lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from nbautograd.core.stumbles import hands_over
+
+
+class Trace(TorchFunctionMode):
+    """Looks at a method before and after each call of torch that it makes.
+
+    Args:
+        code: of the method.
+        before: called with the method's frame before each call of torch.
+        after: called with the frame and the call's result after it; a call that raises has none.
+
+    Attributes:
+        frame: of the method, once it has called torch; after its end ``frame.f_lineno`` is the line that it ended with.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.trace import Trace
+        >>> def double(x):
+        ...     return x + x
+        >>> lines = []
+        >>> with Trace(double.__code__, after=lambda frame, result: lines.append(frame.f_lineno)):
+        ...     _ = double(torch.ones(2))
+        >>> lines
+        [2]
+    """
+
+    def __init__(
+        self,
+        code: CodeType,
+        before: Callable[[FrameType], None] = lambda frame: None,
+        after: Callable[[FrameType, Any], None] = lambda frame, result: None,
+    ) -> None:
+        super().__init__()
+        self.code, self.before, self.after = code, before, after
+        self.frame: FrameType | None = None
+        self._eager = contextlib.ExitStack()
+
+    def __enter__(self) -> Trace:
+        """Begin to look; what ``torch.compile`` made runs as written, as Dynamo would trace into the mode itself."""
+        if "torch._dynamo" in sys.modules:
+            self._eager.enter_context(torch.compiler.set_stance("force_eager"))
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Look no longer."""
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._eager.close()
+
+    @hands_over
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run a call of torch between two looks; calls that the looks make are not seen."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code is not self.code:
+            frame = frame.f_back
+        if frame is None:  # it begins or ends in what is around the method, such as a decorator
+            return func(*args, **(kwargs or {}))
+        self.frame = frame
+        self.before(frame)
+        result = func(*args, **(kwargs or {}))
+        self.after(frame, result)
+        return result
