@@ -179,6 +179,16 @@ def test_code_that_holds_nothing_stays_itself():
     )
 
 
+def test_what_is_one_by_itself_is_handed_on():
+    group, node = torch.distributed.ProcessGroup(0, 1), torch.ones(2, requires_grad=True).exp().grad_fn
+    items = (group, node, np.add, [node])
+    copies = copied(items, torch.clone)
+    assert copies[:3] == items[:3]
+    assert copies[3][0] is node
+    report = nbautograd.audit(Consuming, torch.ones(2, requires_grad=True), (group, node))
+    assert report.functions[0].verdict == "right"
+
+
 class Slotted:
     __slots__ = ("x",)
 

@@ -629,3 +629,15 @@ def torchrl():
     from torchrl.modules.distributions import utils
 
     down(utils.safetanh(leaf(5), 1e-6), utils.safeatanh((1.6 * torch.rand(5) - 0.8).requires_grad_(), 1e-6))
+
+
+@program
+def odl():
+    import numpy as np
+    from odl import MatrixOperator, functionals, rn
+    from odl.contrib.torch import OperatorFunction, OperatorModule
+
+    matrix, norm = MatrixOperator(np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 2.0]])), functionals.L2NormSquared(rn(3))
+    x, rows = (torch.randn(*shape, dtype=torch.float64).requires_grad_() for shape in ((3,), (2, 1, 3)))
+    down(OperatorFunction.apply(matrix, x), OperatorFunction.apply(norm, x))
+    down(OperatorModule(matrix)(rows), OperatorModule(norm)(rows))

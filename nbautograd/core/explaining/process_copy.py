@@ -69,7 +69,10 @@ def why_not() -> str:
     if not hasattr(os, "fork"):
         return "fork"
     # the engine's threads of another device are not there in a copy, and its memory cannot be used
-    return "device" if torch.cuda.is_available() or _has_other_device() else ""
+    if torch.cuda.is_available() or _has_other_device():
+        return "device"
+    # nor are the threads of a process group: a collective waits for them for ever, with one process too
+    return "group" if torch.distributed.is_available() and torch.distributed.is_initialized() else ""
 
 
 def _has_other_device() -> bool:

@@ -51,7 +51,7 @@ PLAIN = (
     torch.layout,
     torch.memory_format,
 )
-CODE = (types.BuiltinFunctionType, types.MethodDescriptorType, types.ModuleType, type)
+CODE = (types.BuiltinFunctionType, types.MethodDescriptorType, types.ModuleType, type, np.ufunc)
 _FIXED = (
     *PLAIN,
     *CODE,
@@ -69,6 +69,10 @@ _ARRAYS = (np.ndarray, np.memmap)  # of other subclasses a copy would be made by
 _CONTAINERS = (tuple, list, set, frozenset, dict, collections.OrderedDict, collections.defaultdict, collections.deque)
 # a copy of a lock is a free one: whoever holds the program's does not hold up a call on copies
 _LOCKS: dict[type, Callable[[], Any]] = {type(make()): make for make in (threading.Lock, threading.RLock)}
+# what is one by itself: other processes know a group, and the graph of the program is reached from a node of it
+_SHARED: tuple[Any, ...] = (torch.autograd.graph.Node,)
+if torch.distributed.is_available():
+    _SHARED += (torch.distributed.ProcessGroup,)
 # a copy draws the same numbers again, so that each call on copies is the one that the program made
 _RANDOM = (random.Random, np.random.RandomState, np.random.Generator)
 _KEYS: tuple[type, ...] = (type({}.keys()), type(collections.OrderedDict().keys()))
@@ -192,6 +196,8 @@ class _Copier:
             return functools.partial(self.copy(item.func), *map(self.copy, item.args), **keywords)
         if kind in _LOCKS:
             return _LOCKS[kind]()
+        if isinstance(item, _SHARED):
+            return item
         if kind in _RANDOM:
             return copy.deepcopy(item)
         if kind is torch.Generator:

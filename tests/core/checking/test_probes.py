@@ -157,6 +157,44 @@ def test_a_lost_negative_grad_output_is_seen_whatever_the_random_signs(seed: int
     assert report.findings[0].code == "nonlinear_in_grad_output"
 
 
+class WarmStart(Fn):
+    """Solves with a symmetric matrix; backward starts at its last answer, in single precision, and takes few steps."""
+
+    matrix = torch.tensor([[3.0, 1.0, 0.5], [1.0, 2.0, -0.3], [0.5, -0.3, 1.5]])
+    last = torch.zeros(3)
+
+    def forward(ctx, b):
+        return torch.linalg.solve(WarmStart.matrix.to(b), b)
+
+    def backward(ctx, g):
+        x = WarmStart.last
+        for _ in range(60):
+            x = x + 0.4 * (g.float() - WarmStart.matrix @ x)
+        WarmStart.last = x
+        return x.to(g)
+
+
+class WarmClipped(WarmStart):
+    def backward(ctx, g):
+        return WarmStart.backward(ctx, g.clamp(-1, 1))
+
+
+class WarmAndMore(WarmStart):
+    def backward(ctx, g):
+        return WarmStart.backward(ctx, g) + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("fn", "code"),
+    [(WarmStart, None), (WarmClipped, "nonlinear_in_grad_output"), (WarmAndMore, "affine_in_grad_output")],
+)
+def test_what_a_solver_keeps_of_its_last_answer_is_not_nonlinear(fn, code) -> None:
+    report = nbautograd.gradcheck(fn, (draw(3).float().detach().requires_grad_(),), order=1)
+    assert (report.verdict == "wrong") == (code is not None)
+    assert code is None or code in {finding.code for finding in report.findings}
+    assert code is not None or not {f.code for f in report.findings if f.kind == "bug"}
+
+
 class Unsteady(Fn):
     calls = 0
 

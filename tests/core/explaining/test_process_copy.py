@@ -213,8 +213,14 @@ def test_the_first_optimizer_of_a_process_may_be_made_in_a_copy():
     assert ran.stdout.split() == ["in_place"]
 
 
+def test_a_process_whose_group_has_threads_is_not_copied(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    assert in_copy(lambda: True) == Refused("fork", "group")
+
+
 def test_a_copy_that_dies_is_said():
     assert in_copy(lambda: os._exit(1)) == Refused("died")
+    assert in_copy(os.abort) == Refused("died", "SIGABRT")
     assert explain(lambda: os._exit(1)).code == "refused"
 
 

@@ -41,6 +41,10 @@ def linearity(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
             continue
         code = _code(at_zero[k], here, other[k], both[k], rel)
         if code is not None and not _rounded(problem, v, k, here):
+            # a solver that starts where it ended last keeps the rounding of a gradient that was 10^6 times as large
+            later = {c: pull(problem, outputs, _scaled(v, c))[k] for c in reversed(answers)}
+            if _code(at_zero[k], later, other[k], both[k], rel) is None:
+                continue
             found = phrases.returned(problem, position)
             line = (found.line if found is not None else None) or phrases.method_line(problem)
             params = {"input": problem.input_names[position], "value": phrases.value(problem, position)}
@@ -114,15 +118,15 @@ def _off(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], spacing
 def _code(
     zero: Tensor | None, here: dict[float, Tensor | None], other: Tensor | None, both: Tensor | None, rel: float
 ) -> str | None:
-    if not agree_relative(zero, None, rel):
+    # a solver stops at an absolute tolerance, so that small grad_outputs get fewer digits, and what is 0 is not quite 0
+    size = INEXACT * max(_largest(here[1.0]), _largest(other))
+    if not agree_relative(zero, None, rel, size):
         if all(agree_relative(g, zero, rel) for g in (*here.values(), other)):
             return "ignores_grad_output"
         linear = all(
             agree_relative(_sub(g, zero), _times(_sub(here[1.0], zero), c), OF_SUMS * rel) for c, g in here.items()
         )
         return "affine_in_grad_output" if linear else "nonlinear_in_grad_output"
-    # a solver stops at an absolute tolerance, so that small grad_outputs get fewer digits
-    size = INEXACT * max(_largest(here[1.0]), _largest(other))
     scales = all(agree_relative(g, _times(here[1.0], c), rel, size * max(1.0, abs(c))) for c, g in here.items())
     added = agree_relative(both, _sub(here[1.0], _times(other, -1.0)), rel, size)
     return None if scales and added else "nonlinear_in_grad_output"
