@@ -1,4 +1,4 @@
-"""A pytest plugin: ``assert_gradients(fn, inputs)`` as a fixture, and ``--autograd-audit`` for a whole run.
+"""A pytest plugin: ``assert_gradients(fn, inputs)``, a test for each named case, ``--autograd-audit`` for a whole run.
 
 pytest loads this module at its start, so nothing but pytest is imported before the first check.
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nbautograd.inspection.comparison import Comparison
 
 OPTION = "--autograd-audit"
+CASES = "gradient_cases"  # the mark that makes a test of each named case
 SENT = "nbautograd_audit"  # name under which a worker of pytest-xdist hands its report on
 
 _audit: pytest.StashKey[Audit] = pytest.StashKey()
@@ -35,6 +36,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for mode, words in told.items():  # a value stands behind "=" alone, so that a path may follow the option
         spellings = (OPTION, f"{OPTION}=report") if mode == "report" else (f"{OPTION}={mode}",)
         group.addoption(*spellings, action="store_const", const=mode, dest="autograd_audit", help=words)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line("markers", f"{CASES}(cases=...): one test for each pair of a name and arguments, as `case`")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one test of each named case."""
+    mark = metafunc.definition.get_closest_marker(CASES)
+    if mark is None:
+        return
+    from nbautograd.core.kernel.cases import named_cases
+
+    named = named_cases(*mark.args, **mark.kwargs)
+    metafunc.parametrize("case", named, ids=[one.name for one in named])
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -111,13 +128,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def assert_gradients(
-    fn: Any, inputs: Any, *, reference: Callable[..., Any] | None = None, unsure: bool = False, **options: Any
+    fn: Any, inputs: Any = (), *, reference: Callable[..., Any] | None = None, unsure: bool = False, **options: Any
 ) -> GradcheckReport | Comparison:
     """Fail the test unless the gradients of a Function are right, and say why they are not.
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
-        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated. Or the ``case`` of a
+            test that is marked ``gradient_cases``; with ``cases=`` in ``options`` it may be left out.
         unsure: True lets "cannot tell" pass, as for a straight-through gradient; "wrong" always fails. Second
             derivatives count with ``order=2``.
         reference: what it should compute: asks ``nbautograd.compare`` in place of ``nbautograd.gradcheck``.

@@ -18,19 +18,18 @@ from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.report_verdict import notes
 from nbautograd.core.display import Phrase, UserValue
 from nbautograd.core.findings import Finding
+from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, maker_of, named_cases
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, Compiled, compiled
 from nbautograd.core.kernel.golden import Pair, coarsest, readable, run
+from nbautograd.core.kernel.layouts import INPUTS, layout_cases
 from nbautograd.core.kernel.raised import users_trace
 from nbautograd.core.kernel.sweep import (
-    INPUTS,
-    LAYOUTS,
     Case,
     Result,
     cases_of_shapes,
     compared,
     dtype_cases,
-    layout_cases,
     raising,
     refusal,
     repeated,
@@ -57,7 +56,9 @@ def compare(
     reference: Callable[..., Any] | None = None,
     inputs: Any = (),
     *,
+    cases: Any = None,
     sizes: Sequence[Any] | None = None,
+    layouts: str | Sequence[str] | None = None,
     dtypes: Sequence[torch.dtype] = (),
     compile: bool | Sequence[Any] = False,
     graph: bool = False,
@@ -78,10 +79,17 @@ def compare(
         reference: a callable that takes the same arguments and computes the same with torch's own operations. None,
             with ``compile``, takes ``fn`` itself.
         inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or all floating ones
-            where none does. A single tensor will do. Copies are used, so nobody's ``.grad`` changes.
+            where none does. A single tensor will do. Copies are used, so nobody's ``.grad`` changes. Or a callable
+            that makes them; where its first argument is a size, the sweep calls it with other sizes and resizes
+            nothing by itself.
+        cases: pairs of a name and arguments, or a callable that yields them: each is a row, as it is, and no other
+            sizes are tried. Without inputs the first is checked in full.
         sizes: other shapes to compare at, each one per tensor among the inputs, or that of the first alone, which
             tensors of the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and
             other memory layouts; ``()`` none.
+        layouts: names of memory layouts, or ``"all"``: inputs and grad_outputs contiguous, transposed, expanded, with
+            gaps, as slices of one tensor, behind others in one storage and with channels last, each with each. None
+            takes the most usual ones, beside sizes.
         dtypes: further dtypes to compare in.
         compile: True compares the same call under torch.compile as well, with torch's backends that compile here; or
             the backends. That takes seconds, with inductor up to a minute, which the budget does not count. What
@@ -112,11 +120,17 @@ def compare(
     if reference is None and not compile:
         raise CallError("kernel.no_reference")
     pair = (fn, fn if reference is None else reference)
+    named = named_cases(cases) if cases is not None else [inputs] if isinstance(inputs, NamedCase) else []
+    maker = maker_of(inputs, seed) if callable(inputs) else None
+    inputs = (
+        maker() if maker is not None else named[0] if named and isinstance(inputs, tuple) and not inputs else inputs
+    )
     candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
     if reference is None or any(isinstance(x, torch.Tensor) and not readable(x) for x in candidate.inputs):
         sizes = ()  # at other sizes nothing is compiled, and a sparse or nested tensor has none
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
-        report = Compare(candidate, eager, clock, tell, seed, names).run(sizes, dtypes)
+        one = Compare(candidate, eager, clock, tell, seed, names, named if cases is not None else (), maker)
+        report = one.run(() if named and sizes is None else sizes, dtypes, layouts)
         if report.quantities and (graph or time):  # what raised has neither
             report = beside(report, candidate, eager, graph=graph, time=time)
     return witnessed(report, fn, eager.fn, candidate.inputs, compile) if compile else report
@@ -131,6 +145,8 @@ class Compare:
         tell: who is told of progress, or None.
         seed: of the draws.
         names: what to call the two; None for their own names.
+        named: cases that the caller names, each a row.
+        maker: what made the inputs, if anything did.
     """
 
     def __init__(
@@ -141,7 +157,10 @@ class Compare:
         tell: Tell | None,
         seed: int,
         names: tuple[str, str] | None = None,
+        named: Sequence[NamedCase] = (),
+        maker: Maker | None = None,
     ) -> None:
+        self.named, self.maker = named, maker
         self.candidate, self.reference, self.clock, self.tell, self.seed = candidate, reference, clock, tell, seed
         self.names = names or (candidate.name, reference.name)
         self.values: list[Sides] = []
@@ -157,23 +176,35 @@ class Compare:
         self._start = time.perf_counter()
         self._steps = 0
 
-    def run(self, shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]) -> Comparison:
+    def run(
+        self, shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype], layouts: str | Sequence[str] | None = None
+    ) -> Comparison:
         """Compare at the inputs, then at all others."""
         got, expected = (sum(map(is_floating, one.call())) for one in (self.candidate, self.reference))
         if got != expected:
             raise CallError("kernel.outputs_differ", function=self.names[0], got=got, expected=expected)
         cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # refused before anything is compared
+        laid = list(layout_cases(self.reference, layouts)) if layouts is not None or shapes is None else []
         with collected() as self.stumbled:
-            self._compare_at(cases, shapes, dtypes)
+            self._compare_at(cases, laid, shapes, dtypes)
         return self._report()
 
-    def _compare_at(self, cases: list[Case], shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]) -> None:
+    def _compare_at(
+        self, cases: list[Case], laid: Sequence[Case], shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]
+    ) -> None:
         try:
             with own_errors("comparison beside the reference", decides=True):
                 self._compare()
             self.clock.verdict_known()
-            if shapes is None:
-                cases += [*layout_cases(self.reference), *size_cases(self.reference, self.seed)]
+            for case in self.named:
+                with own_errors("a named case", decides=True):
+                    self.results.append(compared_case(self.candidate, self.reference, case, self.seed + 7))
+                self._done(len(self.named))
+            cases += laid
+            if shapes is None and self.maker is not None and self.maker.size:
+                cases += self.maker.cases(bool(self.candidate.assumed))
+            elif shapes is None:
+                cases += size_cases(self.reference, self.seed)
             cases += dtype_cases(self.reference, dtypes)
             if shapes is None and self.outcome is not None:
                 cases += risk_cases(self.reference, self.outcome.trial.pair.dtype)
@@ -237,15 +268,24 @@ class Compare:
             with own_errors(f"case {case.change}", decides=True):
                 self.results.append(compared(self.candidate, self.reference, case, self.seed + 7))
             self._done(len(cases))
-        # of other sizes new inputs are made, which lie in order
-        failing = [one for one in self.results if one.wrong and one.case.fatal and one.case.change not in INPUTS]
         with own_errors("smallest case"):
-            self._find_smallest(failing)
+            self._find_smallest()
 
-    def _find_smallest(self, failing: Sequence[Result]) -> None:
-        if failing and not self.findings:
-            self.smallest = smallest(self.candidate, self.reference, failing[0].case, self.seed)
-        elif self.outcome is not None and self.outcome.wrong:
+    def _find_smallest(self) -> None:
+        """Shrink what is wrong at other sizes, or at the given inputs; what the caller named stays as it is."""
+        # of other sizes new inputs are made, which lie in order
+        laid = [one for one in self.results if one.case.name == "" and not any(n in INPUTS for n in one.case.layouts)]
+        failing = [one.case for one in laid if one.wrong and one.case.fatal]
+        given = self.outcome is not None and bool(self.outcome.wrong)
+        if self.named:
+            return
+        if self.maker is not None and self.maker.size:
+            if given or any(one.wrong and one.case.name for one in self.results):
+                assumed = bool(self.candidate.assumed)
+                self.smallest = self.maker.smallest(self.candidate, self.reference, assumed, self.seed + 3)
+        elif failing and not self.findings:
+            self.smallest = smallest(self.candidate, self.reference, failing[0], self.seed)
+        elif given:
             self.smallest = smallest(self.candidate, self.reference, Case(self.candidate.inputs), self.seed)
 
     def _done(self, cases: int = 0) -> None:
@@ -313,6 +353,9 @@ class Compare:
             return "cannot tell", Phrase("kernel.zero_passes", names=", ".join(blind))
         if not any(one.kind == "gradient" and one.tried for one in quantities):
             return "cannot tell", Phrase("kernel.no_gradient_to_see")
+        named = [one for one in self.results if one.case.required and _row_verdict(one) == "cannot tell"]
+        if self.named and named:
+            return "cannot tell", Phrase("kernel.case_unknown", name=named[0].case.name, reason=refusal(named[0]))
         unknown_rows = _unknown_rows([one for one in self.results if one.case.fatal])
         return ("cannot tell", unknown_rows) if unknown_rows else ("right", "")
 
@@ -333,39 +376,43 @@ def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Find
     """Yield what the sweep says, once for each kind of change: the first that failed, with its cause."""
     known: set[str] = set()
     for result in results:
-        change = result.case.change
-        if change in known or not result.findings:
+        case = result.case
+        kind = "case" if case.required and case.name else case.change
+        if kind in known or not result.findings or known & set(case.layouts):  # of two layouts one alone is wrong
             continue
-        known.add(change)
-        cause = result.findings[0]
+        known.add(kind)
         if not result.wrong:
-            yield _refusal(result, change)
+            yield _refusal(result)
             continue
+        alike = [one for one in results if one.wrong and one.case.change == case.change]
         params: dict[str, Any] = {
-            "shapes": _shapes(result.case),
-            "cause": cause.phrase("what"),
-            "count": sum(one.wrong for one in results if one.case.change == change),
+            "shapes": _shapes(case),
+            "cause": result.findings[0].phrase("what"),
+            "count": len([one for one in alike if bool(one.case.name) is bool(case.name)]),
         }
-        if change == "mixed":
-            yield Finding("kernel_mixed", "lint", "kernel.mixed", params)
-        elif change == "autocast":
-            yield Finding("kernel_autocast", "lint", "kernel.autocast", params)
-        elif change == "large":
-            yield Finding("kernel_large", "lint", "kernel.large", params)
-        elif change == "stacked":
+        if kind in ("mixed", "autocast", "large"):
+            yield Finding(f"kernel_{kind}", "lint", f"kernel.{kind}", params)
+        elif kind == "case":
+            yield Finding("kernel_case", "bug", "kernel.case", {**params, "name": case.name})
+        elif kind == "stacked":
             yield Finding("kernel_layout", "bug", "kernel.stacked", params)
-        elif change:
-            params["layout"] = Phrase(f"kernel.layout_{change}")
-            yield Finding("kernel_layout", "bug", "kernel.layout", params)
+        elif case.layouts:
+            yield Finding("kernel_layout", "bug", "kernel.layout", {**params, "layout": _layout(case)})
         else:
-            yield Finding("kernel_sizes", "bug", "kernel.sizes", {**params, "least": _shapes(least or result.case)})
+            yield Finding("kernel_sizes", "bug", "kernel.sizes", {**params, "least": _shapes(least or case)})
 
 
-def _refusal(result: Result, change: str) -> Finding:
+def _layout(case: Case) -> Phrase:
+    """Return the layouts of a case in words."""
+    first, *second = (Phrase(f"kernel.layout_{one}") for one in case.layouts)
+    return Phrase("kernel.layout_both", inputs=first, grads=second[0]) if second else first
+
+
+def _refusal(result: Result) -> Finding:
     """Return the risk that backward raises where the reference does not, at inputs that nobody asked for."""
     params: dict[str, Any] = {"error": result.refused, "shapes": _shapes(result.case)}
-    if change in LAYOUTS:
-        params["layout"] = Phrase(f"kernel.layout_{change}")
+    if result.case.layouts:
+        params["layout"] = _layout(result.case)
         return Finding("kernel_refuses", "lint", "kernel.refuses_layout", params)
     return Finding("kernel_refuses", "lint", "kernel.refuses_sizes", params)
 
@@ -391,6 +438,7 @@ def _case(result: Result) -> ComparedCase:
         result.quantity,
         tuple(finding.code for finding in result.findings),
         refusal(result) if not result.wrong else result.findings[0].phrase("what") or "",
+        result.case.name,
     )
 
 

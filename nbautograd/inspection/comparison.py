@@ -80,12 +80,14 @@ class ComparedCase:
         dtype: the coarsest among them.
         change: what is unusual: ``""``, ``"strided"``, ``"expanded"``, ``"transposed"``, ``"fused"`` (slices of one
             tensor), ``"stacked"`` (one more dimension in front), ``"grad_expanded"``,
-            ``"grad_strided"``, ``"grad_transposed"``, ``"autocast"``, ``"large"``, ``"mixed"``.
+            ``"grad_strided"``, ``"grad_transposed"``, ``"autocast"``, ``"large"``, ``"mixed"``, the other layouts
+            of ``layouts="all"``, or one of inputs and one of grad_outputs with a space between.
         verdict: on it.
         ratio: the largest error in units of what rounding explains; significant from 1 on.
         quantity: where that was.
         codes: of the findings.
         reason: why it is wrong or cannot be told; ``str`` of it.
+        name: what the caller calls it.
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -96,6 +98,7 @@ class ComparedCase:
     quantity: str = ""
     codes: tuple[str, ...] = ()
     reason: Phrase | str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -267,6 +270,7 @@ def _situation(case: ComparedCase) -> dict[str, Any]:
         "calls": 1,
         "checked": 1,
         "how": case.change or "shape",
+        "name": case.name,
         "dtype": case.dtype,
         "ratio": plain(case.ratio),
     }

@@ -110,3 +110,33 @@ def test_what_cannot_be_told_fails_unless_asked_for() -> None:
 def test_a_call_that_makes_no_sense_is_told_as_such() -> None:
     with pytest.raises(CallError):
         assert_gradients(RoundStraightThrough, 3)
+
+
+EACH_CASE = """
+import pytest
+
+def cases():
+    yield "small", (torch.linspace(0.5, 1, 6).requires_grad_(),)
+    yield "odd", (torch.linspace(0.5, 1, 7).requires_grad_(),)
+
+class Odd(Square):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (2 + len(x) % 2) * x * g
+
+@pytest.mark.gradient_cases(cases=cases)
+def test_each(assert_gradients, case):
+    report = assert_gradients(Odd, case, reference=torch.square)
+    assert not report.cases  # what has a name is not resized
+
+def test_all(assert_gradients):
+    assert_gradients(Odd, reference=torch.square, cases=cases)
+"""
+
+
+@pytest.mark.slow
+def test_a_marked_test_is_one_for_each_case(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run(pytester, monkeypatch, "2 * x * g", EACH_CASE)
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["FAILED *::test_each?odd? *", "FAILED *::test_all *"])

@@ -22,6 +22,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.directional import random_direction
 from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
 
+MOST_BEFORE = 64  # elements of a storage that stand before a copy at least, where more stood before the original
 MOVED = 0.25  # how far fresh inputs lie from the given ones, relative to the size of each element
 
 
@@ -251,15 +252,16 @@ def _moved(x: Tensor, seed: int, shared: Mapping[int, Tensor]) -> Tensor:
 def like(x: Tensor, values: Tensor, shared: Mapping[int, Tensor] | None = None) -> Tensor:
     """Return values in the memory layout of a tensor, requiring grad as it does; in a part of what several share.
 
-    Gaps hold ones: what reads them is no less wrong, and the same each time.
+    Gaps hold ones, and so does what lies before it: what reads them is no less wrong, and the same each time.
     """
-    if not _dense(x) or x.is_contiguous():
+    before = min(x.storage_offset(), MOST_BEFORE + x.storage_offset() % MOST_BEFORE)
+    if not _dense(x) or (x.is_contiguous() and not before):
         out = torch.empty_like(values, memory_format=torch.contiguous_format) if _dense(x) else values.clone()
     elif shared is not None and _storage(x) in shared:
         out = shared[_storage(x)].as_strided(x.shape, x.stride(), x.storage_offset()).detach()
     else:
-        size = 1 + sum(stride * (n - 1) for stride, n in zip(x.stride(), x.shape, strict=True))
-        out = torch.ones(size, dtype=values.dtype, device=x.device).as_strided(x.shape, x.stride()).detach()
+        size = 1 + before + sum(stride * (n - 1) for stride, n in zip(x.stride(), x.shape, strict=True) if n)
+        out = torch.ones(size, dtype=values.dtype, device=x.device).as_strided(x.shape, x.stride(), before).detach()
     return out.copy_(values).requires_grad_(x.requires_grad)
 
 

@@ -17,10 +17,7 @@ from nbautograd.core.checking.other_points import (
     Slot,
     alike,
     as_distinct,
-    expanded,
     refilled,
-    stacked,
-    strided,
     works,
 )
 from nbautograd.core.checking.problem import Problem
@@ -42,8 +39,6 @@ MOST = 40  # cases of sizes
 REPEATS = 3  # runs whose results should be the same bit for bit
 SMALLER = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 SHRINKS = 30  # comparisons that the search for the smallest shape may take
-INPUTS = ("strided", "transposed", "expanded", "fused")  # how the inputs lie in memory
-LAYOUTS = (*INPUTS, "grad_expanded", "grad_strided", "grad_transposed")
 LARGE = 2.0**6  # times the given inputs, where float16 overflows first
 
 
@@ -54,6 +49,8 @@ class Case:
     Attributes:
         inputs: the arguments.
         change: what is unusual about them, else empty.
+        name: what the caller calls it.
+        layouts: how inputs and grad_outputs lie in memory, where that is what is unusual.
         arrange: lays out the grad_outputs of a draw.
         mode: what both run in.
         fatal: False where a fault is a risk rather than a bug of the Function.
@@ -64,6 +61,8 @@ class Case:
 
     inputs: tuple[Any, ...]
     change: str = ""
+    name: str = ""
+    layouts: tuple[str, ...] = ()
     arrange: Callable[[Tensor], Tensor] | None = None
     mode: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
     fatal: bool = True
@@ -239,20 +238,6 @@ def _per_tensor(reference: Problem, tensors: Sequence[int], one: Any) -> list[tu
     return [tuple(given), *map(tuple, rest)]
 
 
-def layout_cases(reference: Problem) -> Iterator[Case]:
-    """Yield the inputs, and then the grad_outputs, in other memory layouts."""
-    yield Case(reference.changed_inputs(strided), "strided")
-    yield Case(reference.changed_inputs(transposed), "transposed")
-    yield Case(reference.changed_inputs(expanded_rows), "expanded")
-    yield Case(fused(reference), "fused")
-    deeper = one_more_dimension(reference)
-    if deeper is not None:
-        yield Case(deeper, "stacked")
-    yield Case(reference.inputs, "grad_expanded", expanded)
-    yield Case(reference.inputs, "grad_strided", strided)
-    yield Case(reference.inputs, "grad_transposed", transposed)
-
-
 def dtype_cases(reference: Problem, dtypes: Sequence[torch.dtype]) -> Iterator[Case]:
     """Yield the inputs in other dtypes."""
     for dtype in dtypes:
@@ -275,58 +260,15 @@ def risk_cases(reference: Problem, dtype: torch.dtype) -> Iterator[Case]:
         yield Case(reference.changed_inputs(lambda x: x * LARGE), "large", fatal=False)
 
 
-def transposed(v: Tensor) -> Tensor:
-    """Return the same values with the last two dimensions exchanged in memory."""
-    return v.transpose(-1, -2).contiguous().transpose(-1, -2) if v.dim() > 1 else strided(v)
-
-
-def fused(reference: Problem) -> tuple[Any, ...]:
-    """Return the inputs as slices of one tensor, as one linear layer returns queries, keys and values.
-
-    What has no other of its kind is a slice beside something else, so that its rows have gaps.
-    """
-    inputs = list(reference.fresh())
-    kinds: dict[tuple[Any, ...], list[int]] = {}
-    for k in reference.differentiable:
-        x = inputs[k]
-        if x.dim() > 1 and x.numel():
-            kinds.setdefault((x.dtype, x.device, x.shape[:-1]), []).append(k)
-    for several in kinds.values():
-        parts = [inputs[k].detach() for k in several]
-        whole = torch.cat(parts if len(parts) > 1 else parts * 2, -1)
-        slices = whole.split([x.shape[-1] for x in parts] + [parts[0].shape[-1]] * (len(parts) == 1), -1)
-        for k, one in zip(several, slices, strict=False):
-            inputs[k] = one.detach().requires_grad_()
-    return tuple(inputs)
-
-
-def one_more_dimension(reference: Problem) -> tuple[Any, ...] | None:
-    """Return the inputs with one more dimension in front, as many of them as the reference takes; None for none.
-
-    What is cut into pieces along its first dimension has another first one then.
-    """
-    if partitions(reference.inputs):
-        return None
-    ranks = {k: x.dim() for k, x in enumerate(reference.inputs) if isinstance(x, Tensor)}
-    highest = tuple(k for k in reference.differentiable if ranks[k] == max(ranks[i] for i in reference.differentiable))
-    for which in dict.fromkeys((highest, tuple(ranks), highest[:1])):
-        inputs = tuple(stacked(x, 2) if k in which else x for k, x in enumerate(reference.fresh()))
-        if works(reference, inputs):
-            return inputs
-    return None
-
-
-def expanded_rows(v: Tensor) -> Tensor:
-    """Return the first slice of a tensor seen at all indices of its first dimension."""
-    return v[:1].expand(v.shape) if v.dim() > 1 and v.shape[0] else v
-
-
-def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draws: int = 1) -> Result:
-    """Compare at a case; what is wrong is confirmed at fresh draws."""
+def compared(
+    candidate: Problem, reference: Problem, case: Case, seed: int, draws: int = 1, *, power: bool = False
+) -> Result:
+    """Compare at a case; what is wrong is confirmed at fresh draws, and with ``power`` zeros have to be seen."""
     with case.mode():
         try:
             options: dict[str, Any] = {"arrange": case.arrange, "dtype": case.dtype, "draws": draws, "again": 2}
             options["fresh"] = case.fresh
+            options["power"] = power
             options["terms"] = False  # that the formula lacks a term shows at the given inputs
             outcome = check(candidate, reference, case.inputs, seed=seed, samples=1, **options)
         except Exception as error:
@@ -343,7 +285,7 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
             # more dimensions are nobody's promise
             if case.change == "stacked":
                 return Result(case, refused=one_line(error), trace=trace)
-            if not case.required and not case.change.startswith("grad_"):
+            if not case.required and not any(one.startswith("grad_") for one in case.layouts):
                 return Result(case, findings=(finding,), refused=one_line(error), trace=trace)
             return Result(case, ratio=math.inf, wrong=True, findings=(finding,), trace=trace)
     tracks = outcome.trial.tracks
@@ -356,7 +298,12 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
     if len(certain) == len(findings):
         excused = Phrase("kernel.beyond") if max(worst, default=0.0) > 1.0 else ""
     findings = certain
-    if findings and case.change in LAYOUTS and compared(candidate, reference, laid_in_order(case), seed, draws).wrong:
+    blind = [t.quantity.name for t in tracks if t.quantity.kind == "gradient" and "zero" in t.unseen()]
+    if blind and not findings:
+        excused = excused or Phrase("kernel.zero_passes", names=", ".join(blind))
+    elif power and not findings and not any(t.mutants for t in tracks if t.quantity.kind == "gradient"):
+        excused = excused or Phrase("kernel.no_gradient_to_see")
+    if findings and case.layouts and compared(candidate, reference, laid_in_order(case), seed, draws).wrong:
         findings, excused = (), Phrase("kernel.not_the_layout")
     return Result(case, outcome, max(worst, default=0.0), name, bool(findings), findings, "" if findings else excused)
 
@@ -395,7 +342,7 @@ def laid_in_order(case: Case) -> Case:
     )
     arrange = case.arrange
     ordered = None if arrange is None else lambda v: arrange(v).contiguous().clone()
-    return replace(case, inputs=inputs, arrange=ordered, change="")
+    return replace(case, inputs=inputs, arrange=ordered, change="", layouts=())
 
 
 def repeated(candidate: Problem, draw: Draw) -> tuple[str, float] | None:

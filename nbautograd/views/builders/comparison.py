@@ -196,7 +196,7 @@ def _cases(report: Comparison) -> Document:
 
 
 def _case(case: ComparedCase) -> tuple[Cell, ...]:
-    change = say("kernel_change", case.change) if case.change else ""
+    change = case.name or " + ".join(say("kernel_change", one) for one in case.change.split())
     verdict = Chip(f"{VERDICT_MARKS[case.verdict]} {say('verdict', case.verdict)}", case.verdict)
     shapes = messages.text("views.comma").join(formats.shape(shape) for shape in case.shapes)
     return (shapes, case.dtype, change, formats.error(case.ratio), case.quantity, (verdict,))

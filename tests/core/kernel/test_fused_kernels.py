@@ -15,7 +15,8 @@ from torch import Tensor
 from nbautograd import compare
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.kernel.golden import copied, moved
-from nbautograd.core.kernel.sweep import Case, compared, fused, laid_in_order, partitions, strided, with_size
+from nbautograd.core.kernel.layouts import laid_out
+from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, partitions, with_size
 from nbautograd.types import Comparison
 
 pytestmark = pytest.mark.slow
@@ -143,20 +144,17 @@ def test_a_scale_is_named_before_the_rows_that_it_leaves_right(kernel: Fused) ->
     assert finding.params["factor"] == pytest.approx(4.0, rel=0.01)
 
 
-@pytest.mark.parametrize("change", ["strided", "transposed", "fused"])
-def test_a_layout_that_is_ignored_is_wrong_and_the_same_values_in_order_are_right(change: str) -> None:
+@pytest.mark.parametrize("layout", ["strided", "transposed", "fused", "offset"])
+def test_a_layout_that_is_ignored_is_wrong_and_the_same_values_in_order_are_right(layout: str) -> None:
     fn, eager = SWIGLU.faults["layout"], SWIGLU.eager["float32"]
     given = SWIGLU.make(torch.bfloat16, 0)
     candidate, reference = Problem(fn, given, 0), Problem(eager, given, 0)
     with candidate.session(), reference.session():
         reference.call()
-        laid: dict[str, Callable[[], tuple[Any, ...]]] = {
-            "strided": lambda: reference.changed_inputs(strided),
-            "transposed": lambda: reference.changed_inputs(lambda v: v.mT.contiguous().mT),
-            "fused": lambda: fused(reference),
-        }
-        case = Case(laid[change](), change)
-        assert compared(candidate, reference, case, 0).wrong
+        case = Case(laid_out(reference, layout), layout, layouts=(layout,))
+        assert compared(candidate, reference, case, 0).wrong is (
+            layout != "offset"
+        )  # its pointer is that of the tensor
         assert not compared(candidate, reference, laid_in_order(case), 0).wrong
         assert all(x.is_contiguous() for x in laid_in_order(case).inputs)
 

@@ -19,7 +19,8 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.kernel import sweep
 from nbautograd.core.kernel.check import Outcome
 from nbautograd.core.kernel.golden import Measured, Pair
-from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, transposed
+from nbautograd.core.kernel.layouts import transposed
+from nbautograd.core.kernel.sweep import Case, compared, laid_in_order
 from nbautograd.errors import CallError
 from nbautograd.types import Comparison
 
@@ -181,7 +182,7 @@ def misread(d: Tensor, g: Tensor) -> Tensor:
 
 def test_a_layout_is_blamed_only_where_the_same_values_in_order_are_right() -> None:
     x = inputs(40, 48)
-    rows = Case(x, "grad_transposed", transposed)
+    rows = Case(x, "grad_transposed", layouts=("grad_transposed",), arrange=transposed)
     candidate, eager = Problem(tanh_backward(misread), x, 0), Problem(torch.tanh, x, 0)
     with candidate.session(), eager.session():
         assert compared(candidate, eager, rows, 0).wrong

@@ -1,0 +1,145 @@
+"""Layouts: the same values as they lie in memory elsewhere, for inputs and for grad_outputs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.other_points import expanded, stacked, strided, works
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.kernel.golden import readable
+from nbautograd.core.kernel.sweep import Case, partitions
+from nbautograd.errors import CallError
+
+OFFSET = 3  # elements before the first: no kernel's vector of four begins there
+
+
+def transposed(v: Tensor) -> Tensor:
+    """Return the same values with the last two dimensions exchanged in memory."""
+    return v.transpose(-1, -2).contiguous().transpose(-1, -2) if v.dim() > 1 else strided(v)
+
+
+def offset(v: Tensor) -> Tensor:
+    """Return the same values behind others in one storage, as the later rows of a batch."""
+    memory = torch.ones(OFFSET + v.numel(), dtype=v.dtype, device=v.device)
+    return memory[OFFSET:].view(v.shape).copy_(v)
+
+
+def channels_last(v: Tensor) -> Tensor:
+    """Return the same values with the second dimension innermost in memory, as images have their channels."""
+    return v.movedim(1, -1).contiguous().movedim(-1, 1) if v.dim() > 2 else v
+
+
+def expanded_rows(v: Tensor) -> Tensor:
+    """Return the first slice of a tensor seen at all indices of its first dimension."""
+    return v[:1].expand(v.shape) if v.dim() > 1 and v.shape[0] else v
+
+
+def beside_others(v: Tensor) -> Tensor:
+    """Return the same values as a slice of a tensor twice as wide."""
+    return torch.cat((v, v), -1)[..., : v.shape[-1]] if v.dim() else v
+
+
+def fused(reference: Problem) -> tuple[Any, ...]:
+    """Return the inputs as slices of one tensor, as one linear layer returns queries, keys and values.
+
+    What has no other of its kind is a slice beside something else, so that its rows have gaps.
+    """
+    inputs = list(reference.fresh())
+    kinds: dict[tuple[Any, ...], list[int]] = {}
+    for k in reference.differentiable:
+        x = inputs[k]
+        if x.dim() > 1 and x.numel():
+            kinds.setdefault((x.dtype, x.device, x.shape[:-1]), []).append(k)
+    for several in kinds.values():
+        parts = [inputs[k].detach() for k in several]
+        whole = torch.cat(parts if len(parts) > 1 else parts * 2, -1)
+        slices = whole.split([x.shape[-1] for x in parts] + [parts[0].shape[-1]] * (len(parts) == 1), -1)
+        for k, one in zip(several, slices, strict=False):
+            inputs[k] = one.detach().requires_grad_()
+    return tuple(inputs)
+
+
+# Of one tensor each, but slices of one fused tensor, which are of all inputs at once. A grad_output is one number
+# everywhere where a sum follows, and a slice where its output was concatenated.
+INPUTS: dict[str, Callable[[Tensor], Tensor] | None] = {
+    "strided": strided,
+    "transposed": transposed,
+    "expanded": expanded_rows,
+    "fused": None,
+    "offset": offset,
+    "channels_last": channels_last,
+}
+GRADS: dict[str, Callable[[Tensor], Tensor]] = {
+    "grad_expanded": expanded,
+    "grad_strided": strided,
+    "grad_transposed": transposed,
+    "grad_fused": beside_others,
+    "grad_offset": offset,
+    "grad_channels_last": channels_last,
+}
+# What the sweep tries where nobody says which. "all" is all, and each of the inputs with each of the grad_outputs.
+USUAL = ("strided", "transposed", "expanded", "fused", "stacked", "grad_expanded", "grad_strided", "grad_transposed")
+STACKED = "stacked"  # one more dimension in front
+
+
+def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None) -> Iterator[Case]:
+    """Yield the inputs, the grad_outputs, and with "all" both at once, in other memory layouts.
+
+    Args:
+        reference: whose inputs they are.
+        layouts: by name; None for the usual ones.
+
+    Raises:
+        CallError: there is no such layout.
+    """
+    every = layouts == "all"
+    names = (*INPUTS, STACKED, *GRADS) if every else USUAL if layouts is None else layouts
+    unknown = [name for name in names if name not in INPUTS and name not in GRADS and name != STACKED]
+    if unknown or isinstance(names, str):
+        known = ", ".join((*INPUTS, STACKED, *GRADS))
+        raise CallError("kernel.layout_unknown", given=", ".join(unknown) or str(layouts), known=known)
+    laid = {name: laid_out(reference, name) for name in INPUTS if name in names}
+    changed = {name: inputs for name, inputs in laid.items() if _otherwise(inputs, reference.inputs)}
+    grads = [name for name in GRADS if name in names]
+    for name, inputs in changed.items():
+        yield Case(inputs, name, layouts=(name,))
+    deeper = one_more_dimension(reference) if STACKED in names else None
+    if deeper is not None:
+        yield Case(deeper, STACKED)
+    for name in grads:
+        yield Case(reference.inputs, name, layouts=(name,), arrange=GRADS[name])
+    for (name, inputs), grad in itertools.product(changed.items() if every else (), grads):
+        yield Case(inputs, f"{name} {grad}", layouts=(name, grad), arrange=GRADS[grad])
+
+
+def laid_out(reference: Problem, layout: str) -> tuple[Any, ...]:
+    """Return the inputs in a memory layout."""
+    change = INPUTS[layout]
+    return fused(reference) if change is None else reference.changed_inputs(change)
+
+
+def _otherwise(inputs: Sequence[Any], before: Sequence[Any]) -> bool:
+    """Return True where one of them lies in memory as the one before did not."""
+    pairs = [(a, b) for a, b in zip(inputs, before, strict=True) if readable(a)]
+    return any((a.stride(), a.storage_offset()) != (b.stride(), b.storage_offset()) for a, b in pairs)
+
+
+def one_more_dimension(reference: Problem) -> tuple[Any, ...] | None:
+    """Return the inputs with one more dimension in front, as many of them as the reference takes; None for none.
+
+    What is cut into pieces along its first dimension has another first one then.
+    """
+    if partitions(reference.inputs):
+        return None
+    ranks = {k: x.dim() for k, x in enumerate(reference.inputs) if isinstance(x, Tensor)}
+    highest = tuple(k for k in reference.differentiable if ranks[k] == max(ranks[i] for i in reference.differentiable))
+    for which in dict.fromkeys((highest, tuple(ranks), highest[:1])):
+        inputs = tuple(stacked(x, 2) if k in which else x for k, x in enumerate(reference.fresh()))
+        if works(reference, inputs):
+            return inputs
+    return None
