@@ -6,6 +6,7 @@ import argparse
 import io
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -127,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_program(explain, "[--json FILE] [--html FILE]")
 
     _add_kernel(_add(commands, "check", _check, more=True))
+    _add(commands, "skill", _skill)
     _add(commands, "doctor", _doctor)
     bug = _add(commands, "report-bug", _report_bug)
     bug.add_argument("report", type=Path, nargs="?", metavar="REPORT.json", help=text("command.help.report-bug.report"))
@@ -146,14 +148,15 @@ def _add_program(command: argparse.ArgumentParser, options: str) -> None:
 
 def _add_kernel(check: argparse.ArgumentParser) -> None:
     check.add_argument("function", metavar="MODULE:FN", help=text("command.help.check.function"))
-    for name, metavar in (("reference", "MODULE:EAGER"), ("inputs", "MODULE:MAKE")):
-        check.add_argument(
-            f"--{name}", required=name == "inputs", metavar=metavar, help=text(f"command.help.check.{name}")
-        )
+    options = {"reference": "MODULE:EAGER", "inputs": "MODULE:MAKE|FILE.pt", "cases": "MODULE:CASES", "layouts": "all"}
+    for name, metavar in options.items():
+        check.add_argument(f"--{name}", metavar=metavar, help=text(f"command.help.check.{name}"))
     for name in ("json", "html"):
         check.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.check.{name}"))
     check.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.check.budget"))
-    check.add_argument("--compile", action="store_true", help=text("command.help.check.compile"))
+    check.add_argument("--seed", type=int, default=0, metavar="N", help=text("command.help.check.seed"))
+    for name in ("compile", "github", "allow-unjudged"):
+        check.add_argument(f"--{name}", action="store_true", help=text(f"command.help.check.{name}"))
 
 
 def _add(
@@ -220,10 +223,24 @@ def _named_program(options: argparse.Namespace, command: str) -> list[str]:
 
 def _check(options: argparse.Namespace) -> int:
     from nbautograd.command.check import check
+    from nbautograd.core.stumbles import record
 
     files = {"json_file": options.json, "html_file": options.html}
-    given = {"budget": options.budget, "compile": options.compile, **files}
-    return check(options.function, options.inputs, reference=options.reference, **given)
+    given = {name: getattr(options, name) for name in ("reference", "cases", "layouts", "seed", "budget", "compile")}
+    gate = {"on_github": options.github, "allow_unjudged": options.allow_unjudged}
+    try:
+        return check(options.function, options.inputs, **given, **gate, **files)
+    except CommandError:
+        raise
+    except Exception as error:  # 1, as Python ends then, would say that the Function is wrong
+        record(error, "nbautograd check")
+        traceback.print_exc()
+        return 2
+
+
+def _skill(_: argparse.Namespace) -> int:
+    print((Path(__file__).parent / "skill.md").read_text(encoding="utf-8"), end="")
+    return 0
 
 
 def _doctor(_: argparse.Namespace) -> int:

@@ -5,44 +5,78 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from nbautograd.command import github
 from nbautograd.command.page import require_ours
 from nbautograd.command.program import COULD_NOT_RUN, FOUND, Unrunnable, write_report
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.budget import DEFAULT
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.kernel.raised import users_trace
-from nbautograd.errors import NbautogradError
+from nbautograd.errors import CallError, NbautogradError
 from nbautograd.inspection.compare import compare
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.messages import text
 from nbautograd.views.builders import build
 from nbautograd.views.to_text import to_text
 
+SAVED = (".pt", ".pth")  # what torch.save writes
+
+
+@dataclass(frozen=True)
+class Given:
+    """Inputs of a check, and who may see them.
+
+    Attributes:
+        inputs: the arguments, or a callable that makes them.
+        cases: pairs of a name and arguments, or a callable that yields them; None for none.
+        hidden: True where no value of theirs is shown: they came from a file.
+    """
+
+    inputs: Any = ()
+    cases: Any = None
+    hidden: bool = False
+
 
 def check(
     function: str,
-    inputs: str,
+    inputs: str | None = None,
     *,
     reference: str | None = None,
+    cases: str | None = None,
+    layouts: str | None = None,
+    seed: int = 0,
     json_file: Path | None = None,
     html_file: Path | None = None,
     budget: float | None = None,
     compile: bool = False,
+    on_github: bool = False,
+    allow_unjudged: bool = False,
 ) -> int:
     """Check a Function, against a reference where there is one, and print the report.
 
     Args:
-        function, reference, inputs: ``MODULE:NAME`` each; ``inputs`` is a tuple or a callable that returns one.
+        function, reference: ``MODULE:NAME`` each.
+        inputs: ``MODULE:NAME`` of a tuple or of a callable that returns one, or a file that ``torch.save`` wrote,
+            whose values are shown nowhere.
+        cases: ``MODULE:NAME`` of pairs of a name and arguments, or of a callable that yields them.
+        layouts: names of memory layouts with commas between, or ``all``.
+        seed: of torch's generators before inputs are made, and of the check.
         json_file, html_file: where the report is written besides.
         budget: seconds that the check may take; None takes the default.
         compile: True compares it under torch.compile as well; without a reference with itself as it is.
+        on_github: True prints annotations, and adds a table to the summary of the job.
+        allow_unjudged: True lets a right verdict stand beside rows of the sweep that could not be judged.
 
     Returns:
-        0 when the Function is right, 1 when it is wrong, 2 when it cannot be told.
+        0 when the Function is right, 1 when it is wrong, 2 when it, or a row of its sweep, cannot be told.
 
     Raises:
         Unrunnable: when a name leads nowhere, or the check cannot be run.
@@ -50,25 +84,64 @@ def check(
     """
     if html_file is not None:
         require_ours(html_file)
-    fn, given = _named(function), _named(inputs)
-    eager = None if reference is None else _named(reference)
+    fn, eager = _named(function), None if reference is None else _named(reference)
+    torch.manual_seed(seed)
+    given = _given(inputs, cases)
+    laid: Any = layouts if layouts in (None, "all") else [name.strip() for name in str(layouts).split(",")]
+    seconds = DEFAULT if budget is None else budget
+    report: Comparison | GradcheckReport
     try:
-        arguments = given() if callable(given) else given
-        seconds = DEFAULT if budget is None else budget
-        report: Comparison | GradcheckReport
         if eager is None and not compile:
-            report = gradcheck(fn, arguments, budget=seconds)
+            if given.cases is not None:
+                raise CallError("kernel.no_reference")
+            arguments = given.inputs() if callable(given.inputs) else given.inputs
+            report = gradcheck(fn, arguments, budget=seconds, seed=seed)
         else:
-            report = compare(fn, eager, arguments, budget=seconds, compile=compile)
+            options: dict[str, Any] = {"cases": given.cases, "layouts": laid, "compile": compile}
+            report = compare(fn, eager, given.inputs, budget=seconds, seed=seed, **options)
     except NbautogradError as error:
         raise Unrunnable(str(error)) from None
     except Exception as error:
+        if given.hidden:  # its words may hold a value
+            raise Unrunnable(text("command.check.raised", error=type(error).__name__)) from None
         print(users_trace(error), file=sys.stderr)
         raise Unrunnable(text("command.check.raised", error=f"{type(error).__name__}: {error}")) from error
-    document = build(report)
+    place = _place(report)
+    shown: Any = report.redact() if given.hidden else report
+    document = build(shown)
     print(to_text(document))
-    write_report(report, document, "nbautograd check", json_file, html_file)
-    return {"right": 0, "wrong": FOUND}.get(report.verdict, COULD_NOT_RUN)
+    unjudged = 0 if allow_unjudged or not isinstance(report, Comparison) else report.unjudged
+    status = {"right": 0, "wrong": FOUND}.get(report.verdict, COULD_NOT_RUN)
+    if status == 0 and unjudged:
+        print(text("command.check.unjudged", count=unjudged))
+        status = COULD_NOT_RUN
+    write_report(shown, document, "nbautograd check", json_file, html_file)
+    if on_github:
+        github.write(shown, *place, status)
+    return status
+
+
+def _place(report: Comparison | GradcheckReport) -> tuple[str | None, int | None]:
+    """Return the file of a Function and the line of its backward."""
+    if isinstance(report, Comparison):
+        return report.file, report.backward_line or report.line
+    return (None, None) if report.source is None else (report.source.file, report.source.line("backward"))
+
+
+def _given(inputs: str | None, cases: str | None) -> Given:
+    """Return what is to be checked at; a file that cannot be read is a sentence."""
+    if inputs is None and cases is None:
+        raise Unrunnable(text("command.check.no_inputs"))
+    if inputs is not None and inputs.endswith(SAVED):
+        try:
+            saved = torch.load(inputs, weights_only=True)
+        except Exception as error:  # silent: of a file that is hidden only the kind of error is told
+            raise Unrunnable(text("command.check.no_file", path=inputs, reason=type(error).__name__)) from None
+        if isinstance(saved, dict):
+            named = [(str(name), one if isinstance(one, Tensor) else tuple(one)) for name, one in saved.items()]
+            return Given(cases=named, hidden=True)
+        return Given(saved if isinstance(saved, Tensor) else tuple(saved), hidden=True)
+    return Given(() if inputs is None else _named(inputs), None if cases is None else _named(cases))
 
 
 def _named(given: str) -> Any:

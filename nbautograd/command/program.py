@@ -22,6 +22,7 @@ from nbautograd.views.bundle import written
 from nbautograd.views.document import Document
 
 FOUND, COULD_NOT_RUN = 1, 2  # exit status
+SCHEMA = 1  # of the JSON: another number where a field goes or means something else; schema.json says what it holds
 _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _PAGE = (
     '<!doctype html><html lang="{language}"><head><meta charset="utf-8"><meta name="generator" content="nbautograd">'
@@ -142,7 +143,8 @@ def write_report(report: Any, document: Document, title: str, json_file: Path | 
     """
     try:
         if json_file is not None:
-            json_file.write_text(json.dumps(report.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            data = {"schema": SCHEMA, **report.to_dict()}
+            json_file.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise CommandError(text("command.freeze.no_file", path=json_file, reason=error.strerror or error)) from None
     if html_file is not None:

@@ -44,7 +44,13 @@ from nbautograd.core.values import describe, dtype_and_shape, sizes_text
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.inspection.beside import Sides, beside, sides
-from nbautograd.inspection.comparison import ComparedCase, ComparedCompiled, ComparedQuantity, Comparison, worst_first
+from nbautograd.inspection.comparison import (
+    ComparedCase,
+    ComparedCompiled,
+    ComparedQuantity,
+    Comparison,
+    worst_first,
+)
 from nbautograd.inspection.repro import compile_script
 
 # Rows of the sweep that may be "cannot tell" beside a right verdict: a kernel may refuse a layout or two, or one size.
@@ -307,7 +313,7 @@ class Compare:
             findings = (*_findings_of(self.results, self.smallest), *findings)
         findings = (*findings, *notes(self.stumbled))
         verdict, reason = self._verdict(quantities, tracks, findings)
-        source, code = candidate.source, getattr(candidate.fn, "__code__", None)
+        source, code = candidate.source, None if candidate.direct else getattr(candidate.fn, "__code__", None)
         own = zip(candidate.input_names, candidate.inputs, strict=True)
         # a layout that was refused is the reason of "cannot tell", and beside another finding only confuses
         told = [one for one in self.results if one.findings or verdict == "cannot tell"]
@@ -331,6 +337,7 @@ class Compare:
             module=getattr(candidate.cls or candidate.fn, "__module__", "") or "",
             file=source.file if source is not None else getattr(code, "co_filename", None),
             line=source.lines.get("forward") if source is not None else getattr(code, "co_firstlineno", None),
+            backward_line=source.line("backward") if source is not None else None,
         )
 
     def _verdict(
@@ -390,8 +397,12 @@ def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Find
             "cause": result.findings[0].phrase("what"),
             "count": len([one for one in alike if bool(one.case.name) is bool(case.name)]),
         }
-        if kind in ("mixed", "autocast", "large"):
-            yield Finding(f"kernel_{kind}", "lint", f"kernel.{kind}", params)
+        if kind == "mixed":
+            yield Finding("kernel_mixed", "lint", "kernel.mixed", params)
+        elif kind == "autocast":
+            yield Finding("kernel_autocast", "lint", "kernel.autocast", params)
+        elif kind == "large":
+            yield Finding("kernel_large", "lint", "kernel.large", params)
         elif kind == "case":
             yield Finding("kernel_case", "bug", "kernel.case", {**params, "name": case.name})
         elif kind == "stacked":

@@ -16,6 +16,8 @@ from nbautograd.errors import GradcheckError
 from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.version import __version__
 
+RISKS = ("mixed", "autocast", "large")  # changes at which a fault is a risk and leaves the verdict as it is
+
 
 @dataclass(frozen=True)
 class ComparedQuantity:
@@ -150,7 +152,7 @@ class Comparison(Redactable["Comparison"]):
         seed: of the draws.
         complete: False where the check was interrupted.
         torch, nbautograd: versions.
-        module, file, line: where the Function is defined.
+        module, file, line, backward_line: where the Function is defined, and its backward.
         compiled: the same call under torch.compile, where that was asked for.
         trace: the traceback of what the Function raised first, without frames of nbautograd and torch.
         graphs: the two backward graphs, where they were asked for.
@@ -178,6 +180,7 @@ class Comparison(Redactable["Comparison"]):
     module: str = ""
     file: str | None = None
     line: int | None = None
+    backward_line: int | None = None
     compiled: tuple[ComparedCompiled, ...] = ()
     trace: str = ""
     graphs: tuple[AutogradGraph, AutogradGraph] | None = None
@@ -192,6 +195,11 @@ class Comparison(Redactable["Comparison"]):
     def wrong(self) -> bool:
         """True where the verdict is "wrong"."""
         return self.verdict == "wrong"
+
+    @property
+    def unjudged(self) -> int:
+        """How many rows of the sweep cannot be told, but for those that are a risk alone."""
+        return sum(case.verdict == "cannot tell" and case.change not in RISKS for case in self.cases)
 
     @property
     def resolution(self) -> float:
@@ -226,6 +234,7 @@ class Comparison(Redactable["Comparison"]):
             "module": self.module,
             "file": self.file,
             "line": self.line,
+            "backward_line": self.backward_line,
             "calls": self.draws,
             "left_out": 0,
             "without_gradient": 0,

@@ -1,0 +1,215 @@
+"""The gate: exit status, JSON and its schema, annotations, hidden inputs, and the action's script."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import torch
+
+from nbautograd.command import main
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads((ROOT / "nbautograd" / "command" / "schema.json").read_text(encoding="utf-8"))
+ACTION = ROOT / ".github" / "actions" / "gate"
+MODULE = """\
+import torch
+
+def eager(x):
+    return torch.tanh(x)
+
+class Tanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.tanh(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * (1 - y * y)
+
+class Off(Tanh):
+    @staticmethod
+    def backward(ctx, g):
+        return 0.98 * Tanh.backward(ctx, g)
+
+class Picky(Tanh):
+    @staticmethod
+    def forward(ctx, x):
+        assert x.is_contiguous(), f"strides {x.stride()}, first {float(x.flatten()[0])}"
+        return Tanh.forward(ctx, x)
+
+def off(x):
+    return Off.apply(x)
+
+def make():
+    return (torch.randn(8, 5),)
+
+def cases():
+    yield "wide", (torch.randn(2, 9),)
+    yield "long", (torch.randn(9, 2),)
+"""
+LINE_OF_OFF = 1 + MODULE.splitlines().index("        return 0.98 * Tanh.backward(ctx, g)") - 1
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    file = tmp_path / "gated.py"
+    file.write_text(MODULE)
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    return str(file)
+
+
+def check(module: str, name: str, *options: str, at: str = "--cases cases") -> int:
+    option, given = at.split()
+    inputs = given if given.endswith(".pt") else f"{module}:{given}"
+    return main(["check", f"{module}:{name}", "--reference", f"{module}:eager", option, inputs, *options])
+
+
+def written(tmp_path: Path) -> Any:
+    data = json.loads((tmp_path / "report.json").read_text())
+    jsonschema.validate(data, SCHEMA)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "options", "status"),
+    [
+        ("Tanh", "--cases cases", [], 0),
+        ("off", "--cases cases", [], 1),
+        ("Picky", "--cases cases", ["--layouts", "transposed"], 2),
+        ("Picky", "--cases cases", ["--layouts", "transposed", "--allow-unjudged"], 0),
+        ("Nothing", "--cases cases", [], 2),
+        ("Tanh", "--cases nothing", [], 2),
+        ("Tanh", "--inputs none.pt", [], 2),
+    ],
+)
+def test_the_exit_status(module: str, name: str, at: str, options: list[str], status: int) -> None:
+    assert check(module, name, *options, at=at) == status
+
+
+def test_no_inputs_are_none(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", f"{module}:Tanh"]) == 2
+    assert "--inputs or --cases" in capsys.readouterr().err
+
+
+def test_an_error_of_ours_is_no_wrong_gradient(
+    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("nbautograd.command.check.to_text", fails)
+    assert check(module, "Off") == 2
+    assert "ZeroDivisionError: ours" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["Tanh", "Off", "off"])
+def test_annotations_stand_at_backward_and_the_summary_has_a_table(
+    module: str, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = check(module, name, "--github", "--json", str(tmp_path / "report.json"))
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    (function,) = written(tmp_path)["functions"]
+    summary = (tmp_path / "summary.md").read_text()
+    assert f"nbautograd: `{name}`" in summary
+    if name == "Tanh":
+        assert (status, shown) == (0, [])
+        return
+    assert function["backward_line"] == LINE_OF_OFF
+    assert [line.partition("::" + "The")[0] for line in shown] == [
+        f"::error file=gated.py,line={LINE_OF_OFF},title=nbautograd%3A {name}"
+    ]
+    assert "`kernel_factor`" in summary
+    assert "| wide | 2×9 float32 |" in summary
+
+
+def test_the_json_without_a_reference_has_the_schema_too(module: str, tmp_path: Path) -> None:
+    for name, status in (("Tanh", 0), ("Off", 1)):
+        data = ["--json", str(tmp_path / "report.json")]
+        assert main(["check", f"{module}:{name}", "--inputs", f"{module}:make", *data]) == status
+        assert written(tmp_path)["verdict"] == ("wrong" if status else "right")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.pop("schema"),
+        lambda data: data.update(schema=2),
+        lambda data: data["functions"][0].pop("situations"),
+        lambda data: data["functions"][0]["situations"][0].update(verdict="fine"),
+        lambda data: data["functions"][0]["situations"][0]["quantities"][0].update(kind="loss"),
+    ],
+)
+def test_the_schema_refuses_what_is_none(module: str, tmp_path: Path, change: Any) -> None:
+    check(module, "Tanh", "--json", str(tmp_path / "report.json"))
+    data = written(tmp_path)
+    change(data)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["Off", "Picky"])
+def test_values_of_a_file_are_shown_nowhere(
+    module: str, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = torch.full((3, 4), 0.8125) + torch.arange(12.0).reshape(3, 4) / 1024
+    torch.save({"secret": (x.t() if name == "Picky" else x,)}, tmp_path / "hidden.pt")
+    options = ["--github", "--json", str(tmp_path / "report.json"), "--html", str(tmp_path / "page.html")]
+    status = check(module, name, *options, at=f"--inputs {tmp_path / 'hidden.pt'}")
+    assert status == (1 if name == "Off" else 2)
+    written_files = [tmp_path / one for one in ("report.json", "page.html", "summary.md")]
+    shown = "".join(capsys.readouterr()) + "".join(f.read_text() for f in written_files if f.exists())
+    y = torch.tanh(x)
+    for value in (*x.flatten().tolist(), *y.flatten().tolist(), float(x.mean()), float(x.norm()), float(y.mean())):
+        assert f"{value:.4g}" not in shown
+    assert "strides" not in shown
+
+
+def test_a_seed_makes_other_inputs(module: str, tmp_path: Path) -> None:
+    errors = []
+    for seed in ("1", "1", "2"):
+        check(module, "Tanh", "--seed", seed, "--json", str(tmp_path / "report.json"))
+        errors.append(written(tmp_path)["functions"][0]["situations"][0]["quantities"][1]["error"])
+    assert errors[0] == errors[1] != errors[2]
+
+
+def test_the_skill_fits_in_a_page_of_150_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["skill"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("---\nname: nbautograd\n")
+    assert len(page.splitlines()) <= 150
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [(["Tanh"], 0), (["Tanh", "Off", "Nothing"], 1), (["Tanh", "Nothing"], 2), ([], 2)],
+    ids=["right", "wrong", "unsure", "none"],
+)
+def test_the_script_of_the_action(module: str, names: list[str], status: int) -> None:
+    lines = [f"  {module}:{one} --reference {module}:eager --cases {module}:cases" for one in names]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CHECKS": "\n".join(["# kernels", "", *lines])}
+    environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    run = subprocess.run([ACTION / "gate"], env=environment, capture_output=True, text=True)
+    assert run.returncode == status, run.stderr
+    assert run.stdout.count("::group::") == len(names)
+    assert ("::error file=gated.py" in run.stdout) is ("Off" in names)
+
+
+def test_the_action_runs_the_script() -> None:
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load((ACTION / "action.yml").read_text(encoding="utf-8"))
+    (step,) = action["runs"]["steps"]
+    assert step["run"] == "$GITHUB_ACTION_PATH/gate"
+    assert os.access(ACTION / "gate", os.X_OK)
+    assert set(step["env"]) == {"CHECKS"}
