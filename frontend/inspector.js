@@ -39,14 +39,13 @@ export function inspectorView(page, state) {
       make: () => graphView(page, { ...graph, blocks: state.blocks, function: state.function }),
     },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
-    check && { id: "gradcheck", make: () => gradcheckView(page, { ...state, check }) },
+    { id: "gradcheck", make: () => gradcheckView(page, { ...state, check }) },
     comparison && { id: "compare", make: () => pageOf(page, comparison) },
     source && { id: "source", make: () => sourceView(page, source, state.answer.marks) },
   ];
   return tabs(
     page,
     parts.flatMap((part) => part || []),
-    state.view === "all" ? "summary" : state.view,
   );
 }
 
@@ -64,7 +63,7 @@ function summaryView(page, state) {
     "div",
     "stack",
     ...documentView(page, state.answer.document),
-    state.check?.since && sinceView(page, state.check.since),
+    state.check.since && sinceView(page, state.check.since),
     state.blocks.length > 2 && fitsMatrix(state.blocks) && matrix(page, state.blocks, goTo).element,
     ...documentView(page, state.table),
     ...documentView(page, state.answer.others),

@@ -416,11 +416,10 @@ export interface InspectorState {
   blocks: BlockState[];
   answers?: Record<string, DataView>;
   function: string;
-  view: string;
   notes: string[];
   answer: AnswerState;
   table: Block[];
-  check: CheckState | null;
+  check: CheckState;
   calls: CallsState;
   graph: GraphState | null;
   comparison: ComparisonState | null;

@@ -9,9 +9,8 @@ let made = 0;
 /**
  * @param {Page} page
  * @param {{id: string, make: () => Node}[]} parts
- * @param {string} first
  */
-export function tabs(page, parts, first) {
+export function tabs(page, parts) {
   const prefix = `nbag${++made}`;
   page.tabs = parts.map((part) => part.id);
   const buttons = parts.map(({ id }) =>
@@ -67,6 +66,6 @@ export function tabs(page, parts, first) {
     End: () => go(-1),
   });
   page.onShow(open);
-  open(page.tabs.includes(page.model.get("tab")) ? page.model.get("tab") : first);
+  open(page.model.get("tab"));
   return el("div", "tabbed", list, box);
 }

@@ -36,8 +36,7 @@ class Failure:
         sentence: the id of a sentence in ``nbautograd.messages``, or the sentence itself as ``{"en": ..., "zh": ...}``.
             It helps and does not give the answer away.
         params: what the sentence speaks of: filled in with ``str.format`` in both cases.
-        more: further sentences, shown from hint level 2 and from level 3 on; the second may say what to do.
-        level: from which hint level on the sentence is shown; below it only that this check failed.
+        more: further sentences, shown with the hints ``"where"`` and ``"fix"``; the second may say what to do.
 
     Example:
         >>> from nbautograd.course.exercise import Failure
@@ -49,7 +48,6 @@ class Failure:
     sentence: Sentence = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     more: tuple[Sentence, ...] = ()
-    level: int = 1
 
 
 @dataclass(frozen=True)

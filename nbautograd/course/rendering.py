@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nbautograd import messages
 from nbautograd.course.progress import Progress, Row
-from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
+from nbautograd.course.result import CheckResult, Result
+from nbautograd.course.sentences import LEVELS, Level
 from nbautograd.views.builders import build
 from nbautograd.views.bundle import mimebundle as drawn
 from nbautograd.views.document import (
@@ -57,7 +58,7 @@ def result_document(value: Result) -> Document:
     return (Card(TONE[value.state], (head, *failed, *small), place=f"exercise-{value.exercise}"),)
 
 
-def _failed(outcome: CheckResult, hints: int) -> Item:
+def _failed(outcome: CheckResult, hints: Level) -> Item:
     title = Strong(f"{MARK['failed']} {outcome.title}{messages.text('course.colon')}")
     first, *more = outcome.sentences(hints)
     return Item((Paragraph((title, first)), *sentences(more)))
@@ -73,8 +74,9 @@ def below(value: Result) -> tuple[str, ...]:
     said = [messages.text(f"course.result.{which}", checks=passed)] if passed and not alone else []
     waiting = _titles(value, "skipped")
     said += [messages.text("course.result.waiting", checks=waiting)] if waiting else []
-    if value.hints < MAX_HINT_LEVEL and any(o.more(value.hints) for o in value.outcomes):
-        said.append(messages.text("course.result.more", name=value.exercise, hints=value.hints + 1))
+    if any(o.more(value.hints) for o in value.outcomes):
+        following = LEVELS[LEVELS.index(value.hints) + 1]
+        said.append(messages.text("course.result.more", name=value.exercise, hints=following))
     return tuple(said)
 
 

@@ -8,10 +8,9 @@ from typing import Any, Literal
 from nbautograd import messages
 from nbautograd.core.display import Displayable
 from nbautograd.course.exercise import Failure
-from nbautograd.course.sentences import steps
+from nbautograd.course.sentences import Level, steps
 
 State = Literal["passed", "failed", "skipped"]
-MAX_HINT_LEVEL = 3  # hint levels
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,20 +34,18 @@ class CheckResult(Displayable):
         """Name what the check asks, in a few words."""
         return messages.text(f"course.check.{self.check}")
 
-    def sentences(self, hints: int = 1) -> tuple[str, ...]:
-        """Return the sentences that help, at this hint level."""
+    def sentences(self, hints: Level = "what") -> tuple[str, ...]:
+        """Return the sentences that help, with these hints."""
         if not self.failures:
             return ()
         return steps(self.failures[0], hints) or (messages.text("course.only_failed", check=self.title),)
 
-    def more(self, hints: int) -> bool:
-        """Return True if a higher hint level would say more."""
-        return bool(self.failures) and len(steps(self.failures[0], MAX_HINT_LEVEL)) > len(
-            steps(self.failures[0], hints)
-        )
+    def more(self, hints: Level) -> bool:
+        """Return True if all hints would say more than these."""
+        return bool(self.failures) and len(steps(self.failures[0], "fix")) > len(steps(self.failures[0], hints))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; the sentences of every level in both languages."""
+        """Plain data; all its sentences in both languages."""
         return {
             "check": self.check,
             "state": self.state,
@@ -69,7 +66,7 @@ class Result(Displayable):
         line: for an unanswered cell the line of the first ``...`` in it, where known.
         points: what the exercise is worth.
         earned: how many of them the answer gets.
-        hints: the hint level at which it shows itself, 1 to 3.
+        hints: how much it gives away when it shows itself.
         seed: of the random points.
         seconds: wall time of all checks.
 
@@ -86,7 +83,7 @@ class Result(Displayable):
     line: int | None = None
     points: int = 1
     earned: int = 0
-    hints: int = 1
+    hints: Level = "what"
     seed: int = 0
     seconds: float = field(default=0.0, compare=False)
 
@@ -112,7 +109,7 @@ class Result(Displayable):
         return any(code == expected or code.startswith(f"{expected}_") for code in self.codes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that ``json.dumps`` takes; the sentences of every level in both languages."""
+        """Plain data that ``json.dumps`` takes; all its sentences in both languages."""
         return {
             "type": "Result",
             "exercise": self.exercise,
@@ -138,5 +135,5 @@ def failure_dict(failure: Failure) -> dict[str, Any]:
     said = {}
     for language in messages.LANGUAGES:
         with messages.speaking(language):
-            said[language] = list(steps(failure, MAX_HINT_LEVEL))
-    return {"code": failure.code, "level": failure.level, "sentences": said}
+            said[language] = list(steps(failure, "fix"))
+    return {"code": failure.code, "sentences": said}

@@ -17,7 +17,8 @@ from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.checks.exceptions import plainly
 from nbautograd.course.exercise import CHECKS, Exercise, Failure
-from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
+from nbautograd.course.result import CheckResult, Result
+from nbautograd.course.sentences import LEVELS, Level
 from nbautograd.course.source import without_magics
 
 Routine = Callable[[Attempt], Iterable[Failure]]
@@ -34,7 +35,7 @@ def check(
     answer: Any = ...,
     *,
     seed: int = 0,
-    hints: int = 1,
+    hints: Level = "what",
     source: str = "",
     defined: bool = True,
     routines: Mapping[str, Routine] = ROUTINES,
@@ -45,7 +46,7 @@ def check(
         exercise: what was asked for.
         answer: what the student's cell defined under ``exercise.answer``.
         seed: of the random points.
-        hints: the level at which the result shows itself: 1 what is wrong, 2 also where, 3 also what to do.
+        hints: how much the result gives away: what is wrong, also where, or also what to do (``"fix"``).
         source: the text of the cell; a ``...`` that still stands in it tells a cell without an answer.
         defined: False when the cell did not define the name at all.
         routines: what makes each check.
@@ -148,8 +149,8 @@ def _noted(exercise: Exercise, failure: Failure) -> Failure:
     """Return the failure with the exercise's own sentence for its code, if there is one, and the general advice."""
     note, advice = exercise.notes.get(failure.code), f"course.advice.{failure.code}"
     if note is not None:
-        failure = dataclasses.replace(failure, sentence=note, level=1)
-    elif len(failure.more) < MAX_HINT_LEVEL - 1 and advice in messages.catalogue("en") and not _advised(failure):
+        failure = dataclasses.replace(failure, sentence=note)
+    elif len(failure.more) < len(LEVELS) - 1 and advice in messages.catalogue("en") and not _advised(failure):
         failure = dataclasses.replace(failure, more=(*failure.more, advice))
     return failure
 

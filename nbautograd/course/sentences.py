@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from nbautograd import messages
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.course.exercise import Failure, Sentence
+
+Level = Literal["what", "where", "fix"]  # as the hints of gradcheck
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 def in_language(sentence: Sentence, params: Mapping[str, Any]) -> str:
@@ -23,9 +26,9 @@ def in_language(sentence: Sentence, params: Mapping[str, Any]) -> str:
         return written
 
 
-def steps(failure: Failure, hints: int = 1) -> tuple[str, ...]:
-    """Return the sentences that this hint level shows, the first one first."""
-    chosen = [failure.sentence, *failure.more][: max(0, hints - failure.level + 1)]
+def steps(failure: Failure, hints: Level = "what") -> tuple[str, ...]:
+    """Return the sentences that these hints show, the first one first."""
+    chosen = [failure.sentence, *failure.more][: LEVELS.index(hints) + 1]
     shown = [in_language(sentence, failure.params) for sentence in chosen]
     return tuple(s for k, s in enumerate(shown) if s and not _is_repeated(chosen[k], chosen[k + 1 :]))
 
@@ -49,7 +52,7 @@ def from_finding(finding: Finding) -> Failure:
         >>> from nbautograd.course.sentences import from_finding, steps
         >>> failure = from_finding(Finding("zero_gradient", "bug", "causes.zero_gradient",
         ...     {"input": "b", "output": "y", "value": "`gb`", "example": "", "right": ""}, None, 7))
-        >>> failure.code, len(steps(failure, 1)), len(steps(failure, 3))
+        >>> failure.code, len(steps(failure, "what")), len(steps(failure, "fix"))
         ('zero_gradient', 1, 3)
     """
     what, place, advice = (finding.phrase(part) for part in ("what", "place", "advice"))

@@ -93,7 +93,7 @@ class RedactedReport(Displayable):
 
     Attributes:
         function: name of the Function.
-        verdict: on first derivatives, or None when nothing was checked.
+        verdict: on first derivatives.
         order2: the verdict on second derivatives, or None.
         findings: with what is wrong, where, and the fix; numbers in their sentences are left out.
         blocks: of the Jacobian.
@@ -103,7 +103,7 @@ class RedactedReport(Displayable):
     """
 
     function: str
-    verdict: Verdict | None
+    verdict: Verdict
     order2: Verdict | None = None
     findings: tuple[Finding, ...] = ()
     blocks: tuple[RedactedBlock, ...] = ()
@@ -113,7 +113,7 @@ class RedactedReport(Displayable):
 
     def __repr__(self) -> str:
         found = plural(len(self.findings), "finding")
-        return f"<RedactedReport {self.function}: {self.verdict or 'not checked'}, {found}>"
+        return f"<RedactedReport {self.function}: {self.verdict}, {found}>"
 
 
 def redacted(
@@ -134,11 +134,11 @@ def redacted(
     return RedactedReport(
         function=report.function,
         verdict=report.verdict,
-        order2=None if check is None or check.order2 is None else check.order2.verdict,
+        order2=None if check.order2 is None else check.order2.verdict,
         findings=tuple(map(_finding, report.findings)),
-        blocks=() if check is None else tuple(map(_block, check.blocks.values())),
+        blocks=tuple(map(_block, check.blocks.values())),
         calls=tuple(map(_call, report.calls)) if isinstance(report, FunctionReport) else (),
-        complete=check is None or check.complete,
+        complete=check.complete,
         versions={
             "nbautograd": __version__,
             "torch": torch.__version__,

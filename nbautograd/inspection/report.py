@@ -33,36 +33,37 @@ class FunctionReport(Plottable, Redactable[Any]):
 
     Attributes:
         function: name of the Function.
+        gradcheck: the check.
         calls: what forward, backward, ... saw.
         graph: the backward graph with gradients on its edges, or None when there is none.
-        gradcheck: the check, or None when it was not asked for.
-        jacobian: the same blocks without verdicts, or None.
         findings: of the checker and of the contract, most serious first.
         comparison: beside the reference, when one was given.
         source: the source of the class, or None.
-        view: which parts to show first: ``"all"``, ``"calls"``, ``"graph"``, ``"jacobian"`` or ``"gradcheck"``.
         notes: sentences about what is missing, in the language chosen when they are read: ``str(note)``.
     """
 
     function: str
+    gradcheck: GradcheckReport
     calls: CallLog = field(default_factory=CallLog)
     graph: AutogradGraph | None = None
-    gradcheck: GradcheckReport | None = None
-    jacobian: JacobianReport | None = None
     findings: tuple[Finding, ...] = ()
     comparison: Comparison | None = None
     source: FunctionSource | None = field(default=None, repr=False)
-    view: str = "all"
     notes: tuple[Phrase, ...] = ()
 
     @property
-    def verdict(self) -> Verdict | None:
-        """The checker's verdict; None when nothing was checked."""
-        return None if self.gradcheck is None else self.gradcheck.verdict
+    def verdict(self) -> Verdict:
+        """The checker's verdict."""
+        return self.gradcheck.verdict
+
+    @property
+    def jacobian(self) -> JacobianReport:
+        """The check's blocks, without a verdict on the Function."""
+        return JacobianReport(self.function, self.gradcheck.blocks, self.gradcheck.complete)
 
     def __repr__(self) -> str:
         calls = plural(len(self.calls), "call")
-        return f"<FunctionReport {self.function}: {self.verdict or 'not checked'}, {calls}>"
+        return f"<FunctionReport {self.function}: {self.verdict}, {calls}>"
 
 
 def inspect(
@@ -112,8 +113,6 @@ def run_inspection(
     reference: Callable[..., Any] | None = None,
     reference_name: str = "",
     names: Mapping[str, Any] | None = None,
-    check: bool = True,
-    view: str = "all",
     progress: Tell | None = None,
     hints: str = "fix",
     order: int | None = None,
@@ -125,8 +124,6 @@ def run_inspection(
         fn, inputs, reference: as for ``inspect``.
         reference_name: what to call the reference.
         names: the user's variables by name, to label the graph's leaves.
-        check: False leaves the gradient check out.
-        view: which part to show first.
         progress: told how far the check is, as for ``gradcheck``.
         hints: how much the findings give away, as for ``gradcheck``.
         order: whether second derivatives count, as for ``gradcheck``.
@@ -137,21 +134,19 @@ def run_inspection(
     """
     with budgeted(validated_budget(budget)), watched(progress) as tell:
         run = _Run(fn, inputs, names or {})
-        checked = gradcheck(fn, inputs, progress=tell, hints=hints, order=order) if check else None
+        checked = gradcheck(fn, inputs, progress=tell, hints=hints, order=order)
     noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
-        f for call in run.calls for f in call.warnings if checked is None or f.code not in FOR_A_CHECK_TO_PROVE
+        f for call in run.calls for f in call.warnings if f.code not in FOR_A_CHECK_TO_PROVE
     )
     return FunctionReport(
         function=run.name,
+        gradcheck=checked,
         calls=run.calls,
         graph=run.graph,
-        gradcheck=checked,
-        jacobian=None if checked is None else JacobianReport(run.name, checked.blocks, checked.complete),
-        findings=ranked(() if checked is None else checked.findings, limit_findings(noticed, allowed(hints))),
+        findings=ranked(checked.findings, limit_findings(noticed, allowed(hints))),
         comparison=_compare(fn, reference, reference_name, inputs, run),
         source=None if run.cls is None else read_source(run.cls),
-        view=view,
-        notes=(*(() if checked else run.problem.notes), *run.notes),
+        notes=tuple(run.notes),
     )
 
 

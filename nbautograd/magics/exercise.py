@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from IPython.core.error import UsageError
 from IPython.display import display
@@ -17,6 +17,7 @@ from nbautograd.course.exercise import Exercise
 from nbautograd.course.progress import Tries
 from nbautograd.course.result import Result
 from nbautograd.course.run import check, placeholder
+from nbautograd.course.sentences import Level
 from nbautograd.course.source import without_magics
 from nbautograd.magics.options import EXERCISE
 from nbautograd.magics.output import show_interrupted, show_stumble
@@ -29,18 +30,18 @@ class ExerciseRequest:
 
     Attributes:
         exercise: which exercise.
-        hints: how much a failure says, 1 to 3.
+        hints: how much a failure gives away.
     """
 
     exercise: Exercise
-    hints: int = 1
+    hints: Level = "what"
 
 
 def parse_exercise(line: str) -> ExerciseRequest:
     """Read the magic's line.
 
     Args:
-        line: what follows ``%%exercise``, such as ``"multiply --hints 2"``.
+        line: what follows ``%%exercise``, such as ``"multiply --hints where"``.
 
     Raises:
         UsageError: one sentence; the cell is not run.
@@ -49,7 +50,7 @@ def parse_exercise(line: str) -> ExerciseRequest:
     if not name or len(name.split()) > 1:
         raise EXERCISE.refused("course.magic.no_name" if not name else "course.magic.one_name", text=name)
     try:
-        return ExerciseRequest(find(name, Path.cwd()), int(options.get("hints", 1)))
+        return ExerciseRequest(find(name, Path.cwd()), cast("Level", options.get("hints", "what")))
     except UnknownExerciseError as error:
         raise UsageError(f"{error} {messages.text('magics.not_run')}") from None
 

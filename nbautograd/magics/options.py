@@ -13,11 +13,11 @@ from IPython.core.error import UsageError
 from nbautograd import messages
 from nbautograd.core.checking.budget import DEFAULT, Budget
 from nbautograd.core.findings import Hints
+from nbautograd.course.sentences import LEVELS
 from nbautograd.inspection.audit import SECONDS_EACH, Audit
 
 MAGIC = "%%autograd_function"
 NO_LIMIT = "none"  # in place of a number of seconds
-VIEWS = ("all", "calls", "graph", "jacobian", "gradcheck")
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,12 @@ class Option:
         field: name of the field in ``Options``.
         metavar: what help calls its value; empty for a switch.
         choices: the values it may have; empty when any text may follow.
-        value: what a switch puts into the field.
     """
 
     spellings: tuple[str, ...]
     field: str
     metavar: str = ""
     choices: tuple[str, ...] = ()
-    value: bool = True
 
     @property
     def usage(self) -> str:
@@ -50,13 +48,9 @@ TABLE = (
     Option(("--name", "-n"), "name", "NAME"),
     Option(("--reference",), "reference", "EXPR"),
     Option(("--compile",), "compile"),
-    Option(("--gradcheck",), "gradcheck"),
-    Option(("--no-gradcheck",), "gradcheck", value=False),
     Option(("--hints",), "hints", "HINTS", get_args(Hints)),
     Option(("--order",), "order", "ORDER", ("1", "2")),
     Option(("--budget",), "budget", "SECONDS"),
-    Option(("--view",), "view", "VIEW", VIEWS),
-    Option(("--quiet",), "quiet"),
 )
 
 
@@ -107,7 +101,7 @@ class Grammar:
             if option.metavar and self.operand and option.metavar != "EXPR":  # an expression has spaces of its own
                 value, _, rest = text.partition(" ")
             operands.append(rest.strip())
-            fields[option.field] = self._value(option, spelling, value) if option.metavar else option.value
+            fields[option.field] = self._value(option, spelling, value) if option.metavar else True
         stray = next(filter(None, operands), "")
         if stray and not self.operand:
             raise self.refused("magics.stray", text=stray)
@@ -161,7 +155,7 @@ _SECONDS = re.compile(r"(?=.*[1-9])\d*\.?\d*s?")
 _QUOTED = re.compile(r"""\"[^"]*\"|'[^']*'""")
 
 FUNCTION = Grammar(MAGIC, tuple(option for option in TABLE if option.field != "compile"))
-EXERCISE = Grammar("%%exercise", (Option(("--hints",), "hints", "HINTS", ("1", "2", "3")),), operand="exercise")
+EXERCISE = Grammar("%%exercise", (Option(("--hints",), "hints", "HINTS", LEVELS),), operand="exercise")
 GRADCHECK = Grammar(
     "%gradcheck",
     tuple(o for o in TABLE if o.field in ("hints", "order", "budget", "reference", "compile")),
@@ -202,24 +196,18 @@ class Options:
         name: which of the cell's Functions, or empty for the last one.
         reference: expression for what to compare with, or empty.
         compile: True compares with the reference under torch.compile as well.
-        gradcheck: False after ``--no-gradcheck``.
         hints: how much the findings give away.
         order: "2" lets second derivatives count, "1" leaves them out; empty looks at them as a risk.
         budget: seconds that the check may take, or "none" for no limit; empty for the default.
-        view: which part of the report comes first.
-        quiet: True to record without showing or checking anything.
     """
 
     inputs: str = ""
     name: str = ""
     reference: str = ""
     compile: bool = False
-    gradcheck: bool = True
     hints: str = "fix"
     order: str = ""
     budget: str = ""
-    view: str = "all"
-    quiet: bool = False
 
     @property
     def checked_budget(self) -> Budget | float | None:
@@ -248,7 +236,7 @@ def parse(line: str) -> Options:
 
     Example:
         >>> from nbautograd.magics.options import parse
-        >>> parse("--inputs a, b.t() --view graph").inputs
+        >>> parse("--inputs a, b.t() --hints what").inputs
         'a, b.t()'
     """
     return Options(**FUNCTION.read(line)[1])  # type: ignore[arg-type]

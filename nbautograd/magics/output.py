@@ -29,8 +29,11 @@ class CellFailedError(Exception):
 
 
 def show_help(magics: object, name: str, line: str) -> bool:
-    """Print the help of a magic where that is all its line asks for; return True if so."""
-    asked = line.strip() in ("-h", "--help")
+    """Print the help of a magic where its line asks for it; return True if so.
+
+    ``-h`` asks alone on the line, since ``f(a) -h`` is an expression; ``--help`` anywhere.
+    """
+    asked = line.strip() == "-h" or "--help" in line.split()
     if asked:
         print(inspect.cleandoc(getattr(magics, name).__doc__))
     return asked

@@ -43,18 +43,20 @@ class CellPresenter:
         self.traced = traced
         self._offered: set[str] = set()
 
-    def show(self, options: Options, functions: list[type], since: int, result: Any, dispatched: int = 0) -> None:
+    def show(
+        self, options: Options | None, functions: list[type], since: int, result: Any, dispatched: int = 0
+    ) -> None:
         """Show the outcome of a cell.
 
         Args:
-            options: of its magic's line.
+            options: of its magic's line; None shows nothing.
             functions: the Functions that it defined, in order.
             since: index of the first call that the cell could make.
             result: IPython's result of the cell; changed when something asked for cannot be done.
             dispatched: index of the first dispatch that the cell could make.
         """
         traced = self.traced.take()
-        if options.quiet or getattr(result, "error_before_exec", None) is not None:
+        if options is None or getattr(result, "error_before_exec", None) is not None:
             return
         failed = result is None or not result.success
         try:
@@ -128,8 +130,6 @@ class CellPresenter:
                     reference=reference,
                     reference_name=options.reference,
                     names=inputs.names,
-                    check=options.gradcheck,
-                    view=options.view,
                     hints=options.hints,
                     order=int(options.order) if options.order else None,
                     budget=options.checked_budget,

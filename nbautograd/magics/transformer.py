@@ -24,12 +24,12 @@ class Request:
     """Request of the lines of our magics.
 
     Attributes:
-        options: of ``%%autograd_function``; under ``%%exercise`` alone the Functions are recorded and nothing is shown.
+        options: of ``%%autograd_function``; None under ``%%exercise`` alone, which records Functions and shows none.
         exercise: the exercise to check after the cell, or None.
         body: the cell without our lines, the numbers of its lines kept.
     """
 
-    options: Options
+    options: Options | None
     exercise: ExerciseRequest | None = None
     body: str = ""
 
@@ -92,7 +92,7 @@ def read(lines: list[str]) -> tuple[Request | None, list[str]]:
     # another cell magic below is only seen by IPython when it stands first
     left = kept[first:] if kept[first].startswith("%%") else kept
     ending = ["\n", "None\n"] if exercise is not None and _ends_with_placeholder(body) else []
-    return Request(options or Options(quiet=True), exercise, "".join(kept)), left + ending
+    return Request(options, exercise, "".join(kept)), left + ending
 
 
 def _ends_with_placeholder(body: list[str]) -> bool:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from nbautograd import messages
 from nbautograd.core import formats
-from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.phrases import code, counted, listed, say
 
-Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
 MANY = 10**6  # entries; from there on those that are zero by structure are counted apart
 NAMED = 4  # right inputs that are named, not counted
@@ -27,7 +25,7 @@ class Answer:
     """First lines of a report.
 
     Attributes:
-        tone: the verdict, or ``"unchecked"``.
+        tone: the verdict; "wrong" also where second derivatives that were asked for are.
         headline: one sentence.
         aside: the change that mends it, and what is right beside what is wrong; may be empty.
         findings: the causes, told in full; beside what is right the risk of its second derivatives.
@@ -37,7 +35,7 @@ class Answer:
         notes: which inputs were checked.
     """
 
-    tone: Tone
+    tone: Verdict
     headline: str
     aside: str = ""
     findings: tuple[Finding, ...] = ()
@@ -50,16 +48,13 @@ class Answer:
 def answer(report: FunctionReport | GradcheckReport) -> Answer:
     """Compose the first lines of a report."""
     check = report.gradcheck if isinstance(report, FunctionReport) else report
-    if check is None:
-        assert isinstance(report, FunctionReport)
-        return _unchecked(report)
     findings = _unique((*report.findings, *check.findings))
     told = _shown_findings(findings, check.verdict)
     reasons = _reasons(check)
     others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
     aside = messages.paragraph((_remedy(told), aside))
-    tone: Tone = "wrong" if check.wrong else check.verdict
+    tone: Verdict = "wrong" if check.wrong else check.verdict
     notes = tuple(map(str, check.notes))
     return Answer(tone, headline, aside, told, _evidence(check), others, _checked(check), notes)
 
@@ -88,16 +83,6 @@ def _reasons(check: GradcheckReport) -> list[Finding]:
 def _reason(check: GradcheckReport) -> str:
     """Return the reason for the verdict, with the advice of the finding that it comes from."""
     return next((f.message for f in _reasons(check)), str(check.reason))
-
-
-def _unchecked(report: FunctionReport) -> Answer:
-    told = tuple(f for f in report.findings if f.kind == "bug")[:TOLD]
-    calls = counted("calls", len(report.calls))
-    which = "views.headline.noticed" if told else "views.headline.unchecked"
-    headline = messages.text(which, function=report.function, calls=calls)
-    others = tuple(f for f in report.findings if f not in told)
-    hint = messages.text("views.try.unchecked", function=report.function)
-    return Answer("wrong" if told else "unchecked", headline, "", told, (hint,), others)
 
 
 def _unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -73,9 +73,7 @@ def _blocks(value: Any) -> Sequence[JacobianBlock]:
 
 @_blocks.register
 def _(value: FunctionReport) -> Sequence[JacobianBlock]:
-    checked = value.gradcheck is not None and value.gradcheck.blocks
-    source = value.gradcheck if checked else value.jacobian
-    return () if source is None else list(source.blocks.values())
+    return list(value.gradcheck.blocks.values())
 
 
 @_blocks.register(GradcheckReport)

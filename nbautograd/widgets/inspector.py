@@ -18,17 +18,10 @@ from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
-from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state, plain_text, questions
+from nbautograd.widgets.jacobian import block_questions, blocks_state, plain_text, questions
 from nbautograd.widgets.states import ComparisonState, ElementsState, InspectorState, SourceState
 
 MAX_SOURCE = 40_000  # characters of source that are sent
-
-
-def checked_blocks(report: FunctionReport) -> Blocks:
-    """Return the blocks with verdicts where the Function was checked, else those without."""
-    if report.gradcheck is not None and report.gradcheck.blocks:
-        return report.gradcheck.blocks
-    return {} if report.jacobian is None else report.jacobian.blocks
 
 
 def comparison_state(comparison: Comparison) -> ComparisonState:
@@ -74,12 +67,11 @@ class InspectorWidget(ViewWidget):
         """Return everything that the report holds; a part that it does not hold is None and gets no tab."""
         return InspectorState(
             function=value.function,
-            view=value.view,
             notes=list(map(str, value.notes)),
             answer=answer_state(answer(value)),
-            table=() if value.gradcheck is None else listed_blocks(value.gradcheck.blocks, "jacobian"),
-            check=None if value.gradcheck is None else verdict_state(value.gradcheck),
-            blocks=blocks_state(checked_blocks(value)),
+            table=listed_blocks(value.gradcheck.blocks, "jacobian"),
+            check=verdict_state(value.gradcheck),
+            blocks=blocks_state(value.gradcheck.blocks),
             calls=calls_state(value.calls),
             graph=None if value.graph is None else graph_state(value.graph, value.calls),
             comparison=None if value.comparison is None else comparison_state(value.comparison),
@@ -89,11 +81,10 @@ class InspectorWidget(ViewWidget):
 
     def questions(self) -> dict[str, Question]:
         """Return the questions by which the page zooms, asks for calls and entries, and checks at another point."""
-        checked = self.value.jacobian if self.value.gradcheck is None else self.value.gradcheck
         return {
-            **block_questions(checked_blocks(self.value)),
+            **block_questions(self.value.gradcheck.blocks),
             **calls_questions(self.value.calls),
-            **questions(checked),
+            **questions(self.value.gradcheck),
             **plain_text(self.value),
             **graph_questions(self.value.graph),
         }

@@ -439,11 +439,10 @@ class InspectorState(BlocksState):
     """
 
     function: str
-    view: str
     notes: Sequence[str]
     answer: AnswerState
     table: Document
-    check: CheckState | None
+    check: CheckState
     calls: CallsState
     graph: GraphState | None
     comparison: ComparisonState | None

@@ -193,7 +193,7 @@ nbautograd.backward(w5)
 # **先猜一猜。** 计算图里会有几个你自己的节点？乘法站在什么位置？
 
 # %%
-# %%autograd_function --quiet
+# %%autograd_function
 class Dummy(Function):
     @staticmethod
     def forward(ctx, x):

@@ -153,7 +153,7 @@ J = torch.from_numpy(nbautograd.jacobian(product, (a, b)).blocks[0, 0].analytica
 # **先猜一猜。** 当 `loss = y.sum()` 时，`grad_output` 是什么？`a` 的梯度的两行相等吗？
 
 # %%
-# %%autograd_function --quiet
+# %%autograd_function
 class Product(Function):
     @staticmethod
     def forward(ctx, input, weight):
@@ -284,7 +284,7 @@ torch.sum(PrintingLinear.apply(A, B)).backward()
 # **先猜一猜。** 这个单元格会报错吗？如果不报错，报告会对两个梯度中的哪一个提出异议？
 
 # %%
-# %%autograd_function --inputs a,b --view jacobian
+# %%autograd_function --inputs a,b
 class LostTranspose(Function):
     @staticmethod
     def forward(ctx, input, weight):

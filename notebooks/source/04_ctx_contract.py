@@ -87,7 +87,7 @@ w = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
 b = torch.randn(5, dtype=torch.float64, requires_grad=True)
 
 # %%
-# %%autograd_function --inputs x,w,b --view calls
+# %%autograd_function --inputs x,w,b
 class LinearFunction(Function):
     @staticmethod
     def forward(input, weight, bias=None):
@@ -231,7 +231,7 @@ class MulConstant(Function):
 # **先猜一猜。** 下面两个输出只用到第一个。backward 的“输入”一栏会是什么：两个张量，还是一个张量和一个 `None`？
 
 # %%
-# %%autograd_function --quiet
+# %%autograd_function
 class Twice(Function):
     @staticmethod
     def forward(ctx, x):

@@ -215,7 +215,7 @@ class LeakyClamp(Function):
 steps = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
 
 # %%
-# %%autograd_function --inputs steps --view gradcheck
+# %%autograd_function --inputs steps
 class HonestRound(Function):
     @staticmethod
     def forward(ctx, x):

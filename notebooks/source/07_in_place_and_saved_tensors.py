@@ -160,7 +160,7 @@ for name, program in programs.items():
 # **先猜一猜**：下面的 `forward` 忘了 `mark_dirty`，`h` 里的数照样变了。那么 `h.sum()` 对 `x` 的梯度是 $e^x$ 还是 1？看看计算图：`h` 出自哪个节点？
 
 # %% tags=["shown"]
-# %%autograd_function --quiet
+# %%autograd_function
 class UnmarkedExp(Function):
     @staticmethod
     def forward(ctx, x):
@@ -230,7 +230,7 @@ class ExpInPlace(Function):
 # **先猜一猜**：`total = Greedy(w, 3) + w` 的梯度应当是 $3 + 1 = 4$。`w.grad` 会是多少？
 
 # %%
-# %%autograd_function --quiet
+# %%autograd_function
 class Greedy(Function):
     @staticmethod
     def forward(ctx, x, s):

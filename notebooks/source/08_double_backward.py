@@ -73,7 +73,7 @@ import nbautograd
 x = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
 
 # %% tags=["shown"]
-# %%autograd_function --quiet
+# %%autograd_function
 class Exp(Function):
     @staticmethod
     def forward(ctx, x):

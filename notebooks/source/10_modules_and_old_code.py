@@ -84,7 +84,7 @@ import nbautograd
 # 下面是前两种。**先猜一猜。** `linear(x, w)` 的计算图里有几个叶子？各叫什么？
 
 # %% tags=["shown"]
-# %%autograd_function --quiet
+# %%autograd_function
 class WeightedSum(Function):
     @staticmethod
     def forward(ctx, input, weight, bias):

@@ -138,13 +138,6 @@ def test_inputs_without_a_gradient_get_a_sentence(inputs):
     assert str(caught.value).endswith((".", "`", "。"))
 
 
-@pytest.mark.parametrize("check", [True, False])
-def test_the_check_can_be_left_out(check):
-    report = run_inspection(Product, leaves((2,), (2,)), check=check)
-    assert (report.gradcheck is not None) is check
-    assert report.verdict == ("right" if check else None)
-
-
 def test_compare_agrees_with_the_native_op():
     comparison = nbautograd.compare(Product, torch.mul, leaves((2, 3), (2, 3)), sizes=(), graph=True, time=True)
     assert comparison.verdict == "right"
@@ -212,8 +205,6 @@ class NotUnpacked(Function):
 def test_one_mistake_is_told_once():
     report = nbautograd.inspect(NotUnpacked, *leaves((3,)))
     assert [f.code for f in report.findings if f.kind == "bug"] == ["exception"]
-    unchecked = run_inspection(NotUnpacked, leaves((3,)), check=False)
-    assert "saved_not_unpacked" in [f.code for f in unchecked.findings]
 
 
 def test_hints_cut_what_a_report_gives_away():

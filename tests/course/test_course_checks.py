@@ -88,7 +88,7 @@ def test_a_wrong_answer_gets_its_code(checks, answer, code):
         exercise = dataclasses.replace(exercise, inputs=lambda draw: (draw.normal(3, 4), draw.normal(3, 4)))
     result = check(exercise, product(**answer))
     assert result.shows(code), result.codes
-    assert all(outcome.sentences(1) for outcome in result.outcomes if outcome.state == "failed")
+    assert all(outcome.sentences("what") for outcome in result.outcomes if outcome.state == "failed")
 
 
 def test_a_wrong_value_is_shown_beside_the_right_one():
@@ -97,11 +97,13 @@ def test_a_wrong_value_is_shown_beside_the_right_one():
     (found,) = check(asked("value"), product(value="a * b + 1")).outcomes[0].failures
     assert float(found.params["got"]) == pytest.approx(float(found.params["expected"]) + 1, abs=2e-3)
     result = check(asked("value edges", edges=lambda draw: large), product(value="a.clamp(-1e6) * b"))
-    (said,) = [sentence for outcome in result.outcomes for sentence in outcome.sentences(1)]
+    (said,) = [sentence for outcome in result.outcomes for sentence in outcome.sentences("what")]
     assert "1 of 2 elements of output 1 differ, such as -3e6 where -3e9 is right" in said
     infinite = [(torch.tensor([-torch.inf, 1.0]), torch.tensor([2.0, 3.0]))]
     result = check(asked("value edges", edges=lambda draw: infinite), product(value="a * b + (a == 1)"))
-    assert "1 of 2 elements of output 1 differ, such as 4.0 where 3.0 is right" in result.outcomes[1].sentences(1)[0]
+    assert (
+        "1 of 2 elements of output 1 differ, such as 4.0 where 3.0 is right" in result.outcomes[1].sentences("what")[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,7 @@ def test_a_declared_gradient_is_spoken_of_only_where_one_is_declared():
     declared = check(ste, define(ROUND.format(returned="-g"), "Round"))
     derived = check(asked("gradient"), product(returned="return -g * b, g * a"))
     assert declared.codes == derived.codes == ("sign",)
-    spoken = [messages.text("course.asked.sign.advice") in r.outcomes[0].sentences(3) for r in (declared, derived)]
+    spoken = [messages.text("course.asked.sign.advice") in r.outcomes[0].sentences("fix") for r in (declared, derived)]
     assert spoken == [True, False]
 
 
@@ -410,11 +412,11 @@ def test_prints_of_an_answer_are_not_shown(capsys):
 def test_every_failure_has_a_last_hint():
     """Level 3 says what to do, also where no finding of the checker brings its own advice."""
     result = check(asked("value"), product(value="a + b"))
-    assert result.outcomes[0].sentences(3)[1].startswith("Compute one small example by hand")
+    assert result.outcomes[0].sentences("fix")[1].startswith("Compute one small example by hand")
     exercise = Exercise(
         "ste", "Round", "value gradient", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g
     )
-    told = check(exercise, define(ROUND.format(returned="-g"), "Round")).outcomes[1].sentences(3)
+    told = check(exercise, define(ROUND.format(returned="-g"), "Round")).outcomes[1].sentences("fix")
     assert "line 7: `-g`" in told[1]
     assert told[2] == "Check the sign of the declared gradient."
 

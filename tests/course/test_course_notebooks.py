@@ -24,6 +24,7 @@ from nbautograd.course.mutants import mutants
 from nbautograd.course.rehearse import _define, passed_untouched, rehearse
 from nbautograd.course.release import make
 from nbautograd.course.run import check
+from nbautograd.course.sentences import LEVELS
 from nbautograd.course.translations import stale
 from nbautograd.views.bundle import html, text
 
@@ -273,8 +274,8 @@ def test_nothing_that_is_handed_out_is_an_answer(path):
 
 
 def assert_drawn(result):
-    """It shows itself in both languages at every level, with no place left open."""
-    for lang, hints in itertools.product(LANGUAGES, (1, 2, 3)):
+    """It shows itself in both languages with all hints, with no place left open."""
+    for lang, hints in itertools.product(LANGUAGES, LEVELS):
         with messages.speaking(lang):
             shown = dataclasses.replace(result, hints=hints)
             drawn = text(shown) + html(shown)

@@ -25,10 +25,10 @@ SWAPPED = {"returned": "return g * a, g * b"}
 def test_the_levels_of_hints_say_more_and_more():
     result = check(MULTIPLY, product(**SWAPPED))
     [failed] = [outcome for outcome in result.outcomes if outcome.state == "failed"]
-    assert failed.sentences(1) == ("Two gradients that backward returns are exchanged, that of `a` among them.",)
-    assert "line 10" in " ".join(failed.sentences(2))
-    assert failed.more(1)
-    assert not failed.more(3)
+    assert failed.sentences("what") == ("Two gradients that backward returns are exchanged, that of `a` among them.",)
+    assert "line 10" in " ".join(failed.sentences("where"))
+    assert failed.more("what")
+    assert not failed.more("fix")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_levels_of_hints_say_more_and_more():
 )
 def test_the_first_level_never_names_the_right_expression(returned):
     result = check(MULTIPLY, product(returned=returned))
-    told = " ".join(s for outcome in result.outcomes for s in outcome.sentences(1))
+    told = " ".join(s for outcome in result.outcomes for s in outcome.sentences("what"))
     assert told
     assert "`b`" not in told.replace("gradient of `b`", "")
     assert "times `" not in told
@@ -57,7 +57,7 @@ def test_a_result_is_plain_data_in_both_languages():
 def test_text_and_html_say_the_same():
     bundle = mimebundle(check(MULTIPLY, product(**SWAPPED)))
     assert bundle["text/plain"].splitlines()[0] == "✗ `multiply`: not yet."
-    for words in ("are exchanged", "--hints 2", "Right already: ✓ value of forward"):
+    for words in ("are exchanged", "--hints where", "Right already: ✓ value of forward"):
         assert words in bundle["text/plain"]
         assert words in re.sub("<[^>]*>", "", bundle["text/html"])
     assert len(bundle["text/html"]) < 4000
@@ -115,13 +115,13 @@ def test_an_exercise_with_a_check_of_its_own():
     exercise = Exercise("own", "answer", "custom", own=own)
     assert check(exercise, lambda x: True).passed
     failed = check(exercise, lambda x: False)
-    assert failed.outcomes[0].sentences(1) == ("It took 3 tries.",)
-    assert failed.outcomes[0].sentences(3) == ("It took 3 tries.", "Try")
+    assert failed.outcomes[0].sentences("what") == ("It took 3 tries.",)
+    assert failed.outcomes[0].sentences("fix") == ("It took 3 tries.", "Try")
     with messages.speaking("zh"):
-        assert failed.outcomes[0].sentences(1) == ("用了 3 次。",)
+        assert failed.outcomes[0].sentences("what") == ("用了 3 次。",)
     raised = check(exercise, lambda x: 1 / 0)
     assert raised.codes == ("own_raised",)
-    assert "ZeroDivisionError" in raised.outcomes[0].sentences(1)[0]
+    assert "ZeroDivisionError" in raised.outcomes[0].sentences("what")[0]
 
 
 def test_a_note_of_the_exercise_takes_the_place_of_the_sentence():
@@ -130,7 +130,7 @@ def test_a_note_of_the_exercise_takes_the_place_of_the_sentence():
         notes={"swapped_inputs": {"en": "In which order?", "zh": "什么顺序？"}},
     )  # fmt: skip
     result = check(exercise, product(**SWAPPED))
-    assert result.outcomes[1].sentences(1) == ("In which order?",)
+    assert result.outcomes[1].sentences("what") == ("In which order?",)
 
 
 def test_other_seeds_are_other_points():
@@ -192,5 +192,5 @@ def test_a_failure_of_an_exercise_within_another_has_its_advice_once():
         yield from check(within, answer).outcomes[0].failures
 
     for exercise in (within, Exercise("whole", "whole", "custom", own=own)):
-        sentences = check(exercise, lambda x: x**3).outcomes[0].sentences(3)
+        sentences = check(exercise, lambda x: x**3).outcomes[0].sentences("fix")
         assert sentences[1:] == (messages.text("course.advice.forward_value"),)

@@ -50,7 +50,7 @@ def test_a_term_that_only_a_second_backward_uses_is_named():
     assert check(find("sinh"), define(SINH.format(sign="-"), "Sinh")).codes == ()
     result = check(find("sinh"), define(SINH.format(sign="+"), "Sinh"))
     assert result.codes == ("double_backward_wrong", "exponential_ignored")
-    sentences = " ".join(sentence for outcome in result.outcomes for sentence in outcome.sentences(1))
+    sentences = " ".join(sentence for outcome in result.outcomes for sentence in outcome.sentences("what"))
     assert "the output number 3" in sentences, sentences
 
 
@@ -157,7 +157,7 @@ def test_what_numpy_or_torch_holds_is_what_python_has():
 def test_what_the_checks_raise_on_an_answer_is_not_said_to_be_raised_by_it():
     inside = define("def bars(w1, w2):\n    return (w1, w2)[9]\n", "bars")
     sentences = {
-        name: check(find(name), answer).outcomes[0].sentences(1)[0]
+        name: check(find(name), answer).outcomes[0].sentences("what")[0]
         for name, answer in (("reverse_by_hand", inside), ("scalar_tensor", 3), ("op_log", list))
     }
     assert sentences["reverse_by_hand"].startswith("Your answer raised IndexError")

@@ -48,7 +48,7 @@ def test_a_cell_that_defines_its_functions_is_audited(notebook) -> None:
 
 
 def test_another_magic_may_stand_below(filled) -> None:
-    ran = filled("%%autograd_audit\n%%autograd_function --quiet\nclass Other(Function):\n    pass\nwrong(a)")
+    ran = filled("%%autograd_audit\n%%autograd_function\nclass Other(Function):\n    pass\nwrong(a)")
     assert ran.result.success
     assert any("wrong" in bundle["text/plain"] for bundle in ran.bundles)
 

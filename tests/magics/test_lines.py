@@ -9,7 +9,7 @@ from nbautograd.core import stumbles
 from nbautograd.magics import lines
 
 CELL = """\
-%%autograd_function --quiet
+%%autograd_function
 class Product(Function):
     @staticmethod
     def forward(ctx, a, b):

@@ -149,4 +149,5 @@ def test_every_magic_prints_its_help(notebook, magic: str, asked: str) -> None:
     help_text = inspect.cleandoc(notebook.shell.find_magic(magic.strip("%"), kind).__doc__)
     assert ran.error is None
     assert ran.stdout.strip() == help_text.strip()
+    assert notebook(f"{magic} f(a) --help" + ("\nleft = 1" if kind == "cell" else "")).stdout == ran.stdout
     assert "left" not in notebook.shell.user_ns

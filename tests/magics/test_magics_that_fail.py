@@ -10,7 +10,7 @@ from injected import broken
 from nbautograd.core import stumbles
 from nbautograd.magics import card, lines, presenter, session, traced_classes
 
-CELL = """%%autograd_function --gradcheck -i (torch.ones(2, dtype=torch.float64, requires_grad=True),)
+CELL = """%%autograd_function -i (torch.ones(2, dtype=torch.float64, requires_grad=True),)
 class Double(Function):
     @staticmethod
     def forward(ctx, x):

@@ -48,7 +48,7 @@ def plain(ran) -> tuple[str, str, str, str]:
 @pytest.mark.parametrize("body", BODIES)
 def test_it_prints_returns_and_fails_as_a_cell_without_the_magic(notebook, body: str) -> None:
     bare = notebook("\n" + "# one line\n" + BODIES[body], store_history=False)
-    ours = notebook("%%autograd_function --quiet\n" + BODIES[body], store_history=False)
+    ours = notebook("%%autograd_function\n" + BODIES[body], store_history=False)
     assert without_first_line(plain(ours)) == without_first_line(plain(bare))
 
 
@@ -140,8 +140,8 @@ def test_a_line_is_read_once(notebook, monkeypatch, above: str) -> None:
         return options.parse(line)
 
     monkeypatch.setattr(transformer, "parse", counted)
-    notebook(above + "%%autograd_function --quiet\n" + DOUBLE)
-    assert read == [" --quiet"]
+    notebook(above + "%%autograd_function\n" + DOUBLE)
+    assert read == [""]
     assert notebook("%autograd_calls Double").error is None
 
 

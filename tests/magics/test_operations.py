@@ -47,7 +47,7 @@ def test_without_inputs_it_is_told_how_to_check_it(filled) -> None:
 
 
 def test_the_line_magic_takes_the_operation_itself(filled) -> None:
-    filled(CELL.format(options="--quiet", name="line"))
+    filled(CELL.format(options="", name="line"))
     report = filled("%gradcheck swish(a, 2.0)").result.result
     assert (report.function, report.verdict) == ("nbautograd_cell::line", "wrong")
     assert filled("%gradcheck torch.ops.nbautograd_cell.line(a, 1.0)").result.result.verdict == "right"
@@ -65,9 +65,9 @@ def test_calls_in_the_cell_and_after_it_are_on_its_card(filled) -> None:
 
 
 def test_running_the_cell_again_records_the_new_operation_alone(filled) -> None:
-    filled(CELL.format(options="--quiet", name="again"))
+    filled(CELL.format(options="", name="again"))
     old = filled["swish"]
-    filled(CELL.format(options="--quiet", name="again"))
+    filled(CELL.format(options="", name="again"))
     new = filled["swish"]
     assert [type(old) is CustomOpDef, type(new) is CustomOpDef] == [True, False]
     filled("swish(a, 2.0).sum().backward()")

@@ -50,15 +50,9 @@ def test_the_last_expression_comes_before_the_report(notebook) -> None:
     assert "Square: backward is right." in ran.bundles[1]["text/plain"]
 
 
-def test_without_gradcheck_nothing_is_checked(notebook) -> None:
+def test_under_capture_it_records_and_shows_nothing(notebook) -> None:
     notebook(X)
-    ran = notebook(square("--inputs x --no-gradcheck"))
-    assert "backward not checked" in ran.text
-
-
-def test_quiet_records_and_shows_nothing(notebook) -> None:
-    notebook(X)
-    ran = notebook(square("--inputs x --quiet") + "y = square(x)")
+    ran = notebook("%%capture\n" + square() + "y = square(x)")
     assert ran.bundles == []
     assert (ran.stdout, ran.stderr) == ("", "")
     assert len(notebook("%autograd_calls Square").result.result) == 1
@@ -180,7 +174,7 @@ def test_two_functions_in_one_cell(notebook) -> None:
 
 
 def test_name_may_name_a_function_of_an_earlier_cell(notebook) -> None:
-    notebook(square("--quiet"))
+    notebook(square())
     ran = notebook("%%autograd_function --name Square --inputs x\n" + X)
     assert "Square: backward is right." in ran.text
 
@@ -224,9 +218,9 @@ def test_a_mistake_of_ours_before_the_cell_is_one_sentence_and_the_cell_runs(not
 
 def test_running_a_cell_again_replaces_the_registration(notebook) -> None:
     for _ in range(3):
-        notebook(square("--quiet"))
+        notebook(square())
     old = notebook["Square"]
-    notebook(square("--quiet"))
+    notebook(square())
     assert type(old.__dict__["forward"]) is staticmethod  # as written again
     assert type(notebook["Square"].__dict__["forward"]) is not staticmethod
     notebook(X + "\ny = square(x)")

@@ -87,8 +87,7 @@ def test_unloading_leaves_the_class_as_written(notebook) -> None:
     assert notebook.shell.ast_transformers == []
 
 
-def test_quiet_shows_nothing_and_inputs_are_answered(notebook) -> None:
-    assert notebook(CELL.replace("function\n", "function --quiet\n", 1)).bundles == []
+def test_inputs_are_answered(notebook) -> None:
     ran = notebook(CELL.replace("function\n", "function --inputs x\n", 1))
     assert "`--inputs` is for a `torch.autograd.Function`" in ran.text
 

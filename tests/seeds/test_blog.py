@@ -35,7 +35,7 @@ def test_the_custom_product_agrees_with_the_native_one(notebook) -> None:
 
 def test_the_two_are_compared_by_a_line_magic(notebook) -> None:
     notebook(INPUTS)
-    notebook(PRODUCT.format(line="--quiet"))
+    notebook(PRODUCT.format(line=""))
     for second in ("torch.mul(a, b)", "a * b", "torch.mul(b, a)"):
         compared = notebook(f"%autograd_compare f.apply(a, b) {second}").result.result
         assert compared.verdict == "right"

@@ -58,7 +58,7 @@ def test_it_works_under_func_grad_while_recorded(notebook) -> None:
 
 
 COMBINED = """\
-%%autograd_function --quiet
+%%autograd_function
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):

@@ -81,7 +81,7 @@ def test_an_old_function_is_explained_and_its_migration_runs(notebook, next_inpu
     old = notebook(OLD_CALLS[name])
     assert isinstance(old.error, RuntimeError)
     assert "Legacy autograd function" in str(old.error)
-    assert notebook("%%autograd_function --quiet\n" + migrated).result.success
+    assert notebook("%%autograd_function\n" + migrated).result.success
     assert notebook(f"%gradcheck {NEW_CALLS[name]}").result.result.verdict == "right"
 
 
@@ -124,7 +124,7 @@ def test_the_old_modules_bugs_raise_as_they_do_without_the_magic(notebook, cell:
 
 def test_the_old_modules_weight_has_the_wrong_shape_and_a_bool_is_never_none(notebook) -> None:
     notebook(POINT)
-    notebook("%%autograd_function --quiet\n" + MIGRATED_LINEAR)
+    notebook("%%autograd_function\n" + MIGRATED_LINEAR)
     ran = notebook("Linear.apply(x, torch.ones(4, 2).double())")  # (in, out), though forward takes weight.t()
     assert isinstance(ran.error, RuntimeError)
     assert "shapes cannot be multiplied" in str(ran.error)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport, Pooled, Statement
+from nbautograd.core.checking.block import Block, Entry, GradcheckReport, Pooled, Statement
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.recording.call import Call, CallLog
@@ -225,7 +225,6 @@ def report(wrong: bool = False, **more: Any) -> FunctionReport:
         "calls": calls(),
         "graph": graph(),
         "gradcheck": check,
-        "jacobian": JacobianReport("LinearFunction", check.blocks),
         "findings": check.findings,
     }
     return FunctionReport(**{**known, **more})

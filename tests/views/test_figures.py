@@ -82,7 +82,7 @@ def test_a_notebook_gets_a_png():
 
 def test_nothing_to_draw_is_a_sentence():
     with pytest.raises(InputError, match="There is no Jacobian to draw here"):
-        plot(samples.report(gradcheck=None, jacobian=None))
+        plot(samples.report(gradcheck=samples.gradcheck(blocks={})))
     with pytest.raises(CallError, match="not a value of type int"):
         plot(3)
 

@@ -28,7 +28,6 @@ VALUES = {
     "right": samples.report(),
     "cannot tell": samples.cannot_tell(),
     "gradcheck": samples.gradcheck(wrong=True, order2=samples.gradcheck(wrong=True)),
-    "unchecked": samples.report(gradcheck=None, jacobian=None),
     "jacobian": samples.report().jacobian,
     "block": samples.gradcheck().blocks[0, 0],
     "log": samples.calls(),
@@ -106,20 +105,9 @@ def test_the_verdicts_of_blocks_are_counted_wrong_first():
     assert "Gradcheck differs: 1, agrees: 1" in words
 
 
-def test_right_unchecked_and_cannot_tell_say_so_first():
+def test_right_and_cannot_tell_say_so_first():
     assert Page(html(samples.report())).text.startswith("✓ right LinearFunction: backward is right.")
-    unchecked = html(samples.report(gradcheck=None, jacobian=None, findings=()))
-    assert Page(unchecked).text.startswith("• not checked LinearFunction: 2 calls recorded")
     assert Page(html(samples.cannot_tell())).text.startswith("? cannot tell Abs: cannot tell whether")
-
-
-@pytest.mark.parametrize("view", ["calls", "graph", "jacobian", "gradcheck"])
-def test_the_view_asked_for_stands_first_and_open(view):
-    made = html(samples.report(wrong=True, view=view))
-    first = made[made.index("<details") :]
-    assert " open>" in first[: first.index(">") + 1]
-    assert Page(first[: first.index("</summary>")]).text.lower().startswith(view)
-    assert made.count(" open>") <= 2  # the part, and what was also noticed
 
 
 def test_names_that_are_html_change_nothing():
@@ -210,7 +198,7 @@ def test_a_report_with_too_much_of_everything_is_still_small():
 
 @pytest.mark.parametrize(("opened", "left_out"), [("calls", "Gradcheck"), ("gradcheck", "Calls"), ("", "Calls")])
 def test_a_part_that_is_open_is_left_out_last(opened, left_out):
-    """As ``--view calls`` opens the calls: what was asked for is shown."""
+    """What is open is shown."""
     long = (paragraph("word " * 8000),)
     folds = [Fold(part, long, opened=part == opened, attribute=part) for part in ("calls", "gradcheck")]
     shown = Page(to_html.page(tuple(folds))).text

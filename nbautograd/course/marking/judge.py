@@ -189,4 +189,4 @@ def _lost(exercise: Exercise, code: str, seed: int) -> Result:
 
 def _failed(exercise: Exercise, failure: Failure, seed: int) -> Result:
     outcomes = (CheckResult(exercise.ids[0], "failed", (failure,)),)
-    return Result(exercise.name, exercise.answer, "failed", outcomes, None, exercise.points, 0, 1, seed)
+    return Result(exercise.name, exercise.answer, "failed", outcomes, None, exercise.points, seed=seed)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from nbautograd import messages
 from nbautograd.core import formats
-from nbautograd.core.checking.block import JacobianBlock
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.redacted import RedactedBlock, RedactedReport, RedactedValue
 from nbautograd.inspection.report import FunctionReport
@@ -26,26 +25,18 @@ MAX_CALLS = 12  # of a redacted report
 
 @build.register
 def report_document(report: FunctionReport) -> Document:
-    """Return the answer, the parts, that of the report's view first, the findings left and the notes."""
+    """Return the answer, the parts, the findings left and the notes."""
     told = answer(report)
-    shown = sorted(_shown_sections(report), key=lambda part: (part != report.view, PARTS.index(part)))
-    folds = (_fold(report, part) for part in shown)
+    folds = (_fold(report, part) for part in _shown_sections(report))
     notes = sentences(report.notes, "faint")
     return (*answer_document(told), *folds, *findings_document(told.others), *notes)
-
-
-def jacobian_blocks(report: FunctionReport) -> list[JacobianBlock]:
-    """Return the blocks to draw: with verdicts when there was a check."""
-    if report.gradcheck is not None and report.gradcheck.blocks:
-        return list(report.gradcheck.blocks.values())
-    return [] if report.jacobian is None else list(report.jacobian.blocks.values())
 
 
 def _shown_sections(report: FunctionReport) -> list[str]:
     """Return which parts there is something to show of."""
     there = {
-        "gradcheck": report.gradcheck is not None and bool(report.gradcheck.blocks),
-        "jacobian": bool(jacobian_blocks(report)),
+        "gradcheck": bool(report.gradcheck.blocks),
+        "jacobian": bool(report.gradcheck.blocks),
         "calls": bool(report.calls.calls or report.calls.problems),
         "graph": report.graph is not None,
         "comparison": report.comparison is not None,
@@ -54,8 +45,7 @@ def _shown_sections(report: FunctionReport) -> list[str]:
 
 
 def _fold(report: FunctionReport, part: str) -> Fold:
-    """Return one part; text shows those of the report's view alone."""
-    asked = part in (report.view, "comparison")
+    """Return one part; the evidence is open."""
     try:
         inside, beside = _inside(report, part)
     except Exception as error:  # one part that fails must not take the others, and the answer, with it
@@ -64,32 +54,23 @@ def _fold(report: FunctionReport, part: str) -> Fold:
         Strong(messages.text(f"views.part.{part}")),
         inside,
         beside,
-        opened=asked if report.view != "all" else _opened(report, part),
-        in_text="all" if report.view == "all" or asked else "nothing",
+        opened=part in ("gradcheck", "jacobian", "comparison"),
         attribute=part,
     )
 
 
-def _opened(report: FunctionReport, part: str) -> bool:
-    """Return True for the evidence, or for the calls and the graph when nothing was checked."""
-    return part in (("calls", "graph") if report.gradcheck is None else ("gradcheck", "jacobian")) or part == PARTS[-1]
-
-
 def _inside(report: FunctionReport, part: str) -> tuple[Document, str]:
     """Return what a part shows, and a few words that stand beside its title."""
-    check, graph, comparison = report.gradcheck, report.graph, report.comparison
-    if part == "gradcheck" and check is not None:
-        blocks = list(check.blocks.values())
-        return (*blocks_document(blocks), *second_document(check)), blocks_in_short(blocks)
+    graph, comparison, blocks = report.graph, report.comparison, list(report.gradcheck.blocks.values())
+    if part == "gradcheck":
+        return (*blocks_document(blocks), *second_document(report.gradcheck)), blocks_in_short(blocks)
     if part == "graph" and graph is not None:
         return graph_body(graph), graph_size(graph)
     if part == "comparison" and comparison is not None:
         return comparison_document(comparison), ""
     if part == "calls":
         return calls_document(report.calls), counted("calls", len(report.calls))
-    drawn = jacobian_blocks(report)
-    only_wrong = report.view == "all" and check is not None
-    return matrices_document(drawn, wrong_in_text=only_wrong), counted("blocks", len(drawn))
+    return matrices_document(blocks, wrong_in_text=True), counted("blocks", len(blocks))
 
 
 @build.register
@@ -119,8 +100,6 @@ def redacted_document(report: RedactedReport) -> Document:
 
 
 def _headline(report: RedactedReport) -> str:
-    if report.verdict is None:
-        return report.function
     wrong = dict.fromkeys(b.input_name for b in report.blocks if b.verdict == "mismatch")
     named = report.verdict == "wrong" and wrong
     message_id = "views.headline.wrong_for" if named else f"views.headline.{report.verdict.replace(' ', '_')}"
