@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.checking.diagnosis.evidence import constants_in
+from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import (

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from torch import Tensor
 
@@ -16,10 +15,11 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.budget import bytes_lacking
 from nbautograd.core.checking.diagnosis import evidence, table
 from nbautograd.core.checking.diagnosis.factors import Clues
-from nbautograd.core.checking.diagnosis.hypothesis import Other
 from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
 from nbautograd.core.checking.diagnosis.table import Blocks, Place
-from nbautograd.core.checking.other_points import Once
+from nbautograd.core.checking.point import Once, Point
+from nbautograd.core.checking.points import ARGUMENT, DATA, NEAR, SIGNED, SINGLE, SPREAD, TOGETHER, points
+from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.probes.determinism import unsteady_forward
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, probed
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -31,9 +31,9 @@ from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, users_errors
 
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
-Call = tuple[str, Problem, tuple[Any, ...]]  # the argument that is another, a problem, and inputs for it
 LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
-SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
+# where a cause has to hold as well, and at how many points of each kind: a full check each
+ASKED = ((NEAR, 1), (SIGNED, 1), (ARGUMENT, None), (DATA, None), (TOGETHER, 3), (SINGLE, 2), (SPREAD, 2))
 LAST = ("fails_batched",)
 Mend = Callable[[Problem, tuple[Finding, ...], Clues | None], tuple[Finding, ...]]
 SURROGATES = {"staircase": "causes.surrogate", "scale of stairs": "causes.surrogate_scale"}  # by a block's reason
@@ -129,69 +129,31 @@ def _values(
 
 def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
     """Yield checks near the inputs, at values of both signs, at other arguments and sizes, about thresholds."""
-    problem, seed = _small(problem, blocks), problem.seed + 71
-
-    def sizes(k: int) -> Iterator[Call]:
-        return (("", problem, inputs) for inputs in other_points.together(problem, seed + k, SIZES))
-
-    def single_sizes(k: int) -> Iterator[Call]:
-        chosen = itertools.islice(other_points.groups(problem, seed), SIZES)
-        return (("", problem, other_points.resized(problem, group, change, seed + k)) for group, change in chosen)
-
-    def values(k: int) -> Iterator[Call]:
-        near = other_points.nearby_inputs(problem, seed + 5 * k + 1)
-        return iter((("", problem, near), ("", problem, other_points.in_domain(problem, seed + 5 * k + 2))))
-
-    def arguments(k: int) -> Iterator[Call]:
-        others = other_points.other_arguments(problem, seed + 5 * k + 3)
-        named = ((_labelled(name, other, inputs), other, inputs) for name, other, inputs in others)
-        data = (("", other, inputs) for _, other, inputs in other_points.other_data(problem, seed + 5 * k + 3))
-        return itertools.chain(named, data)
-
-    def spread(k: int) -> Iterator[Call]:
-        thresholds = evidence.constants(problem)
-        return (("", problem, inputs) for inputs in other_points.spread(problem, thresholds, seed + 5 * k + 4))
-
-    kinds: tuple[tuple[Other, Callable[[int], Iterator[Call]]], ...] = (
-        ("nothing", values), ("argument", arguments), ("nothing", sizes), ("size", single_sizes), ("spread", spread),
-    )  # fmt: skip
-    for other, variations in kinds:
-        for number, call in enumerate(variations(0)):
-            place = _place(call, functools.partial(_nth, variations, number), other)
+    stream = points(_small(problem, blocks))
+    for kind, most in ASKED:
+        for number, point in enumerate(itertools.islice(stream.of(kind), most)):
+            place = _place(point, functools.partial(stream.again.first, kind, number))
             if place is not None:
                 yield place
-
-
-def _labelled(name: str, problem: Problem, inputs: tuple[Any, ...]) -> str:
-    """Return an argument with its value as code has it."""
-    value = dict(zip(problem.input_names, inputs, strict=False)).get(name, getattr(problem.fn, "value", None))
-    return f"{name}={value!r}"
 
 
 def _small(problem: Problem, blocks: Blocks) -> Problem:
     """Return the problem that causes are confirmed on: itself, or one of fewer elements."""
     many = sum(b.entries for b in blocks.values()) > CONFIRMED
-    return other_points.shrunk(problem, LARGE, SHORT, problem.seed + 71) if many else problem
+    return other_points.shrunk(problem, LARGE, SHORT, problem.seed) if many else problem
 
 
-def _nth(variations: Callable[[int], Iterator[Call]], number: int) -> Call | None:
-    """Return the call of this number made with another seed."""
-    return next(itertools.islice(variations(1), number, None), None)
-
-
-def _place(call: Call | None, other_values: Callable[[], Call | None], what: Other = "nothing") -> Place | None:
-    """Check this call; None outside the domain of forward, where nothing is borne out or refuted.
+def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | None:
+    """Check at a point; None outside the domain of forward, where nothing is borne out or refuted.
 
     Args:
-        call: the argument that is another, the problem and the inputs.
-        other_values: gives the same with other values.
-        what: is another there besides the values.
+        point: where.
+        again: gives the same with other values.
     """
-    if call is None:
+    if point is None:
         return None
     with users_errors():
-        label, problem, inputs = call
-        other = Problem(problem.fn, inputs, problem.seed)
+        other = Problem(point.problem.fn, tuple(map(copy, point.inputs)), point.problem.seed)
         run = GradcheckRun(other, None, None, None, by_forward=True)
         with other.session():
             run.find_blocks()
@@ -199,8 +161,8 @@ def _place(call: Call | None, other_values: Callable[[], Call | None], what: Oth
                 raise KeyboardInterrupt  # half a check bears nothing out
             if run.outputs is not None:
                 terms = evidence.terms(other, run.outputs)
-                second = functools.cache(lambda: _place(other_values(), lambda: None, what))
-                return Place(run.blocks, terms, what, label, second)
+                second = functools.cache(lambda: _place(again(), lambda: None))
+                return Place(run.blocks, terms, point.kind.other, point.label, second)
     return None
 
 
@@ -209,9 +171,15 @@ def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
     given = other_points.in_double(problem.inputs)
     wider = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(problem.inputs, given, strict=True))
     small = sum(b.entries for b in blocks.values()) <= CONFIRMED
-    others = functools.partial(other_points.nearby_inputs, problem, problem.seed + 73)
-    other_values = lambda: ("", problem, other_points.in_double(others()))  # noqa: E731
-    return _place(("", problem, given), other_values) if wider and small else None
+    if not (wider and small):
+        return None
+    near = functools.partial(points(problem).first, NEAR)
+
+    def again() -> Point | None:
+        at = near()
+        return None if at is None else Point(problem, other_points.in_double(at.inputs))
+
+    return _place(Point(problem, given), again)
 
 
 def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Finding:

@@ -111,6 +111,7 @@ class Problem:
         casts: what numbers are rounded to inside; filled in by the first call, and by backwards that are watched.
         sampled: True for a function along a few directions of the inputs that stands for one of all elements.
         shared: the tensors that the function reaches besides its inputs, during a session.
+        stream: of the points at which it is asked, during a session; see ``points``.
 
     Raises:
         CallError: ``fn`` cannot be called, is an old-style Function, or the inputs are no tuple.
@@ -153,6 +154,7 @@ class Problem:
         self.kept = 0
         self.casts = Casts()
         self.shared = SharedTensors(())
+        self.stream: Any = None
         self._used: list[tuple[str, Any]] = []
         self.mutates_inputs = self.sampled = False
         self._through_clone = False
@@ -206,6 +208,7 @@ class Problem:
                     yield
             finally:
                 self._depth -= 1
+                self.stream = None  # its graphs with it
                 self.shared.put_back()
 
     def disown(self) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.other_points import expanded, stacked, strided, works
+from nbautograd.core.checking.other_points import expanded, stacked, strided
+from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.kernel.golden import readable
 from nbautograd.core.kernel.sweep import Case, partitions
@@ -140,6 +141,6 @@ def one_more_dimension(reference: Problem) -> tuple[Any, ...] | None:
     highest = tuple(k for k in reference.differentiable if ranks[k] == max(ranks[i] for i in reference.differentiable))
     for which in dict.fromkeys((highest, tuple(ranks), highest[:1])):
         inputs = tuple(stacked(x, 2) if k in which else x for k, x in enumerate(reference.fresh()))
-        if works(reference, inputs):
+        if Point(reference, inputs).works:
             return inputs
     return None

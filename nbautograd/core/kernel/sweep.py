@@ -18,8 +18,8 @@ from nbautograd.core.checking.other_points import (
     alike,
     as_distinct,
     refilled,
-    works,
 )
+from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
@@ -134,7 +134,7 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
     for _, group, n in sorted(tries, key=lambda one: one[0])[:MOST]:
         fresh = functools.partial(with_size, reference.inputs, group, n)
         inputs = fresh(seed)
-        if as_distinct(reference.inputs, inputs) and works(reference, inputs):
+        if as_distinct(reference.inputs, inputs) and Point(reference, inputs).works:
             yield Case(inputs, fresh=fresh)
 
 
@@ -212,7 +212,7 @@ def cases_of_shapes(reference: Problem, shapes: Sequence[Any], seed: int) -> Ite
         wanted = _per_tensor(reference, tensors, one)
         fresh = functools.partial(with_shapes, reference.inputs, dict(zip(tensors, wanted, strict=True)))
         inputs = fresh(seed)
-        if not works(reference, inputs):
+        if not Point(reference, inputs).works:
             raise CallError("kernel.shape_refused", shapes=", ".join(map(str, wanted)), reference=reference.name)
         yield Case(inputs, required=True, fresh=fresh)
 
@@ -251,7 +251,7 @@ def risk_cases(reference: Problem, dtype: torch.dtype) -> Iterator[Case]:
     differentiable = reference.differentiable
     if len(differentiable) > 1:
         mixed = reference.changed_inputs(Tensor.float, differentiable[1:])
-        if works(reference, mixed):
+        if Point(reference, mixed).works:
             yield Case(mixed, "mixed", fatal=False)
     device = next(x.device.type for x in reference.inputs if isinstance(x, Tensor))
     single = reference.changed_inputs(Tensor.float)
@@ -372,7 +372,7 @@ def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> C
         position, dim = group[0]
         for size in [n for n in SMALLER if n < best.inputs[position].shape[dim]]:
             inputs = with_size(best.inputs, group, size, seed)
-            if not as_distinct(best.inputs, inputs) or not works(reference, inputs):
+            if not as_distinct(best.inputs, inputs) or not Point(reference, inputs).works:
                 continue
             left -= 1
             if left < 0:

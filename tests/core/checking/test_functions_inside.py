@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking import functions_inside, other_points
+from nbautograd.core.checking import functions_inside, other_arguments
 from nbautograd.core.checking.jacobian import forward_values
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
@@ -315,7 +315,7 @@ class Meeting:
 @pytest.mark.parametrize("kept", [False, True])
 def test_another_thread_meets_the_function_as_it_is_while_it_is_checked(x, kept, monkeypatch):
     replaced = []
-    for module in (functions_inside, forward_values, other_points):
+    for module in (functions_inside, forward_values, other_arguments):
         real = module.apply_replaced
 
         def seen(*args, real=real, name=module.__name__, **more):
@@ -327,7 +327,7 @@ def test_another_thread_meets_the_function_as_it_is_while_it_is_checked(x, kept,
     report = check(fn, x)
     assert "Scaled" in str(report)
     assert report.verdict == "wrong"
-    assert {name.rpartition(".")[2] for name in replaced} == {"functions_inside", "forward_values", "other_points"}
+    assert {name.rpartition(".")[2] for name in replaced} == {"functions_inside", "forward_values", "other_arguments"}
     assert len(fn.met) > 10
     assert set(fn.met) == {(True, True)}
     assert "apply" not in vars(torch.autograd.function._SingleLevelFunction)

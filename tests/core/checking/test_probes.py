@@ -8,8 +8,9 @@ from fn import Fn
 from own_mistakes import draw
 
 import nbautograd
-from nbautograd.core.checking import backward_call, directional, other_points
+from nbautograd.core.checking import backward_call, directional
 from nbautograd.core.checking.diagnosis.evidence import spread_indices
+from nbautograd.core.checking.points import SINGLE, points
 from nbautograd.core.checking.problem import Problem
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -112,9 +113,9 @@ def test_sizes_that_belong_together_move_together() -> None:
     problem = problem_of(torch.mm, draw(3, 3), draw(3, 3, seed=1))
     with problem.session():
         problem.call()
-        groups = list(other_points.groups(problem, 0))
-        shapes = [[tuple(t.shape) for t in given] for given in other_points.apart(problem, 0)]
-    assert (((0, 1), (1, 0)), 1) in groups
+        groups = [group for group, _ in points(problem).groups]
+        shapes = [[tuple(t.shape) for t in at.inputs] for at in points(problem).of(SINGLE)]
+    assert ((0, 1), (1, 0)) in groups
     assert [(3, 4), (4, 3)] in shapes
     assert [(4, 3), (3, 3)] in shapes
 

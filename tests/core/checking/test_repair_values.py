@@ -8,7 +8,7 @@ import torch
 from fn import Fn
 
 import nbautograd
-from nbautograd.core.checking.backward_call import cotangents, own_node
+from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import Hints, names, places, read
@@ -41,8 +41,7 @@ def weighed() -> tuple[torch.Tensor, torch.Tensor, int]:
 def noted():
     problem = Problem(RowsWeighed, weighed())
     script = read(RowsWeighed)
-    outputs = problem.call()
-    at = Stage(problem, outputs, own_node(problem, outputs), cotangents(problem, outputs, 1), 1)
+    at = Stage(Point(problem, problem.fresh()))
     return script, noted_values(script, at)
 
 
@@ -76,8 +75,7 @@ def test_values_that_differ_from_pass_to_pass_count_as_unknown():
             return g.flip(0).cumsum(0).flip(0) + 0 * part.sum()
 
     problem = Problem(Looped, (torch.ones(4, dtype=torch.float64, requires_grad=True),))
-    script, outputs = read(Looped), problem.call()
-    at = Stage(problem, outputs, own_node(problem, outputs), cotangents(problem, outputs, 1), 1)
+    script, at = read(Looped), Stage(Point(problem, problem.fresh()))
     known = noted_values(script, at)
     cut = next(p.value for p in places(script) if script.source(p.value) == "part[1:]")
     assert known.of[id(cut)] is None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +12,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Array, Block
+from nbautograd.core.checking.other_arguments import constants
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.constants import EVIDENCE, EVIDENT, LARGEST_INDEX, SIGNIFICANT, SIGNIFICANT_SINGLE, SMALL
 
@@ -219,20 +218,6 @@ def terms(problem: Problem, outputs: Sequence[Tensor]) -> Terms:
     """Return what a factor, a term or a threshold may be made of, at these outputs and the inputs of their call."""
     named = tensors(problem, outputs)
     return Terms((*named, *_counts(named)), scalars(problem, outputs), constants(problem))
-
-
-def constants(problem: Problem) -> tuple[float, ...]:
-    """Return numbers in the code of forward and backward."""
-    if problem.cls is None:
-        return ()
-    return tuple(dict.fromkeys(c for m in ("forward", "backward") for c in constants_in(getattr(problem.cls, m))))
-
-
-def constants_in(function: Any) -> list[float]:
-    """Return finite numbers in a function's code, such as a threshold that its mask needs."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    found = [c for c in code.co_consts if isinstance(c, (int, float)) and not isinstance(c, bool)] if code else []
-    return [c for c in dict.fromkeys(found) if math.isfinite(c)]
 
 
 def _counts(named: Sequence[Named]) -> Iterator[Named]:

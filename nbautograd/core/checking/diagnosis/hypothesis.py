@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from nbautograd.core.checking.diagnosis.evidence import Evidence
+from nbautograd.core.checking.point import Other
 from nbautograd.core.checking.problem import Problem
 
 
@@ -26,11 +27,6 @@ class Cause:
     message: str
     params: Mapping[str, Any] = field(default_factory=dict)
     alternatives: tuple[Cause, ...] = ()
-
-
-# what is another at a place besides the values: nothing, single sizes (one that others equal here may differ there), an
-# argument or data that need no gradient, or how far values go, which lie on both sides of the constants in the code
-Other = Literal["nothing", "size", "argument", "spread"]
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking import other_points
 from nbautograd.core.checking.diagnosis.instrumented_backward import HELD, InstrumentedBackward, Key
 from nbautograd.core.checking.diagnosis.replacement_point import ReplacementPoint, equal
 from nbautograd.core.checking.diagnosis.wrong_variable import Site, WrongVariable
+from nbautograd.core.checking.point import GIVEN, Point
+from nbautograd.core.checking.points import ARGUMENT, LARGER, NEAR, SIGNED, TOGETHER, points
+from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, users_errors
 
 MOST = 200  # backwards with another value that are tried
 ARGUMENTS = 2  # places at which an argument that is no tensor is another
-LARGER = 3.0  # times as large: inputs at which a mask that belongs in a variable's place is tried as well
 PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
 ELEMENTS = 20_000  # of the inputs up to which values are tried
 ROUNDINGS = 1000  # of a variable, relative to its largest element, beyond which it is another number
@@ -84,8 +85,7 @@ class _Bench(InstrumentedBackward):
         places = self._places(self._inputs(), PLACES)
         if len(places) < PLACES:
             return None
-        others = other_points.other_arguments(self.problem, self.problem.seed + 90)
-        places += self._places((inputs for _, _, inputs in others), ARGUMENTS)
+        places += self._places(_inputs_of(points(self.problem).of(ARGUMENT)), ARGUMENTS)
         self.agreed = set[int]()
         first, self.left, right, own = places[0], MOST, set(self.arguments), self.own or 0
         earlier: WrongVariable | None = None
@@ -209,18 +209,15 @@ class _Bench(InstrumentedBackward):
 
     def _inputs(self) -> Iterator[tuple[Any, ...]]:
         """Yield the inputs given, those of another size, others near them and of both signs."""
-        problem = self.problem
-        yield problem.fresh()
-        yield from itertools.islice(other_points.together(problem, problem.seed + 93), 1)
-        yield other_points.nearby_inputs(problem, problem.seed + 91)
-        yield other_points.in_domain(problem, problem.seed + 92)
-        yield other_points.nearby_inputs(problem, problem.seed + 94)
+        stream = points(self.problem)
+        for kind, some in ((GIVEN, 1), (TOGETHER, 1), (NEAR, 1), (SIGNED, 1)):
+            yield from itertools.islice(_inputs_of(stream.of(kind)), some)
+        yield from itertools.islice(_inputs_of(stream.of(NEAR)), 1, 2)
 
     @cached_property
     def _further(self) -> list[ReplacementPoint]:
         """Places at inputs that are larger."""
-        problem = self.problem
-        return self._places((other_points.in_domain(problem, problem.seed + k, LARGER) for k in (95, 96)), PLACES)
+        return self._places(itertools.islice(_inputs_of(points(self.problem).of(LARGER)), 2), PLACES)
 
     def _places(self, inputs: Iterable[tuple[Any, ...]], most: int) -> list[ReplacementPoint]:
         """Return the first of these inputs at which the gradient is wrong, and its right value known."""
@@ -231,6 +228,10 @@ class _Bench(InstrumentedBackward):
             place = ReplacementPoint(self, inputs)
             return place if place.wrong else None
         return None
+
+
+def _inputs_of(stream: Iterable[Point]) -> Iterator[tuple[Any, ...]]:
+    return (tuple(map(copy, at.inputs)) for at in stream)
 
 
 def _without_prefix(name: str) -> str:

@@ -19,17 +19,16 @@ import torch
 from torch import Tensor
 
 from nbautograd.core import user_source
-from nbautograd.core.checking import other_points
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Case, Cause, Confirmation, Hypothesis
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, expressions, method, recompiled
-from nbautograd.core.checking.directional import trusted
 from nbautograd.core.checking.jacobian.forward_values import by_autograd
-from nbautograd.core.checking.problem import Problem, pullback
+from nbautograd.core.checking.point import GIVEN, Gradients, Point
+from nbautograd.core.checking.points import NEAR, SIGNED, TOGETHER, points
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.numerics.compare import agree_relative
-from nbautograd.core.numerics.constants import SIGNIFICANT, STEADY
+from nbautograd.core.numerics.constants import STEADY
 from nbautograd.core.stumbles import users_errors
 
 MOST = 80  # expressions of forward that are tried: a forward and a backward each
@@ -62,13 +61,12 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
     if own is None:
         return None
     function, tree = own
-    where = block.output, problem.differentiable.index(block.input)
-    made = (_Place(problem, inputs, where, problem.seed + 84 + k) for k, inputs in enumerate(_inputs(problem)))
-    places = [p for p in made if p.wrong]
+    output, which = block.output, problem.differentiable.index(block.input)
+    places = [at for at in (p.through(output) for p in _asked(problem) if p.works) if at.wrong(which)]
     found: dict[str, dict[str, Any]] = {}
     fitting: list[float] = []
     inside = _inside(tree) if len(places) > 2 else []
-    cut = _Cut(function, tree, inside[:MOST])
+    cut = _Cut(function, tree, inside[:MOST], which)
     for number in cut.reached(places[0]) if inside else ():
         node, factors = inside[number], list(_factors(places, cut, number))
         same = {k for k, place in zip(factors, places, strict=False) if place.shapes == places[0].shapes}
@@ -79,7 +77,7 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
                 message = "share_sized"
             if message in FREE:
                 numbers = len({tuple(p.shapes) for p in places}) if message == "share_sized" else 1
-                if not _overdetermined(places, numbers):
+                if not _overdetermined(places, which, numbers):
                     continue  # some number fits anything
                 fitting.append(k)
             text = ast.unparse(node)
@@ -93,10 +91,12 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
     return (told[0], found[told[0]]) if told else None
 
 
-def _overdetermined(places: Sequence[_Place], numbers: int) -> bool:
+def _overdetermined(places: Sequence[Point], which: int, numbers: int) -> bool:
     """Return True if these numbers hold at other values and at another size, in more entries than they are."""
     alike = [place.shapes == places[0].shapes for place in places]
-    entries = sum(int((place.right != 0).sum()) for place in places if place.right is not None)
+    entries = sum(
+        int((right != 0).sum()) for right in (_of(place.right, which) for place in places) if right is not None
+    )
     return alike.count(True) > 1 and not all(alike) and entries - numbers >= SPARE
 
 
@@ -111,10 +111,11 @@ class _Cut:
         function: the forward.
         tree: its syntax tree.
         nodes: the expressions.
+        which: number of the input whose gradient is wrong.
     """
 
-    def __init__(self, function: FunctionType, tree: ast.FunctionDef, nodes: Sequence[ast.expr]) -> None:
-        self._number, self._seen = -1, set[int]()
+    def __init__(self, function: FunctionType, tree: ast.FunctionDef, nodes: Sequence[ast.expr], which: int) -> None:
+        self.which, self._number, self._seen = which, -1, set[int]()
         self.forward = recompiled(function, Wrapped(nodes, CUT).visit(copy.deepcopy(tree)), {CUT: self._at})
 
     def _at(self, number: int, value: Any) -> Any:
@@ -123,24 +124,24 @@ class _Cut:
         self._seen |= {number} if value.requires_grad else set()
         return value.detach() if number == self._number else value
 
-    def reached(self, place: _Place) -> list[int]:
+    def reached(self, place: Point) -> list[int]:
         """Return the numbers of the expressions through which a gradient comes at a place."""
         self.detached(place, -1)
         return sorted(self._seen)
 
-    def detached(self, place: _Place, number: int) -> Tensor | None:
+    def detached(self, place: Point, number: int) -> Tensor | None:
         """Return the gradient at a place with this expression detached; None where forward cannot be run so."""
-        self._number = number
-        found = None
+        self._number, found = number, None
+        assert place.outputs is not None
         with users_errors():
-            found = None if self.forward is None else place.by_autograd(self.forward)
-        return None if found is None else found[place.which]
+            found = None if self.forward is None else by_autograd(place.problem, place.outputs, self.forward)
+        return _of(place.gradients_of(found), self.which)
 
 
-def _factors(places: Sequence[_Place], cut: _Cut, number: int) -> Iterator[float]:
+def _factors(places: Sequence[Point], cut: _Cut, number: int) -> Iterator[float]:
     """Yield the k of the formula above for each place, until there is none."""
     for place in places:
-        k = place.excess(cut.detached(place, number))
+        k = _excess(place, cut.which, cut.detached(place, number))
         if k is None:
             return
         yield k
@@ -156,63 +157,26 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     return None if known is None else Cause(found.code, *known)
 
 
-def _inputs(problem: Problem) -> Iterator[tuple[Any, ...]]:
+def _asked(problem: Problem) -> Iterator[Point]:
     """Yield the inputs given, others near them and of both signs, and those of another size."""
-    yield problem.fresh()
-    yield other_points.nearby_inputs(problem, problem.seed + 81)
-    yield other_points.in_domain(problem, problem.seed + 82)
-    yield from itertools.islice(other_points.together(problem, problem.seed + 83), SIZES)
+    stream = points(problem)
+    for kind, most in ((GIVEN, 1), (NEAR, 1), (SIGNED, 1), (TOGETHER, SIZES)):
+        yield from itertools.islice(stream.of(kind), most)
 
 
-class _Place:
-    """One call, and the gradient of one output for one input that the user's backward gives there.
+def _of(gradients: Gradients | None, which: int) -> Tensor | None:
+    return None if gradients is None else gradients[which]
 
-    Args:
-        problem: what was checked.
-        inputs: of the call.
-        where: numbers of the output, and of the input among the differentiable ones.
-        seed: of the cotangents.
 
-    Attributes:
-        shapes: of the inputs that are tensors.
-        given: what backward gives.
-        right: what autograd of the forward gives.
-        wrong: True where autograd of the forward is right, and backward gives something else.
-    """
-
-    def __init__(self, problem: Problem, inputs: tuple[Any, ...], where: tuple[int, int], seed: int) -> None:
-        self.problem, (self.output, self.which), self.wrong = problem, where, False
-        with users_errors() as guard:
-            outputs = problem.call(inputs)
-            self.outputs = outputs
-            self.shapes = [x.shape for x in outputs.inputs if isinstance(x, Tensor)]
-            self.v = cotangents(problem, outputs, seed, self.output)
-            self.returned = pull(problem, outputs, self.v)[self.which]
-            found = self.by_autograd(None)
-            known = found is not None and trusted(problem, outputs, self.v, found, self.which, seed + 20)
-        if guard.failed:
-            return
-        self.right = None if found is None else found[self.which]
-        self.rel = max(SIGNIFICANT, gradient_tolerance(outputs, problem.inputs))
-        self.wrong = known and self.right is not None and not agree_relative(self.returned, self.right, self.rel)
-
-    def excess(self, without: Tensor | None) -> float | None:
-        """Return the k of the formula above where this is the gradient without the share; None where there is none."""
-        if without is None or self.returned is None or self.right is None:
-            return None
-        part, rest = (_real(self.right - without), _real(self.returned - self.right))
-        power = float((part * part).sum())
-        k = float((rest * part).sum()) / power if power else 0.0
-        built = self.right + k * (self.right - without)
-        return k if k and agree_relative(self.returned, built, self.rel) else None
-
-    def by_autograd(self, forward: FunctionType | None) -> tuple[Tensor | None, ...] | None:
-        """Return the gradients of all inputs by autograd of a forward, by default the class's own."""
-        found = by_autograd(self.problem, self.outputs, forward)
-        if found is None:
-            return None
-        leaves, outputs = found
-        return pullback(outputs, [leaves[i] for i in self.problem.differentiable], self.v)
+def _excess(place: Point, which: int, without: Tensor | None) -> float | None:
+    """Return the k of the formula above where this is the gradient without the share; None where there is none."""
+    returned, right = _of(place.gradients, which), _of(place.right, which)
+    if without is None or returned is None or right is None:
+        return None
+    part, rest = (_real(right - without), _real(returned - right))
+    power = float((part * part).sum())
+    k = float((rest * part).sum()) / power if power else 0.0
+    return k if k and agree_relative(returned, right + k * (right - without), place.rel) else None
 
 
 def _real(t: Tensor) -> Tensor:

@@ -27,10 +27,10 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Confirmation,
     Fresh,
     Hypothesis,
-    Other,
 )
 from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
 from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
+from nbautograd.core.checking.point import Other
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.stumbles import any_errors
@@ -219,8 +219,7 @@ def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> 
     clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
     if not clear:
         return None
-    e = dataclasses.replace(e, fewest=1) if place.other == "spread" else e
-    return Fresh(e, place.other, lambda: _fresh_at(problem, place.other_values(), where))
+    return Fresh(dataclasses.replace(e, fewest=1), place.other, lambda: _fresh_at(problem, place.other_values(), where))
 
 
 def _finding(

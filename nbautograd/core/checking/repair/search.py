@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import collections
-import functools
 import inspect
 import itertools
 import math
@@ -19,9 +18,26 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
-from nbautograd.core.checking.diagnosis.evidence import constants_in
 from nbautograd.core.checking.diagnosis.factors import PI, Clues
+from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.outside_state import names_outside
+from nbautograd.core.checking.point import GIVEN, Point
+from nbautograd.core.checking.points import (
+    ARGUMENT,
+    BOUNDS,
+    DOUBLED,
+    FAR,
+    NEAR,
+    ONE,
+    ONE_VALUE,
+    RANKED,
+    RANKED_FAR,
+    SINGLE,
+    SINGLES,
+    TOGETHER,
+    UNSEEN,
+    points,
+)
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
 from nbautograd.core.checking.repair.grammar import edits
@@ -86,6 +102,7 @@ CLOSE = 0.05  # edits whose costs differ by less are as likely as each other: th
 BOTH = " + "  # between the kinds of two edits in sequence
 ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
 FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
+FEW_NEAR = 3  # points at the sizes given, before others
 MOST_FAR = 12  # points with a dimension more or less, with arguments of any sign, and with both
 MOST_OUTPUTS = 4  # that backward is asked about one at a time
 AWAY = 1.5  # what an edit of another value than the wrong one costs more
@@ -133,14 +150,11 @@ class Repair:
         away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in problem.inputs)
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
-        self._stages: dict[str, Stages] = {}
+        self._stream, self._stages = points(self.problem), dict[str, Stages]()
         self._counts = set[int]()  # ids of the expressions that are whole numbers
         self._refuted: Stage | None = None  # where the edit that was tried last left nothing mended
         self.right: frozenset[int] = frozenset()
         self.kept: frozenset[int] = frozenset()
-        reads = other_points.reads_one_triangle
-        positions = enumerate(self.problem.differentiable)
-        self._symmetric = frozenset(k for k, position in positions if reads(self.problem, position))
 
     def mended(self, findings: Sequence[Finding], wrong: frozenset[int], named: frozenset[int]) -> Mended | None:
         """Return the edit after which all of backward is right.
@@ -258,20 +272,22 @@ class Repair:
         for at in stages:
             if at.outside(self.right):
                 continue
-            sized += at.sized
+            sized += at.kind.sized
             self.tries.pay(at)
             gradients = at.gradients(backward)
             if isinstance(gradients, str):
-                if (at.ranked or at.foreign) and (gradients == ANOTHER_SHAPE or not any(map(at.was_right, wrong))):
+                if (at.kind.ranked or at.kind.foreign) and (
+                    gradients == ANOTHER_SHAPE or not any(map(at.was_right, wrong))
+                ):
                     continue  # loud, as a `.t()` is for a batch: nothing is silently wrong there
-                if at.sized and (gradients == at.raised or len(wrong) > 1):
+                if at.kind.sized and (gradients == at.raised or len(wrong) > 1):
                     raised += 1  # written for one size, and the edit does not touch that; or another input's mistake
                     continue
                 return frozenset()
             for k, gradient in enumerate(gradients):
                 if k in wrong:
-                    right = at.right(k, gradient) if k in left else False
-                    if right is False and at.foreign and not at.was_right(k):
+                    right = at.point.is_right(k, gradient) if k in left else False
+                    if right is False and at.kind.foreign and not at.was_right(k):
                         right = None
                     left -= {k} if right is False else set()
                     confirmed[k] += right is True
@@ -319,7 +335,7 @@ class Repair:
 
     def _known(self, script: Script, start: Stage) -> Values:
         """Return the values of one run there, whose whole numbers are noted."""
-        known = Values() if start.sized or start.ranked else noted_values(script, start)
+        known = Values() if start.kind.sized or start.kind.ranked else noted_values(script, start)
         self._counts |= {k for k, v in known.of.items() if v is not None and v.number is not None and v.number % 1 == 0}
         return known
 
@@ -341,56 +357,51 @@ class Repair:
         A point at which the user's own backward raises says nothing, unless only a size was doubled there: an edit
         that is right at one size alone is not, unless it raises there for the very reason that the original does.
         """
-        problem, seed = self.problem, self.problem.seed + 101
-        raises = code in ODD or code == "exception"
-        near = [other_points.nearby_inputs(problem, seed + k) for k in (0, 1)]
-        places = itertools.chain(  # inputs, sized, far, the only output
-            ((inputs, False, False, None) for inputs in (problem.fresh(), *near)),
-            ((inputs, False, False, None) for inputs in other_points.together(problem, seed)),
-            ((problem.fresh(), False, False, k) for k in range(MOST_OUTPUTS) if 1 < len(problem.output_names) > k),
-            ((inputs, True, False, None) for inputs in other_points.doubled(problem, seed)),
-            ((inputs, False, True, None) for inputs in other_points.apart(problem, seed)),
-            ((inputs, False, True, None) for inputs in other_points.unseen(problem, problem.seed + 307)),
+        raises, arrange = code in ODD or code == "exception", ODD.get(code)
+
+        def made_at(point: Point, arrange: Callable[[Tensor], Tensor] | None = arrange) -> Stage | None:
+            laid = point if arrange is None else point.arranged(lambda _, c: arrange(c))
+            return stage(laid, code in TIDY)
+
+        for point in self._likely():
+            made = made_at(point)
+            if made is not None and (raises or made.kind.sized or made.original is not None):
+                yield made
+        # where gradients of zero come in, by which no fix may divide; and where nobody may have written backward for it
+        stream = self._stream
+        late = itertools.chain(
+            (made_at(p, arrange or other_points.thinned) for p in itertools.islice(stream.of(NEAR), 1)),
+            map(made_at, self._at_other_arguments()),
         )
-        made_at = functools.partial(stage, odd=ODD.get(code), tidy=code in TIDY, symmetric=self._symmetric)
-        for number, (inputs, sized, far, only) in enumerate(places):
-            made = made_at(problem, self._within(inputs), seed + 10 * number, only=only, sized=sized, far=far)
-            if made is not None and (raises or sized or made.original is not None):
-                yield made
-        made = made_at(problem, self._within(near[0]), seed, odd=ODD.get(code, other_points.thinned))
-        if made is not None and made.original is not None:
-            yield made  # where gradients of zero come in, by which no fix may divide
-        # where backward raises nobody may have written it for that
-        for number, (other, inputs, ranked, far, foreign) in enumerate(self._at_other_arguments(seed)):
-            at = problem.seed + 401 + 10 * number
-            made = made_at(other, self._within(inputs), at, ranked=ranked, far=far, foreign=foreign)
-            if made is not None and made.original is not None:
-                yield made
+        yield from (made for made in late if made is not None and made.original is not None)
         if self.original is not self.problem:  # once, at last
-            made = made_at(self.original, self._within(self.original.fresh()), seed)
+            made = made_at(Point(self.original, self.original.fresh(), seed=self.original.seed))
             if made is not None and (raises or made.original is not None):
                 yield made
 
-    def _at_other_arguments(self, seed: int) -> Iterator[tuple[Problem, tuple[Any, ...], bool, bool, bool]]:
-        """Yield calls with other arguments, with a dimension more or less, and with both; ranked, far, foreign.
+    def _likely(self) -> Iterator[Point]:
+        """Yield points near the inputs, through one output at a time, and at other sizes."""
+        stream = self._stream
+        yield from itertools.islice(stream.of(GIVEN, NEAR), FEW_NEAR)
+        yield from stream.of(TOGETHER)
+        outputs = range(min(MOST_OUTPUTS, len(self.problem.output_names)))
+        yield from (at.through(k) for at in stream.of(GIVEN) for k in (outputs if len(outputs) > 1 else ()))
+        yield from stream.of(DOUBLED)
+        yield from itertools.islice(stream.of(SINGLE), SINGLES)
+        yield from stream.of(ONE, UNSEEN)
+
+    def _at_other_arguments(self) -> Iterator[Point]:
+        """Yield points with other arguments, with a dimension more or less, and with both.
 
         Of arguments that the forward may not have been written for only a forward that surely ends is given some.
         """
-        problem, arguments = self.problem, other_points.other_arguments
-        beside = [(other, inputs) for k in (0, 50) for _, other, inputs in arguments(problem, seed + k)]
-        yield from ((other, inputs, False, False, False) for other, inputs in beside)
-        for other, given in ((problem, problem.inputs), *beside):
-            among = other_points.among_bounds(other, given, seed)
-            yield from ((other, inputs, False, True, False) for inputs in among)
-        yield from ((problem, inputs, False, True, True) for inputs in other_points.of_one_value(problem, seed))
-        ranked = other_points.other_dimensions(problem, seed)
-        yield from ((problem, inputs, True, True, foreign) for inputs, foreign in itertools.islice(ranked, MOST_FAR))
-        if self._ends():
-            far = [(other, inputs) for _, other, inputs in arguments(problem, seed, far=True)][:MOST_FAR]
-            yield from ((other, inputs, False, True, True) for other, inputs in far)
-            for other, inputs in (*far, *beside)[:MOST_FAR]:
-                both = other_points.other_dimensions(other, seed, inputs)
-                yield from ((other, stacked, True, True, True) for stacked, _ in itertools.islice(both, 1))
+        stream = self._stream
+        yield from stream.of(ARGUMENT)
+        yield from stream.again.of(ARGUMENT)
+        yield from stream.of(BOUNDS, ONE_VALUE)
+        yield from itertools.islice(stream.of(RANKED), MOST_FAR)
+        for kind in (FAR, RANKED_FAR) if self._ends() else ():
+            yield from itertools.islice(stream.of(kind), MOST_FAR)
 
     def _ends(self) -> bool:
         """Return True where what is called has no loop or recursion that another number may keep going for ever."""
@@ -398,15 +409,6 @@ class Repair:
         called = [inspect.unwrap(method) for method in methods if inspect.isfunction(method)]
         outer = [] if self.problem.direct else [self.problem.fn]
         return all(map(reachable, (*called, *outer)))
-
-    def _within(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the inputs, symmetric where forward reads them as such, bounds in their order."""
-        made, differentiable = list(inputs), self.problem.differentiable
-        for position in (differentiable[k] for k in self._symmetric):
-            x = made[position].detach()
-            square = x.dim() > 1 and x.shape[-1] == x.shape[-2]
-            made[position] = (x + x.mT).div(2).requires_grad_() if square else made[position]
-        return other_points.in_order(self.problem, tuple(made))
 
     def _node(self) -> Any:
         """Return the Function's node at the first point that was made."""
@@ -503,7 +505,7 @@ def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
     """Return True if the user's own gradient is wrong, or backward raises, at one of the first few points."""
     for at in itertools.islice(stages, FIRST):
         again = at.gradients(at.own)  # it ran before: some are wrong the second time
-        if isinstance(again, str) or at.original is None or at.right(which, again[which]) is False:
+        if isinstance(again, str) or at.original is None or at.point.is_right(which, again[which]) is False:
             return True
     return False
 
@@ -511,10 +513,12 @@ def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
 def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
     """Return True if a gradient that was right is another one now, and wrong."""
     if at.original is None:
-        return at.right(which, gradient) is False
+        return at.point.is_right(which, gradient) is False
     was = at.original[which]
     return (
-        not at.as_before(which, gradient) and at.right(which, gradient) is False and at.right(which, was) is not False
+        not at.as_before(which, gradient)
+        and at.point.is_right(which, gradient) is False
+        and at.point.is_right(which, was) is not False
     )
 
 

@@ -1,0 +1,328 @@
+"""Point: one call of what is checked, and all that is known there of its gradients, each computed when first asked for.
+
+Hypotheses, shares, edits and relations ask the same points, so that a call, autograd of the forward or a difference is
+made once whoever asks for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.backward_call import (
+    backward_replaced,
+    cotangents,
+    gradient_tolerance,
+    own_node,
+    pull,
+    tensors_on_ctx,
+)
+from nbautograd.core.checking.directional import DirectionalDerivative, borne_out, directional_derivative
+from nbautograd.core.checking.jacobian.forward_values import by_autograd
+from nbautograd.core.checking.prepared_inputs import copy
+from nbautograd.core.checking.problem import Outputs, Problem, pullback
+from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.numerics.constants import SIGNIFICANT
+from nbautograd.core.stumbles import users_errors
+
+Gradients = tuple[Tensor | None, ...]
+Item = TypeVar("Item")
+# what is another besides the values: nothing, single sizes (one that others equal here may differ there), an argument
+# or data that need no gradient, or how far values go, which lie on both sides of the constants in the code
+Other = Literal["nothing", "size", "argument", "spread"]
+ENOUGH = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What tells the points of a kind from the inputs given, and what a wrong gradient there proves.
+
+    Attributes:
+        name: of the kind.
+        other: what is another there besides the values.
+        sized: True when only a size differs.
+        ranked: True when inputs have a dimension more, or less.
+        far: True where backward may not have been made for such inputs: sizes of one, values of both signs.
+        foreign: True where the Function may not have been written for such a call: of the edits that are wrong there
+            only those that spoil what was right are refuted.
+    """
+
+    name: str
+    other: Other = "nothing"
+    sized: bool = False
+    ranked: bool = False
+    far: bool = False
+    foreign: bool = False
+
+
+GIVEN = Kind("given")
+
+
+class Once(Generic[Item]):
+    """Items made as they are asked for, each once, to be gone through more than once.
+
+    Args:
+        source: where they come from.
+    """
+
+    def __init__(self, source: Iterator[Item]) -> None:
+        self._source, self._known = source, list[Item]()
+
+    def __iter__(self) -> Iterator[Item]:
+        for k in itertools.count():
+            if k == len(self._known):
+                item = next(self._source, None)
+                if item is None:
+                    return
+                self._known.append(item)
+            yield self._known[k]
+
+    def at_least(self, count: int) -> bool:
+        """Return True if there are so many."""
+        self._known += itertools.islice(self._source, max(0, count - len(self._known)))
+        return len(self._known) >= count
+
+
+class Point:
+    """One call of a problem, with cotangents of its own.
+
+    Args:
+        problem: what is called; another than the one checked where an argument inside a callable is another.
+        inputs: of the call.
+        kind: what is another there than at the inputs given.
+        label: of the argument that is another, with its value: ``"reduction='mean'"``.
+        seed: of the cotangents and of the directions in which gradients are compared.
+        symmetric: numbers of the differentiable inputs that forward reads as symmetric matrices.
+        base: the point whose call this one shares, for other cotangents.
+        arrange: makes the cotangents of the ones drawn.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        inputs: tuple[Any, ...],
+        kind: Kind = GIVEN,
+        label: str = "",
+        seed: int = 0,
+        symmetric: frozenset[int] = frozenset(),
+        *,
+        base: Point | None = None,
+        arrange: Callable[[int, Tensor], Tensor | None] | None = None,
+    ) -> None:
+        self.problem, self.inputs, self.kind, self.label = problem, inputs, kind, label
+        self.seed, self.symmetric = seed, symmetric
+        self._base, self._arrange = base or self, arrange
+        self._derivatives: dict[int, DirectionalDerivative | None] = {}
+        self._versions: list[tuple[Tensor, int]] = []
+        self._through: dict[int, Point] = {}
+
+    @property
+    def outputs(self) -> Outputs | None:
+        """The outputs, with their graph; None where forward raises."""
+        return self._base._called
+
+    @cached_property
+    def _called(self) -> Outputs | None:
+        with users_errors() as guard:
+            outputs = self.problem.call(self.inputs)
+        return None if guard.failed else outputs
+
+    @property
+    def works(self) -> bool:
+        """True where forward takes these inputs, and something in it can be differentiated."""
+        return self.outputs is not None and any(y.requires_grad for y in self.outputs)
+
+    @property
+    def finite(self) -> bool:
+        """True where forward takes these inputs, and all that comes out is finite."""
+        return self.outputs is not None and all(bool(torch.isfinite(y.detach()).all()) for y in self.outputs)
+
+    @property
+    def node(self) -> Any:
+        """The Function's node in the graph; None where there is none, or more than one."""
+        return None if self.outputs is None else own_node(self.problem, self.outputs)
+
+    @property
+    def shapes(self) -> list[torch.Size]:
+        """Shapes of the inputs that are tensors."""
+        return [x.shape for x in self.inputs if isinstance(x, Tensor)]
+
+    @cached_property
+    def v(self) -> list[Tensor | None]:
+        """The cotangents."""
+        if self.outputs is None:
+            return []
+        drawn = cotangents(self.problem, self.outputs, self.seed)
+        arrange = self._arrange
+        return drawn if arrange is None else [None if c is None else arrange(k, c) for k, c in enumerate(drawn)]
+
+    def arranged(self, arrange: Callable[[int, Tensor], Tensor | None]) -> Point:
+        """Return the same call with other cotangents."""
+        return Point(
+            self.problem, self.inputs, self.kind, self.label, self.seed, self.symmetric,
+            base=self._base, arrange=arrange,
+        )  # fmt: skip
+
+    def through(self, output: int) -> Point:
+        """Return the same call with a cotangent at one output only: itself where no other output can take one."""
+        if self.outputs is None or self.problem.differentiable_outputs(self.outputs) == (output,):
+            return self
+        if output not in self._through:
+            self._through[output] = self.arranged(lambda k, c: c if k == output else None)
+        return self._through[output]
+
+    @cached_property
+    def rel(self) -> float:
+        """Relative difference up to which two gradients are the same."""
+        assert self.outputs is not None
+        return max(SIGNIFICANT, gradient_tolerance(self.outputs, self.problem.inputs))
+
+    def pull(self, backward: Callable[..., Any] | None = None) -> Gradients:
+        """Return what a backward gives, by default the user's own; the call is made anew if that changed a tensor.
+
+        Raises:
+            Exception: what the backward raises.
+        """
+        assert self.outputs is not None
+        base = self._base
+        base._versions = base._versions or base._reached()
+        try:
+            if backward is None:
+                return pull(self.problem, self.outputs, self.v)
+            with backward_replaced(self.node, backward):
+                return pull(self.problem, self.outputs, self.v)
+        finally:
+            if any(t._version != version for t, version in base._versions):
+                base.renew()  # the next backward is not to meet what this one left
+
+    @cached_property
+    def gradients(self) -> Gradients | None:
+        """What the user's own backward gives; None where it raises."""
+        with users_errors() as guard:
+            found = self.pull()
+        return None if guard.failed else found
+
+    def renew(self) -> None:
+        """Make the call again on copies of its inputs."""
+        base = self._base
+        assert base.outputs is not None
+        base._called = self.problem.call(tuple(map(copy, base.outputs.inputs)))
+        base._versions = base._reached()
+
+    def _reached(self) -> list[tuple[Tensor, int]]:
+        """Return the tensors that a backward may reach, each with its version."""
+        assert self.outputs is not None
+        items = (*self.outputs, *self.outputs.inputs, *(t for _, t in tensors_on_ctx(self.problem, self.node)))
+        return [(t, t._version) for t in items if isinstance(t, Tensor) and not t.is_inference()]
+
+    @property
+    def _forward(self) -> tuple[Any, ...] | None:
+        return self._base._forward_run
+
+    @cached_property
+    def _forward_run(self) -> tuple[Any, ...] | None:
+        """Leaves and outputs of the forward under autograd; None where it cannot be run so."""
+        with users_errors():
+            return None if self.outputs is None else by_autograd(self.problem, self.outputs)
+        return None
+
+    def gradients_of(self, found: tuple[Any, ...] | None) -> Gradients | None:
+        """Return the gradients by autograd of a forward: of its leaves for its outputs."""
+        if found is None:
+            return None
+        with users_errors():
+            return pullback(found[1], [found[0][i] for i in self.problem.differentiable], self.v)
+        return None
+
+    @cached_property
+    def right(self) -> Gradients | None:
+        """The gradients by autograd of the forward; None where it cannot be run so. See ``trusts``."""
+        return self.gradients_of(self._forward)
+
+    def derivative(self, which: int) -> DirectionalDerivative | None:
+        """Return the derivative in a direction of this point, in which all elements move; None where it is not clear.
+
+        By autograd of the forward where one difference bears it out, else by differences.
+
+        Args:
+            which: number of the input among the differentiable ones.
+        """
+        if self.outputs is None:
+            return None
+        with users_errors():  # forward may refuse a step from a point that it takes
+            if not self._derivatives and self.right is not None:
+                found = borne_out(self.problem, self.outputs, self.v, self.right, self.seed + 1, self.symmetric)
+                self._derivatives.update(found)
+            if which not in self._derivatives:
+                self._derivatives[which] = directional_derivative(
+                    self.problem, self.outputs.inputs, which, self.v, self.seed + 1,
+                    symmetric=which in self.symmetric, enough=ENOUGH,
+                )  # fmt: skip
+        return self._derivatives.setdefault(which, None)
+
+    def is_right(self, which: int, gradient: Tensor | None) -> bool | None:
+        """Compare a gradient with the forward in a direction of this point; None where differences tell nothing.
+
+        Each point has its own direction: what is wrong anywhere shows at most points.
+
+        Args:
+            which: number of the input among the differentiable ones.
+            gradient: of that input.
+        """
+        asked = self.derivative(which)
+        if asked is None:
+            return None
+        same = asked.agrees(gradient)
+        twice = same and gradient is not None and bool(gradient.any()) and asked.agrees(2 * gradient)
+        return None if twice else same  # what agrees with twice as much confirms nothing
+
+    def trusts(self, which: int) -> bool:
+        """Return True where differences bear out autograd of the forward for an input."""
+        asked = None if self.right is None else self.derivative(which)
+        return asked is not None and self.right is not None and asked.agrees(self.right[which])
+
+    def wrong(self, which: int) -> bool:
+        """Return True where autograd of the forward is right, and the user's own backward gives something else."""
+        if self.gradients is None or not self.trusts(which) or self.right is None or self.right[which] is None:
+            return False
+        return not agree_relative(self.gradients[which], self.right[which], self.rel)
+
+
+@dataclass
+class Source:
+    """Makes the points of one kind.
+
+    Attributes:
+        problem: what is checked.
+        kind: of the points.
+        seed: of their values.
+        symmetric: numbers of the differentiable inputs that forward reads as symmetric matrices.
+        fair: makes inputs fair arguments: bounds in their order, symmetric what is read so.
+    """
+
+    problem: Problem
+    kind: Kind
+    seed: int
+    symmetric: frozenset[int] = frozenset()
+    fair: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple
+    _count: Iterator[int] = field(default_factory=itertools.count)
+
+    def point(
+        self, inputs: Iterable[Any], problem: Problem | None = None, label: str = "", kind: Kind | None = None
+    ) -> Point:
+        """Return a point at these inputs, whether forward takes them or not."""
+        given, seed = self.fair(tuple(inputs)), self.seed + 2 * next(self._count)
+        return Point(problem or self.problem, given, kind or self.kind, label, seed, self.symmetric)
+
+    def working(
+        self, inputs: Iterable[Any], problem: Problem | None = None, label: str = "", kind: Kind | None = None
+    ) -> Point | None:
+        """Return a point at these inputs; None where forward does not take them."""
+        made = self.point(inputs, problem, label, kind)
+        return made if made.works else None

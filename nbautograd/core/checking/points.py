@@ -1,0 +1,289 @@
+"""The stream of points of a problem: its kinds in order, each point made once and for whoever asks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import prepared_inputs
+from nbautograd.core.checking.other_arguments import constants, of_one_value, other_arguments, other_data
+from nbautograd.core.checking.other_points import (
+    Slot,
+    alike,
+    in_domain,
+    in_order,
+    nearby_inputs,
+    reads_one_triangle,
+    resized,
+    scattered,
+    signed,
+    slots,
+    spread,
+    stacked,
+    thinned,
+)
+from nbautograd.core.checking.point import GIVEN, Kind, Once, Point, Source
+from nbautograd.core.checking.problem import Problem
+
+NEAR = Kind("near")
+SIGNED = Kind("signed")  # of both signs, where the inputs have both
+ARGUMENT = Kind("argument", "argument")
+DATA = Kind("data", "argument")
+TOGETHER = Kind("together")  # all dimensions of one size moved alike
+SINGLE = Kind("single", "size", far=True)  # as few dimensions moved as forward allows
+ONE = Kind("one", "size", far=True)  # the same set to one
+DOUBLED = Kind("doubled", sized=True)
+SPREAD = Kind("spread", "spread")
+LARGER = Kind("larger")  # of both signs, three times as large
+UNSEEN = Kind("unseen", far=True)
+BOUNDS = Kind("bounds", far=True)
+ONE_VALUE = Kind("one value", far=True, foreign=True)
+RANKED = Kind("ranked", ranked=True, far=True)
+RANKED_ALONE = Kind("ranked", ranked=True, far=True, foreign=True)
+FAR = Kind("far", "argument", far=True, foreign=True)
+RANKED_FAR = Kind("ranked far", ranked=True, far=True, foreign=True)
+# in the order of how sure a wrong gradient there is a mistake; a kind's place here is its seed
+KINDS = (
+    GIVEN, NEAR, SIGNED, ARGUMENT, DATA, TOGETHER, SINGLE, ONE, DOUBLED, SPREAD, LARGER, UNSEEN, BOUNDS, ONE_VALUE,
+    RANKED, FAR, RANKED_FAR,
+)  # fmt: skip
+STRIDE = 1000  # seeds from one kind to the next: more than the points of a kind draw
+TURN = STRIDE * len(KINDS)  # from one turn of the whole stream to the next
+NEARBY = 3  # points of other values in the sizes given
+SINGLES = 3  # sets of dimensions that are set to one
+DIMENSIONS = 12  # of all inputs, beyond which no larger sets of dimensions are tried
+
+
+class Points:
+    """The points of a problem by kind, each kind made as it is asked for. See ``points``.
+
+    Args:
+        problem: what is checked.
+        turn: 1 for other values of all that is drawn.
+    """
+
+    def __init__(self, problem: Problem, turn: int = 0) -> None:
+        self.problem, self._turn = problem, turn
+        self._known: dict[str, Once[Point]] = {}
+
+    def of(self, *kinds: Kind) -> Iterator[Point]:
+        """Yield the points of these kinds, one kind after the other."""
+        return itertools.chain.from_iterable(map(self._once, kinds))
+
+    def first(self, kind: Kind, number: int = 0) -> Point | None:
+        """Return one point of a kind; None where there is none."""
+        return next(itertools.islice(self._once(kind), number, None), None)
+
+    @cached_property
+    def again(self) -> Points:
+        """The same kinds with other values."""
+        return Points(self.problem, self._turn + 1)
+
+    @cached_property
+    def symmetric(self) -> frozenset[int]:
+        """Numbers of the differentiable inputs that forward reads as symmetric matrices."""
+        positions = enumerate(self.problem.differentiable)
+        return frozenset(k for k, position in positions if reads_one_triangle(self.problem, position))
+
+    def _once(self, kind: Kind) -> Once[Point]:
+        if kind.name not in self._known:
+            number = KINDS.index(kind)
+            seed = self.problem.seed + STRIDE * number + TURN * self._turn
+            source = Source(self.problem, kind, seed, self.symmetric, self._fair)
+            self._known[kind.name] = Once(GENERATORS[kind.name](self, source))
+        return self._known[kind.name]
+
+    def _fair(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the inputs, symmetric where forward reads them as such, bounds in their order."""
+        made, differentiable = list(inputs), self.problem.differentiable
+        for position in (differentiable[k] for k in self.symmetric):
+            x = made[position].detach()
+            square = x.dim() > 1 and x.shape[-1] == x.shape[-2]
+            made[position] = (x + x.mT).div(2).requires_grad_() if square else made[position]
+        return in_order(self.problem, tuple(made))
+
+    @cached_property
+    def groups(self) -> Once[tuple[tuple[Slot, ...], Point]]:
+        """The smallest sets of dimensions that can change together, with the first point at which they do."""
+        number = KINDS.index(SINGLE)
+        seed = self.problem.seed + STRIDE * number + TURN * self._turn
+        return Once(groups(Source(self.problem, SINGLE, seed, self.symmetric, self._fair)))
+
+
+def points(problem: Problem) -> Points:
+    """Return the stream of a problem's points: the same objects for whoever asks, until its session ends."""
+    if not isinstance(problem.stream, Points):
+        problem.stream = Points(problem)
+    return problem.stream
+
+
+def _working(made: Iterable[Point | None]) -> Iterator[Point]:
+    return (point for point in made if point is not None and point.works)
+
+
+def _together(stream: Points, source: Source) -> Iterator[Point]:
+    """Yield points of other sizes, all dimensions of one size moved alike, where the forward takes them."""
+    return _working(_of_other_size(source, group, (1, -1)) for group in alike(source.problem))
+
+
+def _of_other_size(source: Source, group: tuple[Slot, ...], changes: tuple[int, ...]) -> Point | None:
+    """Return a point with some sizes changed by the first number that the forward takes; None where it takes none.
+
+    Arguments that are the size of one of these dimensions, or have so many items, are changed with them where the
+    forward does not take them as they are.
+    """
+    problem = source.problem
+    sizes = {problem.inputs[i].shape[d] for i, d in group}
+    beside = tuple((i, 0) for i, item in enumerate(problem.inputs) if _implied_size(item) in sizes - {None})
+    for change in changes:
+        for moved in (group, (*group, *beside)) if beside else (group,):
+            made = source.working(resized(problem, moved, change, source.seed)) if min(sizes) + change > 0 else None
+            if made is not None:
+                return made
+    return None
+
+
+def _implied_size(item: Any) -> int | None:
+    """Return the size that an argument tells: a whole number itself, a list or tuple of numbers how many it has."""
+    if type(item) is int and item > 1:
+        return item
+    several = type(item) in (list, tuple) and len(item) > 1 and all(type(n) in (int, float) for n in item)
+    return len(item) if several else None
+
+
+def groups(source: Source) -> Iterator[tuple[tuple[Slot, ...], Point]]:
+    """Yield the smallest sets of dimensions that can change together, with a point: by one, double, or less one."""
+    problem = source.problem
+    left, free = slots(problem), list[Slot]()
+    for count in (1, 2, 3):
+        for group in itertools.combinations([s for s in left if s not in free], count):
+            sizes = {problem.inputs[i].shape[d] for i, d in group}
+            if len(sizes) > 1 or _torn(problem, group, left):
+                continue
+            for change in (1, *sizes - {0, 1}, *({-1} if min(sizes) > 1 else ())):
+                made = source.working(resized(problem, group, change, source.seed))
+                if made is not None:
+                    free.extend(group)
+                    yield group, made
+                    break
+        if len(left) > DIMENSIONS:
+            return
+
+
+def _torn(problem: Problem, group: tuple[Slot, ...], left: list[Slot]) -> bool:
+    """Return True where indices or masks would get another size than what they belong to."""
+    size = problem.inputs[group[0][0]].shape[group[0][1]]
+    same = {s for s in left if problem.inputs[s[0]].shape[s[1]] == size}
+    fixed = {s for s in same if not problem.inputs[s[0]].is_floating_point() and not problem.inputs[s[0]].is_complex()}
+    return bool(fixed) and fixed != same and (not fixed <= set(group) or set(group) <= fixed)
+
+
+def _ones(stream: Points, source: Source) -> Iterator[Point]:
+    """Yield points with as few dimensions as the forward allows set to one."""
+    some = itertools.islice(stream.groups, SINGLES)
+    return _working(source.point(resized(source.problem, group, 0, source.seed)) for group, _ in some)
+
+
+def _doubled(stream: Points, source: Source) -> Iterator[Point]:
+    """Yield points with one size doubled at a time, as few dimensions as the forward allows: none of size one."""
+    for group, _ in itertools.islice(stream.groups, 2 * SINGLES):
+        size = source.problem.inputs[group[0][0]].shape[group[0][1]]
+        if size > 1:
+            yield from _working((source.point(resized(source.problem, group, size, source.seed)),))
+
+
+def _unseen(stream: Points, source: Source) -> Iterator[Point]:
+    """Yield the points at which a fix is verified at last: at these and larger sizes that no edit was tried at.
+
+    Their values are small, usual and large, of both signs, and zero.
+    """
+    problem, seed = source.problem, source.seed
+    grown = [g for g in (_of_other_size(source, group, (4,)) for group in alike(problem)) if g is not None]
+    yield from (source.point(nearby_inputs(problem, seed + k)) for k in (0, 1))
+    yield from grown
+    yield source.point(problem.changed_inputs(thinned, inputs=nearby_inputs(problem, seed + 2)))
+    generator = torch.Generator().manual_seed(seed)
+    for inputs, scale in itertools.product([problem.inputs, *(g.inputs for g in grown)], (0.4, 1.0, 2.5)):
+        yield source.point(problem.changed_inputs(lambda x, s=scale: signed(x, generator, s), inputs=inputs))  # type: ignore[misc]
+
+
+def _bounds(stream: Points, source: Source) -> Iterator[Point]:
+    """Yield points on both sides of what elements may be compared with: broken numbers among the arguments.
+
+    Of two of these also the product and the quotients: ``beta * x > threshold``.
+    """
+    generator = torch.Generator().manual_seed(source.seed)
+    for at in stream.of(GIVEN, ARGUMENT):
+        given = [*at.inputs, getattr(at.problem.fn, "value", None)]
+        known = {abs(n) for n in given if type(n) is float and n and math.isfinite(n)}
+        bounds = known | {n for a, b in itertools.permutations(known, 2) for n in (a * b, a / b)}
+        for _ in range(2 if known else 0):
+            inputs = at.problem.changed_inputs(lambda x, b=bounds: scattered(x, b, generator), inputs=at.inputs)  # type: ignore[misc]
+            yield source.point(inputs, at.problem, at.label)
+
+
+def _ranked(stream: Points, source: Source) -> Iterator[Point]:
+    return other_dimensions(source, source.problem, nearby_inputs(source.problem, source.seed))
+
+
+def other_dimensions(source: Source, problem: Problem, given: tuple[Any, ...]) -> Iterator[Point]:
+    """Yield points of which some inputs have one dimension more or less in front: those that require grad, all, or one.
+
+    The dimension is of two elements; of an input alone also of as many as another one has in front. An input alone a
+    Function may not have been written for.
+    """
+    tensors = tuple(i for i, x in enumerate(problem.inputs) if isinstance(x, Tensor))
+    for which in dict.fromkeys((problem.differentiable, tensors, *((i,) for i in tensors))):
+        beside = (x.shape[0] for i, x in enumerate(problem.inputs) if i in tensors and i not in which and x.dim())
+        for count in dict.fromkeys((2, 0, *(beside if len(which) == 1 else ()))):
+            if all(count or given[i].dim() > 1 for i in which):
+                inputs = (
+                    prepared_inputs.copy(x) if i not in which else stacked(x, count) if count else _first(x)
+                    for i, x in enumerate(given)
+                )
+                alone = which not in (problem.differentiable, tensors)
+                made = source.working(inputs, problem, kind=RANKED_ALONE if alone else source.kind)
+                if made is not None:
+                    yield made
+
+
+def _first(item: Tensor) -> Tensor:
+    return item[0].detach().clone().requires_grad_(item.requires_grad)
+
+
+def _far(stream: Points, source: Source) -> Iterator[Point]:
+    """Yield points with arguments that forward may not have been written for: there it may never end."""
+    return other_arguments(source, far=True)
+
+
+def _ranked_far(stream: Points, source: Source) -> Iterator[Point]:
+    """Yield a point with a dimension more or less for each with another argument: there forward may never end."""
+    for at in stream.of(FAR, ARGUMENT):
+        yield from itertools.islice(other_dimensions(source, at.problem, at.inputs), 1)
+
+
+GENERATORS: dict[str, Callable[[Points, Source], Iterator[Point]]] = {
+    GIVEN.name: lambda stream, s: iter((s.point(s.problem.fresh()),)),
+    NEAR.name: lambda stream, s: (s.point(nearby_inputs(s.problem, s.seed + k)) for k in range(NEARBY)),
+    SIGNED.name: lambda stream, s: (s.point(in_domain(s.problem, s.seed + k)) for k in range(NEARBY)),
+    ARGUMENT.name: lambda stream, s: other_arguments(s),
+    DATA.name: lambda stream, s: other_data(s),
+    TOGETHER.name: _together,
+    SINGLE.name: lambda stream, s: (point for _, point in stream.groups),
+    ONE.name: _ones,
+    DOUBLED.name: _doubled,
+    SPREAD.name: lambda stream, s: map(s.point, spread(s.problem, constants(s.problem), s.seed)),
+    LARGER.name: lambda stream, s: (s.point(in_domain(s.problem, s.seed + k, 3.0)) for k in range(NEARBY)),
+    UNSEEN.name: _unseen,
+    BOUNDS.name: _bounds,
+    ONE_VALUE.name: lambda stream, s: of_one_value(s),
+    RANKED.name: _ranked,
+    FAR.name: _far,
+    RANKED_FAR.name: _ranked_far,
+}
