@@ -18,7 +18,7 @@ from nbautograd.core.checking.diagnosis.factors import Clues
 from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
 from nbautograd.core.checking.diagnosis.table import Blocks, Place
 from nbautograd.core.checking.point import Once, Point
-from nbautograd.core.checking.points import ARGUMENT, DATA, NEAR, SIGNED, SINGLE, SPREAD, TOGETHER, points
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.probes.determinism import unsteady_forward
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, probed
@@ -33,7 +33,7 @@ from nbautograd.core.stumbles import any_errors, users_errors
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
 LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
 # where a cause has to hold as well, and at how many points of each kind: a full check each
-ASKED = ((NEAR, 1), (SIGNED, 1), (ARGUMENT, None), (DATA, None), (TOGETHER, 3), (SINGLE, 2), (SPREAD, 2))
+ASKED = (("near", 1), ("signed", 1), ("argument", None), ("data", None), ("together", 3), ("single", 2), ("spread", 2))
 LAST = ("fails_batched",)
 Mend = Callable[[Problem, tuple[Finding, ...], Clues | None], tuple[Finding, ...]]
 SURROGATES = {"staircase": "causes.surrogate", "scale of stairs": "causes.surrogate_scale"}  # by a block's reason
@@ -173,7 +173,7 @@ def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
     small = sum(b.entries for b in blocks.values()) <= CONFIRMED
     if not (wider and small):
         return None
-    near = functools.partial(points(problem).first, NEAR)
+    near = functools.partial(points(problem).first, "near")
 
     def again() -> Point | None:
         at = near()

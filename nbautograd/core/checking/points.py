@@ -31,30 +31,7 @@ from nbautograd.core.checking.other_points import (
 from nbautograd.core.checking.point import GIVEN, Kind, Once, Point, Source
 from nbautograd.core.checking.problem import Problem
 
-NEAR = Kind("near")
-SIGNED = Kind("signed")  # of both signs, where the inputs have both
-ARGUMENT = Kind("argument", "argument")
-DATA = Kind("data", "argument")
-TOGETHER = Kind("together")  # all dimensions of one size moved alike
-SINGLE = Kind("single", "size", far=True)  # as few dimensions moved as forward allows
-ONE = Kind("one", "size", far=True)  # the same set to one
-DOUBLED = Kind("doubled", sized=True)
-SPREAD = Kind("spread", "spread")
-LARGER = Kind("larger")  # of both signs, three times as large
-UNSEEN = Kind("unseen", far=True)
-BOUNDS = Kind("bounds", far=True)
-ONE_VALUE = Kind("one value", far=True, foreign=True)
-RANKED = Kind("ranked", ranked=True, far=True)
-RANKED_ALONE = Kind("ranked", ranked=True, far=True, foreign=True)
-FAR = Kind("far", "argument", far=True, foreign=True)
-RANKED_FAR = Kind("ranked far", ranked=True, far=True, foreign=True)
-# in the order of how sure a wrong gradient there is a mistake; a kind's place here is its seed
-KINDS = (
-    GIVEN, NEAR, SIGNED, ARGUMENT, DATA, TOGETHER, SINGLE, ONE, DOUBLED, SPREAD, LARGER, UNSEEN, BOUNDS, ONE_VALUE,
-    RANKED, FAR, RANKED_FAR,
-)  # fmt: skip
 STRIDE = 1000  # seeds from one kind to the next: more than the points of a kind draw
-TURN = STRIDE * len(KINDS)  # from one turn of the whole stream to the next
 NEARBY = 3  # points of other values in the sizes given
 SINGLES = 3  # sets of dimensions that are set to one
 DIMENSIONS = 12  # of all inputs, beyond which no larger sets of dimensions are tried
@@ -72,11 +49,11 @@ class Points:
         self.problem, self._turn = problem, turn
         self._known: dict[str, Once[Point]] = {}
 
-    def of(self, *kinds: Kind) -> Iterator[Point]:
+    def of(self, *kinds: str) -> Iterator[Point]:
         """Yield the points of these kinds, one kind after the other."""
         return itertools.chain.from_iterable(map(self._once, kinds))
 
-    def first(self, kind: Kind, number: int = 0) -> Point | None:
+    def first(self, kind: str, number: int = 0) -> Point | None:
         """Return one point of a kind; None where there is none."""
         return next(itertools.islice(self._once(kind), number, None), None)
 
@@ -91,13 +68,14 @@ class Points:
         positions = enumerate(self.problem.differentiable)
         return frozenset(k for k, position in positions if reads_one_triangle(self.problem, position))
 
-    def _once(self, kind: Kind) -> Once[Point]:
-        if kind.name not in self._known:
-            number = KINDS.index(kind)
-            seed = self.problem.seed + STRIDE * number + TURN * self._turn
-            source = Source(self.problem, kind, seed, self.symmetric, self._fair)
-            self._known[kind.name] = Once(GENERATORS[kind.name](self, source))
-        return self._known[kind.name]
+    def _once(self, kind: str) -> Once[Point]:
+        if kind not in self._known:
+            self._known[kind] = Once(KINDS[kind][1](self, self._source(kind)))
+        return self._known[kind]
+
+    def _source(self, kind: str) -> Source:
+        number = list(KINDS).index(kind) + len(KINDS) * self._turn
+        return Source(self.problem, KINDS[kind][0], self.problem.seed + STRIDE * number, self.symmetric, self._fair)
 
     def _fair(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the inputs, symmetric where forward reads them as such, bounds in their order."""
@@ -111,9 +89,7 @@ class Points:
     @cached_property
     def groups(self) -> Once[tuple[tuple[Slot, ...], Point]]:
         """The smallest sets of dimensions that can change together, with the first point at which they do."""
-        number = KINDS.index(SINGLE)
-        seed = self.problem.seed + STRIDE * number + TURN * self._turn
-        return Once(groups(Source(self.problem, SINGLE, seed, self.symmetric, self._fair)))
+        return Once(groups(self._source("single")))
 
 
 def points(problem: Problem) -> Points:
@@ -219,7 +195,7 @@ def _bounds(stream: Points, source: Source) -> Iterator[Point]:
     Of two of these also the product and the quotients: ``beta * x > threshold``.
     """
     generator = torch.Generator().manual_seed(source.seed)
-    for at in stream.of(GIVEN, ARGUMENT):
+    for at in stream.of("given", "argument"):
         given = [*at.inputs, getattr(at.problem.fn, "value", None)]
         known = {abs(n) for n in given if type(n) is float and n and math.isfinite(n)}
         bounds = known | {n for a, b in itertools.permutations(known, 2) for n in (a * b, a / b)}
@@ -257,33 +233,36 @@ def _first(item: Tensor) -> Tensor:
     return item[0].detach().clone().requires_grad_(item.requires_grad)
 
 
-def _far(stream: Points, source: Source) -> Iterator[Point]:
-    """Yield points with arguments that forward may not have been written for: there it may never end."""
-    return other_arguments(source, far=True)
-
-
 def _ranked_far(stream: Points, source: Source) -> Iterator[Point]:
     """Yield a point with a dimension more or less for each with another argument: there forward may never end."""
-    for at in stream.of(FAR, ARGUMENT):
+    for at in stream.of("far", "argument"):
         yield from itertools.islice(other_dimensions(source, at.problem, at.inputs), 1)
 
 
-GENERATORS: dict[str, Callable[[Points, Source], Iterator[Point]]] = {
-    GIVEN.name: lambda stream, s: iter((s.point(s.problem.fresh()),)),
-    NEAR.name: lambda stream, s: (s.point(nearby_inputs(s.problem, s.seed + k)) for k in range(NEARBY)),
-    SIGNED.name: lambda stream, s: (s.point(in_domain(s.problem, s.seed + k)) for k in range(NEARBY)),
-    ARGUMENT.name: lambda stream, s: other_arguments(s),
-    DATA.name: lambda stream, s: other_data(s),
-    TOGETHER.name: _together,
-    SINGLE.name: lambda stream, s: (point for _, point in stream.groups),
-    ONE.name: _ones,
-    DOUBLED.name: _doubled,
-    SPREAD.name: lambda stream, s: map(s.point, spread(s.problem, constants(s.problem), s.seed)),
-    LARGER.name: lambda stream, s: (s.point(in_domain(s.problem, s.seed + k, 3.0)) for k in range(NEARBY)),
-    UNSEEN.name: _unseen,
-    BOUNDS.name: _bounds,
-    ONE_VALUE.name: lambda stream, s: of_one_value(s),
-    RANKED.name: _ranked,
-    FAR.name: _far,
-    RANKED_FAR.name: _ranked_far,
+RANKED_ALONE = Kind("ranked", ranked=True, far=True, foreign=True)
+# in the order of how sure a wrong gradient there is a mistake; a kind's place in this table is its seed
+KINDS: dict[str, tuple[Kind, Callable[[Points, Source], Iterator[Point]]]] = {
+    kind.name: (kind, generator)
+    for kind, generator in (
+        (GIVEN, lambda stream, s: iter((s.point(s.problem.fresh()),))),
+        (Kind("near"), lambda stream, s: (s.point(nearby_inputs(s.problem, s.seed + k)) for k in range(NEARBY))),
+        # of both signs, where the inputs have both
+        (Kind("signed"), lambda stream, s: (s.point(in_domain(s.problem, s.seed + k)) for k in range(NEARBY))),
+        (Kind("argument", "argument"), lambda stream, s: other_arguments(s)),
+        (Kind("data", "argument"), lambda stream, s: other_data(s)),
+        (Kind("together"), _together),
+        (Kind("single", "size", far=True), lambda stream, s: (point for _, point in stream.groups)),
+        (Kind("one", "size", far=True), _ones),
+        (Kind("doubled", sized=True), _doubled),
+        (Kind("spread", "spread"), lambda stream, s: map(s.point, spread(s.problem, constants(s.problem), s.seed))),
+        # three times as large, where a mask is another
+        (Kind("larger"), lambda stream, s: (s.point(in_domain(s.problem, s.seed + k, 3.0)) for k in range(NEARBY))),
+        (Kind("unseen", far=True), _unseen),
+        (Kind("bounds", far=True), _bounds),
+        (Kind("one value", far=True, foreign=True), lambda stream, s: of_one_value(s)),
+        (Kind("ranked", ranked=True, far=True), _ranked),
+        # what forward may not have been written for: there it may never end
+        (Kind("far", "argument", far=True, foreign=True), lambda stream, s: other_arguments(s, far=True)),
+        (Kind("ranked far", ranked=True, far=True, foreign=True), _ranked_far),
+    )
 }

@@ -8,7 +8,7 @@ from fn import Fn
 from own_mistakes import draw
 
 import nbautograd
-from nbautograd.core.checking.points import DATA, TOGETHER, points
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 
@@ -301,7 +301,7 @@ def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
     problem = Problem(lambda x, r: r @ x, (draw(3), rotation))
     with problem.session():
         problem.call()
-        others = [at.inputs[1] for at in points(problem).of(TOGETHER, DATA)]
+        others = [at.inputs[1] for at in points(problem).of("together", "data")]
     assert len(others) == 2
     for other in others:
         assert torch.allclose(other @ other.T, torch.eye(len(other), dtype=torch.float64))

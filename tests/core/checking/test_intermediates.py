@@ -576,7 +576,7 @@ class Sinc(Fn):
 
 
 def short_and_long():
-    w = torch.tensor([[3.0, 4.0], [4.0, -3.0], [-3.0, 4.0], [0.0, 5.0]], dtype=torch.float64)
+    w = torch.tensor([[3.0, 4.0], [4.0, -3.0], [-3.0, 4.0], [-4.0, -3.0]], dtype=torch.float64)
     return (w / 5 * torch.tensor([[1.4], [0.45], [0.8], [0.4]], dtype=torch.float64)).requires_grad_()
 
 

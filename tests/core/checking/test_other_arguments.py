@@ -7,7 +7,7 @@ import torch
 from fn import Fn
 
 from nbautograd import gradcheck
-from nbautograd.core.checking.points import ARGUMENT, points
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
@@ -267,7 +267,7 @@ def wrong_report(fn, *inputs):
 
 def test_a_fix_for_an_infinite_argument_leaves_finite_ones_right():
     assert gradcheck(Norm, (doubles(3, 4), 1.0), order=1).verdict == "right"
-    tried = points(Problem(Norm, (doubles(3, 4), float("inf")))).of(ARGUMENT)
+    tried = points(Problem(Norm, (doubles(3, 4), float("inf")))).of("argument")
     assert {at.inputs[1] for at in tried} == {1.0, 3.0}
     for fix in fixes(wrong_report(Norm, doubles(3, 4), float("inf"))):  # in its own branch alone
         assert fix.strip().startswith("slope = x *")

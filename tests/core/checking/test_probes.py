@@ -10,7 +10,7 @@ from own_mistakes import draw
 import nbautograd
 from nbautograd.core.checking import backward_call, directional
 from nbautograd.core.checking.diagnosis.evidence import spread_indices
-from nbautograd.core.checking.points import SINGLE, points
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -114,7 +114,7 @@ def test_sizes_that_belong_together_move_together() -> None:
     with problem.session():
         problem.call()
         groups = [group for group, _ in points(problem).groups]
-        shapes = [[tuple(t.shape) for t in at.inputs] for at in points(problem).of(SINGLE)]
+        shapes = [[tuple(t.shape) for t in at.inputs] for at in points(problem).of("single")]
     assert ((0, 1), (1, 0)) in groups
     assert [(3, 4), (4, 3)] in shapes
     assert [(4, 3), (3, 3)] in shapes

@@ -13,7 +13,7 @@ import nbautograd
 from nbautograd.core.checking.directional import borne_out
 from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
 from nbautograd.core.checking.point import Point
-from nbautograd.core.checking.points import DOUBLED, ONE_VALUE, UNSEEN, points
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import script
 from nbautograd.core.checking.repair.grammar import edits
@@ -134,7 +134,7 @@ def test_one_size_at_a_time_is_doubled() -> None:
     problem = Problem(Grouped, (draw(4, 4),))
     with problem.session():
         problem.call()
-        shapes = [tuple(at.inputs[0].shape) for at in points(problem).of(DOUBLED)]
+        shapes = [tuple(at.inputs[0].shape) for at in points(problem).of("doubled")]
     assert shapes == [(8, 4), (4, 8)]
 
 
@@ -297,7 +297,7 @@ def test_a_mask_and_labels_are_all_alike_at_some_points() -> None:
 
     mask, target, turned = torch.tensor([True, False, True]), torch.tensor([0, 2, -1]), torch.tensor([1j, 2, 3])
     problem = Problem(chosen, (draw(3), mask, target, -7, turned))
-    found = [at.inputs for at in points(problem).of(ONE_VALUE)]
+    found = [at.inputs for at in points(problem).of("one value")]
     assert [i[1].tolist() for i in found[:2]] == [[False] * 3, [True] * 3]
     assert [i[2].tolist() for i in found[2:]] == [[-1] * 3, [2] * 3, [-7] * 3]
 
@@ -306,7 +306,7 @@ def test_bounds_stay_in_their_order() -> None:
     x = torch.linspace(-2, 2, 12, dtype=torch.float64).requires_grad_()
     lo, hi = (torch.full((12,), v, dtype=torch.float64).requires_grad_() for v in (-0.5, 0.6))
     problem = Problem(LowerAgainstUpper, (x, lo, hi))
-    for _, low, high in (at.inputs for at in points(problem).of(UNSEEN)):
+    for _, low, high in (at.inputs for at in points(problem).of("unseen")):
         assert (low <= high).all()
     (fix,) = fixes_of(LowerAgainstUpper, (x, lo, hi))
     assert fix.source.strip() == "return g * ((x >= lo) & (x <= hi)), g * (x < lo), g * (x > hi)"
@@ -315,7 +315,7 @@ def test_bounds_stay_in_their_order() -> None:
 def test_inputs_that_bound_nothing_take_any_order() -> None:
     low, high = (torch.full((12,), v, dtype=torch.float64).requires_grad_() for v in (-0.5, 0.6))
     problem = Problem(torch.maximum, (low, high))
-    assert any((a > b).any() for a, b in (at.inputs for at in points(problem).of(UNSEEN)))
+    assert any((a > b).any() for a, b in (at.inputs for at in points(problem).of("unseen")))
 
 
 def reach(n, back=False):

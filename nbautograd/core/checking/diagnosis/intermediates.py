@@ -22,8 +22,8 @@ from torch import Tensor
 from nbautograd.core.checking.diagnosis.instrumented_backward import HELD, InstrumentedBackward, Key
 from nbautograd.core.checking.diagnosis.replacement_point import ReplacementPoint, equal
 from nbautograd.core.checking.diagnosis.wrong_variable import Site, WrongVariable
-from nbautograd.core.checking.point import GIVEN, Point
-from nbautograd.core.checking.points import ARGUMENT, LARGER, NEAR, SIGNED, TOGETHER, points
+from nbautograd.core.checking.point import Point
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.compare import agree_relative
@@ -85,7 +85,7 @@ class _Bench(InstrumentedBackward):
         places = self._places(self._inputs(), PLACES)
         if len(places) < PLACES:
             return None
-        places += self._places(_inputs_of(points(self.problem).of(ARGUMENT)), ARGUMENTS)
+        places += self._places(_inputs_of(points(self.problem).of("argument")), ARGUMENTS)
         self.agreed = set[int]()
         first, self.left, right, own = places[0], MOST, set(self.arguments), self.own or 0
         earlier: WrongVariable | None = None
@@ -210,14 +210,14 @@ class _Bench(InstrumentedBackward):
     def _inputs(self) -> Iterator[tuple[Any, ...]]:
         """Yield the inputs given, those of another size, others near them and of both signs."""
         stream = points(self.problem)
-        for kind, some in ((GIVEN, 1), (TOGETHER, 1), (NEAR, 1), (SIGNED, 1)):
+        for kind, some in (("given", 1), ("together", 1), ("near", 1), ("signed", 1)):
             yield from itertools.islice(_inputs_of(stream.of(kind)), some)
-        yield from itertools.islice(_inputs_of(stream.of(NEAR)), 1, 2)
+        yield from itertools.islice(_inputs_of(stream.of("near")), 1, 2)
 
     @cached_property
     def _further(self) -> list[ReplacementPoint]:
         """Places at inputs that are larger."""
-        return self._places(itertools.islice(_inputs_of(points(self.problem).of(LARGER)), 2), PLACES)
+        return self._places(itertools.islice(_inputs_of(points(self.problem).of("larger")), 2), PLACES)
 
     def _places(self, inputs: Iterable[tuple[Any, ...]], most: int) -> list[ReplacementPoint]:
         """Return the first of these inputs at which the gradient is wrong, and its right value known."""

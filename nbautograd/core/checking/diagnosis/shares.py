@@ -23,8 +23,8 @@ from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Case, Cause, Confirmation, Hypothesis
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, expressions, method, recompiled
 from nbautograd.core.checking.jacobian.forward_values import by_autograd
-from nbautograd.core.checking.point import GIVEN, Gradients, Point
-from nbautograd.core.checking.points import NEAR, SIGNED, TOGETHER, points
+from nbautograd.core.checking.point import Gradients, Point
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.numerics.compare import agree_relative
@@ -160,7 +160,7 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
 def _asked(problem: Problem) -> Iterator[Point]:
     """Yield the inputs given, others near them and of both signs, and those of another size."""
     stream = points(problem)
-    for kind, most in ((GIVEN, 1), (NEAR, 1), (SIGNED, 1), (TOGETHER, SIZES)):
+    for kind, most in (("given", 1), ("near", 1), ("signed", 1), ("together", SIZES)):
         yield from itertools.islice(stream.of(kind), most)
 
 

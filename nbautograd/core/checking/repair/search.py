@@ -21,23 +21,8 @@ from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.diagnosis.factors import PI, Clues
 from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.outside_state import names_outside
-from nbautograd.core.checking.point import GIVEN, Point
-from nbautograd.core.checking.points import (
-    ARGUMENT,
-    BOUNDS,
-    DOUBLED,
-    FAR,
-    NEAR,
-    ONE,
-    ONE_VALUE,
-    RANKED,
-    RANKED_FAR,
-    SINGLE,
-    SINGLES,
-    TOGETHER,
-    UNSEEN,
-    points,
-)
+from nbautograd.core.checking.point import Point
+from nbautograd.core.checking.points import SINGLES, points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
 from nbautograd.core.checking.repair.grammar import edits
@@ -370,7 +355,7 @@ class Repair:
         # where gradients of zero come in, by which no fix may divide; and where nobody may have written backward for it
         stream = self._stream
         late = itertools.chain(
-            (made_at(p, arrange or other_points.thinned) for p in itertools.islice(stream.of(NEAR), 1)),
+            (made_at(p, arrange or other_points.thinned) for p in itertools.islice(stream.of("near"), 1)),
             map(made_at, self._at_other_arguments()),
         )
         yield from (made for made in late if made is not None and made.original is not None)
@@ -382,13 +367,13 @@ class Repair:
     def _likely(self) -> Iterator[Point]:
         """Yield points near the inputs, through one output at a time, and at other sizes."""
         stream = self._stream
-        yield from itertools.islice(stream.of(GIVEN, NEAR), FEW_NEAR)
-        yield from stream.of(TOGETHER)
+        yield from itertools.islice(stream.of("given", "near"), FEW_NEAR)
+        yield from stream.of("together")
         outputs = range(min(MOST_OUTPUTS, len(self.problem.output_names)))
-        yield from (at.through(k) for at in stream.of(GIVEN) for k in (outputs if len(outputs) > 1 else ()))
-        yield from stream.of(DOUBLED)
-        yield from itertools.islice(stream.of(SINGLE), SINGLES)
-        yield from stream.of(ONE, UNSEEN)
+        yield from (at.through(k) for at in stream.of("given") for k in (outputs if len(outputs) > 1 else ()))
+        yield from stream.of("doubled")
+        yield from itertools.islice(stream.of("single"), SINGLES)
+        yield from stream.of("one", "unseen")
 
     def _at_other_arguments(self) -> Iterator[Point]:
         """Yield points with other arguments, with a dimension more or less, and with both.
@@ -396,11 +381,11 @@ class Repair:
         Of arguments that the forward may not have been written for only a forward that surely ends is given some.
         """
         stream = self._stream
-        yield from stream.of(ARGUMENT)
-        yield from stream.again.of(ARGUMENT)
-        yield from stream.of(BOUNDS, ONE_VALUE)
-        yield from itertools.islice(stream.of(RANKED), MOST_FAR)
-        for kind in (FAR, RANKED_FAR) if self._ends() else ():
+        yield from stream.of("argument")
+        yield from stream.again.of("argument")
+        yield from stream.of("bounds", "one value")
+        yield from itertools.islice(stream.of("ranked"), MOST_FAR)
+        for kind in ("far", "ranked far") if self._ends() else ():
             yield from itertools.islice(stream.of(kind), MOST_FAR)
 
     def _ends(self) -> bool:
