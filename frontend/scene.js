@@ -82,7 +82,7 @@ export class Scene {
       group.remove();
       this.#shown.delete(item);
     }
-    for (const item of seen) this.#add(item);
+    for (const item of seen) this.#insert(item);
   }
 
   /** @param {string} key the box that Tab reaches from now on; it stays in the page wherever the view goes */
@@ -90,7 +90,7 @@ export class Scene {
     this.#groupOf(this.pinned)?.setAttribute("tabindex", "-1");
     this.pinned = key;
     const box = this.boxes.get(key);
-    if (box) this.#add(box);
+    if (box) this.#insert(box);
     const group = this.#groupOf(key);
     group?.setAttribute("tabindex", "0");
     return group;
@@ -144,7 +144,7 @@ export class Scene {
   }
 
   /** @param {Box | Path} item */
-  #add(item) {
+  #insert(item) {
     if (this.#shown.has(item)) return;
     const group = isPath(item) ? pathGroup(item) : boxGroup(item);
     if (!isPath(item))

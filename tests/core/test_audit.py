@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 import torch
 import torch.utils.checkpoint
+from fn import Fn
 from torch import nn
 
 import nbautograd
@@ -31,13 +32,11 @@ from nbautograd.inspection.audit_report import joined
 pytestmark = pytest.mark.usefixtures("without_fixes")
 
 
-class Right(torch.autograd.Function):
-    @staticmethod
+class Right(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.exp()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * x.exp()
@@ -50,28 +49,24 @@ class Wrong(Right):
         return grad * x.exp() * 2
 
 
-class WrongTwice(torch.autograd.Function):
+class WrongTwice(Fn):
     """Right once; its backward takes the input out of the graph."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.exp()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * x.detach().exp()
 
 
-class Rounded(torch.autograd.Function):
+class Rounded(Fn):
     """Straight through: meant to be no derivative."""
 
-    @staticmethod
     def forward(ctx, x):
         return x.round()
 
-    @staticmethod
     def backward(ctx, grad):
         return grad
 
@@ -138,14 +133,12 @@ class Twofold(Right):
         return 2 * Right.backward(ctx, grad)
 
 
-class Reversal(torch.autograd.Function):
+class Reversal(Fn):
     """Hands its input on and turns its gradient round, as is meant."""
 
-    @staticmethod
     def forward(ctx, x):
         return x.view_as(x)
 
-    @staticmethod
     def backward(ctx, grad):
         return -grad
 
@@ -163,14 +156,12 @@ class Failing(Right):
         return Right.forward(ctx, x)
 
 
-class Mixing(torch.autograd.Function):
+class Mixing(Fn):
     """Mixes the rows of the batch, so that no slice of it can stand for all; wrong by a factor."""
 
-    @staticmethod
     def forward(ctx, x):
         return x - x.mean(0, keepdim=True)
 
-    @staticmethod
     def backward(ctx, grad):
         return 2 * (grad - grad.mean(0, keepdim=True))
 
@@ -347,13 +338,11 @@ def test_the_directions_that_there_was_time_for_count(monkeypatch, most, verdict
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_kinks_on_the_way_are_no_wrong_gradient(dtype):
-    class Size(torch.autograd.Function):
-        @staticmethod
+    class Size(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return x.abs().sum(-1)
 
-        @staticmethod
         def backward(ctx, grad):
             (x,) = ctx.saved_tensors
             return grad[..., None] * x.sign()
@@ -393,13 +382,11 @@ def test_without_custom_functions_there_is_a_sentence():
     assert "nothing to check" in str(report)
 
 
-class Shifted(torch.autograd.Function):
-    @staticmethod
+class Shifted(Fn):
     def forward(ctx, x, by):
         ctx.save_for_backward(x)
         return x.sin() + by
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return torch.where(x > 0, 0.625, 1.0) * g * x.cos(), None
@@ -578,18 +565,15 @@ def test_the_report_waits_for_the_end_of_the_block():
 
 
 def test_inside_vmap_torch_calls_no_method_of_the_users_and_the_report_says_so():
-    class Batched(torch.autograd.Function):
+    class Batched(Fn):
         generate_vmap_rule = True
 
-        @staticmethod
         def forward(x):
             return x * 2
 
-        @staticmethod
         def setup_context(ctx, inputs, output):
             pass
 
-        @staticmethod
         def backward(ctx, grad):
             return grad * 2
 
@@ -764,14 +748,12 @@ def test_a_check_waits_for_no_other_process(tmp_path):
 
 
 def test_functions_under_autocast_and_those_that_are_differentiated_once_are_checked():
-    class Cast(torch.autograd.Function):
-        @staticmethod
+    class Cast(Fn):
         @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return x.exp()
 
-        @staticmethod
         @torch.amp.custom_bwd(device_type="cpu")
         def backward(ctx, grad):
             (x,) = ctx.saved_tensors
@@ -791,16 +773,13 @@ def test_functions_under_autocast_and_those_that_are_differentiated_once_are_che
 
 
 def test_a_function_under_torch_func_is_checked_for_what_is_differentiated_there():
-    class Scaled(torch.autograd.Function):
-        @staticmethod
+    class Scaled(Fn):
         def forward(x, scale):
             return x * scale
 
-        @staticmethod
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(inputs[1])
 
-        @staticmethod
         def backward(ctx, grad):
             return grad * ctx.saved_tensors[0], None  # no gradient for the scale, which is never asked for
 
@@ -836,13 +815,11 @@ def test_differences_are_taken_with_the_flags_of_the_call(size):
 
 
 def test_a_reversed_gradient_is_not_called_wrong():
-    class Reversed(torch.autograd.Function):
-        @staticmethod
+    class Reversed(Fn):
         def forward(ctx, x, alpha):
             ctx.alpha = alpha
             return x.view_as(x)
 
-        @staticmethod
         def backward(ctx, grad):
             return -ctx.alpha * grad, None
 
@@ -862,12 +839,10 @@ def test_a_reversed_gradient_is_not_called_wrong():
 
 
 def test_a_situation_of_which_nothing_could_be_kept_is_described_all_the_same():
-    class Called(torch.autograd.Function):
-        @staticmethod
+    class Called(Fn):
         def forward(ctx, rows, flag, x):
             return x * 2
 
-        @staticmethod
         def backward(ctx, grad):
             return None, None, grad
 
@@ -892,13 +867,11 @@ def test_compiled_code_is_not_seen_and_the_report_says_so():
 
 
 def test_many_situations_of_one_function_are_told_in_a_few_rows():
-    class Powered(torch.autograd.Function):
-        @staticmethod
+    class Powered(Fn):
         def forward(ctx, x, factor):
             ctx.factor = factor
             return x * factor
 
-        @staticmethod
         def backward(ctx, grad):
             return grad * ctx.factor, None
 

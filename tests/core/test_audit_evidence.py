@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.inspection import audit as auditing
@@ -33,16 +34,14 @@ def reason(situation):
     return getattr(situation.reason, "message_id", "").removeprefix("audit.")
 
 
-class Solve(torch.autograd.Function):
+class Solve(Fn):
     """Takes any matrix, and has a backward for symmetric ones."""
 
-    @staticmethod
     def forward(ctx, matrix, b):
         x = torch.linalg.solve(matrix, b)
         ctx.save_for_backward(matrix, x)
         return x
 
-    @staticmethod
     def backward(ctx, grad):
         matrix, x = ctx.saved_tensors
         left = torch.linalg.solve(matrix, grad)
@@ -83,13 +82,11 @@ class SolveByCholesky(Solve):
         return -left @ x.mT, left
 
 
-class Product(torch.autograd.Function):
-    @staticmethod
+class Product(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a @ b + 1
 
-    @staticmethod
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
         return grad @ b.mT, a.mT @ grad
@@ -134,10 +131,9 @@ def test_a_symmetric_matrix_is_a_promise_of_the_callers_where_another_point_says
     assert reason(situation) == ("symmetric" if verdict == "cannot tell" else "")
 
 
-class FixedPoint(torch.autograd.Function):
+class FixedPoint(Fn):
     """x = cos(a x), iterated until a step is small; its backward is that of the limit."""
 
-    @staticmethod
     def forward(ctx, a, tol):
         x = torch.ones_like(a)
         for _ in range(1000):
@@ -147,7 +143,6 @@ class FixedPoint(torch.autograd.Function):
         ctx.save_for_backward(a, x)
         return x
 
-    @staticmethod
     def backward(ctx, grad):
         a, x = ctx.saved_tensors
         sine = torch.sin(a * x)
@@ -174,10 +169,9 @@ class FixedPointWithOptions(FixedPoint):
         return FixedPoint.forward(ctx, a, options.pop("rtol"))
 
 
-class Bisected(torch.autograd.Function):
+class Bisected(Fn):
     """Weights that sum to 2 (sigmoids, all moved by one number): halvings stop in steps, between which it is flat."""
 
-    @staticmethod
     def forward(ctx, a, tol):
         low, high = torch.tensor(-20.0, dtype=a.dtype), torch.tensor(20.0, dtype=a.dtype)
         while high - low > tol:
@@ -187,7 +181,6 @@ class Bisected(torch.autograd.Function):
         ctx.save_for_backward(y)
         return y
 
-    @staticmethod
     def backward(ctx, grad):
         (y,) = ctx.saved_tensors
         slope = y * (1 - y)
@@ -201,14 +194,12 @@ class BisectedOff(Bisected):
         return gradient * torch.linspace(1, 1.5, len(grad), dtype=grad.dtype), none
 
 
-class Bent(torch.autograd.Function):
+class Bent(Fn):
     """Its number is small and no tolerance: the term that backward leaves out vanishes with it."""
 
-    @staticmethod
     def forward(ctx, a, number):
         return a + number * a**2
 
-    @staticmethod
     def backward(ctx, grad):
         return grad, None
 
@@ -240,10 +231,9 @@ def test_steps_of_a_solver_that_no_direction_shows_clearly_are_no_wrong_gradient
     assert (situation.verdict, reason(situation)) == (verdict, why)
 
 
-class ByHand(torch.autograd.Function):
+class ByHand(Fn):
     """Adds the gradient of its weight to ``.grad`` itself, as code that saves memory does."""
 
-    @staticmethod
     def forward(ctx, x, weight):
         ctx.save_for_backward(x)
         ctx.weight = weight
@@ -253,7 +243,6 @@ class ByHand(torch.autograd.Function):
     def deliver(weight, grad):
         weight.grad = grad.detach() if weight.grad is None else weight.grad + grad.detach()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         ByHand.deliver(ctx.weight, grad * x)
@@ -297,13 +286,11 @@ def test_a_gradient_that_is_delivered_by_hand_is_counted_where_it_arrives(functi
     assert (situation.verdict, reason(situation)) == (verdict, why)
 
 
-class Sine(torch.autograd.Function):
-    @staticmethod
+class Sine(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * x.cos()

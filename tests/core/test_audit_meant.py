@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.checking.meant import meant_pairs
@@ -18,13 +19,11 @@ LONG = {"budget": 3600.0, "per_function": 3600.0}
 
 
 def made(forward, backward):
-    class Made(torch.autograd.Function):
-        @staticmethod
+    class Made(Fn):
         def forward(ctx, *args):
             ctx.args = args
             return forward(*args)
 
-        @staticmethod
         def backward(ctx, *grads):
             return backward(*grads, *ctx.args)
 
@@ -251,13 +250,11 @@ def test_gradcheck_offers_no_change_for_a_learned_scale(name):
 
 
 def test_no_fix_for_one_input_takes_the_surrogate_gradient_of_another():
-    class Scaled(torch.autograd.Function):
-        @staticmethod
+    class Scaled(Fn):
         def forward(ctx, x, w):
             ctx.save_for_backward(x, w)
             return x.round() * w
 
-        @staticmethod
         def backward(ctx, grad):
             x, w = ctx.saved_tensors
             return grad * w, grad * x
@@ -271,12 +268,10 @@ def test_no_fix_for_one_input_takes_the_surrogate_gradient_of_another():
 
 @pytest.mark.usefixtures("fixes")
 def test_no_fix_moves_a_surrogate_gradient_to_another_argument():
-    class Moved(torch.autograd.Function):
-        @staticmethod
+    class Moved(Fn):
         def forward(ctx, x, w):
             return (x > 0).to(x.dtype) + 2 * w
 
-        @staticmethod
         def backward(ctx, grad):
             return 2 * grad, None
 

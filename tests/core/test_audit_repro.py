@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.errors import CallError
@@ -307,12 +308,10 @@ def test_a_script_of_a_module_of_the_project_runs_from_anywhere(tmp_path):
 
 
 def test_what_no_script_can_be_written_of_says_why(tmp_path):
-    class Local(torch.autograd.Function):
-        @staticmethod
+    class Local(Fn):
         def forward(ctx, x):
             return 2 * x
 
-        @staticmethod
         def backward(ctx, grad):
             return 3 * grad
 

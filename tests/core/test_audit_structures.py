@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from torch import nn
 
 import nbautograd
@@ -20,7 +21,7 @@ from nbautograd.core.recording.argument_copies import NotKept, copied, is_struct
 LONG = {"budget": 3600.0, "per_function": 3600.0}
 
 
-class Recomputed(torch.autograd.Function):
+class Recomputed(Fn):
     """Runs code without a graph and again in backward; the weights that the code reads stand beside it."""
 
     factor = 1.0
@@ -29,14 +30,12 @@ class Recomputed(torch.autograd.Function):
     def run(cls, code, x):
         return code(x)
 
-    @staticmethod
     def forward(ctx, code, x, *weights):
         ctx.code, ctx.weights = code, weights
         ctx.save_for_backward(x)
         with torch.no_grad():
             return code(x)
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         x = x.detach().requires_grad_()
@@ -114,14 +113,12 @@ def test_weights_that_forward_does_not_read_make_no_verdict():
     layer = nn.Linear(3, 3)
     copies = [w.detach().clone().requires_grad_() for w in layer.parameters()]
 
-    class Elsewhere(torch.autograd.Function):
-        @staticmethod
+    class Elsewhere(Fn):
         def forward(ctx, layer, x, weight, bias):
             ctx.layer = layer
             ctx.save_for_backward(x)
             return layer(x)
 
-        @staticmethod
         def backward(ctx, grad):
             (x,) = ctx.saved_tensors
             return None, grad @ ctx.layer.weight, grad.mT @ x, grad.sum(0)
@@ -229,7 +226,7 @@ def seeded(kind):
     return np.random.default_rng(3) if kind is np.random.Generator else kind()
 
 
-class Consuming(torch.autograd.Function):
+class Consuming(Fn):
     """Takes what it uses out of its arguments, as a forward with a dict of options does."""
 
     scale = 1.0
@@ -253,13 +250,11 @@ class Consuming(torch.autograd.Function):
             return 1.5 + DRAWS[kind](item)
         return 2.0 if item is float else 1.0
 
-    @staticmethod
     def forward(ctx, x, item):
         ctx.save_for_backward(x)
         ctx.scale = Consuming.use(item)
         return ctx.scale * x.exp()
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * ctx.scale * x.exp(), None
@@ -336,17 +331,15 @@ def test_a_backward_that_refuses_grad_is_no_wrong_one():
     assert "only works with `.backward()`" in str(report)
 
 
-class Solved(torch.autograd.Function):
+class Solved(Fn):
     """Reads one triangle, and returns the gradient of a matrix that stays symmetric."""
 
-    @staticmethod
     def forward(ctx, matrix, b):
         ctx.factor = torch.linalg.cholesky(matrix.detach())
         x = torch.cholesky_solve(b.detach(), ctx.factor)
         ctx.save_for_backward(x)
         return x
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         g = torch.cholesky_solve(grad, ctx.factor)
@@ -374,13 +367,11 @@ def test_a_gradient_for_symmetric_matrices_is_judged_for_them():
 
 
 def test_a_backward_that_frees_what_it_used_is_no_wrong_one():
-    class Freed(torch.autograd.Function):
-        @staticmethod
+    class Freed(Fn):
         def forward(ctx, x):
             ctx.y = x.exp()
             return ctx.y.clone()
 
-        @staticmethod
         def backward(ctx, grad):
             y = ctx.y
             del ctx.y
@@ -403,8 +394,7 @@ class Scale:
         return x * self.scale
 
 
-class Inverse(torch.autograd.Function):
-    @staticmethod
+class Inverse(Fn):
     def forward(ctx, function, y, log_scale):
         ctx.function = function
         with torch.no_grad():
@@ -412,7 +402,6 @@ class Inverse(torch.autograd.Function):
         ctx.save_for_backward(x, log_scale)
         return x
 
-    @staticmethod
     def backward(ctx, grad):
         x, log_scale = ctx.saved_tensors
         with torch.enable_grad():
@@ -455,12 +444,10 @@ def test_an_error_that_the_programs_own_backward_had_not_is_no_wrong_gradient(en
     """Without objects: the backward needs what the program set up beside it, and has taken away since."""
     around = [1.0]
 
-    class Around(torch.autograd.Function):
-        @staticmethod
+    class Around(Fn):
         def forward(ctx, x):
             return x * 2
 
-        @staticmethod
         def backward(ctx, grad):
             return grad * 2 * around[0]
 

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import ProductSwapped
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.recording.api import instrumented
@@ -14,36 +14,30 @@ from nbautograd.inspection.report import run_inspection
 F64 = torch.float64
 
 
-class Product(Function):
-    @staticmethod
+class Product(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(b, a)
         print("forward ran")
         return a * b
 
-    @staticmethod
     def backward(ctx, grad_output):
         b, a = ctx.saved_tensors
         return b * grad_output, a * grad_output
 
 
-class Raising(Function):
-    @staticmethod
+class Raising(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, grad_output):
         raise ValueError("no idea")
 
 
-class InPlace(Function):
-    @staticmethod
+class InPlace(Fn):
     def forward(ctx, x):
         ctx.mark_dirty(x)
         return x.mul_(3)
 
-    @staticmethod
     def backward(ctx, grad_output):
         return 3 * grad_output
 
@@ -179,24 +173,20 @@ def test_outputs_carry_the_names_of_the_source():
     assert [name for _, name in report.graph.roots] == ["doubled", "tripled"]
 
 
-class Named(Function):
-    @staticmethod
+class Named(Fn):
     def forward(ctx, x):
         doubled, tripled = 2 * x, 3 * x
         return doubled, tripled
 
-    @staticmethod
     def backward(ctx, grad_doubled, grad_tripled):
         return 2 * grad_doubled + 3 * grad_tripled
 
 
-class NotUnpacked(Function):
-    @staticmethod
+class NotUnpacked(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**2
 
-    @staticmethod
     def backward(ctx, grad_output):
         x = ctx.saved_tensors
         return grad_output * 2 * x
@@ -217,17 +207,15 @@ def test_hints_cut_what_a_report_gives_away():
         nbautograd.inspect(ProductSwapped, *inputs, hints="all")
 
 
-class Watched(Function):
+class Watched(Fn):
     """Keeps the gradients that its backward is given."""
 
     given: list[torch.Tensor] = []
 
-    @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a * b
 
-    @staticmethod
     def backward(ctx, grad_output):
         a, b = ctx.saved_tensors
         Watched.given.append(grad_output)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from injected import broken
 
 import nbautograd
@@ -20,12 +21,10 @@ def doubled(x: torch.Tensor) -> torch.Tensor:
     return 2 * x
 
 
-class Tripled(torch.autograd.Function):
-    @staticmethod
+class Tripled(Fn):
     def forward(ctx, x):
         return 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         return 3 * g
 
@@ -79,12 +78,10 @@ def test_an_audited_function_is_not_right_where_its_check_failed(
     spoil = monkeypatch.setitem if isinstance(owner, dict) else monkeypatch.setattr
     spoil(owner, name, broken("inspection/injected.py"))
 
-    class Right(torch.autograd.Function):
-        @staticmethod
+    class Right(Fn):
         def forward(ctx, x):
             return 2 * x
 
-        @staticmethod
         def backward(ctx, g):
             return 2 * g
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from injected import broken
 
 import nbautograd
@@ -26,12 +27,10 @@ def users() -> None:
     raise AttributeError("the user's")
 
 
-class Raises(torch.autograd.Function):
-    @staticmethod
+class Raises(Fn):
     def forward(ctx, x):
         return 2 * x
 
-    @staticmethod
     def backward(ctx, g):
         return g.nothing
 

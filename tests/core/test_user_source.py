@@ -8,6 +8,7 @@ import linecache
 
 import recorded_functions as functions
 import torch
+from fn import Fn
 
 from nbautograd.core.recording.api import instrument, uninstrument
 from nbautograd.core.recording.record import value_around
@@ -46,8 +47,7 @@ def test_setup_context_style():
 
 
 def test_of_a_starred_value_and_those_after_it_only_the_line_is_known():
-    class Recomputed(torch.autograd.Function):
-        @staticmethod
+    class Recomputed(Fn):
         def backward(ctx, g):
             return 2 * g, *torch.autograd.grad(ctx.y, ctx.args, g), None
 

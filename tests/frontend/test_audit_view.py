@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from playwright.sync_api import expect
 
 import nbautograd
@@ -17,15 +18,13 @@ pytestmark = pytest.mark.browser
 PAGE_ONLY = ("region", "landmark-one-main", "page-has-heading-one", "heading-order")  # about a page, not a part of one
 
 
-class Doubled(torch.autograd.Function):
+class Doubled(Fn):
     """Wrong by a factor."""
 
-    @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
         ctx.save_for_backward(x)
         return x.exp()
 
-    @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         (x,) = ctx.saved_tensors
         return 2 * grad * x.exp()
@@ -51,15 +50,13 @@ def test_the_answer_the_rows_and_the_report_of_a_call_are_there(show: Any) -> No
     expect(page.locator("details").get_by_role("button", name="d output / d x")).to_have_count(0)  # nothing to select
 
 
-class Tripled(torch.autograd.Function):
+class Tripled(Fn):
     """Wrong by another factor."""
 
-    @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
         ctx.save_for_backward(x)
         return x.sin()
 
-    @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         (x,) = ctx.saved_tensors
         return 3 * grad * x.cos()

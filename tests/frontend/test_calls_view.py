@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from playwright.sync_api import expect
 from widget_page import RENDER, answer
 
@@ -135,12 +136,10 @@ def test_a_value_met_before_is_named_not_drawn_again(show: Any, samples: Any) ->
     expect(page.locator(".kept").get_by_role("img")).to_have_count(0)
 
 
-class Halved(torch.autograd.Function):
-    @staticmethod
+class Halved(Fn):
     def forward(ctx: Any, x: Any) -> Any:
         return x / 2
 
-    @staticmethod
     def backward(ctx: Any, grad_output: Any) -> Any:
         return grad_output / 2
 

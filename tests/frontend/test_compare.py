@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from playwright.sync_api import expect
 
 import nbautograd
@@ -13,15 +14,13 @@ import nbautograd
 pytestmark = pytest.mark.browser
 
 
-class Product(torch.autograd.Function):
+class Product(Fn):
     """A product whose second gradient is the first one's."""
 
-    @staticmethod
     def forward(ctx: Any, a: Any, b: Any) -> Any:
         ctx.save_for_backward(a, b)
         return a * b
 
-    @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         _, b = ctx.saved_tensors
         return g * b, g * b

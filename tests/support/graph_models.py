@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 
 import torch
+from fn import Fn
 from torch import nn
-from torch.autograd import Function
 
 
-class Linear(Function):
-    @staticmethod
+class Linear(Fn):
     def forward(ctx, input, weight, bias=None):
         ctx.save_for_backward(input, weight)
         ctx.note = "kept"
         output = input.mm(weight.t())
         return output if bias is None else output + bias
 
-    @staticmethod
     def backward(ctx, grad_output):
         input, weight = ctx.saved_tensors
         return (
@@ -27,36 +25,30 @@ class Linear(Function):
         )
 
 
-class Broadcasting(Function):
+class Broadcasting(Fn):
     """Returns a gradient with more dimensions than its input; the engine sums it."""
 
-    @staticmethod
     def forward(ctx, x, shift):
         return x + shift
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output, grad_output
 
 
-class Raising(Function):
-    @staticmethod
+class Raising(Fn):
     def forward(ctx, x):
         return x * 2
 
-    @staticmethod
     def backward(ctx, grad_output):
         raise ValueError("not today")
 
 
-class Nothing(Function):
+class Nothing(Fn):
     """Returns None for its second input."""
 
-    @staticmethod
     def forward(ctx, a, b):
         return a * 2 + b.detach()
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output * 2, None
 
@@ -137,13 +129,11 @@ def resnet(act=None):
     return model, nn.functional.cross_entropy(model(torch.randn(2, 3, 32, 32)), torch.tensor([1, 2]))
 
 
-class Cube(Function):
-    @staticmethod
+class Cube(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
 
-    @staticmethod
     def backward(ctx, grad_output):
         return 3 * grad_output * ctx.saved_tensors[0] ** 2
 

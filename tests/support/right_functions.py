@@ -1,4 +1,4 @@
-"""Right Functions, by the code of the finding that a hasty check would accuse them with."""
+"""Right Functions that look suspicious, by what they look like."""
 
 from __future__ import annotations
 
@@ -49,17 +49,6 @@ class CrossEntropyOfOneHot(Fn):
         return g * (p - target), None
 
 
-@right("shared_state", lambda: (draw(6), 2 * binary() - 1))
-class SquaredMargin(Fn):
-    def forward(ctx, x, label):
-        ctx.save_for_backward(x, label)
-        return (1 - label * x) ** 2
-
-    def backward(ctx, g):
-        x, label = ctx.saved_tensors
-        return g * 2 * (x - label), None
-
-
 def symmetric() -> Tensor:
     a = draw(4, 4, seed=5).detach()
     return a + a.t()
@@ -76,17 +65,6 @@ class QuadraticForm(Fn):
         return 2 * g * (a @ x), None
 
 
-@right("shared_state", lambda: (draw(4, 2), torch.linalg.qr(draw(4, 4, seed=6).detach())[0]))
-class SolvesWithOrthonormal(Fn):
-    def forward(ctx, x, q):
-        ctx.save_for_backward(q)
-        return torch.linalg.solve(q, x)
-
-    def backward(ctx, g):
-        (q,) = ctx.saved_tensors
-        return q @ g, None
-
-
 @right("shared_state", lambda: (draw(5, 3), torch.nn.functional.normalize(draw(3, seed=7).detach(), dim=0)))
 class ProjectsAwayFromUnit(Fn):
     def forward(ctx, x, n):
@@ -96,33 +74,6 @@ class ProjectsAwayFromUnit(Fn):
     def backward(ctx, g):
         (n,) = ctx.saved_tensors
         return g - (g @ n)[:, None] * n, None
-
-
-@right("shared_state", lambda: (draw(3, 4), draw(4, seed=8, low=0.1).detach().softmax(0)))
-class WeightedMean(Fn):
-    def forward(ctx, x, weights):
-        ctx.save_for_backward(weights)
-        return (x * weights).sum(1) / weights.sum()
-
-    def backward(ctx, g):
-        (weights,) = ctx.saved_tensors
-        return g[:, None] * weights, None
-
-
-def rotation() -> Tensor:
-    angle = torch.tensor(0.7, dtype=torch.float64)
-    return torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()]).reshape(2, 2)
-
-
-@right("shared_state", lambda: (draw(2, 5), rotation()))
-class TurnsBack(Fn):
-    def forward(ctx, x, r):
-        ctx.save_for_backward(r)
-        return torch.linalg.inv(r) @ x
-
-    def backward(ctx, g):
-        (r,) = ctx.saved_tensors
-        return r @ g, None
 
 
 @right("shared_state", lambda: (draw(6), binary()))
@@ -186,18 +137,6 @@ class Dropout(Fn):
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class GaussianNoise(Fn):
-    def forward(ctx, x):
-        noise = 1 + torch.randn_like(x)
-        ctx.save_for_backward(noise)
-        return x * noise
-
-    def backward(ctx, g):
-        (noise,) = ctx.saved_tensors
-        return g * noise
-
-
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
 class ExponentialClocks(Fn):
     def forward(ctx, x):
         clocks = torch.empty_like(x).exponential_()
@@ -211,18 +150,6 @@ class ExponentialClocks(Fn):
         return y * (g - (g * y).sum(-1, keepdim=True))
 
 
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3), 0.3))
-class AlphaDropout(Fn):
-    def forward(ctx, x, p):
-        gate = torch.empty_like(x).bernoulli_(1 - p)
-        ctx.save_for_backward(gate)
-        return torch.where(gate > 0, x, x.new_tensor(-1.7))
-
-    def backward(ctx, g):
-        (gate,) = ctx.saved_tensors
-        return g * gate, None
-
-
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
 class Centred(Fn):
     def forward(ctx, x):
@@ -230,19 +157,6 @@ class Centred(Fn):
 
     def backward(ctx, g):
         return g - g.mean()
-
-
-@right("wrong_noncontiguous_input", lambda: (draw(5, 4),))
-class SoftmaxOfAll(Fn):
-    def forward(ctx, x):
-        y = x.reshape(-1).softmax(0).reshape(x.shape)
-        ctx.save_for_backward(y)
-        return y
-
-    @once_differentiable
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return y * (g - (g * y).sum())
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
@@ -259,18 +173,6 @@ class LargestOfAll(Fn):
         return found
 
 
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class RandomSigns(Fn):
-    def forward(ctx, x):
-        signs = 2.0 * torch.randint_like(x, 2) - 1
-        ctx.save_for_backward(signs)
-        return x * signs
-
-    def backward(ctx, g):
-        (signs,) = ctx.saved_tensors
-        return g * signs
-
-
 @right("wrong_noncontiguous_input", lambda: (draw(5, 3),))
 class MedianOfColumns(Fn):
     """Of an input that is one number everywhere, any entry may be the median."""
@@ -285,18 +187,6 @@ class MedianOfColumns(Fn):
 
 
 @right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class RandomLeaks(Fn):
-    def forward(ctx, x):
-        slope = torch.where(x > 0, torch.ones_like(x), torch.empty_like(x).uniform_(0.1, 0.3))
-        ctx.save_for_backward(slope)
-        return x * slope
-
-    def backward(ctx, g):
-        (slope,) = ctx.saved_tensors
-        return g * slope
-
-
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
 class MixesInNoise(Fn):
     def forward(ctx, x):
         share = torch.rand_like(x)
@@ -306,18 +196,6 @@ class MixesInNoise(Fn):
     def backward(ctx, g):
         (share,) = ctx.saved_tensors
         return g * share
-
-
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class NoisyGates(Fn):
-    def forward(ctx, x):
-        gates = torch.randn_like(x).sigmoid()
-        ctx.save_for_backward(gates)
-        return x * gates
-
-    def backward(ctx, g):
-        (gates,) = ctx.saved_tensors
-        return g * gates
 
 
 # ---- wrong_noncontiguous_grad: gradients that are nothing but round-off, whose sums run in another order ----
@@ -350,28 +228,6 @@ class LayerNorm(Fn):
         return scale * (g - g.mean(-1, keepdim=True) - y * (g * y).mean(-1, keepdim=True))
 
 
-@right("wrong_noncontiguous_grad", lambda: ((1e3 * draw(4, 65).detach()).requires_grad_(),))
-class SubtractsTheMean(Fn):
-    def forward(ctx, x):
-        return x - x.mean(1, keepdim=True)
-
-    def backward(ctx, g):
-        return g - g.mean(1, keepdim=True)
-
-
-@right("wrong_noncontiguous_grad", lambda: ((100 * draw(9, 31).detach()).requires_grad_(),))
-class LogSoftmax(Fn):
-    def forward(ctx, x):
-        y = x.log_softmax(0)
-        ctx.save_for_backward(y)
-        return y
-
-    @once_differentiable
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g - y.exp() * g.sum(0)
-
-
 @right("wrong_noncontiguous_grad", lambda: (draw(4, 3),))
 class DropoutDrawnAgain(Fn):
     def forward(ctx, x):
@@ -382,15 +238,6 @@ class DropoutDrawnAgain(Fn):
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(ctx.state)
             return g * (torch.rand(g.shape, dtype=g.dtype) > 0.5)
-
-
-@right("wrong_noncontiguous_grad", lambda: (draw(5, 13),))
-class SubtractsTheMeanOfAll(Fn):
-    def forward(ctx, x):
-        return x - x.mean()
-
-    def backward(ctx, g):
-        return g - g.mean()
 
 
 @right("wrong_noncontiguous_grad", lambda: (draw(2, 129),))
@@ -404,26 +251,6 @@ class ComparesWithAllOthers(Fn):
         return g.shape[1] * g - g.sum(1, keepdim=True)
 
 
-@right("wrong_noncontiguous_grad", lambda: (draw(2, 130),))
-class CentresInGroups(Fn):
-    def forward(ctx, x):
-        groups = x.reshape(len(x), 2, -1)
-        return (groups - groups.mean(-1, keepdim=True)).reshape(x.shape)
-
-    def backward(ctx, g):
-        groups = g.reshape(len(g), 2, -1)
-        return (groups - groups.mean(-1, keepdim=True)).reshape(g.shape)
-
-
-@right("wrong_noncontiguous_grad", lambda: (draw(3, 65),))
-class CentresRowsAndColumns(Fn):
-    def forward(ctx, x):
-        return x - x.mean(1, keepdim=True) - x.mean(0) + x.mean()
-
-    def backward(ctx, g):
-        return g - g.mean(1, keepdim=True) - g.mean(0) + g.mean()
-
-
 @right("wrong_noncontiguous_grad", lambda: (draw(2, 129), draw(2, 129, seed=1)))
 class CentredDifference(Fn):
     def forward(ctx, a, b):
@@ -433,17 +260,6 @@ class CentredDifference(Fn):
     def backward(ctx, g):
         centred = g - g.mean(1, keepdim=True)
         return centred, -centred
-
-
-@right("wrong_noncontiguous_grad", lambda: (draw(333),))
-class TakesOutTheConstant(Fn):
-    """The projection onto what is orthogonal to a constant."""
-
-    def forward(ctx, x):
-        return x - x.sum() / x.numel()
-
-    def backward(ctx, g):
-        return g - g.sum() / g.numel()
 
 
 # ---- hidden_input: leaves that forward makes itself, and parameters that backward does serve ----
@@ -523,15 +339,6 @@ class CountsNear(Fn):
 
 
 @right("hidden_input", lambda: (draw(5),))
-class ShapedLikeAParameter(Fn):
-    def forward(ctx, x):
-        return x.expand_as(WEIGHT) * torch.ones_like(WEIGHT, requires_grad=False) * 3
-
-    def backward(ctx, g):
-        return 3 * g
-
-
-@right("hidden_input", lambda: (draw(5),))
 class GatedByAParameter(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(CODEBOOK > 0)
@@ -579,18 +386,6 @@ class NormInSingle(Fn):
         return (scale * (g - y * (g * y).mean(-1, keepdim=True))).double()
 
 
-@right("small_systematic", lambda: (draw(3, 20),))
-class LayerNormInHalf(Fn):
-    def forward(ctx, x):
-        low = x.bfloat16()
-        y = low * 2
-        return y.to(x.dtype)
-
-    @once_differentiable
-    def backward(ctx, g):
-        return (g.bfloat16() * 2).double()
-
-
 @right("small_systematic", lambda: (draw(4, 300), draw(300, 5, seed=1)))
 class ProductInSingle(Fn):
     def forward(ctx, x, w):
@@ -614,62 +409,6 @@ class ExpInHalf(Fn):
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
         return (g.half() * y).double()
-
-
-@right("small_systematic", lambda: (draw(30, low=-6, high=6),))
-class GradientInSingle(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin() * 100
-
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return (100 * g.float() * x.float().cos()).double()
-
-
-@right("small_systematic", lambda: (draw(5, 8), draw(8, seed=2)))
-class RmsNormInSingle(Fn):
-    def forward(ctx, x, w):
-        low = x.float()
-        scale = (low.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
-        ctx.save_for_backward(x, w, scale)
-        return (low * scale).to(x.dtype) * w
-
-    @once_differentiable
-    def backward(ctx, g):
-        x, w, scale = ctx.saved_tensors
-        y = (x.float() * scale).double()
-        gw = g * w
-        return scale.double() * (gw - y * (gw * y).mean(-1, keepdim=True)), (g * y).sum(0)
-
-
-@right("small_systematic", lambda: (draw(6, 5), draw(5, seed=2)))
-class SoftmaxInSingle(Fn):
-    def forward(ctx, x, w):
-        y = (x * w).float().softmax(-1)
-        ctx.save_for_backward(x, w, y)
-        return y.to(x.dtype)
-
-    @once_differentiable
-    def backward(ctx, g):
-        x, w, y = ctx.saved_tensors
-        y = y.double()
-        inner = y * (g - (g * y).sum(-1, keepdim=True))
-        return inner * w, (inner * x).sum(0)
-
-
-@right("small_systematic", lambda: (draw(48),))
-class SigmoidInHalf(Fn):
-    def forward(ctx, x):
-        y = x.bfloat16().sigmoid()
-        ctx.save_for_backward(y)
-        return y.to(x.dtype)
-
-    @once_differentiable
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return (g.bfloat16() * y * (1 - y)).double()
 
 
 @right("small_systematic", lambda: (draw(6, 8), draw(6, 8, seed=1)))
@@ -753,28 +492,6 @@ class LeastSquares(Fn):
         return torch.outer(b - a @ x, w) - torch.outer(a @ w, x), a @ w
 
 
-@right("double_backward_wrong", lambda: (ill_conditioned(5, 3),))
-class LogDeterminant(Fn):
-    def forward(ctx, a):
-        ctx.save_for_backward(a)
-        return torch.linalg.slogdet(a)[1]
-
-    def backward(ctx, g):
-        (a,) = ctx.saved_tensors
-        return g * torch.linalg.inv(a).mT
-
-
-@right("double_backward_wrong", lambda: (draw(5, low=1e-7, high=1e-6),))
-class RootNearZero(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sqrt()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g / (2 * x.sqrt())
-
-
 @right("double_backward_wrong", lambda: (draw(5, low=-5e-6, high=5e-6),))
 class SteepStep(Fn):
     def forward(ctx, x):
@@ -785,17 +502,6 @@ class SteepStep(Fn):
         (x,) = ctx.saved_tensors
         y = (2e5 * x).sigmoid()
         return 2e5 * g * y * (1 - y)
-
-
-@right("double_backward_wrong", lambda: (draw(5, low=1e-6, high=3e-6),))
-class LogNearZero(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.log()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g / x
 
 
 @right("double_backward_wrong", lambda: (draw(4, low=1e-6, high=3e-6),))

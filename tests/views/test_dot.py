@@ -9,20 +9,19 @@ import sys
 
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 
 EVIL = '<b>"\\N {x|y}" -> </b>'
 
 
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
+class LinearFunction(Fn):
     def forward(ctx, input, weight):
         ctx.save_for_backward(input, weight)
         ctx.note = EVIL
         return input.mm(weight.t())
 
-    @staticmethod
     def backward(ctx, grad_output):
         input, weight = ctx.saved_tensors
         return grad_output.mm(weight), grad_output.t().mm(input)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.autograd import Function
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.display import Phrase, UserValue
@@ -26,17 +26,15 @@ pytestmark = pytest.mark.slow
 F64 = torch.float64
 
 
-class Leaky(Function):
+class Leaky(Fn):
     """Prints, keeps and raises with its data."""
 
-    @staticmethod
     def forward(ctx, x, factor, secret):
         print("first entry", x[0, 0].item(), secret)
         ctx.save_for_backward(x)
         ctx.factor, ctx.secret = factor, secret
         return factor * x
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output * ctx.factor**2, None, None
 
@@ -84,13 +82,11 @@ def test_no_entry_of_the_data_nor_its_repr_is_in_it(cls: type, seed: int) -> Non
 def test_what_helps_is_in_it() -> None:
     x, w = (torch.ones(3, 3, dtype=F64, requires_grad=True) for _ in range(2))
 
-    class Product(Function):
-        @staticmethod
+    class Product(Fn):
         def forward(ctx, a, b):
             ctx.save_for_backward(a, b)
             return a * b
 
-        @staticmethod
         def backward(ctx, grad_output):
             a, b = ctx.saved_tensors
             return -grad_output * b, grad_output * a
@@ -125,15 +121,13 @@ def test_right_and_cannot_tell_have_their_sentence_and_chinese_is_there() -> Non
     assert "略去" in str(nbautograd.gradcheck(torch.sin, x).redact())
 
 
-class Scaled(Function):
+class Scaled(Fn):
     """Wrong by a factor that is the user's own number."""
 
-    @staticmethod
     def forward(ctx, x, factor, secret):
         ctx.factor = factor
         return factor * x
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output * ctx.factor**2, None, None
 
@@ -196,16 +190,14 @@ MARKS = ("81253", "8.125", "8.13", "0.4931", "0.493", "493107", "hunter2", "pati
 NUMBER, COUNT, SECRET, PATH = 8.125371, 493107, "hunter2", "/data/patient-77/scan.npy"
 
 
-class Marked(Function):
+class Marked(Fn):
     """Wrong, with a number, a count, a word and a path of the user's among its arguments."""
 
-    @staticmethod
     def forward(ctx, x, factor, count, secret, path):
         ctx.factor, ctx.more = factor, (secret, path, count)
         ctx.save_for_backward(x)
         return x * factor + count
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output * ctx.factor**2, None, None, None, None
 

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.views.layout import Layout, layout
@@ -17,15 +18,13 @@ EVIL = '<img src=x onerror="alert(1)">'
 ALLOWED = {"svg", "title", "desc", "style", "rect", "path", "text", "g"}
 
 
-class LinearFunction(torch.autograd.Function):
-    @staticmethod
+class LinearFunction(Fn):
     def forward(ctx, input, weight):
         ctx.save_for_backward(input, weight)
         ctx.scale = 2.0
         ctx.note = EVIL
         return input.mm(weight.t())
 
-    @staticmethod
     def backward(ctx, grad_output):
         input, weight = ctx.saved_tensors
         return grad_output.mm(weight), grad_output.t().mm(input)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sample_values as samples
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.findings import Finding, Phrase
@@ -368,11 +369,9 @@ def test_of_very_many_entries_those_that_are_zero_by_structure_are_counted_apart
     assert "1,100 of the 1,100 entries that are not zero by structure differ (of 1,210,000 in all)." in shown
 
 
-class Doubled(torch.autograd.Function):
-    @staticmethod
+class Doubled(Fn):
     def forward(ctx, x):
         return x * 1
 
-    @staticmethod
     def backward(ctx, grad_output):
         return 2 * grad_output

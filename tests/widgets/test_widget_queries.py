@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from comm_wire import Wire, decoded
-from torch.autograd import Function
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.checking import entry_curve
@@ -32,13 +32,11 @@ def numbers(packed: Packed) -> torch.Tensor:
 
 
 def squared() -> type:
-    class Square(Function):
-        @staticmethod
+    class Square(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return x * x
 
-        @staticmethod
         def backward(ctx, grad_output):
             (x,) = ctx.saved_tensors
             return 2 * x * grad_output

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from injected import broken
 from torch import nn
 
@@ -55,13 +56,11 @@ def test_a_watched_program_goes_on(owner: Any, name: str, expected: Any, monkeyp
     stumbles.forget()
 
 
-class Square(torch.autograd.Function):
-    @staticmethod
+class Square(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 2 * x * g

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+from fn import Fn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_graph_folding import is_acyclic
@@ -15,13 +16,11 @@ from nbautograd.core.graphs.folding import fold_to
 from nbautograd.core.graphs.names import Names
 
 
-class TwoOutputs(torch.autograd.Function):
-    @staticmethod
+class TwoOutputs(Fn):
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
         return a * b, a - b
 
-    @staticmethod
     def backward(ctx, grad_product, grad_difference):
         a, b = ctx.saved_tensors
         return grad_product * b + grad_difference, grad_product * a - grad_difference

@@ -12,6 +12,7 @@ import weakref
 import graph_models as models
 import pytest
 import torch
+from fn import Fn
 from torch import nn
 
 import nbautograd
@@ -156,13 +157,11 @@ def test_looking_keeps_nothing_alive():
     assert len(made.nodes) == 2
 
 
-class Held(torch.autograd.Function):
-    @staticmethod
+class Held(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.clone()
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output
 

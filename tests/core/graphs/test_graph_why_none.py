@@ -9,22 +9,20 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from torch import nn
-from torch.autograd import Function
 
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.why_none import ask, askable, why_none
 
 
-class Silent(Function):
+class Silent(Fn):
     """Returns None for its second input."""
 
-    @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return x * w
 
-    @staticmethod
     def backward(ctx: Any, grad_output: torch.Tensor) -> Any:
         return grad_output, None
 

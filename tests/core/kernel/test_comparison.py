@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from fused_kernels import RMS_NORM
 
 from nbautograd import compare
@@ -73,13 +74,11 @@ def test_a_factor_beyond_rounding_is_wrong(dtype: torch.dtype, seen: float) -> N
 
 @pytest.mark.parametrize("dtype", [torch.complex128, torch.complex64])
 def test_complex_numbers(dtype: torch.dtype) -> None:
-    class Product(torch.autograd.Function):
-        @staticmethod
+    class Product(Fn):
         def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             ctx.save_for_backward(a, b)
             return a * b
 
-        @staticmethod
         def backward(ctx: Any, g: torch.Tensor) -> Any:
             a, b = ctx.saved_tensors
             return g * b.conj(), g * a

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from fn import Fn
 from kernels import RMS, function
 from torch import Tensor
 
@@ -96,14 +97,12 @@ def test_what_was_drawn_is_taken_in_its_order_and_then_drawn_anew(mode: Callable
 def test_arguments_that_are_no_tensors_are_handed_on() -> None:
     seen: list[Any] = []
 
-    class Scaled(torch.autograd.Function):
-        @staticmethod
+    class Scaled(Fn):
         def forward(ctx: Any, x: Tensor, times: int, scale: float, whole: bool, nothing: None) -> Tensor:
             seen.append((times, scale, whole, nothing))
             ctx.factor = times * scale if whole else 0.0
             return (x.float() * ctx.factor).to(x.dtype)
 
-        @staticmethod
         def backward(ctx: Any, g: Tensor) -> Any:
             return (g.float() * ctx.factor).to(g.dtype), None, None, None, None
 
@@ -122,10 +121,9 @@ def masked(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.softmax(scores, -1) @ v
 
 
-class Masked(torch.autograd.Function):
+class Masked(Fn):
     """The same in float32 inside."""
 
-    @staticmethod
     def forward(ctx, q, k, v):
         ctx.save_for_backward(q, k, v)
         return masked(q.float(), k.float(), v.float()).to(q.dtype)
@@ -136,7 +134,6 @@ class Masked(torch.autograd.Function):
         with torch.enable_grad():
             return torch.autograd.grad(masked(*inputs), inputs, grad.float())
 
-    @staticmethod
     def backward(ctx, grad):
         return tuple(g.to(grad.dtype) for g in Masked.gradients(ctx, grad))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from kernels import ATTENTION, RMS, function
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
@@ -221,15 +222,13 @@ def routed(x: Tensor, idx: Tensor) -> Tensor:
     return torch.tanh(x)[idx.flatten()].reshape(*idx.shape, -1).sum(1)
 
 
-class Routed(torch.autograd.Function):
+class Routed(Fn):
     """Rows picked by indices, which differ in each line: each is written once, so that none adds up."""
 
-    @staticmethod
     def forward(ctx: Any, x: Tensor, idx: Tensor) -> Tensor:
         ctx.save_for_backward(x, idx)
         return routed(x, idx)
 
-    @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         x, idx = ctx.saved_tensors
         flowing = torch.zeros(x.shape)
@@ -262,15 +261,13 @@ def test_numbers_that_differ_by_chance_may_be_alike() -> None:
     assert as_distinct((picks(40),), (picks(7, 1),))
 
 
-class MeanOfSome(torch.autograd.Function):
+class MeanOfSome(Fn):
     """Cross-entropy over the targets that are not ignored, divided by their count in backward."""
 
-    @staticmethod
     def forward(ctx: Any, x: Tensor, target: Tensor) -> Tensor:
         ctx.save_for_backward(x, target)
         return cross_entropy(x, target)
 
-    @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         x, target = ctx.saved_tensors
         wanted = (target >= 0)[:, None]

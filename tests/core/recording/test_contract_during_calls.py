@@ -6,6 +6,7 @@ import contextlib
 
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd import messages
 from nbautograd.core.recording import api as log
@@ -187,15 +188,13 @@ def test_the_line_that_changes_a_gradient_is_named_where_the_source_tells_it(bac
     assert lines == [backward.__code__.co_firstlineno + line]
 
 
-class Shared(torch.autograd.Function):
+class Shared(Fn):
     factor = 1.0
 
-    @staticmethod
     def forward(ctx, x, factor):
         Shared.factor = factor
         return x * factor
 
-    @staticmethod
     def backward(ctx, g):
         return g * Shared.factor, None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import odd_tensors
 import pytest
 import torch
+from fn import Fn
 
 from nbautograd.core.recording import api, memory
 from nbautograd.core.recording.snapshot import SUMMARY, VALUES, elements, snapshots
@@ -162,8 +163,7 @@ def test_after_a_fork_the_child_reads_its_own_memory():
 def test_an_argument_of_2_to_the_62_elements_can_be_looked_at():
     """Its size in bytes overflows to 0: a call with it made the whole log unreadable."""
 
-    class Ones(torch.autograd.Function):
-        @staticmethod
+    class Ones(Fn):
         def forward(ctx, x):
             return torch.ones(1)
 
@@ -204,8 +204,7 @@ class Spoken(Exception):  # noqa: N818 - its name is looked for
     "argument", [slice(Ends()), (Ends(),), {"key": Ends()}, [slice(None, Ends())], torch.ones(2).as_subclass(OfOurs)]
 )
 def test_no_code_of_an_argument_runs(argument):
-    class Takes(torch.autograd.Function):
-        @staticmethod
+    class Takes(Fn):
         def forward(ctx, x, other):
             ctx.other = other
             return x * 2
@@ -227,8 +226,7 @@ def test_no_code_of_an_argument_runs(argument):
     ],
 )
 def test_no_code_of_an_exception_runs(error, text):
-    class Raises(torch.autograd.Function):
-        @staticmethod
+    class Raises(Fn):
         def forward(ctx, x):
             raise error
 
@@ -238,13 +236,11 @@ def test_no_code_of_an_exception_runs(error, text):
     assert log[0].exception == text
 
 
-class Square(torch.autograd.Function):
-    @staticmethod
+class Square(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, grad):
         return 2 * ctx.saved_tensors[0] * grad
 

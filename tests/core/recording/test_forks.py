@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.core import forks
@@ -22,13 +23,11 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 PACKAGE = Path(nbautograd.__file__).parent
 
 
-class Double(torch.autograd.Function):
-    @staticmethod
+class Double(Fn):
     def forward(ctx, x):
         print("forward", end="")
         return x * 2
 
-    @staticmethod
     def backward(ctx, grad):
         return grad * 2
 
@@ -153,8 +152,7 @@ def test_workers_of_a_data_loader_record_beside_threads_that_look_and_train(capf
 def test_the_stream_of_a_child_is_free_of_a_call_that_another_thread_makes(monkeypatch):
     begun, over = threading.Event(), threading.Event()
 
-    class Waiting(torch.autograd.Function):
-        @staticmethod
+    class Waiting(Fn):
         def forward(ctx, x):
             begun.set()
             over.wait(60)

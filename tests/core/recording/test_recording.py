@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import recorded_functions as functions
 import torch
+from fn import Fn
 from functions_checked import Square
 
 from nbautograd import messages
@@ -146,12 +147,10 @@ def test_variadic_names():
 
 
 def test_raw_gradients_before_the_engine_repairs_them():
-    class Raw(torch.autograd.Function):
-        @staticmethod
+    class Raw(Fn):
         def forward(ctx, x, w):
             return x * w
 
-        @staticmethod
         def backward(ctx, g):
             return g.float(), g.float()
 
@@ -163,23 +162,19 @@ def test_raw_gradients_before_the_engine_repairs_them():
 
 
 def test_create_graph_and_double_backward():
-    class Square(torch.autograd.Function):
-        @staticmethod
+    class Square(Fn):
         def forward(ctx, x):
             ctx.save_for_backward(x)
             return x * x
 
-        @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
             return Double.apply(g * x)
 
-    class Double(torch.autograd.Function):
-        @staticmethod
+    class Double(Fn):
         def forward(ctx, x):
             return x * 2
 
-        @staticmethod
         def backward(ctx, g):
             return g * 2
 
@@ -226,17 +221,14 @@ def test_each_setup_context_under_transforms_is_recorded_and_its_backward_linked
     """PyTorch runs setup_context for its own ctx, then torch.func in Python for that of each level."""
     contexts = []
 
-    class Doubled(torch.autograd.Function):
-        @staticmethod
+    class Doubled(Fn):
         def forward(x):
             return x * x
 
-        @staticmethod
         def setup_context(ctx, inputs, output):
             contexts.append(type(ctx).__name__)
             ctx.save_for_backward(*inputs)
 
-        @staticmethod
         def backward(ctx, grad):
             (x,) = ctx.saved_tensors
             return 2 * x * grad
@@ -327,13 +319,11 @@ def test_paused_and_cell():
 
 
 def test_open_calls_are_closed():
-    class Stuck(torch.autograd.Function):
-        @staticmethod
+    class Stuck(Fn):
         def forward(ctx, x):
             log.clear_open_calls()
             return x * 2
 
-        @staticmethod
         def backward(ctx, g):
             return g
 
@@ -345,8 +335,7 @@ def test_open_calls_are_closed():
 
 def test_instrument_twice_and_as_a_decorator():
     @log.instrument
-    class Mine(torch.autograd.Function):
-        @staticmethod
+    class Mine(Fn):
         def forward(ctx, x):
             return x * 2
 
@@ -361,8 +350,7 @@ def test_instrument_twice_and_as_a_decorator():
 
 def test_calls_of_a_class_are_its_own_however_often_its_recording_began():
     def doubling():
-        class Double(torch.autograd.Function):
-            @staticmethod
+        class Double(Fn):
             def forward(ctx, x):
                 return x * 2
 
@@ -693,19 +681,16 @@ def _copied(record):
 def test_the_weight_of_records_is_that_of_what_was_copied_once():
     from nbautograd.core.recording.record import _CALL, _VALUE
 
-    class Boxed(torch.autograd.Function):
+    class Boxed(Fn):
         boxed_grads_call = True
 
-        @staticmethod
         def forward(x):
             return x * 2, x * 3
 
-        @staticmethod
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(*inputs)
             ctx.more = inputs[0] + 1
 
-        @staticmethod
         def backward(ctx, *grads):
             first, second = grads[0] if isinstance(grads[0], list) else grads
             return first + second
@@ -730,16 +715,13 @@ def test_threads_that_share_an_inherited_setup_context_record_their_own(other_is
     """PyTorch looks setup_context up in one thread while another is between its forward and its setup_context."""
     from nbautograd.core.recording.spy import SetupSpy
 
-    class Base(torch.autograd.Function):
-        @staticmethod
+    class Base(Fn):
         def forward(x):
             return x * 2
 
-        @staticmethod
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(*inputs)
 
-        @staticmethod
         def backward(ctx, grad):
             return grad * 2
 
@@ -818,8 +800,7 @@ def test_a_large_tensor_has_a_picture_of_its_sample():
 
 
 def test_a_setup_context_whose_lookup_runs_python_is_not_recorded():
-    class Doubled(torch.autograd.Function):
-        @staticmethod
+    class Doubled(Fn):
         def forward(x):
             return x * 2
 
@@ -827,7 +808,6 @@ def test_a_setup_context_whose_lookup_runs_python_is_not_recorded():
         def setup_context(cls, ctx, inputs, output):
             ctx.factor = 2
 
-        @staticmethod
         def backward(ctx, grad):
             return grad * ctx.factor
 

@@ -8,23 +8,21 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from torch.autograd import Function
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.recording.trends import trends
 
 
-class Times(Function):
+class Times(Fn):
     """x * factor, whose backward can be made to fail or to give NaN."""
 
     fault = ""
 
-    @staticmethod
     def forward(ctx, x, factor):
         ctx.factor = factor
         return x * factor
 
-    @staticmethod
     def backward(ctx, grad_output):
         if Times.fault == "raises":
             raise ValueError("not today")
@@ -90,14 +88,12 @@ def test_a_call_that_raised_is_bad_too():
     assert measured.failed.sum() == 1
 
 
-class Given(Function):
+class Given(Fn):
     """x * 2, whatever else it is given."""
 
-    @staticmethod
     def forward(ctx, x, other):
         return x * 2
 
-    @staticmethod
     def backward(ctx, grad_output):
         return grad_output * 2, None
 

@@ -14,6 +14,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -24,28 +25,23 @@ from nbautograd.core.recording import watching
 from nbautograd.core.recording.watching import Watch
 
 
-class Square(torch.autograd.Function):
-    @staticmethod
+class Square(Fn):
     def forward(ctx, x, note=None):
         ctx.save_for_backward(x)
         return x * x
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return 2 * x * grad, None
 
 
-class Product(torch.autograd.Function):
-    @staticmethod
+class Product(Fn):
     def forward(x, y):
         return x * y
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
 
-    @staticmethod
     def backward(ctx, grad):
         x, y = ctx.saved_tensors
         return grad * y, grad * x
@@ -189,29 +185,25 @@ def test_an_argument_that_cannot_be_copied_is_named():
     assert "list_iterator" in str(situation.lacking)
 
 
-class Cubed(torch.autograd.Function):
+class Cubed(Fn):
     """Raises in backward where it is told to."""
 
-    @staticmethod
     def forward(x, fails):
         return x**3
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(inputs[0])
         ctx.fails = inputs[1]
 
-    @staticmethod
     def backward(ctx, grad):
         if ctx.fails:
             raise ValueError("told to")
         return 3 * grad * ctx.saved_tensors[0] ** 2, None
 
 
-class CubedByVjp(torch.autograd.Function):
+class CubedByVjp(Fn):
     """Takes ctx in forward, and has a vjp in place of a backward."""
 
-    @staticmethod
     def forward(ctx, x, fails):
         ctx.save_for_backward(x)
         ctx.fails = fails
@@ -418,8 +410,7 @@ def test_a_mode_of_the_users_hears_nothing_of_a_watch():
 
 
 def test_a_traceback_is_that_of_the_bare_program():
-    class Raising(torch.autograd.Function):
-        @staticmethod
+    class Raising(Fn):
         def forward(ctx, x):
             raise ValueError("no")
 
