@@ -196,8 +196,9 @@ def test_a_value_that_is_nan_is_not_put_down_to_a_derivative():
 
 def test_a_value_without_a_name_is_called_as_it_was_typed():
     p = torch.zeros(3, requires_grad=True)
-    found = explain(torch.ones(2) * 3), explain((p / p.norm()).sum())
-    assert [one.tensor for one in found] == ["torch.ones(2) * 3", "(p / p.norm()).sum()"]
+    constant = explain(torch.ones(2) * 3)
+    loss = explain((p / p.norm()).sum())
+    assert (constant.tensor, loss.tensor) == ("torch.ones(2) * 3", "(p / p.norm()).sum()")
 
 
 def test_another_error_of_a_run_is_none_of_torch_s():
