@@ -54,6 +54,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case", named, ids=[one.name for one in named])
 
 
+def pytest_load_initial_conftests(args: list[str]) -> None:
+    """Let the value stand after a space as well, as pytest's own options do."""
+    for k, word in reversed(list(enumerate(args[:-1]))):
+        if word == OPTION and args[k + 1] in ("report", "fail"):
+            args[k : k + 2] = [f"{word}={args[k + 1]}"]
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Begin to watch, in each process that runs tests."""
     config = session.config

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from nbautograd import __version__
 from nbautograd.command.places import GUIDES
@@ -37,9 +38,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ✓ or Chinese shows ? and goes on
     parser = _parser()
-    if "\0" in "".join(sys.argv[1:] if argv is None else argv):
+    words = list(sys.argv[1:] if argv is None else argv)
+    if "\0" in "".join(words):
         parser.error(text("command.null_character"))  # no path may hold one, and Python raises for each of them
-    options = parser.parse_args(argv)
+    # argparse would read the first word after "--" as the notebook; a program under audit has a "--" of its own
+    end = words.index("--") if words[:1] in (["lab"], ["course"]) and "--" in words else len(words)
+    options = parser.parse_args(words[:end])
+    if jupyter := words[end + 1 :]:
+        if "jupyter" not in options:
+            parser.error(text("command.nothing_passed_on", words=" ".join(jupyter)))
+        options.jupyter = jupyter
     if options.answer is None:
         parser.print_help()
         return 0
@@ -69,6 +77,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"nbautograd {__version__}")
     commands = parser.add_subparsers(title=text("command.help.commands"))
 
+    _add_notebooks(commands)
+    _add_release(commands)
+    _add_mark(_add(commands, "mark", _mark, more=True))
+    _add_checks(commands)
+    _add(commands, "doctor", _doctor)
+    bug = _add(commands, "report-bug", _report_bug)
+    bug.add_argument("report", type=Path, nargs="?", metavar="REPORT.json", help=text("command.help.report-bug.report"))
+    return parser
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _add_notebooks(commands: Commands) -> None:
     lab = _add(commands, "lab", _lab, more=True)
     lab.add_argument("notebook", nargs="?", choices=GUIDES, default="demo", help=text("command.help.lab.notebook"))
     _add_server(lab)
@@ -81,12 +103,14 @@ def _parser() -> argparse.ArgumentParser:
     _add(what, "course.list", _course)
     copy = _add(what, "course.copy", _copy)
     copy.add_argument("folder", type=Path, metavar="DEST", help=text("command.help.course.dest"))
-    opened = _add(what, "course.open", _open)
+    opened = _add(what, "course.open", _open, more=True)
     opened.add_argument("number", metavar="NUMBER", help=text("command.help.course.number"))
     _add_server(opened)
     for parser_of_course in what.choices.values():
         _add_language(parser_of_course, argparse.SUPPRESS)
 
+
+def _add_release(commands: Commands) -> None:
     freeze = _add(commands, "freeze", _freeze, more=True)
     freeze.add_argument("notebook", type=Path, metavar="NB.ipynb", help=text("command.help.freeze.notebook"))
     freeze.add_argument("-o", "--out", type=Path, metavar="OUT", help=text("command.help.freeze.out"))
@@ -98,9 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("-o", "--out", type=Path, metavar="DIR", help=text("command.help.release.out"))
     release.add_argument("--nbgrader", action="store_true", help=text("command.help.release.nbgrader"))
     release.add_argument("--new", metavar="NAME", help=text("command.help.release.new"))
-    release.add_argument("--stamp", action="store_true", help=text("command.help.release.stamp"))
 
-    mark = _add(commands, "mark", _mark, more=True)
+
+def _add_mark(mark: argparse.ArgumentParser) -> None:
     mark.add_argument("release", type=Path, metavar="RELEASE", help=text("command.help.mark.release"))
     mark.add_argument(
         "submissions", type=Path, nargs="?", metavar="SUBMISSIONS", help=text("command.help.mark.submissions")
@@ -116,6 +140,8 @@ def _parser() -> argparse.ArgumentParser:
     mark.add_argument("--memory", type=int, default=2048, metavar="MB", help=text("command.help.mark.memory"))
     mark.add_argument("--grader", type=Path, metavar="DIR", help=text("command.help.mark.grader"))
 
+
+def _add_checks(commands: Commands) -> None:
     audit = _add(commands, "audit", _audit, more=True)
     for name in ("json", "html", "repro"):
         metavar = "DIR" if name == "repro" else "FILE"
@@ -129,10 +155,6 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_kernel(_add(commands, "check", _check, more=True))
     _add(commands, "skill", _skill)
-    _add(commands, "doctor", _doctor)
-    bug = _add(commands, "report-bug", _report_bug)
-    bug.add_argument("report", type=Path, nargs="?", metavar="REPORT.json", help=text("command.help.report-bug.report"))
-    return parser
 
 
 def _add_program(command: argparse.ArgumentParser, options: str) -> None:
@@ -160,7 +182,7 @@ def _add_kernel(check: argparse.ArgumentParser) -> None:
 
 
 def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    commands: Commands,
     name: str,
     answer: Callable[..., int],
     more: bool = False,
@@ -175,8 +197,7 @@ def _add(
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help=text("command.help.folder"))
-    parser.add_argument("--port", type=int, metavar="N", help=text("command.help.port"))
-    parser.add_argument("--no-browser", action="store_true", help=text("command.help.no_browser"))
+    parser.set_defaults(jupyter=())
 
 
 def _add_language(parser: argparse.ArgumentParser, default: str | None) -> None:
@@ -186,8 +207,7 @@ def _add_language(parser: argparse.ArgumentParser, default: str | None) -> None:
 def _lab(options: argparse.Namespace) -> int:
     from nbautograd.command.lab import lab
 
-    server = {"port": options.port, "browser": not options.no_browser}
-    return lab(options.notebook, options.folder, lang=options.lang, headless=options.headless, **server)
+    return lab(options.notebook, options.folder, lang=options.lang, jupyter=options.jupyter, headless=options.headless)
 
 
 def _freeze(options: argparse.Namespace) -> int:
@@ -270,8 +290,7 @@ def _copy(options: argparse.Namespace) -> int:
 def _open(options: argparse.Namespace) -> int:
     from nbautograd.command import course
 
-    lang = _language(options)
-    return course.open_lesson(options.number, options.folder, lang, options.port, not options.no_browser)
+    return course.open_lesson(options.number, options.folder, _language(options), options.jupyter)
 
 
 def _language(options: argparse.Namespace) -> str:
@@ -290,7 +309,7 @@ def _release(options: argparse.Namespace) -> int:
         raise CommandError(text("command.release.nothing"))
     # nbgrader looks for notebooks in one folder, so they are in one language
     alone = options.lang or (language() if options.nbgrader else "")
-    return release(options.source, (alone,) if alone else (), options.out, options.stamp, options.nbgrader)
+    return release(options.source, (alone,) if alone else (), options.out, options.nbgrader)
 
 
 def _mark(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,14 +59,14 @@ def copy(folder: Path, lang: str) -> int:
     return 0
 
 
-def open_lesson(number: str, folder: Path, lang: str, port: int | None, browser: bool) -> int:
+def open_lesson(number: str, folder: Path, lang: str, jupyter: Sequence[str]) -> int:
     """Copy one notebook if it is not there yet, and open JupyterLab on it; returns the server's exit status."""
     from nbautograd.command.lab import serve
 
     lesson = _numbered(number, lang)
     path, said = own(lesson, folder)
     print(said, flush=True)
-    return serve(path, lang=lang, port=port, browser=browser)
+    return serve(path, lang=lang, jupyter=jupyter)
 
 
 def own(lesson: Lesson, folder: Path) -> tuple[Path, str]:

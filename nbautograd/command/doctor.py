@@ -87,10 +87,11 @@ def installed(package: str, *, version_of: Callable[[str], str] = metadata.versi
     try:
         version = version_of(package)
     except metadata.PackageNotFoundError:
-        return Check(package, "✗", text("command.doctor.missing", python=sys.executable))
+        return Check(package, "✗", text("command.doctor.missing", package=package, python=sys.executable))
     wanted = _wanted(package)
     if wanted and not _fits(version, wanted):
-        return Check(package, "✗", text("command.doctor.old", version=version, wanted=wanted, python=sys.executable))
+        words = {"version": version, "wanted": wanted, "package": package, "python": sys.executable}
+        return Check(package, "✗", text("command.doctor.old", **words))
     return Check(package, "✓", version)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbautograd.command.places import guide, own_copy
@@ -14,15 +14,14 @@ from nbautograd.errors import CommandError
 from nbautograd.messages import set_language, text
 
 
-def lab(name: str, folder: Path, *, lang: str, port: int | None, browser: bool, headless: bool) -> int:
+def lab(name: str, folder: Path, *, lang: str, jupyter: Sequence[str], headless: bool) -> int:
     """Open JupyterLab on a person's copy of the demo or of a guide, or run the copy and write what it shows as a page.
 
     Args:
         name: of the notebook, one of ``places.GUIDES``.
         folder: where the copy lives.
         lang: language of the notebook and of its reports.
-        port: of the server; None takes the first free one from 8888.
-        browser: False only prints the address.
+        jupyter: options of JupyterLab, such as ``--no-browser``.
         headless: write an HTML page instead of opening anything.
 
     Raises:
@@ -38,15 +37,15 @@ def lab(name: str, folder: Path, *, lang: str, port: int | None, browser: bool, 
 
         print(text("command.page", path=write_page(copy)))
         return 0
-    return _opened(copy, port, browser)
+    return _serve(copy, jupyter)
 
 
-def serve(notebook: Path, *, lang: str, port: int | None, browser: bool) -> int:
+def serve(notebook: Path, *, lang: str, jupyter: Sequence[str]) -> int:
     """Open JupyterLab on a notebook.
 
     Args:
         notebook: a file; its folder is what JupyterLab shows.
-        lang, port, browser: as for ``lab``.
+        lang, jupyter: as for ``lab``.
 
     Raises:
         CommandError: with what to do about it.
@@ -54,14 +53,7 @@ def serve(notebook: Path, *, lang: str, port: int | None, browser: bool) -> int:
     set_language(lang)
     os.environ["NBAUTOGRAD_LANG"] = lang
     _require("jupyterlab")
-    return _opened(notebook, port, browser)
-
-
-def _opened(notebook: Path, port: int | None, browser: bool) -> int:
-    if port is not None:
-        _require_free(port)
-    print(text("command.opening"), flush=True)
-    return _serve(notebook, port, browser)
+    return _serve(notebook, jupyter)
 
 
 def _require(module: str) -> None:
@@ -69,26 +61,14 @@ def _require(module: str) -> None:
         raise CommandError(text("command.missing", module=module, python=sys.executable))
 
 
-def _require_free(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port just given back is free
-        try:
-            probe.bind(("127.0.0.1", port))
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise CommandError(text("command.port", port=port, reason=reason)) from None
-
-
-def _serve(notebook: Path, port: int | None, browser: bool) -> int:
+def _serve(notebook: Path, jupyter: Sequence[str]) -> int:
     """Hand over to JupyterLab, which stays in the foreground until it is stopped."""
+    print(text("command.opening"), flush=True)
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={notebook.parent}"]
     words.append(f"--LabApp.default_url=/lab/tree/{notebook.name}")  # also in the address that it prints
-    if port is not None:
-        words += [f"--port={port}", "--ServerApp.port_retries=0"]
-    if not browser:
-        words.append("--no-browser")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         words.append("--allow-root")  # JupyterLab refuses root otherwise, and a fresh container has no one else
+    words += jupyter
     if os.name == "posix":
         os.execv(sys.executable, words)
     return subprocess.call(words)

@@ -15,7 +15,6 @@ def release(
     sources: Sequence[Path],
     langs: Sequence[str] = (),
     folder: Path | None = None,
-    stamp: bool = False,
     graded: bool = False,
 ) -> int:
     """Release source notebooks.
@@ -26,7 +25,6 @@ def release(
         folder: where ``NAME.ipynb``, ``NAME-LANG.zip`` and ``NAME-LANG.manifest.json`` go. None writes the notebook
             alone, into a folder named as the language: beside the source's folder if that is named ``source``, else
             in it. Two languages go into two folders.
-        stamp: only write into the source which English text each Chinese cell was made from.
         graded: write the notebooks for nbgrader, with what they need beside them, and no zip.
 
     Returns:
@@ -35,7 +33,7 @@ def release(
     Raises:
         CommandError: when there is no such source, or a folder cannot be written to.
     """
-    refused = [reason for source in _files(sources) if (reason := _refused(source, langs, folder, stamp, graded))]
+    refused = [reason for source in _files(sources) if (reason := _refused(source, langs, folder, graded))]
     for reason in refused:
         print(f"nbautograd: {reason}", file=sys.stderr)
     return int(bool(refused))
@@ -61,13 +59,10 @@ def new(name: str, lang: str, folder: Path) -> int:
     return 0
 
 
-def _refused(source: Path, langs: Sequence[str], folder: Path | None, stamp: bool, graded: bool) -> str:
+def _refused(source: Path, langs: Sequence[str], folder: Path | None, graded: bool) -> str:
     """Release one source; returns why not, or nothing."""
     try:
-        if stamp:
-            _stamp(source)
-        else:
-            _release(source, langs, folder, graded)
+        _release(source, langs, folder, graded)
     except NbautogradError as error:
         return f"{source.name}: {error}"
     return ""
@@ -81,12 +76,6 @@ def _files(sources: Sequence[Path]) -> list[Path]:
             raise CommandError(text("command.release.no_source", path=source))
         found += inside or [source]
     return found
-
-
-def _stamp(source: Path) -> None:
-    from nbautograd.course.translations import stamp_file
-
-    print(text("command.release.stamped", name=source.name, count=stamp_file(source)))
 
 
 def _release(source: Path, langs: Sequence[str], folder: Path | None, graded: bool) -> None:

@@ -83,12 +83,15 @@ def make(source: Source, lang: str, *, rehearsed: bool = False, graded: bool = F
     if not rehearsed:
         refuse_failures(source)
     outdated = list(stale(source))
-    content = student.notebook(source, lang, outdated, exercises if graded else None)
+    content = student.notebook(source, lang, [cell for cell, _ in outdated], exercises if graded else None)
     files = {f"{source.name}.ipynb": student.written(content), **_declarations(source.path, exercises)}
     manifest = _manifest(source, lang, files, exercises)
     files["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     files["requirements.txt"] = "".join(f"{line}\n" for line in manifest["requirements"])
-    warnings = tuple(Phrase("course.stale", pair=c.metadata.get("pair", ""), name=source.name) for c in outdated)
+    warnings = tuple(
+        Phrase("course.stale", pair=cell.metadata.get("pair", ""), name=source.name, stamp=now)
+        for cell, now in outdated
+    )
     made = Release(source.name, lang, files, manifest, warnings)
     _refuse_leaks(source, content)
     return made

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from nbautograd.course.source import Cell, Source, SourceError, read, stamp
+from nbautograd.course.source import Cell, Source, SourceError, stamp
 from nbautograd.messages import LANGUAGES
-
-_MARKER = re.compile(r'^# %% \[markdown\].*\blang="zh".*$', re.MULTILINE)
-_PAIR = re.compile(r'\bpair="([^"]*)"')
 
 
 def languages(source: Source) -> tuple[str, ...]:
@@ -38,24 +33,8 @@ def pairs(source: Source) -> dict[str, dict[str, Cell]]:
     return found
 
 
-def stale(source: Source) -> Iterator[Cell]:
-    """Yield the Chinese cells that were made from another English text than the one there is now."""
+def stale(source: Source) -> Iterator[tuple[Cell, str]]:
+    """Yield the Chinese cells made from another English text than the one there is now, and the stamp of that."""
     for both in pairs(source).values():
-        if len(both) == len(LANGUAGES) and both["zh"].metadata.get("of") != stamp(both["en"].text):
-            yield both["zh"]
-
-
-def stamp_file(path: Path) -> int:
-    """Write into each Chinese cell's marker which English text it was made from; returns how many changed."""
-    found = {pair: stamp(both["en"].text) for pair, both in pairs(read(path)).items() if len(both) == len(LANGUAGES)}
-
-    def stamped(marker: re.Match[str]) -> str:
-        pair = _PAIR.search(marker[0])
-        bare = re.sub(r'\s+of="[^"]*"', "", marker[0]).rstrip()
-        return f'{bare} of="{found[pair[1]]}"' if pair is not None and pair[1] in found else marker[0]
-
-    before = path.read_text(encoding="utf-8")
-    after = _MARKER.sub(stamped, before)
-    if after != before:
-        path.write_text(after, encoding="utf-8")
-    return sum(a != b for a, b in zip(before.splitlines(), after.splitlines(), strict=True))
+        if len(both) == len(LANGUAGES) and both["zh"].metadata.get("of") != (now := stamp(both["en"].text)):
+            yield both["zh"], now

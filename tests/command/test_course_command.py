@@ -89,8 +89,8 @@ def test_copy_into_a_place_that_is_no_folder(installed, tmp_path, capsys):
 
 @pytest.mark.parametrize("number", ["03", "3", "03_checking"])
 def test_open(installed, tmp_path, server, number):
-    assert main(["course", "open", number, "--folder", str(tmp_path / "mine"), "--no-browser"]) == 0
-    assert server == [(tmp_path / "mine" / "03_checking.ipynb", None, False)]
+    assert main(["course", "open", number, "--folder", str(tmp_path / "mine"), "--", "--no-browser"]) == 0
+    assert server == [(tmp_path / "mine" / "03_checking.ipynb", ["--no-browser"])]
 
 
 def test_open_what_is_not_there(installed, tmp_path, server, capsys):

@@ -34,7 +34,7 @@ def test_a_package_that_is_absent():
 
     check = installed("anywidget", version_of=absent)
     assert check.mark == "✗"
-    assert '-m pip install "nbautograd[lab]"' in check.sentence
+    assert "-m pip install anywidget" in check.sentence
 
 
 @pytest.mark.parametrize(("version", "mark"), [("0.9.1", "✗"), ("0.9.18", "✓"), ("0.11.0", "✓"), ("0.12.0", "✗")])

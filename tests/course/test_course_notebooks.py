@@ -220,7 +220,7 @@ def test_a_notebook_has_what_it_should(path):
     assert source.cells[-1].text.strip() == "%exercises"
     assert {"course", "title_en", "title_zh", "minutes"} <= set(source.metadata)
     assert int(source.metadata["minutes"]) <= 95
-    assert [cell.metadata["pair"] for cell in stale(source)] == []
+    assert [cell.metadata["pair"] for cell, _ in stale(source)] == []
 
 
 @each_source

@@ -18,7 +18,7 @@ from nbautograd.command.places import guide
 @pytest.mark.e2e
 def test_lab_serves_the_demo(tmp_path, artifacts):
     port, mine, log = free_port(), tmp_path / "mine", artifacts / "nbautograd-lab.log"
-    words = ["lab", "--folder", str(mine), "--no-browser", "--port", str(port)]
+    words = ["lab", "--folder", str(mine), "--", "--no-browser", "--port", str(port)]
     command = [sys.executable, "-m", "nbautograd", *words]
     with running(command, tmp_path, log, f"http://127.0.0.1:{port}"):
         assert (mine / "nbautograd-demo.ipynb").read_bytes() == guide("demo", "en").read_bytes()

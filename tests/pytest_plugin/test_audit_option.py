@@ -59,8 +59,9 @@ def test_the_run_passes_with_a_section_at_its_end(run, pytester):
     assert result.ret == 0
 
 
-def test_a_wrong_gradient_fails_the_run_where_that_was_asked_for(run):
-    result = run("--autograd-audit=fail")
+@pytest.mark.parametrize("words", [("--autograd-audit=fail",), ("--autograd-audit", "fail")])
+def test_a_wrong_gradient_fails_the_run_where_that_was_asked_for(run, words):
+    result = run(*words)
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines([WRONG, "The run failed because of a wrong gradient (--autograd-audit=fail)."])
     assert result.ret == 1
