@@ -77,6 +77,7 @@ class Exercise:
             declared one, without it any value between the two one-sided derivatives will do.
         own: the exercise's own check, ``custom``: called with the answer (as it was defined) and a Draw; yields a
             Failure for everything that is wrong. What it raises counts as the failure ``"own_raised"``, kindly.
+        inside: True where ``own`` looks at what a Function keeps, which only the process that runs the answer can see.
         notes: sentences of the exercise's own by failure code, each ``{"en": ..., "zh": ...}``, shown instead of the
             general one; they help and do not give the answer away.
         points: what it is worth.
@@ -108,6 +109,7 @@ class Exercise:
     vjp: Callable[..., Any] | None = None
     kinks: Callable[[Draw], Iterable[tuple[Any, ...]]] | None = None
     own: Callable[[Any, Draw], Iterable[Failure]] | None = None
+    inside: bool = False
     notes: Mapping[str, Texts] = field(default_factory=dict)
     points: int = 1
     shares: Mapping[str, int] = field(default_factory=dict)

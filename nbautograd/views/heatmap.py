@@ -7,14 +7,14 @@ Sign shows by mark as well as by colour where a cell is large enough; exact zero
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from nbautograd import messages
 from nbautograd.core import formats
@@ -264,28 +264,16 @@ def _ink_rule(ink: str, scheme: str, cell: float) -> str:
 
 def png(indices: np.ndarray[Any, Any], colours: Sequence[str]) -> bytes:
     """Encode an (h, w) array of indices into at most 256 hex colours."""
-    h, w = indices.shape
-    rows = np.zeros((h, w + 1), np.uint8)  # a leading 0 per row: no filter
-    rows[:, 1:] = indices
-    table = b"".join(bytes.fromhex(c[1:]) for c in colours)
-    return b"".join(
-        (
-            b"\x89PNG\r\n\x1a\n",
-            _chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, 8, 3, 0, 0, 0)),
-            _chunk(b"PLTE", table),
-            _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)),
-            _chunk(b"IEND", b""),
-        )
-    )
+    image = Image.fromarray(indices.astype(np.uint8), "P")
+    image.putpalette(b"".join(bytes.fromhex(colour[1:]) for colour in colours))
+    written = io.BytesIO()
+    image.save(written, "PNG", optimize=True)
+    return written.getvalue()
 
 
 def png_uri(indices: np.ndarray[Any, Any], colours: Sequence[str]) -> str:
     """Return the same as a ``data:`` address."""
     return "data:image/png;base64," + base64.b64encode(png(indices, colours)).decode("ascii")
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 NAMESPACE = "http://www.w3.org/2000/svg"

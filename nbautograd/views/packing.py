@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from nbautograd.core.checking.block import Block, BlockVerdict, Entry, JacobianBlock
-from nbautograd.core.display import plain
+from nbautograd.core.checking.block import Block, BlockVerdict, JacobianBlock
 from nbautograd.views.document import Document
 from nbautograd.views.jacobian import wrong_cells
 
 Figure = float | str | tuple[float | str, float | str] | None  # "nan", "inf", "-inf" are words, complex numbers pairs
 Pair = tuple[int, int]
 Dtype = Literal["float64", "float32", "uint8"]
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -124,24 +124,23 @@ class BlockState:
     whole: Whole | None = None
 
 
+def state_of(state: type[State], value: Any, **others: Any) -> State:
+    """Return a state that takes from a value each field of the same name, and the others as they are given.
+
+    Example:
+        >>> from nbautograd.core.checking.block import Entry
+        >>> from nbautograd.views.packing import EntryState, state_of
+        >>> state_of(EntryState, Entry((0,), (1,), 1.0, 2.0, 1e-9), numerical=2.5).numerical
+        2.5
+    """
+    cls: Any = state
+    names = (f.name for f in fields(cls) if f.name not in others and hasattr(value, f.name))
+    return state(**{name: getattr(value, name) for name in names}, **others)
+
+
 def listed_state(block: JacobianBlock) -> BlockState:
     """Return one block in a list: names, shapes, verdict."""
-    state = BlockState(
-        output=block.output,
-        input=block.input,
-        output_name=block.output_name,
-        input_name=block.input_name,
-        output_shape=block.output_shape,
-        input_shape=block.input_shape,
-        output_complex=block.output_complex,
-        input_complex=block.input_complex,
-        structure=block.structure,
-        entries=block.entries,
-    )
-    if not isinstance(block, Block):
-        return state
-    largest = plain(float(block.largest_error))
-    return replace(state, verdict=block.verdict, reason=block.reason, wrong=block.wrong, largest_error=largest)
+    return state_of(BlockState, block, worst=None, curve=None)
 
 
 def drawn_state(block: JacobianBlock, side: int) -> BlockState:
@@ -150,7 +149,7 @@ def drawn_state(block: JacobianBlock, side: int) -> BlockState:
     Raises:
         LookupError, TypeError, ValueError: when its numbers were not kept.
     """
-    worst = _entry(block.worst) if isinstance(block, Block) and block.worst is not None else None
+    worst = state_of(EntryState, block.worst) if isinstance(block, Block) and block.worst is not None else None
     return replace(listed_state(block), maps=_maps(block, side), worst=worst)
 
 
@@ -172,14 +171,4 @@ def packed_maps(block: JacobianBlock, first: Pair, step: Pair, maps: Sequence[An
         numerical=numerical,
         difference=difference,
         wrong=None if wrong is None else array(wrong, "uint8"),
-    )
-
-
-def _entry(entry: Entry) -> EntryState:
-    return EntryState(
-        output_index=entry.output_index,
-        input_index=entry.input_index,
-        analytical=plain(entry.analytical),
-        numerical=plain(entry.numerical),
-        error_bar=plain(entry.error_bar),
     )

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.core.display import plain
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.trends import Trends, trends
 from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, method_document
-from nbautograd.views.packing import array
+from nbautograd.views.packing import array, state_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.encoding import encoded_size
 from nbautograd.widgets.states import CallsAnswer, CallsState, CallState, TrendsState
@@ -30,17 +29,8 @@ def call_state(call: Call, names: Mapping[int, str]) -> CallState:
 
 def listed_state(call: Call) -> CallState:
     """Return what the time line shows of a call."""
-    return CallState(
-        index=call.index,
-        name=call.name,
-        function=call.function,
-        method=call.method,
-        forward=call.forward,
-        exception=call.exception,
-        seconds=plain(call.seconds),
-        noticed=len(call.warnings),
-        bytes=call.ctx.bytes,
-        printed=bool(call.stdout),
+    return state_of(
+        CallState, call, noticed=len(call.warnings), bytes=call.ctx.bytes, printed=bool(call.stdout), ctx=None
     )
 
 

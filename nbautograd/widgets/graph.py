@@ -18,7 +18,7 @@ from nbautograd.views.builders.calls import ctx_column, values_column
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, layout
 from nbautograd.views.layout.columns import WIDE
-from nbautograd.views.packing import array, small
+from nbautograd.views.packing import array, small, state_of
 from nbautograd.views.tensors import contents, picture_caption
 from nbautograd.views.to_json import matrix, pooling_of
 from nbautograd.widgets.base import Question, ViewWidget
@@ -72,19 +72,8 @@ def _whole(graph: AutogradGraph) -> int:
 
 
 def _node(node: Node, thumbnails: bool) -> NodeState:
-    return NodeState(
-        id=node.id,
-        name=str(node.name),
-        kind=node.kind,
-        label=node.label,
-        scope=node.scope,
-        sequence=node.sequence,
-        freed=node.freed,
-        line=node.line,
-        dtype=node.dtype,
-        shape=node.shape,
-        saved=_saved(node),
-        gradient=_gradient(node.gradient, thumbnails),
+    return state_of(
+        NodeState, node, name=str(node.name), saved=_saved(node), gradient=_gradient(node.gradient, thumbnails)
     )
 
 
@@ -96,24 +85,16 @@ def _saved(node: Node) -> Document:
 
 
 def _edge(edge: Edge, thumbnails: bool) -> EdgeState:
-    return EdgeState(
-        source=edge.source,
-        target=edge.target,
-        input_nr=edge.input_nr,
-        output_nr=edge.output_nr,
-        dtype=edge.dtype,
-        shape=edge.shape,
-        gradient=_gradient(edge.gradient, thumbnails),
-    )
+    return state_of(EdgeState, edge, gradient=_gradient(edge.gradient, thumbnails))
 
 
 def _gradient(summary: Any, thumbnails: bool) -> GradientState | None:
     if summary is None:
         return None
     drawn = thumbnails and summary.thumbnail is not None and summary.thumbnail.size
-    return GradientState(
-        dtype=summary.dtype,
-        shape=summary.shape,
+    return state_of(
+        GradientState,
+        summary,
         contents=contents(summary),
         thumbnail=small(matrix(summary.thumbnail)) if drawn else None,
         exact=bool(drawn) and summary.thumbnail.size == summary.numel,
@@ -279,16 +260,8 @@ def _stale(graph: AutogradGraph, node: Node, position: int) -> StaleState:
     makers = [n.id for n in graph.nodes if n.id != node.id and n.label and n.label == stale.name]
     named = [n.id for n in graph.nodes if n.name == stale.by]
     maker = next((ids[0] for ids in (named, makers) if len(ids) == 1), None)
-    return StaleState(
-        node=node.id,
-        of=node.function or str(node.name),
-        name=stale.name or stale.slot,
-        maker=maker,
-        saved=stale.saved,
-        now=stale.now,
-        by=stale.by,
-        line=stale.line,
-    )
+    of = node.function or str(node.name)
+    return state_of(StaleState, stale, node=node.id, of=of, name=stale.name or stale.slot, maker=maker)
 
 
 def _norm(edge: Edge) -> float:

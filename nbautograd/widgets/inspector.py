@@ -9,7 +9,7 @@ from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import Value
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views.answer import answer
+from nbautograd.views.answer import Answer, answer
 from nbautograd.views.builders.blocks import listed_blocks
 from nbautograd.views.builders.comparison import comparison_document, headline
 from nbautograd.views.packing import Figure
@@ -29,13 +29,13 @@ def comparison_state(comparison: Comparison) -> ComparisonState:
     return ComparisonState(headline=headline(comparison), document=comparison_document(comparison))
 
 
-def elements_state(report: FunctionReport) -> ElementsState:
+def elements_state(report: FunctionReport, told: Answer) -> ElementsState:
     """Return numbers of the small tensors that the first forward met, by position, and the line of each gradient."""
     first = next((call for call in report.calls if call.method == "forward"), None)
     gradients = () if report.source is None else report.source.gradients
     call = next((call.index for call in report.calls if call.method == "backward"), None)
     lines = {k: gradient.line for k, gradient in enumerate(gradients)}
-    for finding in reversed(answer(report).findings):  # the one that the headline speaks of counts
+    for finding in reversed(told.findings):  # the one that the headline speaks of counts
         if finding.where is not None and (line := line_of(finding)):
             lines[finding.where[1]] = line
     return ElementsState(
@@ -65,10 +65,11 @@ class InspectorWidget(ViewWidget):
 
     def make_state(self, value: FunctionReport) -> InspectorState:
         """Return everything that the report holds; a part that it does not hold is None and gets no tab."""
+        told = answer(value)
         return InspectorState(
             function=value.function,
             notes=list(map(str, value.notes)),
-            answer=answer_state(answer(value)),
+            answer=answer_state(told),
             table=listed_blocks(value.gradcheck.blocks, "jacobian"),
             check=verdict_state(value.gradcheck),
             blocks=blocks_state(value.gradcheck.blocks),
@@ -76,7 +77,7 @@ class InspectorWidget(ViewWidget):
             graph=None if value.graph is None else graph_state(value.graph, value.calls),
             comparison=None if value.comparison is None else comparison_state(value.comparison),
             source=source_state(value.source),
-            elements=elements_state(value),
+            elements=elements_state(value, told),
         )
 
     def questions(self) -> dict[str, Question]:

@@ -329,7 +329,7 @@ EXERCISES = (
     ),
     Exercise(
         "exp", "Exp", "value own_function gradient custom context edges",
-        formula=torch.exp, inputs=of_sizes(2), edges=elementwise(), own=_keeps_output,
+        formula=torch.exp, inputs=of_sizes(2), edges=elementwise(), own=_keeps_output, inside=True,
         saved_bytes=lambda x: 8 * x.numel(),
         ready_made={"backward": {"exp"}}, notes={"ready_made": EXP_AGAIN},
     ),

@@ -127,7 +127,8 @@ class _Judged:
                 return _failed(self.exercise, failure, self.seed)
             return check(self.exercise, defined=False, seed=self.seed)
         routines: dict[str, Any] = {name: self._crossing(name, routine) for name, routine in ROUTINES.items()}
-        routines |= {name: self._reported(name) for name in REPORTED}
+        seen_inside = (*REPORTED, *(["custom"] if self.exercise.inside else []))
+        routines |= {name: self._reported(name) for name in seen_inside}
         if kind == "class":
             if about["legacy"]:
                 return _failed(
