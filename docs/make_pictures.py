@@ -115,18 +115,8 @@ class Film:
         print(f"{target.name}: {target.stat().st_size // 1000} kB, {len(self.frames)} frames")
 
 
-def select_line(page: Page, source: str) -> Any:
-    """Select the line of the hero's cell that holds this; returns the line."""
-    line = cell(page, 2).locator(".jp-InputArea .cm-line").filter(has_text=source).first
-    line.click()
-    page.keyboard.press("End")
-    page.keyboard.press("Shift+Home")  # to the first letter, then to the margin: what is copied is indented
-    page.keyboard.press("Shift+Home")
-    return line
-
-
 def film(page: Page, target: Path) -> None:
-    """Run the cell, see what is wrong, copy the line, put it in, run the cell again."""
+    """Run the cell, see what is wrong and which line, apply the change; the cell runs again."""
     editor = cell(page, 2).locator(".jp-InputArea").first
     editor.scroll_into_view_if_needed()
     page.evaluate(POINTER)
@@ -139,15 +129,10 @@ def film(page: Page, target: Path) -> None:
     execute(page, "notebook:run-cell")
     verdict(page, "backward is wrong")
     shots.take(3200)
-    copy = cell(page, 2).get_by_role("button", name="Copy line").first
-    shots.point(copy)
-    copy.click()
+    button = cell(page, 2).get_by_role("button", name="Apply and run").first
+    shots.point(button)
+    button.click()
     shots.take(900)
-    line = select_line(page, "grad_x = r * g")
-    shots.point(line, 900)
-    page.keyboard.press("Control+V")
-    shots.take(1500)
-    execute(page, "notebook:run-cell")
     verdict(page, "backward is right")
     page.evaluate(MOVE, [-50, 0])
     shots.take(4000)

@@ -19,8 +19,9 @@ export const copyButton = (page, words, text) =>
  * @param {string} words
  * @param {() => void | Promise<void>} act
  * @param {{done: string, failed: (reason: string) => string}} says
+ * @param {string} [look]
  */
-export function sayingButton(words, act, { done, failed }) {
+export function sayingButton(words, act, { done, failed }, look) {
   const said = el("span", { class: "faint", "aria-live": "polite" });
   async function press() {
     try {
@@ -30,7 +31,7 @@ export function sayingButton(words, act, { done, failed }) {
       said.textContent = failed(/** @type {Error} */ (problem).message);
     }
   }
-  return el("span", "copy", button(words, press), " ", said);
+  return el("span", "copy", button(words, press, look), " ", said);
 }
 
 /** @param {string} text */

@@ -4,7 +4,7 @@ import { beyondView, blockNameView } from "./blocks.js";
 import { copyButton, sayingButton } from "./clipboard.js";
 import { button, el, prose, svg } from "./dom.js";
 import { mapsView } from "./jacobian.js";
-import { cellBelow } from "./notebook.js";
+import { applyThere, cellBelow } from "./notebook.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
 import { smallMap } from "./values.js";
 import { TONES } from "./verdicts.js";
@@ -295,6 +295,16 @@ function changeView(page, change) {
   const line = (text, kind, mark) =>
     el("span", { class: kind }, el("span", "mark", mark), ` ${text}`);
   const copied = after.replace(/\n$/, "");
+  const others = [
+    tried &&
+      copyButton(page, page.t(copied.includes("\n") ? "copy_lines" : "copy_line"), () => copied),
+    below &&
+      sayingButton(page.t("cell_below"), below, {
+        done: page.t("cell_is_below"),
+        failed: (reason) => reason,
+      }),
+  ].filter((one) => one);
+  const applicable = tried && before.trim() && "nbautogradLab" in document.documentElement.dataset;
   return el(
     "div",
     "fix",
@@ -302,13 +312,17 @@ function changeView(page, change) {
       "div",
       "bar",
       el("span", "faint", prose(note)),
-      tried &&
-        copyButton(page, page.t(copied.includes("\n") ? "copy_lines" : "copy_line"), () => copied),
-      below &&
-        sayingButton(page.t("cell_below"), below, {
-          done: page.t("cell_is_below"),
-          failed: (reason) => reason,
-        }),
+      ...(applicable
+        ? [
+            sayingButton(
+              page.t("apply_and_run"),
+              () => applyThere(page, change),
+              { done: "", failed: (reason) => reason },
+              "button primary",
+            ),
+            others.length && el("details", "menu", el("summary", null, page.t("more")), ...others),
+          ]
+        : others),
     ),
     el(
       "pre",

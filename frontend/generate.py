@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nbautograd import messages
 from nbautograd.views import document, jacobian, layout, packing, phrases, theme, to_json
 from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.to_json import NOT_FOR_PAGES
-from nbautograd.widgets import states
+from nbautograd.widgets import marks, states
 
 FRONTEND = Path(__file__).resolve().parent
 COLOURS = re.compile(r"(?<=by frontend/generate.py \*/\n).*?(?=/\* end of colours \*/)", re.DOTALL)
@@ -62,7 +63,29 @@ def generated() -> dict[str, str]:
         "tree.d.ts": document_types(),
         "states.d.ts": state_types(),
         "verdicts.js": verdicts(),
+        "lab/marks.d.ts": mark_types(),
+        "lab/catalogue.js": catalogue(),
     }
+
+
+def catalogue() -> str:
+    """Return the words of the JupyterLab extension in every language."""
+    tables = {
+        lang: {key.removeprefix("lab."): words for key, words in messages.catalogue(lang).items() if key[:4] == "lab."}
+        for lang in messages.LANGUAGES
+    }
+    head = "// Written by frontend/generate.py from nbautograd/messages/: the words of the JupyterLab extension."
+    # prettier leaves it as it is: keys that need quotes, and long lines, are as JSON has them
+    words = json.dumps(tables, ensure_ascii=False, indent=2)
+    return f"{head}\n\n// prettier-ignore\nexport const WORDS = {words};\n"
+
+
+def mark_types() -> str:
+    """Return the types of what the JupyterLab extension reads from the outputs of a notebook."""
+    classes = [c for c in vars(marks).values() if getattr(c, "__module__", "") == marks.__name__]
+    head = "// Written by frontend/generate.py from nbautograd/widgets/marks.py."
+    parts = map(_interface, filter(dataclasses.is_dataclass, classes))
+    return "\n".join((head, *(f"\n{part}" for part in parts), ""))
 
 
 def verdicts() -> str:
@@ -175,8 +198,8 @@ def _type(hint: Any) -> str:
 
 def stale() -> dict[str, str]:
     """Return those that are not as they should be."""
-    files = {name: FRONTEND / name for name in generated()}
-    return {name: text for name, text in generated().items() if files[name].read_text(encoding="utf-8") != text}
+    written = {name: file.read_text("utf-8") for name in generated() if (file := FRONTEND / name).exists()}
+    return {name: text for name, text in generated().items() if written.get(name) != text}
 
 
 if __name__ == "__main__":

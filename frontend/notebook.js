@@ -42,6 +42,20 @@ function mended(text, { before, after, line }) {
 }
 
 /**
+ * Have the JupyterLab extension put a change into the cell that was checked, and run it again.
+ * @param {Page} page
+ * @param {import("./tree").Change} change
+ * @throws {Error} with the reason, where it refuses
+ */
+export function applyThere(page, change) {
+  const detail = { change, run: true, refused: "" };
+  page.root.dispatchEvent(
+    new CustomEvent("nbautograd:apply", { bubbles: true, composed: true, detail }),
+  );
+  if (detail.refused) throw new Error(detail.refused);
+}
+
+/**
  * What puts a cell with a change below the view; null where the front end has no way, or nothing is replaced.
  * @param {Page} page
  * @param {import("./tree").Change} change

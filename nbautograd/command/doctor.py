@@ -14,6 +14,7 @@ from shutil import which
 from typing import Literal
 
 import nbautograd
+from nbautograd.command.lab_extension import is_editable, lay_down
 from nbautograd.messages import text
 
 Mark = Literal["✓", "✗", "·"]  # well; ill; absent and not needed
@@ -47,6 +48,7 @@ def checks() -> Iterator[Check]:
     for package in ("numpy", "matplotlib", "ipython", "ipywidgets", "anywidget", "jupyterlab", "nbclient", "nbconvert"):
         yield installed(package)
     yield from filter(None, map(_browser_side, ("ipywidgets", "anywidget")))
+    yield _lab_extension()
     yield _kernel()
     yield _recording()
     yield _program("dot", ("dot",))
@@ -129,6 +131,19 @@ def _browser_side(package: str) -> Check | None:
     return Check(name, "✓", text("command.doctor.browser_side", found=found.version))
 
 
+def _lab_extension() -> Check:
+    """Check that JupyterLab finds our own extension; in an editable install lay it down where it does not."""
+    found, name = browser_side("nbautograd"), "nbautograd.js"
+    if found is None and is_editable() and lay_down(Path(sys.prefix)) is not None:
+        return Check(name, "✓", text("command.doctor.lab_extension_laid_down"))
+    if found is None:
+        return Check(name, "·", text("command.doctor.lab_extension_missing", python=sys.executable))
+    if found.version != nbautograd.__version__:
+        words = {"found": found.version, "folder": found.folder, "version": nbautograd.__version__}
+        return Check(name, "✗", text("command.doctor.browser_side_differs", **words))
+    return Check(name, "✓", text("command.doctor.lab_extension", found=found.version))
+
+
 def _kernel() -> Check:
     python = kernel_python()
     if python is None:
@@ -185,7 +200,11 @@ def _program(name: str, commands: tuple[str, ...]) -> Check:
 
 # package -> its extension of JupyterLab, and the major version of that which belongs to the Python half:
 # None where both halves carry the same number
-_EXTENSIONS = {"anywidget": ("anywidget", None), "ipywidgets": ("@jupyter-widgets/jupyterlab-manager", {"8": "5"})}
+_EXTENSIONS = {
+    "anywidget": ("anywidget", None),
+    "ipywidgets": ("@jupyter-widgets/jupyterlab-manager", {"8": "5"}),
+    "nbautograd": ("nbautograd", None),
+}
 
 
 @dataclass(frozen=True)
@@ -213,7 +232,7 @@ def browser_side(package: str, folders: list[str] | None = None) -> BrowserSide 
     """Return the first one that JupyterLab would load, or None.
 
     Args:
-        package: ``"anywidget"`` or ``"ipywidgets"``.
+        package: ``"anywidget"``, ``"ipywidgets"`` or ``"nbautograd"``.
         folders: where to look, in this order; None asks Jupyter.
     """
     if folders is None:

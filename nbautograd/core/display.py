@@ -108,8 +108,8 @@ class Displayable:
         """Return the interactive view of this value, an anywidget."""
         return render("widget", self)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        bundle: dict[str, str] = render("mimebundle", self)
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = render("mimebundle", self)
         return bundle
 
 

@@ -38,12 +38,14 @@ class Fix(Displayable):
         verified: True when the change was run and every entry of all gradients agreed at fresh random points.
         line: the first line of the cell or file that changes, counted from 1.
         before: the line or lines as they stand now.
+        file: the cell or file of an explained error's change; empty for that of the Function.
     """
 
     source: str
     verified: bool
     line: int | None = None
     before: str = ""
+    file: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, repr=False)

@@ -302,7 +302,7 @@ def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Run) -> Exp
         if tried := _proof(run, edit, cause):
             rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all
             params = {**explanation.params, "tried": tried}
-            fix = Fix(edit.after, True, edit.line, edit.before)
+            fix = Fix(edit.after, True, edit.line, edit.before, edit.file)
             return replace(explanation, findings=rest, fix=fix, params=params)
     return explanation
 

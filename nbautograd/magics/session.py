@@ -21,6 +21,7 @@ from nbautograd.magics.presenter import CellPresenter
 from nbautograd.magics.progress import Bars
 from nbautograd.magics.traced_classes import Traced, TraceDecoratorInserter, register_session, unregister
 from nbautograd.magics.transformer import Request
+from nbautograd.widgets.notebook_cells import remember_running
 
 
 @dataclass(eq=False)
@@ -63,6 +64,7 @@ class Session:
         self.exercises = Exercises(shell)
         self._cells: list[Cell] = []
         self._next: Request | None = None
+        remember_running(shell)  # the cell that loads the extension may define a Function too
 
     def take(self, request: Request | None) -> None:
         """Take what the transformer read: for the cell that begins next, or that runs it under another cell magic.
@@ -81,6 +83,7 @@ class Session:
         """Watch for Functions when the cell has one of the magics: IPython's ``pre_run_cell``."""
         request, self._next = self._next, None
         try:
+            remember_running(self.shell)
             self.begin(Cell(info, request))
         except Exception as error:
             _stumbled(error)

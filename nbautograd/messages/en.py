@@ -584,6 +584,9 @@ SENTENCES: dict[str, str] = {
     "command.doctor.browser_side": "the JupyterLab part is {found}, which matches",
     "command.doctor.browser_side_missing": "JupyterLab does not find the part that runs in the browser, so the live views stay empty: `{python} -m pip install --force-reinstall {package}`",
     "command.doctor.browser_side_differs": "the part that runs in JupyterLab is {found} (in {folder}), but Python has {version}: update both in the same environment",
+    "command.doctor.lab_extension": "JupyterLab marks wrong lines in the editor ({found})",
+    "command.doctor.lab_extension_laid_down": "now links to this checkout: restart JupyterLab to see marks in the editor",
+    "command.doctor.lab_extension_missing": "JupyterLab does not find it, so wrong lines are not marked in the editor: `{python} -m pip install --force-reinstall --no-deps .` in the repository",
     "command.doctor.kernel": "notebooks run on this Python",
     "command.doctor.kernel_other": "the kernel python3 runs {other}, not this Python ({python}). `{python} -m ipykernel install --sys-prefix` fixes it",
     "command.doctor.kernel_missing": "no kernel named python3: `{python} -m ipykernel install --sys-prefix`",
@@ -1276,6 +1279,14 @@ SENTENCES: dict[str, str] = {
     "kernel.reference_raises": "The reference itself raises: {error}",
     "kernel.case.what": "In your case `{name}` it is wrong ({count} of your cases are): {cause}",
     "kernel.case.advice": "Run this case alone. Look at what it has that the others lack.",
+    # ---- lab ----
+    "lab.apply": "Apply",
+    "lab.apply_and_run": "Apply and run",
+    "lab.changed_since": "The code has changed since it was checked. Run the cell again.",
+    "lab.ghost": "change that was tried",
+    "lab.gone": "The checked code is not in a cell of this notebook.",
+    "lab.line": "line {line}",
+    "lab.untrusted": "This notebook is not trusted, so the change cannot be applied. Run the cell to trust its output.",
     # ---- magics ----
     # help
     "magics.help": "Record every autograd Function that this cell defines, and report on it.\n\nThe cell runs as it would without this line. The Functions that it defines are recorded from then on,\nwherever they are called. With --inputs the Function is called, differentiated and checked at once.\n\nExamples::\n\n    %%autograd_function --inputs a, b\n    class Product(torch.autograd.Function): ...\n\n    %%autograd_function --inputs a, b --reference torch.mul\n    class Product(torch.autograd.Function): ...\n\nOptions::\n\n{options}\n\nLater, from any cell: %gradcheck f(a, b), %jacobian f(a, b), %autograd_graph loss, %autograd_calls,\n%autograd_compare f(a, b) torch.mul(a, b). A line with a wrong option runs nothing.",
@@ -1777,6 +1788,8 @@ SENTENCES: dict[str, str] = {
     "widgets.cell_below": "New cell below",
     "widgets.cell_is_below": "A cell with this change stands below.",
     "widgets.no_such_cell": "No cell holds the lines any more.",
+    "widgets.apply_and_run": "Apply and run",
+    "widgets.more": "More",
     "widgets.copy_report": "Copy report",
     "widgets.copied": "Copied.",
     "widgets.not_copied": "Could not copy: {reason}",

@@ -584,6 +584,9 @@ SENTENCES: dict[str, str] = {
     "command.doctor.browser_side": "JupyterLab 中的那一半是 {found}，互相匹配",
     "command.doctor.browser_side_missing": "JupyterLab 找不到在浏览器里运行的那一半，交互视图会是空白：`{python} -m pip install --force-reinstall {package}`",
     "command.doctor.browser_side_differs": "JupyterLab 中的那一半是 {found}（在 {folder}），Python 这边却是 {version}：请在同一个环境里一起更新",
+    "command.doctor.lab_extension": "JupyterLab 会在编辑器里标出有错的行（{found}）",
+    "command.doctor.lab_extension_laid_down": "已链接到这份源码：重启 JupyterLab 后，编辑器里会有标记",
+    "command.doctor.lab_extension_missing": "JupyterLab 找不到它，编辑器里不会标出有错的行：请在仓库里运行 `{python} -m pip install --force-reinstall --no-deps .`",
     "command.doctor.kernel": "笔记本用的就是这个 Python",
     "command.doctor.kernel_other": "内核 python3 用的是 {other}，不是这个 Python（{python}）。运行 `{python} -m ipykernel install --sys-prefix` 即可",
     "command.doctor.kernel_missing": "没有名为 python3 的内核：`{python} -m ipykernel install --sys-prefix`",
@@ -1276,6 +1279,14 @@ SENTENCES: dict[str, str] = {
     "kernel.reference_raises": "参考实现自己抛出了异常：{error}",
     "kernel.case.what": "在你的用例 `{name}` 中出错（共有 {count} 个用例出错）：{cause}",
     "kernel.case.advice": "单独运行这个用例，看看它与其他用例有什么不同。",
+    # ---- lab ----
+    "lab.apply": "应用",
+    "lab.apply_and_run": "应用并运行",
+    "lab.changed_since": "代码在检查之后改过。请重新运行这个单元格。",
+    "lab.ghost": "试过的修改",
+    "lab.gone": "检查过的代码不在这个 notebook 的单元格里。",
+    "lab.line": "第 {line} 行",
+    "lab.untrusted": "这个 notebook 未受信任，不能应用修改。重新运行单元格即可信任它的输出。",
     # ---- magics ----
     # help
     "magics.help": "记录本单元格定义的每个 autograd Function，并给出报告。\n\n单元格的运行与没有这一行时完全相同。其中定义的 Function 从此被记录，无论在哪里调用。\n写上 --inputs 时，会立即调用它、求导并检查。\n\nExamples::\n\n    %%autograd_function --inputs a, b\n    class Product(torch.autograd.Function): ...\n\n    %%autograd_function --inputs a, b --reference torch.mul\n    class Product(torch.autograd.Function): ...\n\nOptions::\n\n{options}\n\n之后在任何单元格里都可以用：%gradcheck f(a, b)、%jacobian f(a, b)、%autograd_graph loss、%autograd_calls、\n%autograd_compare f(a, b) torch.mul(a, b)。选项写错时，单元格不会运行。",
@@ -1777,6 +1788,8 @@ SENTENCES: dict[str, str] = {
     "widgets.cell_below": "在下方新建单元格",
     "widgets.cell_is_below": "改好的单元格已放在下方。",
     "widgets.no_such_cell": "这几行已不在任何单元格里。",
+    "widgets.apply_and_run": "应用并运行",
+    "widgets.more": "更多",
     "widgets.copy_report": "复制报告",
     "widgets.copied": "已复制。",
     "widgets.not_copied": "无法复制：{reason}",

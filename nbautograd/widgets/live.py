@@ -13,11 +13,12 @@ from collections import deque
 from typing import Any
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.stumbles import record
+from nbautograd.core.stumbles import any_errors, record
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.card import Notice
 from nbautograd.widgets.front_ends import fresh_anchor
+from nbautograd.widgets.marks import marks_bundle
 
 MOST_OPEN = 50  # widgets that stay connected; older ones give way to their static reports
 
@@ -56,16 +57,25 @@ def widget(value: Any, *, anchor: str = "", **options: Any) -> Any:
     return getattr(module, home[1])(value, anchor=anchor, **options)
 
 
-def mimebundle(value: Any) -> dict[str, str]:
+def mimebundle(value: Any) -> dict[str, Any]:
     """Return the static bundle of a value; in a live kernel the interactive view takes its place on the page.
 
     An interrupt of the drawing takes the interactive view away, a second one leaves a sentence: the value is whole, and
     nobody is shown a traceback of ours.
     """
     try:
-        return _bundle(value)
+        return {**_bundle(value), **_marks(value)}
     except KeyboardInterrupt:
         return static_bundle(Notice((Phrase("views.interrupted"),)))
+
+
+def _marks(value: Any) -> dict[str, Any]:
+    """Return what an editor shows of a value; nothing where no kernel runs, whose cells could be meant."""
+    if kernel() is None:
+        return {}
+    with any_errors("marks in the editor"):  # the report is complete without them
+        return marks_bundle(value)
+    return {}
 
 
 def _bundle(value: Any) -> dict[str, str]:

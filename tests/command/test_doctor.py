@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import nbautograd
 from nbautograd.command import doctor as doctor_module
 from nbautograd.command import main
 from nbautograd.command.doctor import BrowserSide, Check, browser_side, doctor, installed, kernel_python, same_python
+from nbautograd.messages import catalogue
 
 
 def test_all_is_well_here(capsys):
@@ -73,6 +75,30 @@ def test_a_browser_half_of_another_version_is_said(monkeypatch):
     assert "0.1.0 (in somewhere), but Python has" in check.sentence
     monkeypatch.setattr(doctor_module, "browser_side", lambda package: None)
     assert "live views stay empty" in doctor_module._browser_side("anywidget").sentence
+
+
+@pytest.mark.parametrize(
+    ("found", "editable", "mark", "code"),
+    [
+        (nbautograd.__version__, False, "✓", "lab_extension"),
+        (None, True, "✓", "lab_extension_laid_down"),
+        (None, False, "·", "lab_extension_missing"),
+        ("0.0.1", True, "✗", "browser_side_differs"),
+    ],
+)
+def test_our_extension_of_jupyterlab(found, editable, mark, code, tmp_path, monkeypatch):
+    """An editable install lays no data files down: the doctor does, and looks as JupyterLab does."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(doctor_module, "is_editable", lambda: editable)
+    there = None if found is None else BrowserSide(found, Path("somewhere"))
+    monkeypatch.setattr(doctor_module, "browser_side", lambda package: there)
+    check = doctor_module._lab_extension()
+    assert check.mark == mark
+    beginning = catalogue("en")[f"command.doctor.{code}"].partition("{")[0]
+    assert check.sentence.startswith(beginning)
+    laid = browser_side("nbautograd", [str(tmp_path / "share" / "jupyter" / "labextensions")])
+    assert (laid is not None) == (code == "lab_extension_laid_down")
+    assert laid is None or laid.version == nbautograd.__version__
 
 
 def test_the_kernel_of_another_python_is_said(monkeypatch):

@@ -140,5 +140,7 @@ def test_every_place_names_the_same_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == nbautograd.__version__
     assert f'\nversion = "{nbautograd.__version__}"\n' in (ROOT / "pyproject.toml").read_text()
+    extension = json.loads((ROOT / "nbautograd" / "labextension" / "package.json").read_text(encoding="utf-8"))
+    assert extension["version"] == nbautograd.__version__
     assert citation["license"] == "MIT"
     assert not {"doi", "url", "repository-code", "identifiers"} & set(citation)  # none exists yet

@@ -1,12 +1,16 @@
 """The wheel has what it should and nothing else, and works in a fresh virtual environment."""
 
+import json
 import os
 import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import nbautograd
 
 pytestmark = pytest.mark.packaging
 ROOT = Path(__file__).parents[2]
@@ -17,6 +21,9 @@ def expected_in_wheel():
     files = {f"nbautograd/{p.relative_to(ROOT / 'nbautograd')}" for p in ROOT.glob("nbautograd/**/*.py")}
     files |= {f"nbautograd/static/{p.name}" for p in ROOT.glob("nbautograd/static/*.[jc]s*")}
     files |= {f"nbautograd/notebooks/{p.relative_to(ROOT / 'notebooks')}" for p in ROOT.glob("notebooks/**/*.ipynb")}
+    extension = ROOT / "nbautograd" / "labextension"
+    data = f"nbautograd-{nbautograd.__version__}.data/data/share/jupyter/labextensions/nbautograd"
+    files |= {f"{data}/{p.relative_to(extension)}" for p in extension.rglob("*.js*")}
     return files | {"nbautograd/py.typed"}
 
 
@@ -54,8 +61,6 @@ def run(fresh, *words):
 
 
 def test_the_command_works_from_the_wheel(fresh):
-    import nbautograd
-
     for words in (("nbautograd", "--version"), ("python", "-m", "nbautograd", "--version")):
         assert run(fresh, *words).stdout == f"nbautograd {nbautograd.__version__}\n"
 
@@ -75,6 +80,21 @@ def test_the_package_comes_from_the_wheel_and_finds_its_notebooks(fresh):
     assert result.returncode == 0, result.stderr
     for line in result.stdout.split():
         assert line.startswith(str(fresh.resolve()))
+
+
+def test_jupyterlab_finds_the_extension_of_the_wheel(fresh):
+    """And nothing of it lies in the package as well; asked for with what looks for it in JupyterLab itself."""
+    assert not list(fresh.glob("lib/*/site-packages/nbautograd/labextension"))
+    folder = fresh / "share" / "jupyter" / "labextensions"
+    about = json.loads((folder / "nbautograd" / "package.json").read_text(encoding="utf-8"))
+    assert about["version"] == nbautograd.__version__
+    assert (folder / "nbautograd" / about["jupyterlab"]["_build"]["load"]).is_file()
+    environment = {**os.environ, "JUPYTER_PATH": str(fresh / "share" / "jupyter")}
+    listed = [sys.executable, "-m", "jupyterlab.labextensions", "list"]
+    shown = subprocess.run(listed, env=environment, capture_output=True, text=True)
+    (line,) = [row for row in (shown.stdout + shown.stderr).splitlines() if "nbautograd" in row]
+    assert "enabled" in line
+    assert "OK" in line
 
 
 def test_a_gradcheck_works_from_the_wheel(fresh):

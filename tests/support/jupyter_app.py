@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 TOKEN = "end-to-end"
+EXTENSION = Path(__file__).resolve().parents[2] / "nbautograd" / "labextension"
 STATUS = f"api/status?token={TOKEN}"
 CLASSES = {"lab": "LabApp", "notebook": "JupyterNotebookApp"}
 ADDRESSES = {"lab": "doc/tree", "notebook": "notebooks"}
@@ -72,6 +73,9 @@ def settings(folder: Path) -> dict[str, str]:
     overrides = folder / "config" / "labconfig" / "default_setting_overrides.json"
     overrides.parent.mkdir(parents=True)
     overrides.write_text(json.dumps(SETTINGS))
+    extensions = folder / "data" / "labextensions"
+    extensions.mkdir(parents=True)
+    (extensions / "nbautograd").symlink_to(EXTENSION)  # this checkout's, whatever is installed
     own = {f"JUPYTER_{name.upper()}_DIR": str(folder / name) for name in ("config", "data", "runtime")}
     rest = {
         "IPYTHONDIR": str(folder / "ipython"),

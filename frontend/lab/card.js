@@ -1,0 +1,68 @@
+// The card of a mark: the same words as in the report, the change with what is new lit, and the buttons.
+
+import { button, el, prose } from "../dom.js";
+import { words } from "./words.js";
+
+/** @typedef {import("./editor.js").Placed} Placed */
+/** @typedef {import("./marks").EditorChange} EditorChange */
+
+/** A sign for each tone: they differ by more than colour. @type {Record<string, string>} */
+export const SIGNS = { bug: "✗", risk: "!", explained: "◆" };
+
+/**
+ * The lines that come, what is new in them lit.
+ * @param {EditorChange} change
+ */
+export function comingLines({ after, lit }) {
+  const rows = after.split("\n");
+  return rows.map((row, k) => {
+    /** @type {(Node | string)[]} */
+    const parts = [];
+    let at = 0;
+    for (const [, begin, end] of lit.filter(([line]) => line === k)) {
+      parts.push(row.slice(at, begin), el("mark", "nbag-lit", row.slice(begin, end)));
+      at = end;
+    }
+    return el("span", "nbag-row", ...parts, row.slice(at));
+  });
+}
+
+/**
+ * @param {Placed} placed
+ * @param {(run: boolean) => string} apply returns why not, or nothing
+ */
+export function cardOf({ found, line }, apply) {
+  const { mark, language, from } = found,
+    say = words(language),
+    change = mark.change;
+  const said = el("p", { class: "nbag-said", role: "status" });
+  /** @param {boolean} run */
+  const act = (run) => () => void (said.textContent = apply(run));
+  if (change && !from.trusted) said.textContent = say("untrusted");
+  return el(
+    "section",
+    {
+      class: `nbag-card nbag-${mark.tone}`,
+      "aria-label": `${mark.kind}, ${say("line", { line })}`,
+    },
+    el(
+      "p",
+      null,
+      el("strong", "nbag-kind", `${SIGNS[mark.tone]} ${mark.kind}`),
+      " ",
+      prose(mark.message),
+    ),
+    change &&
+      el("pre", { class: "nbag-change", tabindex: "0" }, el("code", null, ...comingLines(change))),
+    change && el("p", "nbag-note", prose(change.note)),
+    change &&
+      from.trusted &&
+      el(
+        "div",
+        "nbag-buttons",
+        button(say("apply_and_run"), act(true), "nbag-button nbag-first"),
+        button(say("apply"), act(false), "nbag-button"),
+      ),
+    said,
+  );
+}

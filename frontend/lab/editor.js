@@ -1,0 +1,266 @@
+// Marks in the editor of a cell: underlined, a sign in the gutter, a card on hover, the change below the line.
+
+import { el, prose } from "../dom.js";
+import { cardOf, comingLines, SIGNS } from "./card.js";
+import { beginOf } from "./place.js";
+import { words } from "./words.js";
+
+/** @typedef {import("./notebook_marks.js").Found} Found */
+/** @typedef {import("./jupyterlab").EditorView} EditorView */
+
+/**
+ * A mark where it stands now.
+ * @typedef {object} Placed
+ * @property {Found} found
+ * @property {number} line from 1
+ * @property {number} from where the lines begin that it is about
+ * @property {number} to where they end
+ * @property {number} change the first line that its change replaces, 0 where there is none
+ * @property {boolean} exact whether the text is still the one that was checked
+ */
+/**
+ * @typedef {object} Marks
+ * @property {Found[]} given
+ * @property {Placed[]} placed
+ * @property {Found[]} released whose change is no longer shown below its line
+ * @property {Found | null} opened whose card is open
+ */
+/** @typedef {(placed: Placed, run: boolean) => string} Apply returns why not, or nothing */
+
+/** Outputs of a notebook that is not trusted mark and never apply. @param {Placed} placed */
+export const applies = ({ found, exact }) =>
+  exact && found.from.trusted && Boolean(found.mark.change);
+
+/**
+ * Where marks stand in a text; those whose checked text it does not hold are left out.
+ * @param {import("./jupyterlab").Doc} doc
+ * @param {Found[]} given
+ * @returns {Placed[]}
+ */
+function place(doc, given) {
+  const lines = given.length ? doc.toString().split("\n") : [];
+  return given.flatMap((found) => {
+    const begin = beginOf(lines, found.checked);
+    if (!begin) return [];
+    const moved = begin - found.checked.first_line,
+      line = found.mark.line + moved,
+      goes = found.mark.change,
+      change = goes ? goes.line + moved : 0,
+      last = goes ? change + goes.before.split("\n").length - 1 : line;
+    const from = doc.line(Math.min(line, change || line)).from,
+      to = doc.line(Math.max(line, last)).to;
+    return [{ found, line, from, to, change, exact: true }];
+  });
+}
+
+/**
+ * Where marks stand after an edit: where the checked text stands, else moved along, but for those whose lines were edited.
+ * @param {Marks} marks
+ * @param {import("./jupyterlab").Transaction} edit
+ * @returns {Placed[]}
+ */
+function afterEdit({ given, placed }, edit) {
+  const exact = place(edit.newDoc, given);
+  const moved = placed.flatMap((one) => {
+    if (exact.some(({ found }) => found === one.found)) return [];
+    if (edit.changes.touchesRange(one.from, one.to)) return [];
+    const start = edit.startState.doc.line(one.line).from,
+      line = edit.newDoc.lineAt(edit.changes.mapPos(start, 1)).number;
+    const [from, to] = [one.from, one.to].map((at) => edit.changes.mapPos(at, 1));
+    return [{ ...one, line, from, to, change: 0, exact: false }];
+  });
+  return [...exact, ...moved];
+}
+
+/**
+ * What an editor shows, made of the classes of the application's own CodeMirror.
+ * @param {{view: any, state: any}} codemirror
+ * @param {Apply} apply
+ */
+export function editorMarks({ view: V, state: S }, apply) {
+  /** @type {{set: any, release: any, open: any}} */
+  const effects = {
+    set: S.StateEffect.define(),
+    release: S.StateEffect.define(),
+    open: S.StateEffect.define(),
+  };
+  const signs = new S.Compartment();
+
+  class Ghost extends V.WidgetType {
+    /** @param {Placed} placed */
+    constructor(placed) {
+      super();
+      this.placed = placed;
+    }
+    /** @param {Ghost} other */
+    eq(other) {
+      return other.placed.found === this.placed.found;
+    }
+    toDOM() {
+      return ghostOf(this.placed, apply);
+    }
+  }
+
+  class Sign extends V.GutterMarker {
+    /** @param {import("./marks").EditorMark} mark */
+    constructor(mark) {
+      super();
+      this.mark = mark;
+    }
+    /** @param {Sign} other */
+    eq(other) {
+      return other.mark === this.mark;
+    }
+    toDOM() {
+      return el("span", `nbag-sign nbag-${this.mark.tone}`, SIGNS[this.mark.tone]);
+    }
+  }
+
+  /** @param {Marks} marks @param {import("./jupyterlab").Doc} doc */
+  function decorations({ placed, released }, doc) {
+    const drawn = placed.flatMap((one) => {
+      const { mark } = one.found,
+        { from, to } = doc.line(one.line),
+        [begin, end] = mark.columns;
+      const underlined = V.Decoration.mark({ class: `nbag-under nbag-${mark.tone}` });
+      const ranges = [underlined.range(from + begin, Math.min(to, from + end))];
+      if (applies(one) && !released.includes(one.found)) {
+        const ghost = V.Decoration.widget({ widget: new Ghost(one), block: true, side: 1 });
+        ranges.push(ghost.range(doc.line(one.change + changeRows(one) - 1).to));
+      }
+      return ranges.filter((range) => range.from < range.to || range.value.spec.block);
+    });
+    return V.Decoration.set(drawn, true);
+  }
+
+  /** @param {Placed} placed @param {number} pos */
+  const tooltip = (placed, pos) => ({
+    pos,
+    above: true, // the change stands below
+    create: () => ({
+      dom: el(
+        "div",
+        null,
+        cardOf(placed, (run) => apply(placed, run)),
+      ),
+    }),
+  });
+
+  const field = S.StateField.define({
+    /** @returns {Marks} */
+    create: () => ({ given: [], placed: [], released: [], opened: null }),
+    /** @param {Marks} marks @param {import("./jupyterlab").Transaction} change @returns {Marks} */
+    update(marks, change) {
+      let next = marks;
+      if (change.docChanged) next = { ...next, placed: afterEdit(next, change), opened: null };
+      else if (change.selection) next = { ...next, opened: null };
+      for (const { value, is } of change.effects.map((e) => ({
+        value: e.value,
+        is: e.is.bind(e),
+      }))) {
+        if (is(effects.set))
+          next = { given: value, placed: place(change.newDoc, value), released: [], opened: null };
+        if (is(effects.release))
+          next = { ...next, released: [...next.released, value], opened: null };
+        if (is(effects.open)) next = { ...next, opened: value };
+      }
+      return next;
+    },
+    /** @param {any} own */
+    provide: (own) => [
+      V.EditorView.decorations.compute([own], (/** @type {any} */ state) =>
+        decorations(state.field(own), state.doc),
+      ),
+      V.showTooltip.compute([own], (/** @type {any} */ state) => {
+        const { placed, opened } = /** @type {Marks} */ (state.field(own)),
+          one = placed.find(({ found }) => found === opened);
+        return one ? tooltip(one, state.doc.line(one.line).from) : null;
+      }),
+    ],
+  });
+
+  const gutter = V.gutter({
+    class: "nbag-gutter",
+    /** @param {EditorView} view */
+    markers(view) {
+      const { placed } = /** @type {Marks} */ (view.state.field(field));
+      const ranges = placed.map((one) =>
+        new Sign(one.found.mark).range(view.state.doc.line(one.line).from),
+      );
+      return S.RangeSet.of(ranges, true);
+    },
+    domEventHandlers: {
+      /** @param {EditorView} view @param {{from: number}} block */
+      mousedown(view, block) {
+        const { placed } = /** @type {Marks} */ (view.state.field(field)),
+          one = placed.find(({ line }) => view.state.doc.line(line).from === block.from);
+        if (one) view.dispatch({ effects: effects.open.of(one.found) });
+        return Boolean(one);
+      },
+    },
+  });
+
+  const hover = V.hoverTooltip((/** @type {EditorView} */ view, /** @type {number} */ pos) => {
+    const { placed } = /** @type {Marks} */ (view.state.field(field)),
+      line = view.state.doc.lineAt(pos).number;
+    const one = placed.find((mark) => mark.line === line);
+    return one ? tooltip(one, view.state.doc.line(line).from) : null;
+  });
+
+  /** Where the caret is on a marked line, the key that applies works: the classes are what shortcuts select. */
+  const caret = V.EditorView.updateListener.of((/** @type {any} */ update) => {
+    const at = markAtCaret(update.view, field);
+    update.view.dom.parentElement?.classList.toggle("nbag-at-mark", Boolean(at));
+  });
+
+  return {
+    field,
+    effects,
+    extension: [field, hover, caret, signs.of([])],
+    /** @param {EditorView} view @param {Found[]} given */
+    show(view, given) {
+      const gutters = signs.reconfigure(given.length ? gutter : []);
+      view.dispatch({ effects: [effects.set.of(given), gutters] });
+    },
+  };
+}
+
+/** @param {Placed} placed */
+const changeRows = ({ found }) => found.mark.change?.before.split("\n").length ?? 0;
+
+/**
+ * The mark at the caret whose change is shown below its line.
+ * @param {EditorView} view
+ * @param {any} field
+ * @returns {Placed | undefined}
+ */
+export function markAtCaret(view, field) {
+  const { doc, selection } = view.state,
+    { placed, released } = /** @type {Marks} */ (view.state.field(field)),
+    line = doc.lineAt(selection.main.head).number;
+  return placed.find(
+    (one) =>
+      applies(one) &&
+      !released.includes(one.found) &&
+      (one.line === line || (line >= one.change && line < one.change + changeRows(one))),
+  );
+}
+
+/** @param {Placed} placed @param {Apply} apply */
+function ghostOf(placed, apply) {
+  const { mark, language } = placed.found,
+    change = /** @type {import("./marks").EditorChange} */ (mark.change),
+    say = words(language);
+  const row = el(
+    "div",
+    { class: "nbag-ghost", role: "note", "aria-label": say("ghost") },
+    el("code", null, ...comingLines(change)),
+    el("span", "nbag-note", prose(change.note)),
+    el("kbd", "nbag-key", "Tab"),
+  );
+  row.addEventListener("mousedown", (event) => {
+    event.preventDefault();
+    apply(placed, false);
+  });
+  return row;
+}

@@ -1,0 +1,98 @@
+// What is used of JupyterLab 4, Notebook 7 and their CodeMirror; their own types would bring hundreds of packages along.
+
+export interface Signal<T extends (...args: any[]) => void> {
+  connect(listener: T): void;
+  disconnect(listener: T): void;
+}
+
+export interface SharedCell {
+  id: string;
+  getSource(): string;
+  updateSource(start: number, end: number, text: string): void;
+  transact(change: () => void): void;
+}
+
+export interface CellModel {
+  type: string;
+  trusted: boolean;
+  sharedModel: SharedCell;
+  contentChanged: Signal<() => void>;
+  outputs?: {
+    length: number;
+    get(k: number): { data: Record<string, any>; type: string };
+    changed: Signal<() => void>;
+  };
+}
+
+export interface Cell {
+  model: CellModel;
+  editor: { editor: EditorView; focus(): void } | null;
+  node: HTMLElement;
+}
+
+export interface NotebookPanel {
+  node: HTMLElement;
+  sessionContext: unknown;
+  context: { ready: Promise<void> };
+  content: {
+    model: {
+      cells: { length: number; get(k: number): CellModel; changed: Signal<() => void> };
+    };
+    widgets: Cell[];
+    activeCell: Cell | null;
+    activeCellIndex: number;
+  };
+}
+
+export interface NotebookModule {
+  INotebookTracker: unknown;
+  NotebookActions: {
+    runCells(notebook: unknown, cells: Cell[], session: unknown): Promise<boolean>;
+  };
+}
+
+export interface Modules {
+  codemirror: any;
+  notebook: NotebookModule;
+  view: any;
+  state: any;
+}
+
+export interface Application {
+  commands: {
+    addCommand(
+      id: string,
+      options: { label?: string; execute: () => unknown; isEnabled?: () => boolean },
+    ): void;
+    execute(id: string): Promise<unknown>;
+  };
+}
+
+export interface Doc {
+  toString(): string;
+  line(number: number): { from: number; to: number; number: number };
+  lineAt(at: number): { from: number; to: number; number: number };
+}
+
+export interface EditorView {
+  dom: HTMLElement;
+  state: {
+    doc: Doc;
+    selection: { main: { head: number; empty: boolean } };
+    field(field: any): any;
+  };
+  dispatch(change: object): void;
+  focus(): void;
+}
+
+export interface Transaction {
+  docChanged: boolean;
+  selection?: object;
+  newDoc: Doc;
+  startState: { doc: Doc };
+  changes: {
+    touchesRange(from: number, to: number): boolean | "cover";
+    mapPos(at: number, side: number): number;
+  };
+  effects: { value: any; is(kind: any): boolean }[];
+}

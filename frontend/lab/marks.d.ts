@@ -1,0 +1,37 @@
+// Written by frontend/generate.py from nbautograd/widgets/marks.py.
+
+/** Lines of a cell as they were when they were checked; a mark is true of them and of nothing else. */
+export interface CheckedText {
+  cell: string;
+  first_line: number;
+  text: string;
+}
+
+/** Change that mends a line. */
+export interface EditorChange {
+  line: number;
+  before: string;
+  after: string;
+  lit: [number, number, number][];
+  note: string;
+}
+
+/** What is said of one line. */
+export interface EditorMark {
+  tone: "bug" | "risk" | "explained";
+  checked: number;
+  line: number;
+  columns: [number, number];
+  kind: string;
+  message: string;
+  change?: EditorChange;
+}
+
+/** All that one output says of lines. */
+export interface MarksState {
+  language: string;
+  function: string;
+  verdict: string;
+  checked: CheckedText[];
+  marks: EditorMark[];
+}

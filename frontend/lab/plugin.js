@@ -1,0 +1,172 @@
+// The plugin: marks in the editors of notebooks, and the commands that go with them.
+
+import { applyChange } from "./apply.js";
+import { editorMarks, markAtCaret } from "./editor.js";
+import { NotebookMarks } from "./notebook_marks.js";
+import { beginOf } from "./place.js";
+import { words } from "./words.js";
+import sheet from "./lab.css";
+
+/** @typedef {import("./jupyterlab").Application} Application */
+/** @typedef {import("./jupyterlab").EditorView} EditorView */
+/** @typedef {import("./notebook_marks.js").Found} Found */
+
+class Extension {
+  /** @param {Application} app @param {import("./jupyterlab").Modules} modules @param {any} tracker */
+  constructor(app, modules, tracker) {
+    this.app = app;
+    this.modules = modules;
+    this.tracker = tracker;
+    /** @type {Map<string, Set<EditorView>>} by the cell's id: a notebook may be open twice */
+    this.views = new Map();
+    /** @type {Map<string, Found[]>} */
+    this.found = new Map();
+    this.marks = editorMarks(modules, (placed, run) =>
+      applyChange(placed.found, run, modules.notebook),
+    );
+  }
+
+  /** The editor of a cell, as CodeMirror's extension. @param {{model: any}} options */
+  editor({ model }) {
+    const cell = model.sharedModel;
+    if (cell?.cell_type !== "code") return [];
+    const follow = this.modules.view.ViewPlugin.define((/** @type {EditorView} */ view) => {
+      const views = this.views.get(cell.id) ?? new Set();
+      this.views.set(cell.id, views.add(view));
+      const given = this.found.get(cell.id);
+      if (given) queueMicrotask(() => this.marks.show(view, given)); // not while it is being made
+      return { destroy: () => views.delete(view) };
+    });
+    return [this.marks.extension, follow];
+  }
+
+  /** @param {import("./jupyterlab").NotebookPanel} panel */
+  async follow(panel) {
+    await panel.context.ready;
+    new NotebookMarks(panel, (cell, found) => {
+      this.found.set(cell, found);
+      for (const view of this.views.get(cell) ?? []) this.marks.show(view, found);
+    });
+  }
+
+  /** The mark at the caret of the active cell. */
+  here() {
+    const cell = this.tracker.currentWidget?.content.activeCell,
+      view = cell?.editor?.editor;
+    const placed = view && markAtCaret(view, this.marks.field);
+    return placed ? { view, placed } : null;
+  }
+
+  /** @param {boolean} run */
+  apply(run) {
+    const at = this.here();
+    if (at) applyChange(at.placed.found, run, this.modules.notebook);
+  }
+
+  /**
+   * Apply the change of a report, asked for by its button.
+   * @param {CustomEvent} event
+   */
+  fromReport(event) {
+    const { change, run } = event.detail;
+    const cell = event
+      .composedPath()
+      .find((node) => node instanceof HTMLElement && node.classList.contains("jp-Cell"));
+    const all = [...this.found.values()].flat(),
+      found = all.find(
+        ({ mark, from, notebook }) =>
+          notebook.panel.content.widgets.find(({ node }) => node === cell)?.model === from &&
+          mark.change?.line === change.line &&
+          bare(mark.change?.after ?? "") === bare(change.after),
+      );
+    event.detail.refused = found
+      ? applyChange(found, run, this.modules.notebook)
+      : words(document.documentElement.lang)("gone");
+  }
+
+  /** Go to the next marked line of the notebook behind the caret, and open its card. */
+  async next() {
+    const content = this.tracker.currentWidget?.content;
+    if (!content) return;
+    const editing = content.mode === "edit",
+      caret = editing ? caretLine(content.activeCell) : 0;
+    const marked = content.widgets.flatMap((/** @type {any} */ cell, /** @type {number} */ at) =>
+      (this.found.get(cell.model.sharedModel.id) ?? []).flatMap((found) => {
+        const begin = beginOf(cell.model.sharedModel.getSource().split("\n"), found.checked),
+          line = found.mark.line + begin - found.checked.first_line;
+        return begin ? [{ at, cell, found, line }] : [];
+      }),
+    );
+    marked.sort((/** @type {any} */ a, /** @type {any} */ b) => a.at - b.at || a.line - b.line);
+    const here = content.activeCellIndex,
+      behind = marked.find(
+        (/** @type {any} */ one) => one.at > here || (one.at === here && one.line > caret),
+      ),
+      next = behind ?? marked[0];
+    if (!next) return;
+    content.activeCellIndex = next.at;
+    content.mode = "edit";
+    await next.cell.ready;
+    const { editor } = next.cell,
+      { to } = editor.editor.state.doc.line(next.line);
+    editor.focus();
+    editor.editor.dispatch({
+      selection: { anchor: to },
+      scrollIntoView: true,
+      effects: this.marks.effects.open.of(next.found),
+    });
+  }
+
+  release() {
+    const at = this.here();
+    at?.view.dispatch({ effects: this.marks.effects.release.of(at.placed.found) });
+  }
+}
+
+/** A text without the margins of its lines, which a report leaves out. @param {string} text */
+const bare = (text) =>
+  text
+    .trim()
+    .split("\n")
+    .map((row) => row.trim())
+    .join("\n");
+
+/** @param {import("./jupyterlab").Cell | null} cell */
+function caretLine(cell) {
+  const state = cell?.editor?.editor.state;
+  return state ? state.doc.lineAt(state.selection.main.head).number : 0;
+}
+
+/** @param {import("./jupyterlab").Modules} modules */
+export function plugin(modules) {
+  const { codemirror, notebook } = modules;
+  return {
+    id: "nbautograd:plugin",
+    autoStart: true,
+    requires: [notebook.INotebookTracker, codemirror.IEditorExtensionRegistry],
+    /** @param {Application} app @param {any} tracker @param {any} registry */
+    activate(app, tracker, registry) {
+      document.head.append(Object.assign(document.createElement("style"), { textContent: sheet }));
+      const ours = new Extension(app, modules, tracker);
+      const { EditorExtensionRegistry } = codemirror;
+      registry.addExtension({
+        name: "nbautograd:marks",
+        factory: (/** @type {any} */ options) =>
+          EditorExtensionRegistry.createImmutableExtension(ours.editor(options)),
+      });
+      tracker.forEach((/** @type {any} */ panel) => void ours.follow(panel));
+      tracker.widgetAdded.connect(
+        (/** @type {any} */ _, /** @type {any} */ panel) => void ours.follow(panel),
+      );
+      const { commands } = app;
+      commands.addCommand("nbautograd:apply", { execute: () => ours.apply(false) });
+      commands.addCommand("nbautograd:apply-and-run", { execute: () => ours.apply(true) });
+      commands.addCommand("nbautograd:release", { execute: () => ours.release() });
+      commands.addCommand("nbautograd:next-finding", { execute: () => ours.next() });
+      document.addEventListener("nbautograd:apply", (event) =>
+        ours.fromReport(/** @type {CustomEvent} */ (event)),
+      );
+      document.documentElement.dataset.nbautogradLab = "1";
+    },
+  };
+}

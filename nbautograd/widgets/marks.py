@@ -1,0 +1,243 @@
+"""Marks for the editor: what a value says of lines of cells, as plain data in the notebook's output.
+
+The JupyterLab extension reads it from the outputs of the notebook, so that a notebook that is opened again has its
+marks without a kernel. Every other front end ignores it. frontend/lab/marks.d.ts is generated from these classes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nbautograd import messages
+from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.explaining.cause import Place
+from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.user_source import FunctionSource
+from nbautograd.inspection.audit_report import AuditReport
+from nbautograd.inspection.explanation import Explanation
+from nbautograd.inspection.report import FunctionReport
+from nbautograd.views.answer import Answer, answer, second_answer
+from nbautograd.views.phrases import line_of, say, tried, without_example
+from nbautograd.widgets.notebook_cells import cell_of_file
+
+MIME = "application/vnd.nbautograd.marks+json"
+TONES: dict[str, EditorTone] = {"bug": "bug", "lint": "risk"}
+TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
+
+EditorTone = Literal["bug", "risk", "explained"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedText:
+    """Lines of a cell as they were when they were checked; a mark is true of them and of nothing else.
+
+    Attributes:
+        cell: the page's id of the cell; empty where it is not known.
+        first_line: where they begin in it, from 1.
+        text: without a newline at the end.
+    """
+
+    cell: str
+    first_line: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditorChange:
+    """Change that mends a line.
+
+    Attributes:
+        line: the first line that goes, in the cell, from 1.
+        before, after: the lines, as they stand in the cell.
+        lit: of the lines that come, which columns are new: the line's position, begin and end.
+        note: what a trial showed.
+    """
+
+    line: int
+    before: str
+    after: str
+    lit: Sequence[tuple[int, int, int]]
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditorMark:
+    """What is said of one line.
+
+    Attributes:
+        checked: position of its text among those that were checked.
+        line: in the cell, from 1.
+        columns: begin and end of what is underlined.
+        kind: the word for its tone.
+        message: the sentences of the report.
+        change: what mends it, where that was tried.
+    """
+
+    tone: EditorTone
+    checked: int
+    line: int
+    columns: tuple[int, int]
+    kind: str
+    message: str
+    change: EditorChange | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarksState:
+    """All that one output says of lines.
+
+    Attributes:
+        language: of its sentences.
+        function: what was checked; empty for an explained error.
+        verdict: the report's, empty for an explained error.
+    """
+
+    language: str
+    function: str
+    verdict: str
+    checked: Sequence[CheckedText]
+    marks: Sequence[EditorMark]
+
+
+def marks_bundle(value: Any) -> dict[str, Any]:
+    """Return the marks of a value by their MIME type; empty for a value that says nothing of a cell's lines."""
+    state = marks_of(value)
+    return {} if state is None else {MIME: dataclasses.asdict(state)}
+
+
+def marks_of(value: Any) -> MarksState | None:
+    """Return the marks of a report, a check, an audit or an explanation; None where it has checked no cell."""
+    gathered = _Gathered()
+    match value:
+        case FunctionReport() | GradcheckReport():
+            gathered.of_report(value)
+            function, verdict = value.function, value.verdict or ""
+        case AuditReport():
+            for function_report in value.functions:
+                for situation in function_report.situations:
+                    if situation.report is not None:
+                        gathered.of_report(situation.report)
+            function, verdict = "", ""
+        case Explanation():
+            gathered.of_explanation(value)
+            function, verdict = "", ""
+        case _:
+            return None
+    if not gathered.texts:
+        return None
+    language = messages.language()
+    marks = tuple(dict.fromkeys(gathered.marks))
+    return MarksState(language=language, function=function, verdict=verdict, checked=gathered.texts, marks=marks)
+
+
+class _Gathered:
+    """Marks, and the texts that they stand in."""
+
+    def __init__(self) -> None:
+        self.texts: list[CheckedText] = []
+        self.marks: list[EditorMark] = []
+
+    def of_report(self, report: FunctionReport | GradcheckReport) -> None:
+        text = None if report.source is None else _of_class(report.source)
+        if text is None:
+            return
+        at = self._position(text)
+        for finding in _findings(report):
+            if finding.kind in TONES:
+                words = without_example(finding)
+                self._add(at, TONES[finding.kind], line_of(finding), say("kind", finding.kind), words, finding.fix)
+
+    def of_explanation(self, explanation: Explanation) -> None:
+        """Mark the line that did it with the answer, and those that it has to do with by their part in it."""
+        fix = explanation.fix
+        places = {name: getattr(explanation, name) for name in ("did", "made", "saved", "raised")}
+        shown = {name: place for name, place in places.items() if place is not None}
+        note = "" if fix is None else messages.text(f"explain.tried_{explanation.params['tried']}")
+        for name, place in shown.items():
+            text = _of_cell(place)
+            if text is None:
+                continue
+            role = messages.text(f"explain.row.{name}")
+            main = name == next(iter(shown))
+            mends = fix if fix is not None and (fix.file, fix.line) == (place.file, place.line) else None
+            words = explanation.findings[0].message if main else role
+            self._add(self._position(text), "explained", place.line, role, words, mends, note)
+
+    def _position(self, text: CheckedText) -> int:
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text)
+
+    def _add(
+        self, at: int, tone: EditorTone, line: int | None, kind: str, words: str, fix: Fix | None, note: str = ""
+    ) -> None:
+        text = self.texts[at]
+        rows = text.text.split("\n")
+        if line is None or not 0 <= line - text.first_line < len(rows):
+            return  # it is of another file than the class
+        row = rows[line - text.first_line]
+        change = None if fix is None else _change(fix, text, note or tried(fix))
+        columns = len(row) - len(row.lstrip()), len(row.rstrip())
+        mark = EditorMark(tone=tone, checked=at, line=line, columns=columns, kind=kind, message=words, change=change)
+        self.marks.append(mark)
+
+
+def _findings(report: FunctionReport | GradcheckReport) -> Iterator[Finding]:
+    """Yield the findings that the report tells, of first and of second derivatives."""
+    check = report.gradcheck if isinstance(report, FunctionReport) else report
+    answers: list[Answer] = [answer(report)]
+    if check is not None and check.order2 is not None:
+        answers.append(second_answer(check))
+    for told in answers:
+        yield from (*told.findings, *told.others)
+
+
+def _of_class(source: FunctionSource) -> CheckedText | None:
+    """Return a class as it stands in its cell; None where it stands in a file."""
+    cell = cell_of_file(source.file)
+    if cell is None:
+        return None
+    first, count = source.first_line, source.text.rstrip("\n").count("\n") + 1
+    rows = cell.text.split("\n")[first - 1 : first - 1 + count]
+    same = [row.strip() for row in rows] == [row.strip() for row in source.text.rstrip("\n").split("\n")]
+    return CheckedText(cell=cell.id, first_line=first, text="\n".join(rows)) if same else None
+
+
+def _of_cell(place: Place) -> CheckedText | None:
+    """Return the whole cell of a line: what other lines of it do belongs to what was seen."""
+    cell = cell_of_file(place.file)
+    return None if cell is None else CheckedText(cell=cell.id, first_line=1, text=cell.text.rstrip("\n"))
+
+
+def _change(fix: Fix, text: CheckedText, note: str) -> EditorChange | None:
+    """Return a change that was tried, if its lines stand in the text where it says."""
+    if not fix.verified or fix.line is None or not fix.before:
+        return None
+    gone = fix.before.rstrip("\n").split("\n")
+    begin = fix.line - text.first_line
+    rows = text.text.split("\n")[begin : begin + len(gone)] if begin >= 0 else []
+    if [row.strip() for row in rows] != [row.strip() for row in gone]:
+        return None
+    # a fix is written as the class was read: in a cell that indents the class its lines stand further in
+    margin = rows[0][: len(rows[0]) - len(gone[0])] if rows[0].endswith(gone[0]) else ""
+    before, after = "\n".join(rows), "\n".join(margin + row for row in fix.source.rstrip("\n").split("\n"))
+    return EditorChange(line=fix.line, before=before, after=after, lit=tuple(_new(before, after)), note=note)
+
+
+def _new(before: str, after: str) -> Iterator[tuple[int, int, int]]:
+    """Yield what is new in the lines that come, by whole words: position of the line, begin and end."""
+    old, new = TOKEN.findall(before), TOKEN.findall(after)
+    edits = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    spans = [(len("".join(new[:c])), len("".join(new[:d]))) for kind, _, _, c, d in edits if kind != "equal"]
+    offset = 0
+    for k, row in enumerate(after.split("\n")):
+        for start, end in spans:
+            begin, stop = max(start - offset, 0), min(end - offset, len(row))
+            if begin < stop:
+                yield k, begin, stop
+        offset += len(row) + 1

@@ -1,0 +1,249 @@
+"""The JupyterLab extension: marks in the cell's own editor, and the change that mends the line.
+
+Most of it is asked of notebooks that are opened with what an earlier run left in them, which needs no torch there.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from jupyter_app import App, cell, choose_theme, execute, ours, run_all, run_cell, visit, write
+from nbformat.sign import NotebookNotary
+from playwright.sync_api import expect
+
+import nbautograd
+from nbautograd.widgets import notebook_cells
+from nbautograd.widgets.marks import MIME, marks_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+SQUARE = """import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, = ctx.saved_tensors
+        return 3 * x * grad_output
+# the end"""
+LINE, MENDED = "return 3 * x * grad_output", "return 2 * x * grad_output"
+SOURCE = "k => window.jupyterapp.shell.currentWidget.content.widgets[k - 1].model.sharedModel.getSource()"
+NO_KERNEL = {"name": "none-such", "display_name": "None such", "language": "python"}
+
+
+def says(text: str, cell_id: str) -> dict[str, Any]:
+    """What an output stores after a check of the class in a cell of this text."""
+    file = f"/nowhere/{abs(hash(text))}.py"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    notebook_cells._cells[file] = notebook_cells.NotebookCell(cell_id, text)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, file, "exec"), names)
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    state = marks_of(nbautograd.gradcheck(names["Square"], (x,)))
+    del notebook_cells._cells[file], linecache.cache[file]
+    assert state is not None
+    return {MIME: asdict(state), "text/plain": "the report"}
+
+
+@pytest.fixture(scope="module")
+def checked() -> dict[str, Any]:
+    """What is stored of the wrong class in the cell ``one``."""
+    return says(SQUARE, "one")
+
+
+@pytest.fixture
+def opened(page: Any, lab: App) -> Callable[..., Any]:
+    """Open a notebook of cells (id, source, stored output) without a kernel."""
+
+    def open_notebook(name: str, *cells: tuple[str, str, dict[str, Any] | None], trusted: bool = True) -> Any:
+        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": NO_KERNEL})
+        notebook.nbformat_minor = 5
+        for id_, source, data in cells:
+            outputs = [] if data is None else [nbformat.v4.new_output("display_data", data)]
+            notebook.cells.append(nbformat.v4.new_code_cell(source, id=id_, outputs=outputs, execution_count=1))
+        nbformat.write(notebook, lab.root / name)
+        if trusted:
+            NotebookNotary(data_dir=str(lab.root.parent / "data")).sign(nbformat.read(lab.root / name, 4))
+        page.goto(lab.address(name))
+        page.get_by_role("dialog").get_by_role("button", name="No Kernel").click()
+        expect(cell(page, 1).locator(".cm-content")).to_be_visible()
+        return page
+
+    return open_notebook
+
+
+def underlined(page: Any, number: int) -> Any:
+    return cell(page, number).locator(".nbag-under")
+
+
+def ghost(page: Any, number: int) -> Any:
+    return cell(page, number).locator(".nbag-ghost")
+
+
+def line(page: Any, number: int, words: str) -> Any:
+    return cell(page, number).locator(".cm-line", has_text=words).first
+
+
+def test_a_notebook_opened_again_has_its_marks_without_a_kernel(opened, checked):
+    """Only in the cell of the id; the same text in another cell is another cell."""
+    page = opened("again.ipynb", ("one", SQUARE, None), ("two", SQUARE, None), ("three", "Square.apply(x)", checked))
+    expect(underlined(page, 1)).to_have_text([LINE])
+    expect(cell(page, 1).locator(".nbag-sign")).to_have_text(["✗"])
+    expect(ghost(page, 1)).to_contain_text(MENDED)
+    expect(ghost(page, 1).locator("mark")).to_have_text(["2"])
+    expect(underlined(page, 2)).to_have_count(0)
+    underlined(page, 1).hover()
+    card = page.locator(".nbag-card")
+    expect(card).to_contain_text(checked[MIME]["marks"][0]["message"].replace("`", ""))
+    assert ours(page.errors) == []
+
+
+def test_a_mark_follows_its_line_and_goes_with_an_edit_of_it(opened, checked):
+    page = opened("edits.ipynb", ("one", SQUARE, checked))
+    expect(ghost(page, 1)).to_be_visible()
+    line(page, 1, "import torch").click()
+    page.keyboard.press("Home")
+    page.keyboard.type("import math\n")
+    expect(underlined(page, 1)).to_have_text([LINE])
+    expect(ghost(page, 1)).to_be_visible()  # the class stands as it was checked, a line further down
+    line(page, 1, "return x * x").click()
+    page.keyboard.press("End")
+    page.keyboard.type("  # forward")
+    expect(ghost(page, 1)).to_have_count(0)  # the change was not tried with this
+    expect(underlined(page, 1)).to_have_text([LINE])
+    underlined(page, 1).hover()
+    page.locator(".nbag-card").get_by_role("button", name="Apply", exact=True).click()
+    expect(page.locator(".nbag-card")).to_contain_text("has changed since it was checked")
+    line(page, 1, LINE).click()
+    page.keyboard.press("End")
+    page.keyboard.type("  # edited")
+    expect(underlined(page, 1)).to_have_count(0)
+    assert MENDED not in page.evaluate(SOURCE, 1)
+
+
+def test_an_untrusted_notebook_is_marked_and_nothing_is_applied(opened, checked):
+    # trust goes by content: this one has a cell that none has that was signed
+    page = opened("untrusted.ipynb", ("one", SQUARE, checked), ("two", "1", None), trusted=False)
+    expect(underlined(page, 1)).to_have_text([LINE])
+    expect(ghost(page, 1)).to_have_count(0)
+    underlined(page, 1).hover()
+    expect(page.locator(".nbag-card")).to_contain_text("not trusted")
+    expect(page.locator(".nbag-card").get_by_role("button")).to_have_count(0)
+    line(page, 1, LINE).click()
+    execute(page, "nbautograd:apply")
+    assert page.evaluate(SOURCE, 1) == SQUARE
+
+
+def test_tab_applies_on_the_marked_line_alone_and_is_undone(opened, checked):
+    page = opened("tab.ipynb", ("one", SQUARE, checked))
+    expect(ghost(page, 1)).to_be_visible()
+    line(page, 1, "# the end").click()
+    page.keyboard.press("Home")
+    page.keyboard.press("Tab")  # indents: another line
+    expect(line(page, 1, "# the end")).to_have_text("    # the end")
+    page.keyboard.press("Control+z")
+    line(page, 1, LINE).click()
+    page.keyboard.press("Home")
+    page.keyboard.press("Home")  # before the indentation
+    page.keyboard.press("Tab")  # indents, since that is what the key does there
+    page.keyboard.press("Control+z")
+    expect(ghost(page, 1)).to_be_visible()
+    line(page, 1, LINE).click()
+    page.keyboard.press("End")
+    expect(ghost(page, 1).locator("kbd")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(line(page, 1, MENDED)).to_have_text(f"        {MENDED}")
+    expect(underlined(page, 1)).to_have_count(0)
+    assert page.evaluate(SOURCE, 1) == SQUARE.replace(LINE, MENDED)
+    page.keyboard.press("Control+z")
+    expect(underlined(page, 1)).to_have_text([LINE])  # what was checked stands again
+    assert page.evaluate(SOURCE, 1) == SQUARE
+    page.keyboard.press("End")
+    page.keyboard.press("Escape")  # lets go of the key, and stays in the editor
+    expect(ghost(page, 1)).to_have_count(0)
+    page.keyboard.type("  ")
+    assert page.evaluate(SOURCE, 1) == SQUARE.replace(LINE, f"{LINE}  ")
+
+
+def test_two_functions_of_one_name_are_marked_each_in_its_own_cell(opened, checked):
+    other = SQUARE.replace("3 * x", "5 * x")
+    page = opened(
+        "two.ipynb", ("one", SQUARE, None), ("two", other, None), ("a", "1", checked), ("b", "2", says(other, "two"))
+    )
+    expect(underlined(page, 1)).to_have_text([LINE])
+    expect(underlined(page, 2)).to_have_text([LINE.replace("3", "5")])
+    execute(page, "nbautograd:next-finding")
+    expect(page.locator(".nbag-card")).to_be_visible()
+    execute(page, "nbautograd:next-finding")
+    expect(cell(page, 2)).to_have_class(re.compile("jp-mod-active"))
+    page.keyboard.press("Tab")
+    expect(line(page, 2, "5 * x * grad_output *")).to_be_visible()
+    assert page.evaluate(SOURCE, 1) == SQUARE
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_a_card_can_be_read_in_every_theme(opened, checked, theme, artifacts: Path):
+    page = opened(f"theme_{theme.split()[1]}.ipynb", ("one", SQUARE, checked))
+    choose_theme(page, theme)
+    execute(page, "nbautograd:next-finding")
+    expect(page.locator(".nbag-card")).to_be_visible()
+    page.screenshot(path=artifacts / f"lab_card_{theme.split()[1]}.png")
+    broken = Axe().run(page, context=".nbag-card").response["violations"]
+    broken += Axe().run(page, context=".nbag-ghost").response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in broken] == []
+    page.emulate_media(forced_colors="active")
+    page.screenshot(path=artifacts / f"lab_card_{theme.split()[1]}_forced.png")
+
+
+LOAD = "%load_ext nbautograd\nx = torch.randn(4, 5, dtype=torch.float64)"
+CALL = "%gradcheck Square.apply(x)"
+
+
+def test_from_wrong_to_right_without_typing(page, lab, artifacts):
+    """The class stands in another cell than the call; the report's own button mends it, and both cells run again."""
+    visit(page, lab, write(lab, "loop.ipynb", SQUARE.replace("import torch\n", ""), CALL, f"import torch\n{LOAD}"))
+    run_cell(page, 3)
+    run_cell(page, 1)
+    run_cell(page, 2)
+    expect(ghost(page, 1)).to_be_visible(timeout=60_000)
+    page.screenshot(path=artifacts / "lab_wrong.png")
+    cell(page, 2).get_by_role("button", name="Apply and run").click()
+    expect(cell(page, 2).locator(".jp-OutputArea")).to_contain_text("✓ right", timeout=60_000)
+    expect(underlined(page, 1)).to_have_count(0)
+    assert MENDED in page.evaluate(SOURCE, 1)
+    assert ours(page.errors) == []
+
+
+def test_keys_alone_in_notebook_7(page, notebook7):
+    """F8 goes to the line, Tab mends it, Shift+Enter runs it."""
+    visit(
+        page, notebook7, write(notebook7, "keys.ipynb", f"import torch\n{LOAD}", f"%%autograd_function -i x\n{SQUARE}")
+    )
+    run_all(page)
+    expect(ghost(page, 2)).to_be_visible(timeout=60_000)
+    page.keyboard.press("F8")
+    expect(page.locator(".nbag-card")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(line(page, 2, MENDED)).to_be_visible()
+    page.keyboard.press("Shift+Enter")
+    expect(cell(page, 2).locator(".jp-OutputArea")).to_contain_text("✓ right", timeout=60_000)
+
+
+def test_without_the_extension_the_report_is_as_ever(page, lab):
+    page.route("**/extensions/nbautograd/**", lambda route: route.abort())
+    visit(page, lab, write(lab, "without.ipynb", f"import torch\n{LOAD}", f"%%autograd_function -i x\n{SQUARE}"))
+    run_all(page)
+    expect(cell(page, 2).get_by_role("button", name="New cell below")).to_be_visible(timeout=60_000)
+    expect(cell(page, 2).get_by_role("button", name="Apply and run")).to_have_count(0)
+    expect(underlined(page, 2)).to_have_count(0)

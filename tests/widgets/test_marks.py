@@ -1,0 +1,118 @@
+"""What the editor is told of a cell's lines: the text that was checked, the line, what goes and what comes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import linecache
+
+import pytest
+import torch
+
+import nbautograd
+from nbautograd.core.user_source import read_source
+from nbautograd.widgets import notebook_cells
+from nbautograd.widgets.marks import MIME, marks_bundle, marks_of
+
+CELL = """import torch
+{above}class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, = ctx.saved_tensors
+        return {factor} * x * grad_output
+"""
+
+
+@pytest.fixture
+def defined(monkeypatch):
+    """Run a cell as IPython does, of which the page has sent this id; returns its names."""
+    monkeypatch.setattr(notebook_cells, "_cells", {})
+
+    def run(text, cell="a1", file="/nowhere/ipykernel_1/7.py"):
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        if cell:
+            notebook_cells._cells[file] = notebook_cells.NotebookCell(cell, text)
+        names = {"__name__": "__main__"}
+        exec(compile(text, file, "exec"), names)
+        return names
+
+    yield run
+    linecache.cache.pop("/nowhere/ipykernel_1/7.py", None)
+
+
+def checked(names):
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    return nbautograd.gradcheck(names["Square"], (x,))
+
+
+@pytest.mark.parametrize("above", ["", "if True:\n  pass\n"])
+@pytest.mark.parametrize("cell", ["a1", ""])
+def test_a_wrong_line_with_its_change(above, cell, defined):
+    text = CELL.format(above=above, factor=3)
+    state = marks_of(checked(defined(text, cell)))
+    (source,), (mark,) = state.checked, state.marks
+    rows = text.split("\n")
+    assert source.cell == cell
+    assert rows[source.first_line - 1 :][: source.text.count("\n") + 1] == source.text.split("\n")
+    assert rows[mark.line - 1].strip() == "return 3 * x * grad_output"
+    begin, end = mark.columns
+    assert rows[mark.line - 1][begin:end] == "return 3 * x * grad_output"
+    assert (mark.tone, mark.change.line, mark.change.before) == ("bug", mark.line, rows[mark.line - 1])
+    mended = [*rows[: mark.line - 1], *mark.change.after.split("\n"), *rows[mark.line :]]
+    assert checked(defined("\n".join(mended), cell)).verdict == "right"
+    lit = [mark.change.after.split("\n")[k][begin:end] for k, begin, end in mark.change.lit]
+    assert lit == ["2"]
+
+
+def test_a_class_that_is_indented_in_its_cell_keeps_its_margin(defined):
+    text = CELL.format(above="", factor=3)
+    first, *rest = text.rstrip("\n").split("\n")
+    text = "\n".join([first, "if True:", *("  " + row for row in rest)])
+    (mark,) = marks_of(checked(defined(text))).marks
+    rows = text.split("\n")
+    assert mark.change.before == rows[mark.line - 1]
+    assert mark.change.after == rows[mark.line - 1].replace("3", "2")
+
+
+def test_what_is_right_marks_nothing_and_says_what_was_checked(defined):
+    state = marks_of(checked(defined(CELL.format(above="", factor=2))))
+    assert state.marks == ()
+    assert state.verdict == "right"
+
+
+def test_a_class_of_a_file_marks_no_cell(tmp_path):
+    file = tmp_path / "square.py"
+    file.write_text(CELL.format(above="", factor=3))
+    names = {"__name__": "__main__"}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert read_source(names["Square"]).file == str(file)
+    assert marks_bundle(checked(names)) == {}
+
+
+def test_a_cell_whose_text_is_not_that_of_the_class_is_not_marked(defined, monkeypatch):
+    names = defined(CELL.format(above="", factor=3))
+    other = notebook_cells.NotebookCell("a1", "# another\n" + CELL.format(above="", factor=3))
+    monkeypatch.setattr(notebook_cells, "_cells", dict.fromkeys(notebook_cells._cells, other))
+    assert marks_of(checked(names)) is None
+
+
+def test_an_explained_error_marks_its_lines_by_their_part(defined):
+    text = "import torch\nw = torch.ones(3, requires_grad=True)\nh = w.sigmoid()\nh.mul_(2)\nh.sum().backward()"
+    with pytest.raises(RuntimeError) as caught:
+        defined(text)
+    marks = marks_of(nbautograd.explain(caught.value)).marks
+    rows = text.split("\n")
+    assert {mark.tone for mark in marks} == {"explained"}
+    assert "h.sum().backward()" in [rows[mark.line - 1] for mark in marks]
+    assert len({mark.message for mark in marks}) == len(marks)
+
+
+def test_the_bundle_is_json_and_nothing_is_said_of_other_values(defined):
+    report = checked(defined(CELL.format(above="", factor=3)))
+    bundle = marks_bundle(report)
+    assert json.loads(json.dumps(bundle)) == json.loads(json.dumps({MIME: dataclasses.asdict(marks_of(report))}))
+    assert marks_bundle(torch.ones(3)) == {}
