@@ -30,8 +30,6 @@ export interface EditorMark {
 /** All that one output says of lines. */
 export interface MarksState {
   language: string;
-  function: string;
-  verdict: string;
   checked: CheckedText[];
   marks: EditorMark[];
 }

@@ -93,13 +93,9 @@ class MarksState:
 
     Attributes:
         language: of its sentences.
-        function: what was checked; empty for an explained error.
-        verdict: the report's, empty for an explained error.
     """
 
     language: str
-    function: str
-    verdict: str
     checked: Sequence[CheckedText]
     marks: Sequence[EditorMark]
 
@@ -116,23 +112,19 @@ def marks_of(value: Any) -> MarksState | None:
     match value:
         case FunctionReport() | GradcheckReport():
             gathered.of_report(value)
-            function, verdict = value.function, value.verdict or ""
         case AuditReport():
             for function_report in value.functions:
                 for situation in function_report.situations:
                     if situation.report is not None:
                         gathered.of_report(situation.report)
-            function, verdict = "", ""
         case Explanation():
             gathered.of_explanation(value)
-            function, verdict = "", ""
         case _:
             return None
     if not gathered.texts:
         return None
-    language = messages.language()
     marks = tuple(dict.fromkeys(gathered.marks))
-    return MarksState(language=language, function=function, verdict=verdict, checked=gathered.texts, marks=marks)
+    return MarksState(language=messages.language(), checked=gathered.texts, marks=marks)
 
 
 class _Gathered:

@@ -81,7 +81,7 @@ def test_a_class_that_is_indented_in_its_cell_keeps_its_margin(defined):
 def test_what_is_right_marks_nothing_and_says_what_was_checked(defined):
     state = marks_of(checked(defined(CELL.format(above="", factor=2))))
     assert state.marks == ()
-    assert state.verdict == "right"
+    assert "return 2 * x" in state.checked[0].text
 
 
 def test_a_class_of_a_file_marks_no_cell(tmp_path):
