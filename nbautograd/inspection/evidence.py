@@ -134,16 +134,16 @@ def wrong_for_asymmetric_changes_alone(target: Any, inputs: tuple[Any, ...]) -> 
 def _skewed(item: Tensor) -> Tensor:
     generator = torch.Generator().manual_seed(5)
     noise = torch.randn(item.shape, generator=generator, dtype=item.dtype).to(item.device)
-    moved = item.detach() + SKEW * (float(item.detach().abs().mean()) or 1.0) * (noise - noise.mT) / 2
+    moved = item.detach() + SKEW * (float(item.detach().abs().mean()) or 1.0) * (noise - noise.mH) / 2
     return moved.requires_grad_(item.requires_grad)
 
 
 def _reads_a_part(problem: Problem, outputs: Outputs, tied: Sequence[int]) -> bool:
     """Return True for a forward that gives the same for matrices made symmetric, from one triangle or as means."""
     ways: tuple[Callable[[Tensor], Tensor], ...] = (
-        lambda x: x.tril() + x.tril(-1).mT,
-        lambda x: x.triu() + x.triu(1).mT,
-        lambda x: (x + x.mT) / 2,
+        lambda x: x.tril() + x.tril(-1).mH,
+        lambda x: x.triu() + x.triu(1).mH,
+        lambda x: (x + x.mH) / 2,
     )
     return any(
         all(torch.allclose(y, z) for y, z in zip(outputs, problem.call(problem.changed_inputs(way, tied)), strict=True))
@@ -155,7 +155,7 @@ def _nearly_symmetric(gradient: Tensor | None) -> bool:
     if gradient is None:
         return False
     near = float(torch.finfo(gradient.dtype).eps) ** 0.5
-    return torch.allclose(gradient, gradient.mT, rtol=near, atol=near * float(gradient.abs().max()))
+    return torch.allclose(gradient, gradient.mH, rtol=near, atol=near * float(gradient.abs().max()))
 
 
 @dataclass(frozen=True)

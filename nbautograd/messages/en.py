@@ -54,7 +54,7 @@ SENTENCES: dict[str, str] = {
     "audit.unexplained": "The gradient does not agree with finite differences. The time for saying why was used up.",
     "audit.wrong_with_objects": "The gradient does not agree with finite differences. Why was not looked for, since the Function is handed modules, functions or objects.",
     "audit.other_processes": "Its forward or backward talks to other processes (`{operation}`), which are elsewhere in their program by now, so that it cannot be run again. Audit the program with one process.",
-    "audit.symmetric": "The gradient of `{input}` is wrong only for changes that leave it not symmetric. `{input}` was exactly symmetric in the program, and whether it always is, only its caller can tell.",
+    "audit.symmetric": "The gradient of `{input}` is wrong only for changes that leave it not symmetric (not Hermitian, if it is complex). `{input}` was so in the program, and whether it always is, only its caller can tell.",
     "audit.right_to": "Right to the resolution of `{name}`: at {value} it differs by {apart}, and with a tighter one it agrees.",
     "audit.tolerance": "At `{name}` = {value} the gradient differs by {apart}; with a tighter one the difference shrinks. Is {value} precise enough for your program?",
     "audit.counted": "Backward adds the gradient of `{input}` to a `.grad` by hand. Counted there, it is right.",

@@ -24,7 +24,7 @@ def situation_of(function, *arguments, backward=True):
     with nbautograd.audit(**LONG) as audit:
         y = function.apply(*arguments)
         if backward:
-            y.sum().backward()
+            y.sum().abs().backward()
     [found] = audit.report().functions
     [situation] = found.situations
     return situation
@@ -45,7 +45,7 @@ class Solve(Fn):
     def backward(ctx, grad):
         matrix, x = ctx.saved_tensors
         left = torch.linalg.solve(matrix, grad)
-        return -(left @ x.mT + x @ left.mT) / 2, left
+        return -(left @ x.mH + x @ left.mH) / 2, left
 
 
 class SolveOff(Solve):
@@ -107,6 +107,7 @@ def matrix(kind):
         "covariance": root @ root.mT + 4 * torch.eye(4, dtype=torch.float64),
         "batch": torch.stack([root + root.mT, torch.eye(4, dtype=torch.float64)]) + 9 * torch.eye(4).double(),
         "any": root + 4 * torch.eye(4, dtype=torch.float64),
+        "hermitian": root @ root.mT + 1j * (root - root.mT) + 9 * torch.eye(4),
     }
     return made[kind].requires_grad_()
 
@@ -118,7 +119,9 @@ def matrix(kind):
         (Solve, "batch", "cannot tell"),
         (Solve, "any", "wrong"),  # the program itself breaks the promise
         (SolveOff, "covariance", "wrong"),
+        (Solve, "hermitian", "cannot tell"),
         (SolveOff, "batch", "wrong"),
+        (SolveOff, "hermitian", "wrong"),
         (SolveOneOff, "covariance", "wrong"),
         (SolveByCholesky, "covariance", "cannot tell"),
         *((Product, kind, "right") for kind in ("ones", "identity", "covariance", "any")),
@@ -126,7 +129,8 @@ def matrix(kind):
     ],
 )
 def test_a_symmetric_matrix_is_a_promise_of_the_callers_where_another_point_says_so(function, kind, verdict):
-    situation = situation_of(function, matrix(kind), doubles(4, 2, seed=1).requires_grad_())
+    given = matrix(kind)
+    situation = situation_of(function, given, doubles(4, 2, seed=1).to(given.dtype).requires_grad_())
     assert situation.verdict == verdict
     assert reason(situation) == ("symmetric" if verdict == "cannot tell" else "")
 

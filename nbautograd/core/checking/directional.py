@@ -88,7 +88,7 @@ def directional_derivative(
             moves as a whole.
         exact: True to allow a gradient the rounding of differences alone, and not that of coarse numbers in backward.
         scale: of the direction; a short one passes fewer kinks.
-        symmetric: True for a symmetric direction.
+        symmetric: True for a symmetric direction, Hermitian in complex numbers.
         enough: the error at which no finer step is taken, in what a right gradient may differ by.
     """
     position = problem.differentiable[which]
@@ -203,7 +203,7 @@ def _along(
 
 def _direction(x: Tensor, seed: int, symmetric: bool) -> Tensor:
     u = random_direction(x, seed)
-    return (u + u.mT) / 2 if symmetric else u
+    return (u + u.mH) / 2 if symmetric else u
 
 
 def _rounding(problem: Problem) -> float:

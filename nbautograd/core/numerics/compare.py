@@ -79,7 +79,7 @@ def largest_finite(array: Array) -> float:
 
 
 def symmetric(matrices: Tensor) -> bool:
-    """Return True for real square matrices, larger than 1 by 1, whose triangles agree within the rounding of a product.
+    """Return True for square matrices, larger than 1 by 1, symmetric (or Hermitian) within the rounding of a product.
 
     Example:
         >>> import torch
@@ -88,9 +88,10 @@ def symmetric(matrices: Tensor) -> bool:
         >>> symmetric(a), symmetric(a + torch.tensor([[0.0, 1e-7], [0.0, 0.0]])), symmetric(a.triu())
         (True, True, False)
     """
-    if matrices.dim() < 2 or not matrices.is_floating_point() or not 2 <= matrices.shape[-1] == matrices.shape[-2]:
+    numbers = matrices.is_floating_point() or matrices.is_complex()
+    if matrices.dim() < 2 or not numbers or not 2 <= matrices.shape[-1] == matrices.shape[-2]:
         return False
-    return agree_relative(matrices, matrices.mT, SUM_ROUNDINGS * float(torch.finfo(matrices.dtype).eps))
+    return agree_relative(matrices, matrices.mH, SUM_ROUNDINGS * float(torch.finfo(matrices.dtype).eps))
 
 
 def agree_in_sum(terms: Array, others: Array, rel: float, noise: float) -> bool:

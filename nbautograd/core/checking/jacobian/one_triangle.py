@@ -25,10 +25,10 @@ def for_symmetric_changes(x: Tensor, matrices: Matrices) -> Matrices | None:
         matrices: of the block; None where they are known in part only.
 
     Returns:
-        None where the input is no symmetric matrix, where forward reads both triangles, or where backward gives
+        None where the input is no real symmetric matrix, where forward reads both triangles, or where backward gives
         something else than the derivative for symmetric changes.
     """
-    if matrices.rows is not None or not symmetric(x):
+    if matrices.rows is not None or x.is_complex() or not symmetric(x):
         return None
     n = x.shape[-1]
     partner = np.arange(x.numel()).reshape(-1, n, n).swapaxes(1, 2).reshape(-1)
