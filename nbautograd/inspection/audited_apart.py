@@ -155,7 +155,7 @@ def _told(case: Case) -> dict[str, Any]:
     facts["call"] = None if case.call is None else case.situation.copies.index(case.call)
     if case.call is not None and case.outcome.verdict == "wrong":
         own = {id(item): k for k, item in enumerate(_arguments(case.call))}
-        facts["inputs"] = [(own[id(item)],) if id(item) in own else item for item in case.inputs]
+        facts["inputs"] = [(own.get(id(item)), None if id(item) in own else item) for item in case.inputs]
     return facts
 
 
@@ -163,7 +163,7 @@ def _fill(case: Case, facts: dict[str, Any]) -> None:
     vars(case).update(facts, call=None if facts["call"] is None else case.situation.copies[facts["call"]])
     if case.call is not None and "inputs" in facts:
         own = _arguments(case.call)
-        case.inputs = tuple([own[item[0]] if isinstance(item, tuple) else item for item in facts["inputs"]])
+        case.inputs = tuple([item if k is None else own[k] for k, item in facts["inputs"]])
 
 
 def _arguments(call: CopiedCall) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ import torch
 import nbautograd
 from nbautograd.core.explaining import process_copy
 from nbautograd.inspection import audited_apart
+from nbautograd.inspection.audit import copied_calls
 
 pytestmark = pytest.mark.skipif(bool(process_copy.why_not()), reason="this process cannot be copied")
 GIVEN = torch.tensor([0.3, -0.7, 1.1])
@@ -120,6 +121,25 @@ def test_checks_leave_nothing_in_the_program():
     assert CALLS == [(3,), (3,)]
     assert torch.equal(torch.get_rng_state(), state)
     assert set(sys.modules) == modules
+
+
+class WrongReshaped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, shape, kind):
+        return 2 * x.reshape(shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * grad.reshape(3), None, None
+
+
+def test_inputs_of_a_wrong_gradient_come_back_as_they_were_whatever_they_are():
+    with nbautograd.audit() as audit:
+        WrongReshaped.apply(GIVEN.clone().requires_grad_(), (3, 1), Doubled).sum().backward()
+    report = audit.report()
+    [kept] = copied_calls(report).values()
+    x, *others = kept.inputs
+    assert (x.dtype, x.shape, others) == (torch.float64, (3,), [(3, 1), Doubled])
 
 
 @pytest.mark.parametrize("copied", [True, False])
