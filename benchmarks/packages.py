@@ -94,6 +94,7 @@ def recorded(run: Callable[[], Any]) -> dict[type, list[tuple[Any, ...]]]:
             calls.setdefault(cls, []).append(changed(args, kept))
         return original.__func__(cls, *args, **kwargs)
 
+    apply.__annotations__.clear()  # torch's own has none: torch.jit.script reads them as types
     Function.apply = classmethod(apply)  # type: ignore[assignment, method-assign]
     try:
         run()

@@ -22,8 +22,10 @@ NOT_BY_NUMBERS = {
     "nni.compression.base.apply_method:QATClampRound",  # likewise
     "pyqtorch.differentiation.adjoint:AdjointExpectation",  # changes what forward saved: works once
 }
-STEPS = {"theseus.third_party.lml:LML_Function"}  # stops at eps = 1e-4; at 1e-12 differences agree to 4e-10
-FALSE = {"linops.cg:CG"}  # its solver starts where the last one ended: no gradient of grad_output = 0 is 0
+STEPS = {
+    "theseus.third_party.lml:LML_Function",  # stops at eps = 1e-4; at 1e-12 differences agree to 4e-10
+    "odl.contrib.torch.operator:OperatorFunction",  # returns float32 for float64; with a step of 1 they agree to 6e-8
+}
 if FOLDER:
     sys.path.append(FOLDER)
 
@@ -48,7 +50,7 @@ def test_the_drawn_packages_are_those_of_the_table():
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['package']}-{row['class'].rpartition(':')[2]}")
 def test_no_verdict_is_one_that_plain_torch_contradicts(row):
-    if row["class"] not in NOT_BY_NUMBERS | FALSE:
+    if row["class"] not in NOT_BY_NUMBERS:
         assert not (row["audit"] == "wrong" and row["torch"].startswith(("agrees", "flat")))
     if row["class"] not in STEPS:
         assert not (row["audit"] == "right" and row["torch"].startswith("differs"))
