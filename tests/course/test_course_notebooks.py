@@ -197,15 +197,6 @@ CLAIMS = {
 }
 
 
-def test_the_readme_counts_them():
-    exercises = sum(
-        source.read_text(encoding="utf-8").count("%%exercise ")
-        for source in (ROOT / "notebooks" / "en").glob("*.ipynb")
-    )
-    words = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert re.search(rf"\b{len(SOURCES)} notebooks, .*\b{exercises} exercises", words)
-
-
 @each_source
 def test_a_notebook_has_what_it_should(path):
     source = source_at(path)
@@ -221,16 +212,6 @@ def test_a_notebook_has_what_it_should(path):
     assert {"course", "title_en", "title_zh", "minutes"} <= set(source.metadata)
     assert int(source.metadata["minutes"]) <= 95
     assert [cell.metadata["pair"] for cell, _ in stale(source)] == []
-
-
-@each_source
-def test_the_time_it_states_is_the_same_everywhere(path):
-    """In the header, at the top in both languages, in the README; the number of exercises there too."""
-    source, page = source_at(path), (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
-    (row,) = re.findall(rf"(?m)^\| {path.stem[:2]} \| \[.* \| (\d+) \| (\d+) \|$", page)
-    assert list(map(int, row)) == [len(source.answers), int(source.metadata["minutes"])]
-    stated = re.findall(r"\*\*(?:Time|用时)\*\*\D*(\d+)", path.read_text(encoding="utf-8"))
-    assert [*map(int, stated)] == [int(source.metadata["minutes"])] * 2
 
 
 @each_source
