@@ -43,7 +43,6 @@ class Right(Fn):
 
 
 class Wrong(Right):
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * x.exp() * 2
@@ -74,7 +73,6 @@ class Rounded(Fn):
 class SingleOnly(Right):
     """A kernel that takes float32 alone, as many extensions do."""
 
-    @staticmethod
     def forward(ctx, x):
         if x.dtype is not torch.float32:
             raise TypeError("float32 only")
@@ -86,7 +84,6 @@ class Buffered(Right):
 
     elsewhere: ClassVar[set[torch.dtype]] = set()  # what another thread makes meanwhile
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         thread = threading.Thread(target=lambda: Buffered.elsewhere.add(torch.zeros(1).dtype))
@@ -103,7 +100,6 @@ class Buffered(Right):
 class BufferedAndSlightlyOff(Buffered):
     """Off by less than float32 can tell."""
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * x.exp() * (1 + 3e-5)
@@ -112,7 +108,6 @@ class BufferedAndSlightlyOff(Buffered):
 class GarbageInDouble(Right):
     """Reads float64 as if it were float32: no error, other numbers; right where the program calls it."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.exp() if x.dtype is torch.float32 else x.view(torch.float32)[..., ::2].double()
@@ -121,14 +116,12 @@ class GarbageInDouble(Right):
 class WrongAbove(Right):
     """Wrong for positive inputs only, which the program may never have."""
 
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * x.exp() * (1 + (x > 0))
 
 
 class Twofold(Right):
-    @staticmethod
     def backward(ctx, grad):
         return 2 * Right.backward(ctx, grad)
 
@@ -148,7 +141,6 @@ class Failing(Right):
 
     calls = 0
 
-    @staticmethod
     def forward(ctx, x):
         Failing.calls += 1
         if Failing.calls > 1:
@@ -255,7 +247,6 @@ def test_a_large_input_that_cannot_be_cut_moves_along_random_directions():
 
 def test_a_right_gradient_of_a_large_input_is_right_along_directions():
     class Centred(Mixing):
-        @staticmethod
         def backward(ctx, grad):
             return grad - grad.mean(0, keepdim=True)
 
@@ -348,7 +339,6 @@ def test_kinks_on_the_way_are_no_wrong_gradient(dtype):
             return grad[..., None] * x.sign()
 
     class Off(Size):
-        @staticmethod
         def backward(ctx, grad):
             return 1.01 * Size.backward(ctx, grad)
 
@@ -760,7 +750,6 @@ def test_functions_under_autocast_and_those_that_are_differentiated_once_are_che
             return grad * x.exp() * 3
 
     class Once(Right):
-        @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx, grad):
             (x,) = ctx.saved_tensors
@@ -792,18 +781,15 @@ def test_a_function_under_torch_func_is_checked_for_what_is_differentiated_there
 class AsksForFlags(Right):
     """Leaves a term out where it needs no gradient, as in `if bias.requires_grad: addmm, else: mm`."""
 
-    @staticmethod
     def forward(ctx, x, bias):
         ctx.save_for_backward(x)
         return x.exp() + bias if bias.requires_grad else x.exp()
 
-    @staticmethod
     def backward(ctx, grad):
         return Right.backward(ctx, grad), grad
 
 
 class AsksForFlagsAndLosesIt(AsksForFlags):
-    @staticmethod
     def backward(ctx, grad):
         return Right.backward(ctx, grad), torch.zeros_like(grad)
 
@@ -824,12 +810,10 @@ def test_a_reversed_gradient_is_not_called_wrong():
             return -ctx.alpha * grad, None
 
     class Negated(Reversed):
-        @staticmethod
         def forward(ctx, x, alpha):
             ctx.alpha = alpha
             return -alpha * x.detach() + 1
 
-        @staticmethod
         def backward(ctx, grad):
             return ctx.alpha * grad, None
 

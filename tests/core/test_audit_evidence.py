@@ -49,7 +49,6 @@ class Solve(Fn):
 
 
 class SolveOff(Solve):
-    @staticmethod
     def backward(ctx, grad):
         matrix, b = Solve.backward(ctx, grad)
         return 2 * matrix, b
@@ -58,7 +57,6 @@ class SolveOff(Solve):
 class SolveOneOff(Solve):
     """Off in one pair of entries, on both sides of the diagonal."""
 
-    @staticmethod
     def backward(ctx, grad):
         matrix, b = Solve.backward(ctx, grad)
         matrix[0, 1] += 0.1
@@ -69,13 +67,11 @@ class SolveOneOff(Solve):
 class SolveByCholesky(Solve):
     """Reads one triangle, and returns the gradient of a matrix of which both are read."""
 
-    @staticmethod
     def forward(ctx, matrix, b):
         x = torch.cholesky_solve(b, torch.linalg.cholesky(matrix))
         ctx.save_for_backward(matrix, x)
         return x
 
-    @staticmethod
     def backward(ctx, grad):
         matrix, x = ctx.saved_tensors
         left = torch.linalg.solve(matrix, grad)
@@ -93,7 +89,6 @@ class Product(Fn):
 
 
 class ProductTransposed(Product):
-    @staticmethod
     def backward(ctx, grad):
         a, b = Product.backward(ctx, grad)
         return a.mT, b
@@ -154,7 +149,6 @@ class FixedPoint(Fn):
 
 
 class FixedPointOff(FixedPoint):
-    @staticmethod
     def backward(ctx, grad):
         return 1.5 * FixedPoint.backward(ctx, grad)[0], None
 
@@ -162,13 +156,11 @@ class FixedPointOff(FixedPoint):
 class FixedPointTo(FixedPoint):
     """Under a name that says nothing."""
 
-    @staticmethod
     def forward(ctx, a, stop):
         return FixedPoint.forward(ctx, a, stop)
 
 
 class FixedPointWithOptions(FixedPoint):
-    @staticmethod
     def forward(ctx, a, options):
         return FixedPoint.forward(ctx, a, options.pop("rtol"))
 
@@ -192,7 +184,6 @@ class Bisected(Fn):
 
 
 class BisectedOff(Bisected):
-    @staticmethod
     def backward(ctx, grad):
         gradient, none = Bisected.backward(ctx, grad)
         return gradient * torch.linspace(1, 1.5, len(grad), dtype=grad.dtype), none
@@ -254,7 +245,6 @@ class ByHand(Fn):
 
 
 class ByHandHalf(ByHand):
-    @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         ByHand.deliver(ctx.weight, grad * x / 2)
@@ -264,13 +254,11 @@ class ByHandHalf(ByHand):
 class ByHandOff(ByHand):
     """Its other gradient is wrong."""
 
-    @staticmethod
     def backward(ctx, grad):
         return 2 * ByHand.backward(ctx, grad)[0], None
 
 
 class ByHandNever(ByHand):
-    @staticmethod
     def backward(ctx, grad):
         return grad * ctx.weight, None
 
@@ -301,7 +289,6 @@ class Sine(Fn):
 
 
 class SineOff(Sine):
-    @staticmethod
     def backward(ctx, grad):
         return 1.1 * Sine.backward(ctx, grad)
 
@@ -309,7 +296,6 @@ class SineOff(Sine):
 class SineOffInNumpy(SineOff):
     """Its forward leaves torch, so that autograd says nothing of it."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return torch.from_numpy(x.detach().numpy()).sin()

@@ -48,7 +48,6 @@ class Recomputed(Fn):
 class Halved(Recomputed):
     """The same with half the gradient of the weights."""
 
-    @staticmethod
     def backward(ctx, grad):
         none, x, *weights = Recomputed.backward(ctx, grad)
         return none, x, *(g / 2 for g in weights)
@@ -261,7 +260,6 @@ class Consuming(Fn):
 
 
 class ConsumingOff(Consuming):
-    @staticmethod
     def backward(ctx, grad):
         return 3 * Consuming.backward(ctx, grad)[0], None
 
@@ -317,7 +315,6 @@ def test_tensors_out_of_sight_are_found():
 
 def test_a_backward_that_refuses_grad_is_no_wrong_one():
     class OnlyBackward(Recomputed):
-        @staticmethod
         def backward(ctx, grad):
             if not torch.autograd._is_checkpoint_valid():
                 raise RuntimeError("use .backward()")
@@ -348,7 +345,6 @@ class Solved(Fn):
 
 
 class HalfSolved(Solved):
-    @staticmethod
     def backward(ctx, grad):
         matrix, b = Solved.backward(ctx, grad)
         return matrix / 2, b
@@ -414,13 +410,11 @@ class Inverse(Fn):
 class Refused(Inverse):
     """Returns what the engine refuses, in the program as well."""
 
-    @staticmethod
     def backward(ctx, grad):
         return None, grad.new_zeros(5), None
 
 
 class Raising(Inverse):
-    @staticmethod
     def backward(ctx, grad):
         raise ValueError("in the program too")
 

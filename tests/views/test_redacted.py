@@ -40,7 +40,6 @@ class Leaky(Fn):
 
 
 class Raising(Leaky):
-    @staticmethod
     def backward(ctx, grad_output):
         raise ValueError(f"cannot take {ctx.saved_tensors[0][0, 1].item()} with {ctx.secret}")
 
@@ -205,7 +204,6 @@ class Marked(Fn):
 class Quoting(Marked):
     """Raises with all of them in its words."""
 
-    @staticmethod
     def backward(ctx, grad_output):
         raise ValueError(f"{ctx.factor} {ctx.more} {ctx.saved_tensors[0]}")
 
@@ -213,7 +211,6 @@ class Quoting(Marked):
 class Edged(Marked):
     """Cannot be told, with the element and its number in the reason."""
 
-    @staticmethod
     def forward(ctx, x, factor, count, secret, path):
         ctx.factor = factor
         return torch.where(x > factor, float("nan"), x)

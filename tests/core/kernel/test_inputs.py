@@ -141,7 +141,6 @@ class Masked(Fn):
 class LastHeadOff(Masked):
     """Wrong in one head of one gradient."""
 
-    @staticmethod
     def backward(ctx, grad):
         dq, dk, dv = Masked.gradients(ctx, grad)
         dv[-1] = dv[0]
