@@ -25,15 +25,17 @@ const container = {
     scope = given;
   },
   async get() {
-    const [codemirror, notebook, view, state] = await Promise.all(
+    const [apputils, codemirror, notebook, translation, view, state] = await Promise.all(
       [
+        "@jupyterlab/apputils",
         "@jupyterlab/codemirror",
         "@jupyterlab/notebook",
+        "@jupyterlab/translation",
         "@codemirror/view",
         "@codemirror/state",
       ].map(shared),
     );
-    const plugins = [plugin({ codemirror, notebook, view, state })];
+    const plugins = [plugin({ apputils, codemirror, notebook, translation, view, state })];
     return () => ({ __esModule: true, default: plugins });
   },
 };

@@ -8,6 +8,7 @@ export interface Signal<T extends (...args: any[]) => void> {
 export interface SharedCell {
   id: string;
   getSource(): string;
+  setSource(text: string): void;
   updateSource(start: number, end: number, text: string): void;
   transact(change: () => void): void;
 }
@@ -33,7 +34,7 @@ export interface Cell {
 export interface NotebookPanel {
   node: HTMLElement;
   sessionContext: unknown;
-  context: { ready: Promise<void> };
+  context: { ready: Promise<void>; path: string; save(): Promise<void> };
   content: {
     model: {
       cells: { length: number; get(k: number): CellModel; changed: Signal<() => void> };
@@ -41,21 +42,25 @@ export interface NotebookPanel {
     widgets: Cell[];
     activeCell: Cell | null;
     activeCellIndex: number;
+    mode: "edit" | "command";
   };
 }
 
 export interface NotebookModule {
   INotebookTracker: unknown;
   NotebookActions: {
+    insertBelow(notebook: unknown): void;
     runCells(notebook: unknown, cells: Cell[], session: unknown): Promise<boolean>;
   };
 }
 
 export interface Modules {
+  apputils: any;
   codemirror: any;
   notebook: NotebookModule;
   view: any;
   state: any;
+  translation: any;
 }
 
 export interface Application {
@@ -78,7 +83,7 @@ export interface EditorView {
   dom: HTMLElement;
   state: {
     doc: Doc;
-    selection: { main: { head: number; empty: boolean } };
+    selection: { main: { head: number; from: number; to: number } };
     field(field: any): any;
   };
   dispatch(change: object): void;

@@ -1,6 +1,7 @@
 // The plugin: marks in the editors of notebooks, and the commands that go with them.
 
 import { applyChange } from "./apply.js";
+import { Commands } from "./commands.js";
 import { editorMarks, markAtCaret } from "./editor.js";
 import { NotebookMarks } from "./notebook_marks.js";
 import { beginOf } from "./place.js";
@@ -139,13 +140,17 @@ function caretLine(cell) {
 
 /** @param {import("./jupyterlab").Modules} modules */
 export function plugin(modules) {
-  const { codemirror, notebook } = modules;
+  const { apputils, codemirror, notebook, translation } = modules;
   return {
     id: "nbautograd:plugin",
     autoStart: true,
     requires: [notebook.INotebookTracker, codemirror.IEditorExtensionRegistry],
-    /** @param {Application} app @param {any} tracker @param {any} registry */
-    activate(app, tracker, registry) {
+    optional: [apputils.ICommandPalette, translation.ITranslator],
+    /**
+     * @param {Application} app @param {any} tracker @param {any} registry
+     * @param {any} palette which Notebook 7 may lack @param {any} translator
+     */
+    activate(app, tracker, registry, palette, translator) {
       document.head.append(Object.assign(document.createElement("style"), { textContent: sheet }));
       const ours = new Extension(app, modules, tracker);
       const { EditorExtensionRegistry } = codemirror;
@@ -158,11 +163,14 @@ export function plugin(modules) {
       tracker.widgetAdded.connect(
         (/** @type {any} */ _, /** @type {any} */ panel) => void ours.follow(panel),
       );
-      const { commands } = app;
-      commands.addCommand("nbautograd:apply", { execute: () => ours.apply(false) });
-      commands.addCommand("nbautograd:apply-and-run", { execute: () => ours.apply(true) });
-      commands.addCommand("nbautograd:release", { execute: () => ours.release() });
-      commands.addCommand("nbautograd:next-finding", { execute: () => ours.next() });
+      const language = translator?.languageCode?.startsWith("zh") ? "zh" : "en";
+      const commands = new Commands(app, tracker, modules, language);
+      commands.addWriting();
+      commands.add("command.next", "next-finding", () => ours.next());
+      commands.add("command.apply", "apply", () => ours.apply(false));
+      commands.add("command.apply_and_run", "apply-and-run", () => ours.apply(true));
+      commands.add("command.release", "release", () => ours.release());
+      for (const command of commands.ids) palette?.addItem({ command, category: "nbautograd" });
       document.addEventListener("nbautograd:apply", (event) =>
         ours.fromReport(/** @type {CustomEvent} */ (event)),
       );

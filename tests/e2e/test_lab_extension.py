@@ -21,6 +21,7 @@ from nbformat.sign import NotebookNotary
 from playwright.sync_api import expect
 
 import nbautograd
+from nbautograd.messages import catalogue
 from nbautograd.widgets import notebook_cells
 from nbautograd.widgets.marks import MIME, marks_of
 
@@ -190,6 +191,30 @@ def test_two_functions_of_one_name_are_marked_each_in_its_own_cell(opened, check
     page.keyboard.press("Tab")
     expect(line(page, 2, "5 * x * grad_output *")).to_be_visible()
     assert page.evaluate(SOURCE, 1) == SQUARE
+
+
+def test_the_commands_stand_in_the_palette_and_in_the_run_menu(opened, checked):
+    page = opened("commands.ipynb", ("one", SQUARE, checked))
+    names = [words for key, words in catalogue("en").items() if key.startswith("lab.command.")]
+    execute(page, "apputils:activate-command-palette")
+    page.keyboard.type("autograd")
+    palette = page.get_by_role("dialog").or_(page.locator("#command-palette"))
+    for name in names:
+        expect(palette.get_by_text(name, exact=True)).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    entry = page.get_by_role("menuitem", name=catalogue("en")["lab.command.next"])
+    expect(entry).to_contain_text("F8")
+    entry.click()
+    expect(page.locator(".nbag-card")).to_be_visible()
+    execute(page, "nbautograd:check")
+    expect(cell(page, 1).locator(".cm-line").first).to_have_text("%%autograd_function --inputs ")
+    page.keyboard.type("x")  # the caret stands where the inputs go
+    expect(cell(page, 1).locator(".cm-line").first).to_have_text("%%autograd_function --inputs x")
+    line(page, 1, "return x * x").click()
+    page.keyboard.press("End")
+    execute(page, "nbautograd:graph")
+    assert page.evaluate(SOURCE, 2) == "%load_ext nbautograd\n%autograd_graph x"
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
