@@ -354,28 +354,67 @@ def returns(function: FunctionNode) -> list[ast.Return]:
     return [node for node in own_nodes(function) if isinstance(node, ast.Return) and node.value is not None]
 
 
-def returned(function: FunctionNode) -> tuple[Returned, ...]:
-    """Return name, line and expression of each value of the last ``return``, traced to its last assignment.
+def returned(function: FunctionNode, ran: Collection[int] | None = None) -> tuple[Returned, ...]:
+    """Return name, line and expression of each value that is returned, traced to its last assignment.
 
     Of a starred value, and of those after it, only the line is known.
+
+    Args:
+        function: the method.
+        ran: lines that called torch, and the one that ended the run; None where that is not known: what differs from
+            branch to branch has no line then.
     """
-    found = returns(function)
-    if not found:
-        return ()
-    value = found[-1].value
+    ends = [end for end in returns(function) if ran is None or _ran(end, ran)]
+    values = [_values_of(function, end, ran) for end in (ends if ran is None else ends[-1:])]
+    return tuple(map(_in_all_branches, itertools.zip_longest(*values)))
+
+
+def _values_of(function: FunctionNode, end: ast.Return, ran: Collection[int] | None) -> tuple[Returned, ...]:
+    value = end.value
     items = [item for item in (value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]) if item is not None]
     known = list(itertools.takewhile(lambda item: not isinstance(item, ast.Starred), items))
-    unknown = [Returned(None, found[-1].lineno, None)] * (len(items) - len(known))  # which a starred one shifts
-    return (*(_trace(function, item, found[-1]) for item in known), *unknown)
+    unknown = [Returned(None, end.lineno, None)] * (len(items) - len(known))  # which a starred one shifts
+    return (*(_trace(function, item, end, ran) for item in known), *unknown)
 
 
-def _trace(function: FunctionNode, item: ast.expr, end: ast.Return) -> Returned:
+def _in_all_branches(values: Iterable[Returned | None]) -> Returned:
+    """Return what is true of one value whichever ``return`` ran; None in so many words is no gradient."""
+    given = {value for value in values if value is not None}
+    found = {value for value in given if value.expression != "None"} or given
+    names = {value.name for value in found}
+    return found.pop() if len(found) == 1 else Returned(names.pop() if len(names) == 1 else None, None, None)
+
+
+def _trace(function: FunctionNode, item: ast.expr, end: ast.Return, ran: Collection[int] | None) -> Returned:
     if not isinstance(item, ast.Name):
         return Returned(None, item.lineno, ast.unparse(item))
     expressions = [e for e in assignments(function, item.id) if e.lineno <= end.lineno]
-    values = [e for e in expressions if not (isinstance(e, ast.Constant) and e.value is None)]
-    last = (values or expressions)[-1:]
-    return Returned(item.id, last[0].lineno, ast.unparse(last[0])) if last else Returned(item.id, None, None)
+    values = [e for e in expressions if not (isinstance(e, ast.Constant) and e.value is None)] or expressions
+    for value in reversed(values):
+        sure = len(values) == 1 or not _in_an_arm(function, value, end)
+        if sure or (ran is not None and _ran(value, ran)):
+            return Returned(item.id, value.lineno, ast.unparse(value))
+        if ran is None or not isinstance(value, (ast.BinOp, ast.Call, ast.UnaryOp)):
+            break  # that it calls no torch when it runs is no reason why it did not
+    return Returned(item.id, None, None)
+
+
+def _ran(node: ast.expr | ast.stmt, ran: Collection[int]) -> bool:
+    return any(line in ran for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def _in_an_arm(function: FunctionNode, node: ast.expr, end: ast.Return) -> bool:
+    """Return True for what is in an arm of an ``if``, or of its like, in which this ``return`` is not."""
+    spans = [(arm[0].lineno, arm[-1].end_lineno or 0) for arm in arms(function)]
+    return any(first <= node.lineno <= last and not first <= end.lineno <= last for first, last in spans)
+
+
+def arms(function: FunctionNode) -> Iterator[list[ast.stmt]]:
+    """Yield the bodies of a function of which only some run: of ``if``, ``match`` and ``except``."""
+    for node in own_nodes(function):
+        bodies = [node.body, node.orelse] if isinstance(node, ast.If) else []
+        bodies += [node.body] if isinstance(node, (ast.match_case, ast.ExceptHandler)) else []
+        yield from filter(None, bodies)
 
 
 def assignments(function: FunctionNode, name: str) -> list[ast.expr]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.jacobian.layout import Matrices
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.phrases import code, counted, listed, say
 
-TOLD = 3  # findings told in the answer; the rest follow below
+TOLD = 3  # findings told in the answer, those of several inputs as one; the rest follow below
 MANY = 10**6  # entries; from there on those that are zero by structure are counted apart
 NAMED = 4  # right inputs that are named, not counted
 SHORT = 72  # letters of a changed line that still fit into the first sentence
@@ -49,6 +50,7 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     """Compose the first lines of a report."""
     check = report.gradcheck if isinstance(report, FunctionReport) else report
     findings = _unique((*report.findings, *check.findings))
+    findings = _together(findings)
     told = _shown_findings(findings, check.verdict)
     reasons = _reasons(check)
     others = tuple(f for f in findings if f not in (*told, *reasons))
@@ -92,6 +94,30 @@ def _unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(seen.values())
 
 
+def _together(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings that differ by the input alone as one of all these inputs."""
+    groups: dict[str, list[Finding]] = {}
+    for f in findings:
+        alike = _of_input(f, "") if "input" in f.params else f
+        said = alike.paragraph("what", "place", "advice")
+        groups.setdefault(f"{f.code} {f.kind} {f.line} {said} {f.fix}", []).append(f)
+    joined = (tuple(dict.fromkeys(str(f.params.get("input")) for f in group)) for group in groups.values())
+    return tuple(
+        _of_input(group[0], listed([code(n) for n in names])[1:-1]) if len(names) > 1 else group[0]
+        for group, names in zip(groups.values(), joined, strict=True)
+    )
+
+
+def _of_input(finding: Finding, name: str) -> Finding:
+    """Return a finding as it is about an input of another name."""
+
+    def renamed(params: Mapping[str, Any]) -> dict[str, Any]:
+        phrases = {k: Phrase(v.message_id, **renamed(v.params)) for k, v in params.items() if isinstance(v, Phrase)}
+        return {**params, **phrases, **({"input": name} if "input" in params else {})}
+
+    return replace(finding, params=renamed(finding.params))
+
+
 def _shown_findings(findings: Sequence[Finding], verdict: str) -> tuple[Finding, ...]:
     """Return the bugs, of several on the line where backward raised only what it raised; of what is right its risk."""
     if verdict != "wrong":
@@ -115,7 +141,7 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
     if not wrong:
         return messages.text("views.headline.wrong", function=name), ""
     headline = messages.text("views.headline.wrong_for", function=name, inputs=listed([code(n) for n in wrong]))
-    if not right:
+    if not right or check.reason:  # which says that small errors could not have been seen
         return headline, ""
     number = "one" if len(right) == 1 else "many" if len(right) <= NAMED else "rest"
     names = listed([code(n) for n in right])
@@ -142,14 +168,14 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
 
 def _evidence(check: GradcheckReport) -> tuple[str, ...]:
     lines = list(_numbers(check))
-    if check.verdict == "right" and check.reason:
+    if check.verdict != "cannot tell" and check.reason:
         lines.append(_reason(check))
     second = check.order2
     if second is not None and second.verdict != "wrong":  # that is in the headline, or a risk that was told
         which = second.verdict.replace(" ", "_") if second.blocks or not second.reason else "unchecked"
         said = messages.text(f"views.evidence.order2.{which}")
         lines.append(messages.paragraph((said, str(second.reason))))
-    if not check.complete and not check.reason:  # the reason says it already
+    if not check.complete and (check.verdict == "wrong" or not check.reason):  # which says it already
         missing = "cause_unfinished" if check.verdict == "wrong" else "incomplete"
         lines.append(messages.text(f"views.evidence.{missing}"))
     return tuple(lines)

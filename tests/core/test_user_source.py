@@ -12,7 +12,7 @@ from fn import Fn
 
 from nbautograd.core.recording.api import instrument, uninstrument
 from nbautograd.core.recording.record import value_around
-from nbautograd.core.user_source import closure, function_class, read_source
+from nbautograd.core.user_source import closure, function_class, methods_of, read_source, returned
 
 
 def line_of(text):
@@ -54,6 +54,34 @@ def test_of_a_starred_value_and_those_after_it_only_the_line_is_known():
     gradients = read_source(Recomputed).gradients
     assert [g.expression for g in gradients] == ["2 * g", None, None]
     assert len({g.line for g in gradients}) == 1
+
+
+class Branches(torch.autograd.Function):
+    @staticmethod
+    def backward(ctx, g):
+        first = g * 2
+        if ctx.wide:
+            second = g * 3
+            third = g * 4
+            first = first.sum(0)
+            return first, second, third, g * 5
+        else:  # noqa: RET505 - a second arm is what this is about
+            second = g * 6
+        third = g * 7
+        return first, second, third, None
+
+
+def test_what_differs_from_branch_to_branch_has_no_line_before_it_ran():
+    first, second, third, fourth = read_source(Branches).gradients
+    begin = Branches.backward.__code__.co_firstlineno + 1
+    assert {g.line for g in (first, second, third)} == {None}
+    assert (second.name, fourth.expression) == ("second", "g * 5")
+    function = methods_of(Branches).tree("backward")
+    for ran, expressions in (
+        (range(begin, begin + 7), ["first.sum(0)", "g * 3", "g * 4", "g * 5"]),
+        ([begin, begin + 1, begin + 2, *range(begin + 8, begin + 11)], ["g * 2", "g * 6", "g * 7", "None"]),
+    ):
+        assert [g.expression for g in returned(function, ran)] == expressions
 
 
 def test_what_only_a_run_can_tell():

@@ -123,7 +123,7 @@ def test_a_backward_that_raises_is_in_the_report(notebook) -> None:
     notebook(X)
     ran = notebook(square("--inputs x", backward="x = undefined"))
     assert ran.result.success
-    assert "Square: backward raises an exception." in ran.text
+    assert "Square raises an exception." in ran.text
     assert "NameError: name 'undefined' is not defined" in ran.text
     assert "Traceback" not in ran.stdout
 

@@ -159,7 +159,7 @@ def test_what_backward_raised_is_not_told_twice():
 def test_an_exception_in_backward_is_the_headline():
     finding = Finding("exception", "bug", "report.as_text", {"text": "backward raised TypeError"})
     report = samples.gradcheck(verdict="wrong", findings=(finding,), blocks={})
-    assert text(report).startswith("LinearFunction: backward raises an exception.")
+    assert text(report).startswith("LinearFunction raises an exception.")
 
 
 def test_a_broken_contract_without_a_wrong_block():

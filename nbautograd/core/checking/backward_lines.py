@@ -7,6 +7,7 @@ import builtins
 import inspect
 import itertools
 import random
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
@@ -224,13 +225,39 @@ def backward_tree(problem: Problem) -> ast.FunctionDef | None:
     return node if isinstance(node, ast.FunctionDef) else None
 
 
+_RAN: weakref.WeakKeyDictionary[Problem, frozenset[int]] = weakref.WeakKeyDictionary()
+
+
+def _ran(problem: Problem) -> frozenset[int] | None:
+    """Return the lines of backward that called torch, and the one it ended with; None where none was seen."""
+    if problem not in _RAN:
+        _RAN[problem] = frozenset()
+        with users_errors():
+            _RAN[problem] = frozenset(seen.line for seen in moments(problem, lambda _: None) if seen.line)
+    return _RAN[problem] or None
+
+
+def returned(problem: Problem) -> tuple[Returned, ...]:
+    """Return the values of the ``return`` of backward that ran, with no line where that is not known."""
+    function = backward_tree(problem)
+    if function is None:
+        return ()
+    branches = len(user_source.returns(function)) > 1 or any(True for _ in user_source.arms(function))
+    return user_source.returned(function, _ran(problem) if branches else None)
+
+
 def return_statement(problem: Problem) -> Returned | None:
-    """Return what the last ``return`` of backward gives, with its line."""
+    """Return what the ``return`` of backward that ran gives, with its line; None where it is not known which ran."""
     function = backward_tree(problem)
     found = [] if function is None else user_source.returns(function)
-    value = found[-1].value if found else None
+    if len(found) > 1:
+        ran = _ran(problem) or ()
+        found = [end for end in found if not ran or not ran.isdisjoint(range(end.lineno, (end.end_lineno or 0) + 1))]
+    if len(found) != 1:
+        return None
+    value = found[0].value
     items = value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
-    return Returned(None, found[-1].lineno, ", ".join(map(ast.unparse, items))) if items else None
+    return Returned(None, found[0].lineno, ", ".join(map(ast.unparse, items)))
 
 
 def saving_trees(cls: type | None) -> list[ast.FunctionDef]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nbautograd.core.checking import backward_lines
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
@@ -15,9 +16,9 @@ from nbautograd.core.user_source import Returned
 
 
 def returned(problem: Problem, position: int) -> Returned | None:
-    """Return the source's expression of this input's gradient, where the input is an argument of forward."""
-    argument = problem.arguments.get(position)
-    return None if argument is None else rules.returned(problem.source, argument)
+    """Return the expression of this input's gradient that ran, where the input is an argument of forward."""
+    argument, known = problem.arguments.get(position), backward_lines.returned(problem)
+    return None if argument is None or argument >= len(known) else known[argument]
 
 
 def value(problem: Problem, position: int, written: Returned | None = None) -> Phrase:
@@ -30,7 +31,7 @@ def value(problem: Problem, position: int, written: Returned | None = None) -> P
     """
     argument, name = problem.arguments.get(position), problem.input_names[position]
     if argument is not None:
-        return rules.value_returned(problem.source, argument, written)
+        return rules.value_returned(problem.source, argument, written or returned(problem, position))
     if written is None:
         return Phrase("causes.value_of_input", input=name)
     expression = rules.short(written.expression or "")

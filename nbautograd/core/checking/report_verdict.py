@@ -174,7 +174,7 @@ def _risk(finding: Finding) -> Finding:
 def verdict(
     run: GradcheckRun, found: tuple[Finding, ...], lacking: Finding | None = None, stumbled: Sequence[Stumble] = ()
 ) -> tuple[Verdict, Phrase | str]:
-    """Return the verdict on first derivatives and, for "cannot tell", the reason in one sentence.
+    """Return the verdict on first derivatives and the reason in one sentence; of others what could have been seen.
 
     Args:
         run: with its blocks.
@@ -183,7 +183,7 @@ def verdict(
         stumbled: parts of the check that failed by themselves.
     """
     if any(f.kind == "bug" for f in found):
-        return "wrong", ""
+        return "wrong", _resolution(run)
     for note in notes([one for one in stumbled if one.decides]):
         return "cannot tell", note.phrase("what") or ""
     if not run.complete and lacking is not None:
@@ -211,11 +211,16 @@ def verdict(
     size = exact_to(run.blocks.values())
     if size:
         return "right", Phrase("checking.exact_to", size=formats.error(size))
+    return "right", _resolution(run)
+
+
+def _resolution(run: GradcheckRun) -> Phrase | str:
+    """Return which errors could not have been seen where the precision is low; empty where it is not."""
     if not run.resolution:
-        return "right", ""
+        return ""
     unseen = 100 * min(run.resolution, 1.0)
     percent = f"{unseen:.0f}" if unseen >= 1 else f"{unseen:.1g}"
-    return "right", Phrase("checking.resolution", dtype=_coarsest(run), percent=percent)
+    return Phrase("checking.resolution", dtype=_coarsest(run), percent=percent)
 
 
 def _coarsest(run: GradcheckRun) -> str:

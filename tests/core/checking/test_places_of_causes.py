@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from fn import Fn
-from own_mistakes import draw
+from own_mistakes import MISTAKES, draw
 
 import nbautograd
+from nbautograd.core.checking.diagnosis.instrumented_backward import InstrumentedBackward
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.repair.grammar import edits
+from nbautograd.core.checking.repair.script import Hints, names, read
+from nbautograd.core.display import render
 from nbautograd.core.findings import Finding
+from nbautograd.core.user_source import function_class
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
 
@@ -138,3 +146,164 @@ class TwoOutputs(Fn):
 def test_a_none_that_never_arrives_is_no_cause() -> None:
     report = nbautograd.gradcheck(TwoOutputs, (draw(4),), order=1)
     assert "undefined_grad" not in {found.code for found in report.findings}
+
+
+class TwoReturns(Fn):
+    def forward(ctx, x, w, b=None):
+        ctx.save_for_backward(x, w)
+        ctx.biased = b is not None
+        return x * w if b is None else x * w + b
+
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        if ctx.biased:
+            return g * w, g * x.exp(), g
+        return g * w, g * x.cos(), None
+
+
+class TwoAssignments(Fn):
+    def forward(ctx, x, kind):
+        ctx.save_for_backward(x)
+        ctx.kind = kind
+        return x.sin() * x if kind else x.exp()
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if ctx.kind:  # noqa: SIM108 - two lines are what this is about
+            gx = g * x.cos() * x
+        else:
+            gx = g * x.exp() / 3
+        return gx, None
+
+
+class EarlyReturn(Fn):
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        if not ctx.needs_input_grad[1]:
+            return 2 * g @ w.t(), None
+        return g @ w.t(), x.t() @ g * 3
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs", "line", "expression"),
+    [
+        (TwoReturns, (draw(3), draw(3, seed=1), draw(3, seed=2)), 3, "g * x.exp()"),
+        (TwoReturns, (draw(3), draw(3, seed=1)), 4, "g * x.cos()"),
+        (TwoAssignments, (draw(4), True), 3, "g * x.cos() * x"),
+        (TwoAssignments, (draw(4), False), 5, "g * x.exp() / 3"),
+        (EarlyReturn, (draw(2, 3), draw(3, 2).detach()), 3, "2 * g @ w.t()"),
+        (EarlyReturn, (draw(2, 3), draw(3, 2)), 4, "x.t() @ g * 3"),
+    ],
+)
+def test_the_value_that_is_named_is_the_one_that_ran(fn, inputs, line: int, expression: str) -> None:
+    found = first(fn, *inputs)
+    assert (found.line, found.params["value"].params["line"]) == (fn.backward.__code__.co_firstlineno + line,) * 2
+    assert found.params["value"].params["expression"] == expression
+
+
+class NotReturned(Fn):
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x * 2
+
+    def backward(ctx, g):
+        return 2 * g
+
+
+class SavesANumber(Fn):
+    def forward(ctx, x):
+        y = x * 2
+        ctx.save_for_backward(x, 3)
+        return y
+
+    def backward(ctx, g):
+        return 2 * g
+
+
+@pytest.mark.parametrize(("fn", "line"), [(NotReturned, 1), (SavesANumber, 2)])
+def test_what_forward_did_is_placed_in_forward(fn, line: int) -> None:
+    found = first(fn, draw(3))
+    assert (found.code, found.line) == ("exception", fn.forward.__code__.co_firstlineno + line)
+
+
+class RoundsInside(Fn):
+    """The gradient of x is off by one in a hundred, which numbers of half precision hide."""
+
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x.half().to(x.dtype).exp() * w
+
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * x.exp() * w * 1.01, g * x.exp() * 2
+
+
+def test_beside_what_is_wrong_nothing_is_right_that_could_not_be_seen() -> None:
+    report = nbautograd.gradcheck(RoundsInside, (draw(4), draw(4, seed=1)), order=1)
+    assert (report.blocks[0, 0].verdict, report.reason.message_id) == ("match", "checking.resolution")
+    assert str(report.reason) in " ".join(render("text", report).split())
+
+
+class Centring(Fn):
+    def forward(ctx, x, training):
+        ctx.training = training
+        return x - (x.mean(0) if training else 0.0)
+
+    def backward(ctx, g):
+        return g - g.mean(0), None
+
+
+def test_the_argument_with_which_it_is_right_is_said_first() -> None:
+    found = first(Centring, draw(3, 2), False)
+    assert (found.message_id, found.params["argument"]) == ("causes.right_with", "training=True")
+    assert found.params["cause"].message_id == "causes.wrong_unclassified.what"
+
+
+class Tanh(Fn):
+    def forward(ctx, x, y, z):
+        ctx.save_for_backward(x, y, z)
+        return (x * y * z).tanh()
+
+    def backward(ctx, g):
+        x, y, z = ctx.saved_tensors
+        h = (x * y * z).tanh()
+        gh = g * (1 - h)
+        return gh * y * z, gh * x * z, gh * x * y
+
+
+def test_inputs_that_go_wrong_at_one_place_have_one_paragraph() -> None:
+    report = nbautograd.gradcheck(Tanh, (draw(4), draw(4, seed=1), draw(4, seed=2)), order=1)
+    assert len(report.findings) == 3
+    shown = render("text", report)
+    assert shown.count("gh = g * (1 - h)") == 1
+    assert "`x`, `y` and `z` goes" in shown
+
+
+class Leaky(Fn):
+    def forward(ctx, x, alpha):
+        ctx.save_for_backward(x)
+        ctx.alpha = alpha
+        return torch.where(x >= alpha, x * x, alpha * x)
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        alpha = ctx.alpha
+        return torch.where(x >= alpha, g * x, alpha * g), None
+
+
+OURS = re.compile(r"(?<![\w.])_(held|seen|cut|noted|chosen|around)\b")
+
+
+@pytest.mark.parametrize("fn", [Leaky, *dict.fromkeys(filter(None, (function_class(m.fn) for m in MISTAKES)))])
+def test_no_name_of_ours_is_in_what_is_shown_of_backward(fn) -> None:
+    problem = Problem(fn, (draw(3),))
+    sites, script = InstrumentedBackward(problem, 0).sites, read(fn)
+    shown = [*(site.statement for site in sites), *(name for site in sites for name in site.reads)]
+    for edit in edits(script, names(script), Hints(factors=("n",), ratios=("* 2",)), {}):
+        shown += [edit.replacement, script.changed(edit.changes)]
+    assert shown
+    assert not [text for text in shown if OURS.search(text)]

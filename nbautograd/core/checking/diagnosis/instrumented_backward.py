@@ -73,10 +73,13 @@ class InstrumentedBackward:
         """Yield the statements, each variable handed through a call after its writer; a loop counts as one."""
         for statement in statements:
             sites = list(self._written(statement, known))
+            returned = (
+                copy.deepcopy(statement.value) if isinstance(statement, ast.Return) else None
+            )  # as it was written
             if not isinstance(statement, (*REPEATED, ast.With, ast.FunctionDef, ast.ClassDef)):
                 self._hold_conditions(statement)
-            if isinstance(statement, ast.Return) and statement.value is not None:
-                statement.value = self._hold_returned(statement.value)
+            if isinstance(statement, ast.Return) and statement.value is not None and returned is not None:
+                statement.value = self._hold_returned(statement.value, returned)
             own = isinstance(statement, (ast.If, ast.With))
             for name in ("body", "orelse") if own or isinstance(statement, REPEATED) else ():
                 inner = getattr(statement, name, None)
@@ -138,9 +141,9 @@ class InstrumentedBackward:
             if isinstance(child, ast.AST):
                 setattr(statement, name, wrapped.visit(child))
 
-    def _hold_returned(self, value: ast.expr) -> ast.expr:
-        """Hand each expression that is returned through a call."""
-        items = value.elts if isinstance(value, ast.Tuple) else [value]
+    def _hold_returned(self, value: ast.expr, written: ast.expr) -> ast.expr:
+        """Hand each expression that is returned through a call; in the text as it was written no condition is."""
+        items = written.elts if isinstance(written, ast.Tuple) else [written]
         made = [n for n in items if not isinstance(n, (ast.Name, ast.Constant, ast.Starred))]
         wrapped: ast.expr = Wrapped(made, HELD, len(self.sites)).visit(value)
         for node in made:

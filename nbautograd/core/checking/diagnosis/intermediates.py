@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.diagnosis.instrumented_backward import HELD, InstrumentedBackward, Key
+from nbautograd.core.checking.diagnosis.instrumented_backward import InstrumentedBackward, Key
 from nbautograd.core.checking.diagnosis.replacement_point import ReplacementPoint, equal
 from nbautograd.core.checking.diagnosis.wrong_variable import Site, WrongVariable
 from nbautograd.core.checking.point import Point
@@ -126,22 +126,19 @@ class _Bench(InstrumentedBackward):
         return earlier if known or not entering else self._entering(places, last) or earlier
 
     def _traced(self, places: Sequence[ReplacementPoint], found: WrongVariable, right: set[str]) -> WrongVariable:
-        """Say which names of its statement are as forward has them, and of which that is not known.
+        """Say of which names of its statement it is not known that they are as forward has them.
 
         What a loop writes was looked at before it and after it: of its values in between nothing is known, nor
         whether the numbers in its head are those that it should run by.
         """
-        used = found.site.reads - self.modules() - {HELD}
-        loop = found.site.loop
+        used, loop = found.site.reads - self.modules(), found.site.loop
         right = right - {site.name for site in self.sites if loop and site.loop == loop}
-        seen = used & right - set(self.arguments)
         on_ctx = (
             {} if loop else {name.removeprefix("ctx."): name for name in re.findall(r"\bctx\.\w+", found.site.text)}
         )
         kept = {a for a in on_ctx if all(p.named_so(a, getattr(p.node, a, None)) for p in places)}
-        seen |= {on_ctx[a] for a in kept}
         used -= {"ctx"} if not loop and kept == set(on_ctx) else set()
-        return replace(found, unknown=tuple(sorted(used - right)), right=tuple(sorted(seen)))
+        return replace(found, unknown=tuple(sorted(used - right)))
 
     def _agrees(self, places: Sequence[ReplacementPoint], number: int, same: Sequence[Key]) -> bool:
         """Return True for a variable that is the same value or gradient of forward at each place.
@@ -152,7 +149,7 @@ class _Bench(InstrumentedBackward):
         if not isinstance(places[0].seen(number), Tensor):
             return all(p.named_so(self.sites[number].name, p.seen(number)) for p in places)
         copied = any(places[0].equals(number, v) for v in places[0].v)
-        if copied and not self.sites[number].reads <= {*self.arguments, *self.modules(), HELD}:
+        if copied and not self.sites[number].reads <= {*self.arguments, *self.modules()}:
             return False
         return any(all(p.equals(number, p.candidates.get(key)) for p in places) for key in same)
 

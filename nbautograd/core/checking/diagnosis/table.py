@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core import formats, user_source
+from nbautograd import messages
+from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import masks, patterns, shares
@@ -261,12 +261,8 @@ def _finding(
             and not via.site.loop
         ):
             message, said = via.message, via.params(via.site.line)
-    value = Phrase("causes.value_but_with", value=value, argument=right) if right else value
     if plain and message == cause.message:
-        known = None
-        if via is not None and line is not None and via.site.text:
-            known = via.before(line, _read_in(found, line))
-        said["shared"] = known or ""
+        said["shared"] = via.before() if via is not None and via.site.text else ""
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
         "output": output,
@@ -278,17 +274,19 @@ def _finding(
     end = backward_lines.return_statement(problem) if line is None else None
     line = line or (end.line if end is not None else None)
     line = line or phrases.method_line(problem)
-    return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
+    finding = Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
+    return _right_with_argument(finding, right) if right else finding
 
 
-def _read_in(found: Returned | None, line: int) -> frozenset[str] | None:
-    """Return the names that the statement of a line uses, where it is the one found to write the gradient."""
-    if found is None or found.line != line or found.expression is None:
-        return None
-    try:
-        return user_source.names_read(ast.parse(found.expression, mode="eval").body)
-    except SyntaxError:
-        return None
+def _right_with_argument(finding: Finding, argument: str) -> Finding:
+    """Return a finding that says first with which argument the gradient is right: nothing leads to a cause as fast."""
+    known = messages.catalogue("en")
+    ids = ((part, f"{finding.message_id}.{part}") for part in ("what", "advice"))
+    shown = {
+        part: Phrase(i, **{name: finding.params[name] for name in messages.fields(i)}) for part, i in ids if i in known
+    }
+    params = {**finding.params, "argument": argument, "cause": shown["what"], "advice": shown.get("advice", "")}
+    return dataclasses.replace(finding, message_id="causes.right_with", params=params)
 
 
 def _written(problem: Problem, e: Evidence, cause: Cause) -> Returned | None:

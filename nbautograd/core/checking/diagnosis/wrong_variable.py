@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +57,6 @@ class WrongVariable:
         whole: True when it is the gradient of the input itself.
         unknown: names among those that the statement computes it from of which it is not known whether they are right;
             None where nothing is known of any.
-        right: those that are as forward has them.
         piecewise: True when the variable is written piece by piece.
     """
 
@@ -68,7 +66,6 @@ class WrongVariable:
     expression_line: int | None
     whole: bool
     unknown: tuple[str, ...] | None = None
-    right: tuple[str, ...] = ()
     piecewise: bool = False
 
     def written(self, problem: Problem) -> tuple[int, str]:
@@ -89,17 +86,9 @@ class WrongVariable:
             return "wrong_saved"
         return "wrong_variable_whole" if self.whole else f"wrong_variable_{self.kind}"
 
-    def before(self, line: int, reads: Collection[str] | None = None) -> Phrase | None:
-        """Say what of that which the line uses is as autograd of forward has it.
-
-        Args:
-            line: of the statement.
-            reads: the names that it uses; those of the variable's own statement when None.
-        """
-        if self.alone:
-            return Phrase("causes.all_right_before", line=line, name=self.site.name)
-        names = ", ".join(f"`{n}`" for n in self.right if reads is None or n in reads)
-        return Phrase("causes.some_right_before", line=line, names=names) if names else None
+    def before(self) -> Phrase | str:
+        """Say where all that the statement uses is as autograd of forward has it."""
+        return Phrase("causes.all_right_before", line=self.site.line) if self.alone else ""
 
     @property
     def alone(self) -> bool:
@@ -108,7 +97,6 @@ class WrongVariable:
 
     def params(self, line: int) -> dict[str, Any]:
         """Return what that sentence speaks of."""
-        known = self.before(line) or ""
         begins = Phrase(
             "causes.begins_in" if self.alone else "causes.begins_by", name=rules.short(self.site.name), line=line
         )
@@ -117,4 +105,4 @@ class WrongVariable:
         )
         said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": of_line, "begins": begins}
         back = "" if self.alone else Phrase("causes.and_before")
-        return {**said, "statement": rules.short(self.site.statement), "known": known, "back": back}
+        return {**said, "statement": rules.short(self.site.statement), "known": self.before(), "back": back}

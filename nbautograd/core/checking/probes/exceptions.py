@@ -15,6 +15,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_lines import saving_trees
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding, Phrase
@@ -134,6 +135,14 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"must implement either the backward or vjp", "no_backward"),
 )
 
+# what torch complains of when forward has run, and the call in forward or setup_context that it is about
+OF_FORWARD = {
+    "forward_returned_no_tensor": "",
+    "dirty_not_returned": "mark_dirty",
+    "view_modified": "",
+    "saved_no_tensor": "save_for_backward",
+}
+
 # torch's words for shapes that do not fit in an operation, and which sentence of ours tells it with the names
 SHAPES: tuple[tuple[str, str], ...] = (
     (r"mat1 and mat2 shapes cannot be multiplied \(\d+x(?P<first>\d+) and (?P<second>\d+)x\d+\)", "shapes_product"),
@@ -177,6 +186,10 @@ def explain(error: BaseException, problem: Problem) -> Finding:
         return Finding("exception", "bug", f"causes.exception_{shapes[0]}", {**params, **shapes[1]}, None, line)
     for pattern, message in KNOWN:
         found = re.search(pattern, error_text)
+        if found and message in OF_FORWARD:
+            params |= found.groupdict()
+            line = _line_of_forward(problem, OF_FORWARD[message])
+            return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
         if found:
             if message == "nothing_on_ctx" and (near := _near_on_ctx(error)):
                 message, params["near"] = "misspelt_on_ctx", near
@@ -249,6 +262,12 @@ def _codes(cls: type | None, names: tuple[str, ...]) -> set[CodeType]:
     if cls is None:
         return set()
     return {code for name, code in methods_of(cls).codes.items() if name in names}
+
+
+def _line_of_forward(problem: Problem, method: str) -> int | None:
+    """Return the line of the only call of a method of ctx in what saves for backward, else that of forward."""
+    calls = [call for tree in saving_trees(problem.cls) for call in user_source.calls_of(tree, method)]
+    return calls[0].lineno if len(calls) == 1 else phrases.method_line(problem, "forward")
 
 
 def _line(error: BaseException, problem: Problem) -> int | None:
