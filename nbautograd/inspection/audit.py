@@ -509,10 +509,13 @@ class _Checks:
             return "cannot tell", Phrase("audit.only_run_again", **raised.params)
         if mismatched:
             left = Budget(seconds=max(LEAST, seconds))
-            with contextlib.suppress(OutOfBudgetError), budgeted(left), any_errors("evidence", decides=True):
-                excuse = self._excuse(case, call, whole, report)
-                if excuse is not None:
-                    return excuse
+            try:
+                with budgeted(left), any_errors("evidence", decides=True):
+                    excuse = self._excuse(case, call, whole, report)
+                    if excuse is not None:
+                        return excuse
+            except OutOfBudgetError:
+                return "cannot tell", Phrase("audit.no_time_for_witness")
         return "wrong", "" if target is case.target else Phrase("audit.wrong_with_objects")
 
     def _excuse(

@@ -60,6 +60,7 @@ SENTENCES: dict[str, str] = {
     "audit.counted": "Backward adds the gradient of `{input}` to a `.grad` by hand. Counted there, it is right.",
     "audit.delivered": "Backward returns no gradient for `{input}`, and writes into the `.grad` of a tensor by hand. Whether that is its gradient cannot be told.",
     "audit.one_witness": "Finite differences contradict backward here. No second witness does: neither autograd of forward, nor made-up inputs, nor differences with other steps.",
+    "audit.no_time_for_witness": "Finite differences contradict backward here. The time of the audit was up before a second witness was found.",
     "audit.runs_once": "Its backward works once and raises when it is run again on the same graph, so that gradients cannot be compared entry by entry.",
     "audit.profiled": "A profiler was recording, whose table a copy of the inputs would have changed.",
     # ---- causes ----
@@ -1215,6 +1216,8 @@ SENTENCES: dict[str, str] = {
     "kernel.nonfinite.advice": "Look for an overflow, a division by zero, or memory that was never written.",
     "kernel.zero.what": "{quantity} is zero, but in the reference it is not.",
     "kernel.zero.advice": "Is it written at all, and to the right memory?",
+    "kernel.not_zero.what": "{quantity} is zero in the reference, but not here.",
+    "kernel.not_zero.advice": "Return None for an input that the output does not depend on.",
     "kernel.region.what": "{quantity} is wrong in `{where}`; elsewhere it is as exact as rounding allows.",
     "kernel.region.advice": "Look at what this region has of its own: the last tile and its mask, the last row, one head, one channel.",
     "kernel.factor.what": "{quantity} is {factor:.3g} times what it should be, in all entries and draws.",

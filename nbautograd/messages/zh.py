@@ -60,6 +60,7 @@ SENTENCES: dict[str, str] = {
     "audit.counted": "backward 自己把 `{input}` 的梯度加到某个 `.grad` 上；把它算进去，梯度是正确的。",
     "audit.delivered": "backward 没有为 `{input}` 返回梯度，却自己写入了某个张量的 `.grad`。那是否就是它的梯度，无法判断。",
     "audit.one_witness": "这里有限差分与 backward 不一致，但没有第二个证据支持：forward 的自动求导、另造的输入、其他步长的差分都没有显示错误。",
+    "audit.no_time_for_witness": "这里的有限差分与 backward 矛盾；审计的时间已用完，还没有找到第二个证据。",
     "audit.runs_once": "它的 backward 只能运行一次，在同一计算图上再次运行就会报错，因此无法逐个元素比较梯度。",
     "audit.profiled": "当时性能分析器正在记录，复制输入会改变它的结果。",
     # ---- causes ----
@@ -1215,6 +1216,8 @@ SENTENCES: dict[str, str] = {
     "kernel.nonfinite.advice": "检查是否有溢出、除以零，或从未写入的内存。",
     "kernel.zero.what": "{quantity}为零，而参考实现中不是。",
     "kernel.zero.advice": "它究竟写出来了吗？写到正确的内存了吗？",
+    "kernel.not_zero.what": "参考实现中{quantity}为零，这里却不为零。",
+    "kernel.not_zero.advice": "输出不依赖的输入，请返回 None。",
     "kernel.region.what": "{quantity}在 `{where}` 处是错的，其余地方的误差都在舍入允许的范围内。",
     "kernel.region.advice": "看看这个区域有什么特别之处：最后一个 tile 及其掩码、最后一行、某个 head、某个通道。",
     "kernel.factor.what": "{quantity}是应有值的 {factor:.3g} 倍，所有元素和各次抽样都是如此。",

@@ -9,6 +9,7 @@ import torch
 from fn import Fn
 
 import nbautograd
+from nbautograd.core.checking.budget import OutOfBudgetError
 from nbautograd.inspection import audit as auditing
 from nbautograd.inspection import evidence
 
@@ -324,6 +325,15 @@ def test_without_a_second_witness_it_cannot_be_told(monkeypatch):
     monkeypatch.setattr(auditing, "second_witness", lambda *_: False)
     situation = situation_of(SineOff, x)
     assert (situation.verdict, reason(situation)) == ("cannot tell", "one_witness")
+
+
+def test_without_time_for_a_second_witness_it_cannot_be_told(monkeypatch):
+    def time_is_up(*_):
+        raise OutOfBudgetError
+
+    monkeypatch.setattr(auditing, "second_witness", time_is_up)
+    situation = situation_of(SineOff, doubles(4).requires_grad_())
+    assert (situation.verdict, reason(situation)) == ("cannot tell", "no_time_for_witness")
 
 
 @pytest.mark.parametrize(

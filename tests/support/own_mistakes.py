@@ -221,7 +221,7 @@ class WindowInverted(Fn):
         return g * ~mask
 
 
-@mistake(lambda: (draw(10, seed=6),), "conditional", "constant_factor", right=lambda x: torch.where(x > 0, x, 2 * x))
+@mistake(lambda: (draw(10, seed=6),), "conditional", "wrong_derivative", right=lambda x: torch.where(x > 0, x, 2 * x))
 class OneBranchWrong(Fn):
     def forward(ctx, x):
         ctx.save_for_backward(x)

@@ -37,6 +37,10 @@ LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
 CURVES = 8  # blocks that agree and get the V of their worst entry
 
 
+class InterruptedCheckError(KeyboardInterrupt):
+    """A check inside another one was interrupted, which ends the other one as well: half a check bears nothing out."""
+
+
 class GradcheckRun:
     """Finds and judges all blocks of a problem.
 
@@ -107,6 +111,16 @@ class GradcheckRun:
         except Exception as error:
             if self.outputs is None or not self._ended_by(error):
                 raise
+
+    def find_all_blocks(self) -> None:
+        """Run the check inside another one.
+
+        Raises:
+            InterruptedCheckError: it did not come to its end.
+        """
+        self.find_blocks()
+        if not self.complete:
+            raise InterruptedCheckError
 
     def report_done(self) -> None:
         """Say that everything is done, unless it was interrupted."""

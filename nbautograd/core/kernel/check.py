@@ -173,6 +173,8 @@ def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
         return Finding("kernel_nonfinite", "bug", "kernel.nonfinite", {**params, "wrong": track.nonfinite}, place)
     params |= {"error": track.error, "yardstick": track.yardstick_error, "ratio": track.ratio}
     params["example"] = Phrase("kernel.example", error=track.error, yardstick=track.yardstick_error)
+    if math.isinf(track.error):  # relative to golden values that are all zero
+        return Finding("kernel_not_zero", "bug", "kernel.not_zero", params, place)
     if abs(track.error - 1) < 1e-9 and abs(track.bias + 1) < 1e-9:  # the error is the golden values themselves
         return Finding("kernel_zero", "bug", "kernel.zero", params, place)
     # a factor before a region: where the gradient is zero a wrong factor leaves it right

@@ -383,6 +383,36 @@ class ThresholdFarAway(Fn):
         return g * (x > 100)
 
 
+class Largest(Fn):
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values
+
+    def backward(ctx, g):
+        zeros = torch.zeros(ctx.shape, dtype=g.dtype)
+        return zeros.scatter(0, ctx.saved_tensors[0].unsqueeze(ctx.dim), g.unsqueeze(ctx.dim)), None
+
+
+class Halved(Fn):
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0] ** 2
+
+
+@pytest.mark.parametrize(
+    ("cls", "inputs", "code"),
+    [(Largest, (draw(4, 3), 1), "wrong_unclassified"), (Halved, (draw(4),), "constant_factor")],
+)
+def test_only_a_factor_of_the_gradient_is_called_one(cls, inputs, code: str) -> None:
+    found = nbautograd.gradcheck(cls, inputs, order=1).findings[0]
+    assert (found.code, found.message_id) == (code, "causes.mended_number")
+
+
 def test_a_threshold_is_zero_or_a_constant_of_forward() -> None:
     # any threshold between zero and the least positive value would agree at the points tried
     assert fix(ThresholdFarAway, draw(8)) in ("return g * (x > 0)", None)

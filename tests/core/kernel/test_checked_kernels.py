@@ -58,6 +58,24 @@ def test_a_twin_of_rms_norm_has_its_cause(twin: str, code: str, param: str, valu
     assert (finding.code, finding.params[param]) == (code, value)
 
 
+class Gain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, gain):
+        ctx.save_for_backward(x)
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g, g * ctx.saved_tensors[0]
+
+
+@pytest.mark.parametrize("depends", [lambda gain: 0.0, lambda gain: gain.round() * 0])
+def test_a_gradient_that_the_reference_has_not_is_not_measured_by_it(depends) -> None:
+    inputs = tuple(torch.randn(8, 16, requires_grad=True) for _ in range(2))
+    (finding,) = compare(Gain, lambda x, gain: 2 * x + depends(gain), inputs).findings
+    assert (finding.code, finding.params["name"]) == ("kernel_not_zero", "gain")
+
+
 def test_a_right_kernel_says_what_it_could_have_seen() -> None:
     report = checked(RMS)
     assert report

@@ -559,7 +559,7 @@ class Mending:
         for (first, *others), mended, fix in mends:
             told[first] = replace(told[first], fix=fix)
             if clues is not None:
-                told[first] = _explained(told[first], mended, fix)
+                told[first] = _explained(told[first], mended, fix, clues)
                 for k in others:
                     told[k] = replace(told[k], code=told[first].code, message_id="causes.mended_as_well")
         return tuple(told)
@@ -588,11 +588,13 @@ class Mending:
                 done = any(f.where is None for f in group)
 
 
-def _explained(finding: Finding, mended: Mended, fix: Fix) -> Finding:
+def _explained(finding: Finding, mended: Mended, fix: Fix, clues: Clues) -> Finding:
     """Return a finding on wrong entries that says what the change is of; what says more than that stays."""
     if finding.code not in ("wrong_derivative", "wrong_unclassified"):
         return finding
     code, sentence = SENTENCES.get(mended.kinds[0] if len(mended.kinds) == 1 else "", ANY)
+    if code == "constant_factor" and not clues.ratios:
+        code = finding.code  # a number that is changed may be a dimension, or the factor of one term
     said = {name: finding.params[name] for name in ("input", "output", "value", "example")}
     line = fix.line or finding.line
     return replace(finding, code=code, message_id=f"causes.{sentence}", params=said, line=line)
