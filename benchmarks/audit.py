@@ -16,7 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from nbautograd.core.recording.watching import Watch
+from nbautograd.core.recording.watching import FunctionWatch
 
 STEPS, ROUNDS = 200, 3
 WIDTH, HEADS, LAYERS, BATCH, LENGTH = 128, 4, 2, 8, 64
@@ -109,7 +109,7 @@ def measure(device: str, steps: int) -> None:
     bare, again, watched, known = [], [], [], []
     for _ in range(ROUNDS):
         bare.append(seconds(run, steps, clock))
-        with Watch() as watch:
+        with FunctionWatch() as watch:
             watched.append(seconds(run, steps, clock))
             known.append(seconds(run, steps, clock))
         again.append(seconds(run, steps, clock))

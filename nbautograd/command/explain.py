@@ -12,7 +12,7 @@ import torch
 
 from nbautograd.command.page import require_ours
 from nbautograd.command.program import COULD_NOT_RUN, FOUND, as_main, run, write_report
-from nbautograd.core.explaining.trial import GradientWatch, Run
+from nbautograd.core.explaining.trial import GradientWatch, Rerun
 from nbautograd.inspection.explanation import explain_watched
 from nbautograd.messages import text
 from nbautograd.views.builders.explanation import explanation_document
@@ -63,7 +63,7 @@ def explain(
         def again(texts: Mapping[str, str]) -> None:
             exec(compile(texts[file], file, "exec", dont_inherit=True), dict(before))
 
-        program = Run(again, {file: "".join(linecache.getlines(file))}, scope=namespace)
+        program = Rerun(again, {file: "".join(linecache.getlines(file))}, scope=namespace)
         explanation = explain_watched(watch, error, program, tries)
         document = explanation_document(explanation)
         print(to_text(document))

@@ -26,7 +26,7 @@ _SECTION = re.compile(r"(?m)^@@ (\w+): (\S+)\n((?:(?!@@ ).*\n?)*)")
 
 
 @dataclass(frozen=True)
-class Answer:
+class ExerciseAnswer:
     """An answer that somebody could give.
 
     Attributes:
@@ -40,7 +40,7 @@ class Answer:
     text: str
 
 
-def answers_of(source: Source, file: Path | None = None) -> tuple[Answer, ...]:
+def answers_of(source: Source, file: Path | None = None) -> tuple[ExerciseAnswer, ...]:
     """Return the answers to the exercises of a source notebook, in order.
 
     Args:
@@ -58,7 +58,7 @@ def answers_of(source: Source, file: Path | None = None) -> tuple[Answer, ...]:
     for exercise, expected, body in _SECTION.findall(file.read_text(encoding="utf-8")):
         if exercise not in solutions:
             raise SourceError("course.answer_of_no_exercise", file=file.name, exercise=exercise)
-        found.append(Answer(exercise, expected, _edited(solutions[exercise], body, exercise)))
+        found.append(ExerciseAnswer(exercise, expected, _edited(solutions[exercise], body, exercise)))
     return tuple(found)
 
 

@@ -19,7 +19,7 @@ from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.pytrees import tensors
 from nbautograd.core.torch_private.tensors import disable_torch_function
 from nbautograd.core.user_source import function_class
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise
 
 POINTS = 3
@@ -76,9 +76,9 @@ class Attempt:
         """Return the callable that is run on the inputs."""
         return callable_of(self.fn)
 
-    def draw(self, number: int = 0) -> Draw:
+    def draw(self, number: int = 0) -> InputGenerator:
         """Return the generator of one point."""
-        return Draw(self.seed, number)
+        return InputGenerator(self.seed, number)
 
     def point(self, number: int = 0) -> tuple[Any, ...]:
         """Return the inputs of one random point, made anew, ready to be differentiated."""
@@ -177,7 +177,7 @@ def vjp(run: Run, cotangents: Sequence[Tensor | None], create_graph: bool = Fals
 
 def cotangents(outputs: Sequence[Tensor], seed: int) -> list[Tensor | None]:
     """Random numbers of both signs for every floating output."""
-    draw = Draw(seed + 7919)
+    draw = InputGenerator(seed + 7919)
     return [draw.normal(*y.shape).to(y.dtype) if is_float(y) else None for y in outputs]
 
 

@@ -12,7 +12,7 @@ T = TypeVar("T")
 SIZES = range(2, 8)
 
 
-class Draw:
+class InputGenerator:
     """A seeded generator of inputs; everything floating comes in float64.
 
     Args:
@@ -20,11 +20,11 @@ class Draw:
         turn: which of the points that a check takes: another one has other numbers and other sizes.
 
     Example:
-        >>> from nbautograd.course.draw import Draw
-        >>> draw = Draw(0)
+        >>> from nbautograd.course.draw import InputGenerator
+        >>> draw = InputGenerator(0)
         >>> draw.normal(3, 4).shape, draw.integers(0, 5, 2).dtype
         (torch.Size([3, 4]), torch.int64)
-        >>> bool((Draw(1).normal(2) == Draw(1).normal(2)).all())
+        >>> bool((InputGenerator(1).normal(2) == InputGenerator(1).normal(2)).all())
         True
     """
 
@@ -39,7 +39,7 @@ class Draw:
         So an answer that is right for one set of sizes alone is wrong within one check, whatever the seed.
 
         Example:
-            >>> one, other = (Draw(0, turn).sizes(3) for turn in (0, 1))
+            >>> one, other = (InputGenerator(0, turn).sizes(3) for turn in (0, 1))
             >>> len(set(one)), any(a == b for a, b in zip(one, other))
             (3, False)
         """
@@ -62,7 +62,7 @@ class Draw:
 
         Example:
             >>> import torch
-            >>> Draw(0).away_from(torch.tensor([-0.01, 0.5, 0.0]), 0.0, 0.1)
+            >>> InputGenerator(0).away_from(torch.tensor([-0.01, 0.5, 0.0]), 0.0, 0.1)
             tensor([-0.1000,  0.5000,  0.1000])
         """
         side = torch.where(tensor < value, -by, by)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbautograd.core.findings import Phrase
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 
 CHECKS = (
     "value",
@@ -103,8 +103,8 @@ class Exercise:
     answer: str
     checks: str = "value gradient"
     formula: Callable[..., Any] | None = None
-    inputs: Callable[[Draw], tuple[Any, ...]] | None = None
-    edges: Callable[[Draw], Iterable[tuple[Any, ...]]] | None = None
+    inputs: Callable[[InputGenerator], tuple[Any, ...]] | None = None
+    edges: Callable[[InputGenerator], Iterable[tuple[Any, ...]]] | None = None
     apply: Callable[[Any], Callable[..., Any]] | None = None
     vjp: Callable[..., Any] | None = None
     kinks: Callable[[Draw], Iterable[tuple[Any, ...]]] | None = None

@@ -7,13 +7,13 @@ from typing import Literal
 
 from nbautograd.core.display import Displayable
 from nbautograd.course.catalogue import notebooks
-from nbautograd.course.result import Result
+from nbautograd.course.result import ExerciseResult
 
 Standing = Literal["passed", "failed", "unanswered"]
 
 
 @dataclass(frozen=True)
-class Row:
+class ProgressRow:
     """One exercise.
 
     Attributes:
@@ -30,16 +30,16 @@ class Row:
 
 
 @dataclass(frozen=True, repr=False)
-class Progress(Displayable):
+class CourseProgress(Displayable):
     """The exercises of a notebook, in order.
 
     Example:
-        >>> from nbautograd.course.progress import Progress, Row
-        >>> Progress((Row("multiply", 2, "passed"), Row("exp"))).done
+        >>> from nbautograd.course.progress import CourseProgress, ProgressRow
+        >>> CourseProgress((ProgressRow("multiply", 2, "passed"), ProgressRow("exp"))).done
         1
     """
 
-    rows: tuple[Row, ...] = field(default=())
+    rows: tuple[ProgressRow, ...] = field(default=())
 
     @property
     def done(self) -> int:
@@ -50,26 +50,26 @@ class Progress(Displayable):
         return f"<Progress {self.done} of {len(self.rows)}>"
 
 
-class Tries:
+class TryCounts:
     """Attempts of one session."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, ProgressRow] = {}
 
-    def add(self, result: Result) -> None:
+    def add(self, result: ExerciseResult) -> None:
         """Count a run of an exercise's cell."""
-        before = self._rows.get(result.exercise, Row(result.exercise))
+        before = self._rows.get(result.exercise, ProgressRow(result.exercise))
         tries = before.tries + (result.state != "unanswered")
-        self._rows[result.exercise] = Row(result.exercise, tries, result.state, result.points)
+        self._rows[result.exercise] = ProgressRow(result.exercise, tries, result.state, result.points)
 
-    def of(self, exercise: str) -> Row:
+    def of(self, exercise: str) -> ProgressRow:
         """Return the state of an exercise."""
-        return self._rows.get(exercise, Row(exercise))
+        return self._rows.get(exercise, ProgressRow(exercise))
 
-    def progress(self) -> Progress:
+    def progress(self) -> CourseProgress:
         """Return all exercises of the notebooks that those tried belong to, and others that were tried."""
-        rows: dict[str, Row] = {}
+        rows: dict[str, ProgressRow] = {}
         for exercises in notebooks().values():
             if any(exercise.name in self._rows for exercise in exercises):
-                rows.update({e.name: self._rows.get(e.name, Row(e.name, points=e.points)) for e in exercises})
-        return Progress(tuple({**rows, **{k: v for k, v in self._rows.items() if k not in rows}}.values()))
+                rows.update({e.name: self._rows.get(e.name, ProgressRow(e.name, points=e.points)) for e in exercises})
+        return CourseProgress(tuple({**rows, **{k: v for k, v in self._rows.items() if k not in rows}}.values()))

@@ -22,7 +22,7 @@ from nbautograd.course import source as notebook
 from nbautograd.course.answers import answers_of
 from nbautograd.course.catalogue import find
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.result import Result
+from nbautograd.course.result import ExerciseResult
 from nbautograd.course.run import check
 from nbautograd.course.source import Source
 from nbautograd.errors import NbautogradError
@@ -46,7 +46,7 @@ class AnswerCheck:
     exercise: str
     role: str
     expected: str
-    result: Result | None
+    result: ExerciseResult | None
     error: str = ""
     head: str = ""
 

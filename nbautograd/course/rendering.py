@@ -32,13 +32,13 @@ TICK = {"passed": "✓ ", "skipped": ""}
 MARK = {"passed": "✓", "failed": "✗", "unanswered": "·", "skipped": "·"}
 
 
-def mimebundle(value: Result | Progress) -> dict[str, str]:
+def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
     """``text/plain`` and ``text/html`` of a result or of the progress table.
 
     Example:
-        >>> from nbautograd.course.result import Result
+        >>> from nbautograd.course.result import ExerciseResult
         >>> from nbautograd.course.rendering import mimebundle
-        >>> print(mimebundle(Result("multiply", "Multiply", "unanswered", line=4))["text/plain"])
+        >>> print(mimebundle(ExerciseResult("multiply", "Multiply", "unanswered", line=4))["text/plain"])
         · `multiply`: not answered yet.
           Line 4 still contains `...`: replace it with your answer and run the cell.
     """
@@ -46,7 +46,7 @@ def mimebundle(value: Result | Progress) -> dict[str, str]:
 
 
 @build.register
-def result_document(value: Result) -> Document:
+def result_document(value: ExerciseResult) -> Document:
     """Return how an exercise stands, the checks that failed with what helps, and in smaller print the others."""
     mark = Chip(
         f"{MARK[value.state]} {messages.text(f'course.chip.{value.state}')}", TONE[value.state], MARK[value.state]
@@ -64,7 +64,7 @@ def _failed(outcome: CheckResult, hints: Level) -> Item:
     return Item((Paragraph((title, first)), *sentences(more)))
 
 
-def below(value: Result) -> tuple[str, ...]:
+def below(value: ExerciseResult) -> tuple[str, ...]:
     """Return what stands under the failures, in smaller print."""
     if value.state == "unanswered":
         which = "unanswered_more" if value.line is None else "unanswered_line"
@@ -80,12 +80,12 @@ def below(value: Result) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _titles(value: Result, state: str) -> str:
+def _titles(value: ExerciseResult, state: str) -> str:
     return " · ".join(f"{TICK[state]}{o.title}" for o in value.outcomes if o.state == state)
 
 
 @build.register
-def progress_document(value: Progress) -> Document:
+def progress_document(value: CourseProgress) -> Document:
     """Return how many exercises are right, and a row for each."""
     if not value.rows:
         return sentences([messages.text("course.progress.none")])
@@ -94,14 +94,14 @@ def progress_document(value: Progress) -> Document:
     return (Paragraph((Strong(_title(value)),)), Item((Table(header, rows, right=(1,)),)))
 
 
-def _name(row: Row) -> Code | Link:
+def _name(row: ProgressRow) -> Code | Link:
     """Return the name of an exercise; of one that was tried a way to its answer, which stands in the same notebook."""
     return Link(row.exercise, place=f"exercise-{row.exercise}") if row.tries else Code(row.exercise)
 
 
-def _title(value: Progress) -> str:
+def _title(value: CourseProgress) -> str:
     return messages.text("course.progress.title", done=value.done, count=len(value.rows))
 
 
-def _state(row: Row) -> str:
+def _state(row: ProgressRow) -> str:
     return f"{MARK[row.state]} {messages.text(f'course.chip.{row.state}')}"

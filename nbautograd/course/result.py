@@ -55,7 +55,7 @@ class CheckResult(Displayable):
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Displayable):
+class ExerciseResult(Displayable):
     """Results of all checks of an answer.
 
     Attributes:
@@ -71,8 +71,8 @@ class Result(Displayable):
         seconds: wall time of all checks.
 
     Example:
-        >>> from nbautograd.course.result import Result
-        >>> Result("multiply", "Multiply", "passed").passed
+        >>> from nbautograd.course.result import ExerciseResult
+        >>> ExerciseResult("multiply", "Multiply", "passed").passed
         True
     """
 
@@ -111,7 +111,7 @@ class Result(Displayable):
     def to_dict(self) -> dict[str, Any]:
         """Plain data that ``json.dumps`` takes; all its sentences in both languages."""
         return {
-            "type": "Result",
+            "type": "ExerciseResult",
             "exercise": self.exercise,
             "answer": self.answer,
             "state": self.state,

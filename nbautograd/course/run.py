@@ -39,7 +39,7 @@ def check(
     source: str = "",
     defined: bool = True,
     routines: Mapping[str, Routine] = ROUTINES,
-) -> Result:
+) -> ExerciseResult:
     """Make all checks of an exercise.
 
     Args:
@@ -76,7 +76,7 @@ def check(
     state: Any = "passed" if passed else "unanswered" if left is not None or (answer is ... and defined) else "failed"
     told = outcomes if state != "unanswered" else ()
     earned = exercise.earned({o.check for o in told if o.state == "passed"})
-    return Result(
+    return ExerciseResult(
         exercise.name, exercise.answer, state, told, left, exercise.points, earned, hints, seed,
         time.perf_counter() - start,
     )  # fmt: skip

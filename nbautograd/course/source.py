@@ -26,7 +26,7 @@ class SourceError(NbautogradError, ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class SourceCell:
     """One cell of a source notebook.
 
     Attributes:
@@ -83,7 +83,7 @@ class Source:
     """
 
     path: Path
-    cells: tuple[Cell, ...]
+    cells: tuple[SourceCell, ...]
     metadata: Mapping[str, Any]
     hash: str
 
@@ -93,7 +93,7 @@ class Source:
         return self.path.stem
 
     @property
-    def answers(self) -> tuple[Cell, ...]:
+    def answers(self) -> tuple[SourceCell, ...]:
         """The exercises' cells, in order."""
         return tuple(cell for cell in self.cells if cell.is_answer)
 
@@ -120,7 +120,7 @@ def read(path: Path) -> Source:
     except Exception as error:
         raise SourceError("course.unreadable", path=path, reason=" ".join(str(error).split())[:200]) from None
     about = notebook.metadata.get("nbautograd")
-    return Source(path, tuple(map(Cell, notebook.cells)), about if isinstance(about, dict) else {}, digest(text))
+    return Source(path, tuple(map(SourceCell, notebook.cells)), about if isinstance(about, dict) else {}, digest(text))
 
 
 def _is_json(text: str) -> bool:
@@ -157,7 +157,7 @@ def without_magics(text: str) -> str:
     return _MAGIC.sub(lambda found: "" if found[2] == "%%" else f"{found[1]}pass", text)
 
 
-def solved(cell: Cell) -> str:
+def solved(cell: SourceCell) -> str:
     """Return the cell with its solution, without the markers."""
     return re.sub(rf"^[ \t]*({BEGIN}|{END})[ \t]*\n?", "", cell.text, flags=re.MULTILINE)
 
@@ -180,7 +180,7 @@ def stripped(text: str, lang: str) -> str:
     return done
 
 
-def solution_lines(cell: Cell) -> Iterator[str]:
+def solution_lines(cell: SourceCell) -> Iterator[str]:
     """Yield the lines inside the solution regions of a cell."""
     for region in _REGION.finditer(cell.text):
         yield from region[2].splitlines()

@@ -12,14 +12,14 @@ from typing import Any
 from nbautograd import messages
 from nbautograd.course import nbgrader
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.source import Cell, Source, SourceError, digest, stripped, without_magics
+from nbautograd.course.source import Source, SourceCell, SourceError, digest, stripped, without_magics
 
 OURS = ("tags", "exercise", "lang", "pair", "of")
 PRIVATE = {"shown"}  # tags for the author's eyes
 
 
 def notebook(
-    source: Source, lang: str, outdated: Collection[Cell], graded: Mapping[str, Exercise] | None = None
+    source: Source, lang: str, outdated: Collection[SourceCell], graded: Mapping[str, Exercise] | None = None
 ) -> Any:
     """Make the student's notebook, a NotebookNode of nbformat 4.5.
 
@@ -57,7 +57,7 @@ def written(content: Any) -> str:
     return json.dumps(split_lines(copy.deepcopy(content)), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _cells(cell: Cell, lang: str, graded: Mapping[str, Exercise], outdated: bool) -> Iterator[Any]:
+def _cells(cell: SourceCell, lang: str, graded: Mapping[str, Exercise], outdated: bool) -> Iterator[Any]:
     """Make what a cell becomes; ``graded`` holds the exercises that get a cell of points for nbgrader."""
     from nbformat import v4
 
@@ -97,7 +97,7 @@ def speaking(setup: str, lang: str) -> str:
     return re.sub(r"^%load_ext nbautograd", f"{imported}{line}%load_ext nbautograd", setup, count=1, flags=re.MULTILINE)
 
 
-def _metadata(cell: Cell, text: str, graded: bool) -> dict[str, Any]:
+def _metadata(cell: SourceCell, text: str, graded: bool) -> dict[str, Any]:
     kept = {k: v for k, v in cell.metadata.items() if k not in OURS}
     tags = [tag for tag in cell.tags if tag not in PRIVATE]
     made: dict[str, Any] = {**kept, **({"tags": tags} if tags else {})}
@@ -110,7 +110,7 @@ def _metadata(cell: Cell, text: str, graded: bool) -> dict[str, Any]:
     return made
 
 
-def _id(cell: Cell) -> str:
+def _id(cell: SourceCell) -> str:
     """Return a name that stays when other cells are edited, where the source names the cell; else a common one."""
     name = cell.exercise or cell.metadata.get("pair") or ("code" if cell.kind == "code" else "text")
     return re.sub(r"[^A-Za-z0-9_-]", "-", str(name))[:56]

@@ -14,13 +14,13 @@ def languages(source: Source) -> tuple[str, ...]:
     return (marked.pop(),) if len(marked) == 1 else LANGUAGES
 
 
-def pairs(source: Source) -> dict[str, dict[str, Cell]]:
+def pairs(source: Source) -> dict[str, dict[str, SourceCell]]:
     """Pair id -> language -> cell.
 
     Raises:
         SourceError: for a cell without a partner where the source has both languages, or two in the same language.
     """
-    found: dict[str, dict[str, Cell]] = {}
+    found: dict[str, dict[str, SourceCell]] = {}
     for cell in source.cells:
         if cell.kind == "markdown" and cell.lang:
             both = found.setdefault(str(cell.metadata.get("pair", "")), {})

@@ -32,8 +32,8 @@ from nbautograd.core.recording.argument_copies import copied, tensors_inside
 from nbautograd.core.recording.watching import (
     BlockEnd,
     CopiedCall,
+    FunctionWatch,
     Held,
-    Watch,
     WatchedFunction,
     compiled_meanwhile,
 )
@@ -50,7 +50,7 @@ from nbautograd.inspection.audit_report import (
     AuditVerdict,
     How,
 )
-from nbautograd.inspection.audited_apart import Case, Note, checked_apart
+from nbautograd.inspection.audited_apart import Judgement, Note, checked_apart
 from nbautograd.inspection.audited_calls import (
     ALONG,
     Pair,
@@ -110,7 +110,7 @@ class Audit:
         for seconds in (budget, per_function):
             if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
                 raise CallError("audit.no_seconds", given=repr(seconds))
-        self.watch = Watch()
+        self.watch = FunctionWatch()
         self._budget, self._per_function = budget, per_function
         self._report: AuditReport | None = None
         self.block: Held | None = None
@@ -273,7 +273,7 @@ class _Checks:
             self.complete = False
         return self._report()
 
-    def _look(self, cases: Sequence[Case], note: Note, tell: Tell | None) -> None:
+    def _look(self, cases: Sequence[Judgement], note: Note, tell: Tell | None) -> None:
         """Check one call of each situation before the others of any, and all of them before causes are looked for."""
         self.tell = tell
         for case in cases:
@@ -292,14 +292,14 @@ class _Checks:
                 self._registration(case, seconds)
             note(case)
 
-    def _step(self, case: Case) -> None:
+    def _step(self, case: Judgement) -> None:
         if self.tell is not None:
             name = library.name_of(case.watched.cls)
             self.tell(100 * self.steps, 200 * len(self.cases), str(Phrase("audit.checking", function=name)))
         self.steps += 1
 
     @contextlib.contextmanager
-    def _time_of(self, case: Case) -> Iterator[float]:
+    def _time_of(self, case: Judgement) -> Iterator[float]:
         """Give the seconds that are left for a case; what it takes is counted to its Function.
 
         One that is still unchecked shares them with those that are unchecked as well.
@@ -315,7 +315,7 @@ class _Checks:
         finally:
             case.spent += time.perf_counter() - start
 
-    def _first_look(self, case: Case, calls: Sequence[CopiedCall], seconds: float) -> None:
+    def _first_look(self, case: Judgement, calls: Sequence[CopiedCall], seconds: float) -> None:
         """Check first derivatives at these calls, until one is wrong or time is up."""
         if not case.situation.copies:
             reason = case.situation.lacking or Phrase("audit.nothing_kept")
@@ -331,7 +331,7 @@ class _Checks:
         if case.outcome.verdict == "unchecked":
             case.outcome = dataclasses.replace(case.outcome, reason=self._out_of_time(case))
 
-    def _out_of_time(self, case: Case) -> Phrase:
+    def _out_of_time(self, case: Judgement) -> Phrase:
         """Return the sentence on a check that did not end, and at which size it would have."""
         which = "audit.out_of_time" if self.end - time.perf_counter() <= 0 else "audit.out_of_time_each"
         seconds = self.budget if which == "audit.out_of_time" else self.per_function
@@ -340,7 +340,7 @@ class _Checks:
             return Phrase(which, seconds=f"{seconds:g}")
         return Phrase(f"{which}_size", seconds=f"{seconds:g}", each=f"{case.each:.2g}", count=most)
 
-    def _take(self, case: Case, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
+    def _take(self, case: Judgement, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
         """Keep the worse of two outcomes; one that cannot be told says less than one that can."""
         before = case.outcome
         checked = before.checked + (outcome.verdict in ("right", "meant", "wrong"))
@@ -349,7 +349,7 @@ class _Checks:
             case.outcome, case.call, case.inputs = outcome, call, inputs
         case.outcome = dataclasses.replace(case.outcome, checked=checked)
 
-    def _second_look(self, case: Case, seconds: float) -> None:
+    def _second_look(self, case: Judgement, seconds: float) -> None:
         """Find cause and fix of what is wrong, and look at the second derivatives of what is right."""
         outcome = case.outcome
         if case.call is None or outcome.how not in ("entries", "slice") or outcome.verdict not in ("wrong", "right"):
@@ -364,7 +364,7 @@ class _Checks:
             reason = "" if outcome.reason == Phrase("audit.wrong_with_objects") else outcome.reason
             case.outcome = dataclasses.replace(outcome, report=report, reason=reason)
 
-    def _registration(self, case: Case, seconds: float) -> None:
+    def _registration(self, case: Judgement, seconds: float) -> None:
         """Have torch look at how an operation was registered, once for each operation."""
         op = library.operation_of(case.watched.cls)
         if op is None or not case.situation.copies or seconds <= 0:
@@ -403,7 +403,7 @@ class _Checks:
         tell, begin, total = self.tell, 100 * (self.steps - 1), 200 * len(self.cases)
         return lambda done, of, what: tell(begin + min(99, 100 * done // max(1, of)), total, what)
 
-    def _checked(self, case: Case, call: CopiedCall, seconds: float) -> tuple[AuditedSituation, tuple[Any, ...]]:
+    def _checked(self, case: Judgement, call: CopiedCall, seconds: float) -> tuple[AuditedSituation, tuple[Any, ...]]:
         """Check one call: in double precision where forward computes the same in it, else as it was called."""
         arguments = (*call.arguments, *call.keywords.values())
         end, outcome = time.perf_counter() + seconds, case.outcome
@@ -428,7 +428,12 @@ class _Checks:
             return self._judged(case, call, (target, inputs), (part, how), end)
 
     def _judged(
-        self, case: Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], looked_at: tuple[Any, How], end: float
+        self,
+        case: Judgement,
+        call: CopiedCall,
+        whole: tuple[Any, tuple[Any, ...]],
+        looked_at: tuple[Any, How],
+        end: float,
     ) -> tuple[AuditedSituation, tuple[Any, ...]]:
         """Check one call with these inputs, or a part of them, until a moment, and weigh what the check says."""
         outcome, (target, inputs) = case.outcome, whole
@@ -496,7 +501,12 @@ class _Checks:
         return report, part, how
 
     def _reconsidered(
-        self, case: Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport, seconds: float
+        self,
+        case: Judgement,
+        call: CopiedCall,
+        whole: tuple[Any, tuple[Any, ...]],
+        report: GradcheckReport,
+        seconds: float,
     ) -> tuple[Verdict, Phrase | str]:
         """Return verdict and reason of a gradient that a check calls wrong, by what an audit knows besides."""
         target, inputs = whole
@@ -519,7 +529,7 @@ class _Checks:
         return "wrong", "" if target is case.target else Phrase("audit.wrong_with_objects")
 
     def _excuse(
-        self, case: Case, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport
+        self, case: Judgement, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport
     ) -> tuple[Verdict, Phrase] | None:
         """Return the verdict on a gradient that differs, and why it is not wrong; None where it is."""
         target, inputs = whole
@@ -552,7 +562,7 @@ class _Checks:
             return "cannot tell", Phrase("audit.one_witness")
         return None
 
-    def _only_when_run_again(self, case: Case, target: Any) -> bool:
+    def _only_when_run_again(self, case: Judgement, target: Any) -> bool:
         """Return True where the backward that raises on copies of a call's arguments did not raise in the program.
 
         Copies cut what connects an argument with another, such as a closure over what was computed from it. Where
@@ -587,7 +597,7 @@ class _Checks:
     def _report(self) -> AuditReport:
         functions: list[AuditedFunction] = []
         kept: dict[tuple[int, int], Kept] = {}
-        by_class: dict[type, list[Case]] = {cls: [] for cls in self.watch.functions}
+        by_class: dict[type, list[Judgement]] = {cls: [] for cls in self.watch.functions}
         for case in self.cases:
             by_class[case.watched.cls].append(case)
         ordered = sorted(by_class.items(), key=lambda item: min((case.rank for case in item[1]), default=(9,)))
@@ -653,7 +663,7 @@ class _FirstVerdict:
             raise KeyboardInterrupt
 
 
-def _cases(watched: WatchedFunction) -> Iterator[Case]:
+def _cases(watched: WatchedFunction) -> Iterator[Judgement]:
     """Yield the situations of a Function, the inputs described by the names that its source gives them."""
     target, names, source = target_of(watched.cls)
     for key, situation in watched.situations.items():
@@ -661,7 +671,7 @@ def _cases(watched: WatchedFunction) -> Iterator[Case]:
         given = None if call is None else (*call.arguments, *call.keywords.values())
         inputs = tuple(audited_input(names, k, key, given) for k in range(len(key)))
         outcome = AuditedSituation(inputs, situation.calls, tests=tuple(situation.callers))
-        yield Case(watched, situation, target, source, outcome)
+        yield Judgement(watched, situation, target, source, outcome)
 
 
 def _holding_nan(outcome: AuditedSituation, arguments: tuple[Any, ...]) -> Phrase | None:
@@ -718,7 +728,7 @@ def _short(error: BaseException) -> str:
     return words if len(words) <= SAID else f"{words[:SAID]}..."
 
 
-def _audited(watched: WatchedFunction, cases: Sequence[Case], findings: tuple[Finding, ...]) -> AuditedFunction:
+def _audited(watched: WatchedFunction, cases: Sequence[Judgement], findings: tuple[Finding, ...]) -> AuditedFunction:
     op = library.operation_of(watched.cls)
     source = cases[0].source if cases else read_source(watched.cls)
     backward = None if op is None else getattr(op.backward, "__code__", None)
@@ -741,7 +751,7 @@ def _audited(watched: WatchedFunction, cases: Sequence[Case], findings: tuple[Fi
     )
 
 
-def _notes(watch: Watch, functions: Sequence[AuditedFunction], complete: bool) -> Iterator[Phrase]:
+def _notes(watch: FunctionWatch, functions: Sequence[AuditedFunction], complete: bool) -> Iterator[Phrase]:
     """Yield what was not seen, and what was not checked."""
     unseen = watch.unseen
     if not functions:

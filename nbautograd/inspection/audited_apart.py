@@ -30,7 +30,7 @@ GRACE = 30.0  # seconds past the budget: the witnesses of a wrong gradient, and 
 
 
 @dataclass(eq=False)
-class Case:
+class Judgement:
     """One situation on its way to its verdict.
 
     Attributes:
@@ -69,11 +69,11 @@ class Case:
         return 3 if risky else RANK[outcome.verdict], not fixed, 0 if self.call is None else self.call.elements
 
 
-Note = Callable[[Case], None]
-Look = Callable[[Sequence[Case], Note, Tell | None], None]
+Note = Callable[[Judgement], None]
+Look = Callable[[Sequence[Judgement], Note, Tell | None], None]
 
 
-def checked_apart(cases: Sequence[Case], look: Look, end: float, tell: Tell | None) -> None:
+def checked_apart(cases: Sequence[Judgement], look: Look, end: float, tell: Tell | None) -> None:
     """Check cases in copies of the process, and fill in what these tell; in this process where it cannot be copied.
 
     Args:
@@ -111,7 +111,7 @@ def checked_apart(cases: Sequence[Case], look: Look, end: float, tell: Tell | No
             group[0].outcome = dataclasses.replace(group[0].outcome, verdict="cannot tell", reason=reason)
 
 
-def _answer(group: Sequence[Case], look: Look, seconds: float, tell: Tell | None) -> Any:
+def _answer(group: Sequence[Judgement], look: Look, seconds: float, tell: Tell | None) -> Any:
     """Check cases in one copy, fill in what it tells, and return how it ended."""
 
     def job(send: Callable[[Any], None]) -> str:
@@ -120,7 +120,7 @@ def _answer(group: Sequence[Case], look: Look, seconds: float, tell: Tell | None
         for number in (1, 2):  # what compiled code prints
             os.dup2(silent, number)
 
-        def note(case: Case) -> None:
+        def note(case: Judgement) -> None:
             send(("case", group.index(case), _told(case)))
 
         ended = ""
@@ -145,7 +145,7 @@ def _answer(group: Sequence[Case], look: Look, seconds: float, tell: Tell | None
     return answer
 
 
-def _told(case: Case) -> dict[str, Any]:
+def _told(case: Judgement) -> dict[str, Any]:
     """Return what a copy knows of a case, as plain data.
 
     Inputs are needed for the script of a wrong gradient alone. What is the program's own stands there as its position:
@@ -159,7 +159,7 @@ def _told(case: Case) -> dict[str, Any]:
     return facts
 
 
-def _fill(case: Case, facts: dict[str, Any]) -> None:
+def _fill(case: Judgement, facts: dict[str, Any]) -> None:
     vars(case).update(facts, call=None if facts["call"] is None else case.situation.copies[facts["call"]])
     if case.call is not None and "inputs" in facts:
         own = _arguments(case.call)

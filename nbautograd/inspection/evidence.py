@@ -159,7 +159,7 @@ def _nearly_symmetric(gradient: Tensor | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Tolerance:
+class ToleranceArgument:
     """An argument at which forward stops to be more precise.
 
     Attributes:
@@ -188,7 +188,7 @@ class Tolerance:
 Remake = Callable[[tuple[Any, ...]], tuple[Any, tuple[Any, ...]]]  # arguments -> target and inputs of a check
 
 
-def tolerance_of(arguments: tuple[Any, ...], names: Sequence[str], made: Remake) -> Tolerance | None:
+def tolerance_of(arguments: tuple[Any, ...], names: Sequence[str], made: Remake) -> ToleranceArgument | None:
     """Return the tolerance that the difference of a gradient depends on; None where it stays without one.
 
     Args:
@@ -206,10 +206,10 @@ def tolerance_of(arguments: tuple[Any, ...], names: Sequence[str], made: Remake)
                 continue
             left = _largest(made, tight)
             if apart and left is not None and left < STAYS * apart:
-                return Tolerance(name, value, apart, left / apart)
+                return ToleranceArgument(name, value, apart, left / apart)
             tight = _replaced(arguments, path, TIGHTEST)
             if not apart and 0.0 in (left, _largest(made, tight)):  # stops in steps, which no direction shows clearly
-                return Tolerance(name, value, _moved(made, arguments, tight), 0.0)
+                return ToleranceArgument(name, value, _moved(made, arguments, tight), 0.0)
     return None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.display import Redactable
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
 from nbautograd.core.explaining.cells import cell_of, first_needed
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.grad_none import grad_none, of_returned
@@ -25,7 +25,7 @@ from nbautograd.core.explaining.program import Program, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
 from nbautograd.core.explaining.trial import (
     GradientWatch,
-    Run,
+    Rerun,
     alike,
     ends_finite,
     mends,
@@ -72,14 +72,14 @@ class Explanation(Redactable["Explanation"]):
     code: str
     findings: tuple[Finding, ...] = ()
     tensor: str = ""
-    made: Place | None = None
-    did: Place | None = None
+    made: SourceLine | None = None
+    did: SourceLine | None = None
     fix: Fix | None = None
-    raised: Place | None = None
+    raised: SourceLine | None = None
     graph: AutogradGraph | None = field(default=None, repr=False)
     run: str = "no"
     params: dict[str, Any] = field(default_factory=dict)
-    saved: Place | None = None
+    saved: SourceLine | None = None
 
     def __bool__(self) -> bool:
         """Return True where there is something to explain."""
@@ -92,7 +92,7 @@ class Explanation(Redactable["Explanation"]):
 
 
 def explain(
-    target: Any, *args: Any, apart: bool = True, names: Mapping[str, Any] | None = None, run: Run | None = None
+    target: Any, *args: Any, apart: bool = True, names: Mapping[str, Any] | None = None, run: Rerun | None = None
 ) -> Explanation:
     """Say what is behind one of torch's gradient errors: which tensor, which line.
 
@@ -129,10 +129,10 @@ def explain(
         return _of_run(run, replace(before, findings=kept), apart, ending(target))
     if isinstance(target, torch.Tensor):
         return _of_tensor(target, names)
-    if isinstance(target, Run):
+    if isinstance(target, Rerun):
         return _of_run(target, None, apart)
     if callable(target):
-        return _of_run(Run(lambda _: target(*args), returned=partial(_returned, target)), None, apart)
+        return _of_run(Rerun(lambda _: target(*args), returned=partial(_returned, target)), None, apart)
     raise InputError("explain.not_explainable", type=type(target).__name__)
 
 
@@ -268,7 +268,7 @@ def _drawn(program: Program) -> AutogradGraph | None:
     return None
 
 
-def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None = None) -> Explanation:
+def _of_run(run: Rerun, before: Explanation | None, apart: bool, ended: str | None = None) -> Explanation:
     """Run a program once more, watched, and try the changes that its cause suggests.
 
     Args:
@@ -296,7 +296,7 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
     return _with_a_change(explanation, cause, run)
 
 
-def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Run) -> Explanation:
+def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Rerun) -> Explanation:
     """Return an explanation with the first change that was tried and mends the error."""
     for edit in cause.edits:
         if tried := _proof(run, edit, cause):
@@ -307,7 +307,7 @@ def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Run) -> Exp
     return explanation
 
 
-def explain_watched(watch: GradientWatch, error: BaseException | None, run: Run, tries: bool) -> Explanation:
+def explain_watched(watch: GradientWatch, error: BaseException | None, run: Rerun, tries: bool) -> Explanation:
     """Explain a program that ran under a watch in this process.
 
     Args:
@@ -320,7 +320,7 @@ def explain_watched(watch: GradientWatch, error: BaseException | None, run: Run,
     return explanation if cause is None or not tries else _with_a_change(explanation, cause, run)
 
 
-def _proof(run: Run, edit: Edit, cause: ErrorCause) -> str:
+def _proof(run: Rerun, edit: TrialEdit, cause: ErrorCause) -> str:
     """Return what a trial shows of a change, as its message is called; empty where it mends nothing.
 
     ``same``: the gradients are those of an independent way. ``finite``: they are finite, and as they were where they
@@ -352,7 +352,7 @@ def _differs(watched: str, bare: str, where: str, before: Explanation | None) ->
     return replace(before, findings=(*before.findings, finding), run=where)
 
 
-def _end(run: Run) -> tuple[Any, BaseException | None]:
+def _end(run: Rerun) -> tuple[Any, BaseException | None]:
     """Run a program, and return what it returned and the error that it ended in; leaving by ``sys.exit`` is none."""
     try:
         with warnings_ignored():  # they were shown when it ran for the first time
@@ -364,13 +364,13 @@ def _end(run: Run) -> tuple[Any, BaseException | None]:
         return None, error
 
 
-def _bare_run(run: Run) -> str:
+def _bare_run(run: Rerun) -> str:
     """Run a program as it is, and return what it ended in."""
     error = _end(run)[1]
     return "" if error is None else ending(error)
 
 
-def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, str]:
+def _watched_run(run: Rerun, where: str) -> tuple[Explanation, ErrorCause | None, str]:
     watch = GradientWatch(finite=True)
     with watch, watch.steps:
         result, error = _end(run)
@@ -378,7 +378,7 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
 
 
 def explained_run(
-    watch: GradientWatch, error: BaseException | None, result: Any, run: Run, where: str
+    watch: GradientWatch, error: BaseException | None, result: Any, run: Rerun, where: str
 ) -> tuple[Explanation, ErrorCause | None, str]:
     """Return what a watched run showed, its cause where its changes are worth a trial, and what it ended in.
 

@@ -13,7 +13,7 @@ import torch
 
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.display import Displayable, Phrase, UserValue, plural
-from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.recording.call import Call
 from nbautograd.core.values import Value
@@ -161,7 +161,7 @@ def _explanation(explanation: Explanation) -> Explanation:
     )
 
 
-def _place(place: Place | None) -> Place | None:
+def _place(place: SourceLine | None) -> SourceLine | None:
     return None if place is None else dataclasses.replace(place, file=_file(place.file) or "")
 
 

@@ -59,10 +59,10 @@ def load(shell: Any) -> None:
 
 def _without_effect(shell: Any) -> contextlib.ExitStack:
     """Give a shell magics of the same names that run their cell or call; returns what undoes it."""
-    from nbautograd.magics.disabled import BlankMagicLines, magics_without_effect
+    from nbautograd.magics.disabled import InertMagicLines, magics_without_effect
 
     undo = contextlib.ExitStack()
-    _append(undo, shell.input_transformers_cleanup, BlankMagicLines())
+    _append(undo, shell.input_transformers_cleanup, InertMagicLines())
     manager = shell.magics_manager
     for kind, name, function in magics_without_effect(shell):
         undo.callback(_put_back, manager.magics[kind], name, manager.magics[kind].get(name))

@@ -9,7 +9,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from IPython.display import display
 
 from nbautograd import messages
-from nbautograd.course.progress import Progress
+from nbautograd.course.progress import CourseProgress
 from nbautograd.inspection.audit import ended_by
 from nbautograd.magics import output
 from nbautograd.magics.exercise import Exercises, parse_exercise
@@ -80,7 +80,7 @@ class ExerciseMagics(Magics):
 
     @no_var_expand
     @line_magic
-    def exercises(self, line: str) -> Progress | None:
+    def exercises(self, line: str) -> CourseProgress | None:
         """Return how the exercises of this notebook stand; with names stop a cell that needs their answers."""
         if output.show_help(self, "exercises", line):
             return None

@@ -21,7 +21,7 @@ from nbautograd.magics.lines import LineMagics
 _CELL_MAGIC = re.compile(r"%%(autograd_\w+|exercise)(?![\w?])")
 
 
-class BlankMagicLines:
+class InertMagicLines:
     """An input transformer that empties the lines of nbautograd's cell magics at the top of a cell."""
 
     has_side_effects = True  # as ``transformer.BlankMagicLines``

@@ -14,8 +14,8 @@ from nbautograd import messages
 from nbautograd.core.user_source import tree_of
 from nbautograd.course.catalogue import UnknownExerciseError, find
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.progress import Tries
-from nbautograd.course.result import Result
+from nbautograd.course.progress import TryCounts
+from nbautograd.course.result import ExerciseResult
 from nbautograd.course.run import check, placeholder
 from nbautograd.course.sentences import Level
 from nbautograd.course.source import without_magics
@@ -64,7 +64,7 @@ class Exercises:
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
-        self.tries = Tries()
+        self.tries = TryCounts()
 
     def check(self, request: ExerciseRequest, source: str, succeeded: bool) -> None:
         """Make the checks of an exercise and show what they say.
@@ -89,7 +89,7 @@ class Exercises:
             self.tries.add(_failed(exercise))  # the traceback has said it
             return
         if not succeeded:
-            result = Result(exercise.name, exercise.answer, "unanswered", line=left, points=exercise.points)
+            result = ExerciseResult(exercise.name, exercise.answer, "unanswered", line=left, points=exercise.points)
         else:
             with bar:
                 result = self._checked(request, source)
@@ -97,7 +97,7 @@ class Exercises:
         if not bar.show_instead(result):
             display(result)
 
-    def _checked(self, request: ExerciseRequest, source: str) -> Result:
+    def _checked(self, request: ExerciseRequest, source: str) -> ExerciseResult:
         exercise, names = request.exercise, self.shell.user_ns
         return check(
             exercise,
@@ -130,5 +130,5 @@ def defines(source: str, name: str) -> bool:
     return False
 
 
-def _failed(exercise: Exercise) -> Result:
-    return Result(exercise.name, exercise.answer, "failed", points=exercise.points)
+def _failed(exercise: Exercise) -> ExerciseResult:
+    return ExerciseResult(exercise.name, exercise.answer, "failed", points=exercise.points)

@@ -26,7 +26,7 @@ from nbautograd.magics.inputs import one_line
 from nbautograd.magics.options import EXPLAIN
 
 if TYPE_CHECKING:
-    from nbautograd.core.explaining.trial import Run
+    from nbautograd.core.explaining.trial import Rerun
 
 CELLS = re.compile(r"\d+(-\d+)?(\s+\d+(-\d+)?)*").fullmatch
 
@@ -160,10 +160,10 @@ def _cells_needed(error: BaseException) -> Sequence[int]:
     return () if last is None else range(first_cell(error), last + 1)
 
 
-def _run_again(error: BaseException, numbers: Sequence[int], variables: dict[str, Any]) -> Run:
+def _run_again(error: BaseException, numbers: Sequence[int], variables: dict[str, Any]) -> Rerun:
     """Return a run of cells, or of the text that raised where that is no cell with a number."""
     from nbautograd.core.explaining.program import Program
-    from nbautograd.core.explaining.trial import Run
+    from nbautograd.core.explaining.trial import Rerun
 
     if numbers:
         return _run_of(numbers, variables)
@@ -171,14 +171,14 @@ def _run_again(error: BaseException, numbers: Sequence[int], variables: dict[str
     if not frames:
         raise UsageError(messages.text("explain.no_error"))
     file = frames[0][0].f_code.co_filename
-    return Run(
+    return Rerun(
         partial(_run_texts, variables, [file], torch.is_grad_enabled()),
         {file: "".join(linecache.getlines(file))},
         scope=variables,
     )
 
 
-def _tensor_again(value: Any, text: str, written: ast.expr, variables: dict[str, Any]) -> Run:
+def _tensor_again(value: Any, text: str, written: ast.expr, variables: dict[str, Any]) -> Rerun:
     """Return a run of the cells that made a tensor; of a leaf, of those as well that may have brought its gradient."""
     from nbautograd.core.explaining.cells import first_needed, last_assigned, reads
 
@@ -197,10 +197,10 @@ def _tensor_again(value: Any, text: str, written: ast.expr, variables: dict[str,
     return replace(again, call=call, returned=lambda: text, asks=True)
 
 
-def _run_of(numbers: Sequence[int], variables: dict[str, Any]) -> Run:
+def _run_of(numbers: Sequence[int], variables: dict[str, Any]) -> Rerun:
     """Return a run of cells, with the variables as they are now."""
     from nbautograd.core.explaining.cells import switches_off, without_magics
-    from nbautograd.core.explaining.trial import Run
+    from nbautograd.core.explaining.trial import Rerun
 
     cells = [variables["In"][n] if 0 < n < len(variables["In"]) else "" for n in numbers]
     if "" in cells:
@@ -208,7 +208,7 @@ def _run_of(numbers: Sequence[int], variables: dict[str, Any]) -> Run:
     files = [_file_of(cell) or f"<cell {n}>" for n, cell in zip(numbers, cells, strict=True)]
     texts = dict(zip(files, map(without_magics, cells), strict=True))  # a cell that ran twice is there once
     enabled = torch.is_grad_enabled() or any(switches_off(cell, variables) for cell in cells)
-    return Run(partial(_run_texts, variables, files, enabled), texts, scope=variables)
+    return Rerun(partial(_run_texts, variables, files, enabled), texts, scope=variables)
 
 
 def _run_texts(variables: dict[str, Any], files: Sequence[str], enabled: bool, texts: Mapping[str, str]) -> None:

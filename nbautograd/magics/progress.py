@@ -38,7 +38,7 @@ _FILLED = "height:6px;width:{}%;border-radius:3px;" + theme.rule("background-col
 
 
 @dataclass(frozen=True)
-class Progress:
+class ProgressState:
     """Progress of long work.
 
     Attributes:
@@ -135,7 +135,7 @@ class ProgressBar:
         """Take note of an estimate of the time that the rest takes; the bar is then by time, not by steps."""
         self._left, self._estimated = seconds, self._now()
 
-    def state(self) -> Progress:
+    def state(self) -> ProgressState:
         """Return how far the work is, for the bar on the page.
 
         Nobody can say so once the verdict is known, or once the rest took longer than it was estimated to.
@@ -152,7 +152,7 @@ class ProgressBar:
         else:
             left = round(rest / ROUND) * ROUND if passed >= SURE else None
             percent = self._percent = max(self._percent, int(100 * passed / (passed + rest)))
-        return Progress(percent, left, what, tone, headline)
+        return ProgressState(percent, left, what, tone, headline)
 
     def show_instead(self, value: Any) -> bool:
         """Put a result in the bar's place; False when there was no bar, so that the caller shows it as usual."""
@@ -261,7 +261,7 @@ def time_left(seconds: float | None) -> str:
     return messages.text("magics.time_left", time=formats.time(seconds)) if seconds else messages.text("magics.soon")
 
 
-def drawn(state: Progress) -> dict[str, str]:
+def drawn(state: ProgressState) -> dict[str, str]:
     """Return the bar as it stands in the output: it names the kernel's own stop button, which every front end has."""
     percent, left = state.percent, state.left
     parts = ["" if percent is None else f"{percent} %", state.what, time_left(left)]

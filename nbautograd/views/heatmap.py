@@ -40,7 +40,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Place:
+class MatrixGeometry:
     """Geometry of the matrix: the size of a cell and the room left of it and above it."""
 
     cell: float
@@ -49,7 +49,7 @@ class Place:
     shape: tuple[int, ...]
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], rows: Axis, cols: Axis) -> Place:
+    def of(cls, shape: tuple[int, ...], rows: Axis, cols: Axis) -> MatrixGeometry:
         """Return the room for a matrix of this shape and the names along its sides."""
         cell = min(LARGEST_CELL, SIDE / max(*shape, 1))
         widest = max((len(label) for label in rows.labels), default=0)
@@ -72,17 +72,17 @@ class Place:
         return self.top + self.shape[0] * self.cell + 7
 
 
-def x(column: int, place: Place) -> str:
+def x(column: int, place: MatrixGeometry) -> str:
     """Return the left side of a column."""
     return f"{place.left + column * place.cell:.1f}"
 
 
-def y(row: int, place: Place) -> str:
+def y(row: int, place: MatrixGeometry) -> str:
     """Return the top of a row."""
     return f"{place.top + row * place.cell:.1f}"
 
 
-def axis_labels(place: Place, rows: Axis, cols: Axis) -> Markup:
+def axis_labels(place: MatrixGeometry, rows: Axis, cols: Axis) -> Markup:
     """Return the name of each side, and the labels of the cells that have room for one."""
     h, w = place.shape
     right, bottom = place.left + w * place.cell / 2, place.top + h * place.cell / 2
@@ -105,7 +105,7 @@ def axis_labels(place: Place, rows: Axis, cols: Axis) -> Markup:
     return join((*parts, tag("g", {"class": "r"}, *down), tag("g", {"class": "n"}, *along)))
 
 
-def separators(place: Place, rows: Axis, cols: Axis) -> Markup | None:
+def separators(place: MatrixGeometry, rows: Axis, cols: Axis) -> Markup | None:
     """Draw the lines between the slices of the slowest dimension of either side, where they do not stand too close."""
     h, w = place.shape
     across = (f"M{place.left - 4:g} {y(k, place)}h{w * place.cell + 8:g}" for k in _apart(rows.breaks, place.cell))
@@ -134,7 +134,7 @@ DIGIT = 6.2  # width of one
 NUMBERED, MARKED, CORNERED = 26.0, 9.0, 4.0  # from these sizes on a cell shows its number, its sign, its corner
 
 
-def hatch(index: Array, place: Place) -> Markup | None:
+def hatch(index: Array, place: MatrixGeometry) -> Markup | None:
     """Return crosses on the cells that are NaN, in units of cells."""
     where = np.argwhere(index == palette.NAN_INDEX)
     if not len(where):
@@ -146,7 +146,7 @@ def hatch(index: Array, place: Place) -> Markup | None:
     return tag("path", {"class": "h", "transform": transform, "style": look, "d": "".join(lines)})
 
 
-def signs(values: Array, index: Array, place: Place) -> Markup | None:
+def signs(values: Array, index: Array, place: MatrixGeometry) -> Markup | None:
     """Return the number in each large cell, + or - in each middling one, nothing in small ones."""
     if place.cell < MARKED:
         return None
@@ -157,7 +157,7 @@ def signs(values: Array, index: Array, place: Place) -> Markup | None:
     return join(draw(values, ink, cells, place) for ink, cells in groups.items())
 
 
-def corners(values: Array, index: Array, largest: float, place: Place) -> Markup | None:
+def corners(values: Array, index: Array, largest: float, place: MatrixGeometry) -> Markup | None:
     """Draw a mark in the upper right corner of each cell whose value is beyond the scale, in units of cells."""
     if place.cell < CORNERED:
         return None
@@ -175,7 +175,7 @@ def ink_class(colour: int) -> str:
     return "".join("b" if ink == theme.BLACK else "w" for ink in inks)
 
 
-def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
+def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: MatrixGeometry) -> Markup:
     half = (place.cell - place.gap) / 2
     room = (place.cell - place.gap) / DIGIT
     words = (
@@ -189,7 +189,7 @@ def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: P
     return tag("g", {"class": f"t{ink}"}, *words)
 
 
-def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
+def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: MatrixGeometry) -> Markup:
     """Return a short line for minus, crossed for plus, in units of cells."""
     length = min(6.0, place.cell * 0.4) / place.cell
     half = f"{length / 2:.2g}"
@@ -204,7 +204,7 @@ def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Pla
     )
 
 
-def worst_frame(worst: tuple[int, int] | None, place: Place) -> Markup | None:
+def worst_frame(worst: tuple[int, int] | None, place: MatrixGeometry) -> Markup | None:
     """Return a frame around one cell."""
     if worst is None:
         return None
@@ -308,7 +308,7 @@ def heatmap(
     values = np.abs(matrix) if np.iscomplexobj(matrix) else np.asarray(matrix, float)
     values = np.atleast_2d(values)
     top = palette.limit(values) if largest is None else largest
-    place = Place.of(values.shape, rows or Axis(), cols or Axis())
+    place = MatrixGeometry.of(values.shape, rows or Axis(), cols or Axis())
     index = palette.indices(values, top)
     few = values.size <= MOST_SHAPES
     body: list[Markup | None] = [_cells(index, place) if few else _image(index, place), _frame(place)]
@@ -334,7 +334,7 @@ def thumbnail(matrix: Array, most: float | None = None, floor: float = 0.0) -> s
     limit = palette.robust_limit(values, negligible=0) if most is None else most
     index = palette.indices(np.where(np.abs(values) <= floor, 0.0, values), limit)
     cell = 48.0 / max(*index.shape, 4)
-    place = Place(cell, 0.0, 0.0, index.shape)
+    place = MatrixGeometry(cell, 0.0, 0.0, index.shape)
     h, w = index.shape
     start = {"xmlns": NAMESPACE, "width": f"{w * cell:.4g}", "height": f"{h * cell:.4g}"}
     paper = tag("rect", {"class": "p", "width": "100%", "height": "100%"})
@@ -353,7 +353,7 @@ def legend() -> str:
     return tag("svg", start, tag("style", None, sheet), tag("linearGradient", {"id": "a"}, *stops), bar)
 
 
-def _cells(index: Array, place: Place) -> Markup:
+def _cells(index: Array, place: MatrixGeometry) -> Markup:
     """Return each cell as a short thick line in units of cells: that takes a third of the letters of a rectangle."""
     share = f"{1 - place.gap / place.cell:.3g}"
     lines = []
@@ -365,7 +365,7 @@ def _cells(index: Array, place: Place) -> Markup:
     return tag("g", {"transform": at, "stroke-width": share}, *lines)
 
 
-def _image(index: Array, place: Place) -> Markup:
+def _image(index: Array, place: MatrixGeometry) -> Markup:
     h, w = place.shape
     box = {"x": f"{place.left:g}", "y": f"{place.top:g}", "width": f"{w * place.cell:g}"}
     box |= {"height": f"{h * place.cell:g}", "preserveAspectRatio": "none"}
@@ -374,7 +374,7 @@ def _image(index: Array, place: Place) -> Markup:
     return join((tag("image", one), tag("image", other)))
 
 
-def _frame(place: Place) -> Markup:
+def _frame(place: MatrixGeometry) -> Markup:
     h, w = place.shape
     box = {"x": f"{place.left - 0.5:g}", "y": f"{place.top - 0.5:g}"}
     return tag("rect", {"class": "f", **box, "width": f"{w * place.cell + 1:g}", "height": f"{h * place.cell + 1:g}"})

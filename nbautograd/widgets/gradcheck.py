@@ -60,7 +60,7 @@ MOST_REMEMBERED = 200  # Functions that are remembered
 
 
 @dataclass
-class _Run:
+class ShownCheck:
     """Record of a shown check: which it is, what was wrong in it, and the same of the one before."""
 
     report: weakref.ref[Any]
@@ -69,7 +69,7 @@ class _Run:
     before: dict[str, str] | None
 
 
-_runs: dict[str, _Run] = {}
+_runs: dict[str, ShownCheck] = {}
 
 
 def since_last(report: GradcheckReport | None) -> Since | None:
@@ -87,7 +87,9 @@ def since_last(report: GradcheckReport | None) -> Since | None:
     if last is None or last.report() is not report:
         text = "" if report.source is None else report.source.text
         edited = last is not None and last.source != text
-        last = _Run(weakref.ref(report), _wrong(report), text, last.wrong if edited and last is not None else None)
+        last = ShownCheck(
+            weakref.ref(report), _wrong(report), text, last.wrong if edited and last is not None else None
+        )
         _runs[key] = last
         while len(_runs) > MOST_REMEMBERED:
             del _runs[next(iter(_runs))]

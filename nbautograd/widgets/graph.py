@@ -11,7 +11,7 @@ import numpy as np
 from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.core.graphs.why_none import Answer, ask, askable
+from nbautograd.core.graphs.why_none import NoneReason, ask, askable
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, values_column
@@ -213,7 +213,7 @@ def askable_names(graph: AutogradGraph) -> list[str]:
     return askable(graph)[:MOST_NAMES]
 
 
-def with_ghost(graph: AutogradGraph, asked: Answer) -> AutogradGraph:
+def with_ghost(graph: AutogradGraph, asked: NoneReason) -> AutogradGraph:
     """Return the graph with the tensor that was asked for among its ghosts, unless it is drawn anyway."""
     if asked.ghost is None or asked.ghost in graph.ghosts:
         return graph

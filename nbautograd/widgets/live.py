@@ -33,7 +33,7 @@ VIEWS = {
     "AuditReport": ("document", "DocumentWidget"),
     "Explanation": ("document", "DocumentWidget"),
     "DispatchLog": ("document", "DocumentWidget"),
-    "Progress": ("document", "DocumentWidget"),
+    "CourseProgress": ("document", "DocumentWidget"),
 }
 
 _open: deque[tuple[str, str, Any]] = deque()  # (cell, run of the cell, widget), oldest first

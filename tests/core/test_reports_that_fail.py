@@ -92,7 +92,7 @@ def test_an_audited_function_is_not_right_where_its_check_failed(
 
 
 def test_a_call_that_the_watch_could_not_see_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching.Watch, "see", broken("core/recording/injected.py"))
+    monkeypatch.setattr(watching.FunctionWatch, "see", broken("core/recording/injected.py"))
     report = audited(Tripled)
     assert "renamed" in str(report)
     assert all(situation.verdict != "right" for function in report.functions for situation in function.situations)

@@ -12,7 +12,7 @@ from written_answers import PRODUCT, define, modern, product
 from nbautograd import messages
 from nbautograd.course.attempt import close
 from nbautograd.course.checks import ROUTINES
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import CHECKS, Exercise
 from nbautograd.course.run import check
 
@@ -366,7 +366,7 @@ def test_a_default_that_the_call_leaves_out_may_have_its_none():
 
 
 def test_samples_of_a_batch_have_the_sizes_of_the_first():
-    def pair(draw: Draw) -> tuple[Any, ...]:
+    def pair(draw: InputGenerator) -> tuple[Any, ...]:
         shape = draw.sizes(2)
         return draw.normal(*shape), draw.normal(*shape)
 
@@ -376,7 +376,7 @@ def test_samples_of_a_batch_have_the_sizes_of_the_first():
 
 def test_sizes_differ_from_each_other_and_from_point_to_point():
     for seed in range(30):
-        points = [Draw(seed, turn).sizes(3) for turn in range(3)]
+        points = [InputGenerator(seed, turn).sizes(3) for turn in range(3)]
         assert all(len(set(sizes)) == 3 for sizes in points)
         assert all(len(set(places)) == 3 for places in zip(*points, strict=True))
 

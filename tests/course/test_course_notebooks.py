@@ -19,7 +19,7 @@ from nbautograd.course import rendering as _registers  # noqa: F401
 from nbautograd.course import source as notebooks
 from nbautograd.course.answers import answers_of
 from nbautograd.course.catalogue import find
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.mutants import mutants
 from nbautograd.course.rehearse import _define, passed_untouched, rehearse
 from nbautograd.course.release import make
@@ -239,7 +239,7 @@ def test_mutants_of_the_solutions_fail(path):
         solution = namespace[exercise.answer]
         if function_class(solution) is None:
             continue
-        points = [exercise.inputs(Draw(turn, turn)) for turn in range(3)]
+        points = [exercise.inputs(InputGenerator(turn, turn)) for turn in range(3)]
         for mutant in mutants(function_class(solution), points, count=2):
             count += 1
             answer = mutant.function if isinstance(solution, type) else mutant.function.apply

@@ -13,7 +13,7 @@ import torch
 from written_answers import product
 
 from nbautograd import messages
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.rendering import mimebundle
 from nbautograd.course.run import check, placeholder
@@ -136,7 +136,7 @@ def test_a_note_of_the_exercise_takes_the_place_of_the_sentence():
 def test_other_seeds_are_other_points():
     seen = []
 
-    def inputs(draw: Draw):
+    def inputs(draw: InputGenerator):
         seen.append(draw.normal(1).item())
         return (draw.normal(2), draw.normal(2))
 

@@ -13,7 +13,7 @@ from fidelity_values import leaf, run
 
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording import spy
-from nbautograd.core.recording.record import InstrumentedFunction, Ring
+from nbautograd.core.recording.record import CallRing, InstrumentedFunction
 from nbautograd.core.recording.recorder import Recorder
 
 CHECKS = {**fidelity_values.CHECKS, **fidelity_behaviour.CHECKS}
@@ -61,7 +61,7 @@ def test_same_as_bare(name, request):
 def test_restored_object_by_object(factory):
     cls = factory()
     before, hidden = dict(vars(cls)), dict(vars(cls._backward_cls))
-    spy.install(cls, InstrumentedFunction(cls), Recorder(Ring()))
+    spy.install(cls, InstrumentedFunction(cls), Recorder(CallRing()))
     spy.remove(cls)
     assert list(vars(cls)) == list(before)
     assert all(vars(cls)[name] is entry for name, entry in before.items())
@@ -72,7 +72,7 @@ def test_restored_object_by_object(factory):
 def test_the_calls_of_a_step_are_recorded_and_linked(factory):
     """The calls of a training step, linked as they should be; a class that is not recorded leaves none."""
     cls, other = factory(), factory()
-    ring = Ring()
+    ring = CallRing()
     spy.install(cls, InstrumentedFunction(cls), Recorder(ring))
     try:
         for function in (cls, other):

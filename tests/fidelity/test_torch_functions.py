@@ -12,7 +12,7 @@ from fidelity_values import bits
 from torch.testing._internal import autograd_function_db as database
 
 from nbautograd.core.recording import api as log
-from nbautograd.core.recording.watching import Watch
+from nbautograd.core.recording.watching import FunctionWatch
 
 FUNCTIONS = [
     found
@@ -23,7 +23,7 @@ FUNCTIONS = [
 
 @contextlib.contextmanager
 def recorded(*functions, watched=False):
-    with log.recording(*functions) as calls, Watch() if watched else contextlib.nullcontext() as watch:
+    with log.recording(*functions) as calls, FunctionWatch() if watched else contextlib.nullcontext() as watch:
         yield calls
         assert log.problems() == ()
         assert watch is None or watch.errors == {}

@@ -6,7 +6,7 @@ import fidelity_behaviour
 import fidelity_values
 import pytest
 
-from nbautograd.core.recording.watching import Watch
+from nbautograd.core.recording.watching import FunctionWatch
 
 CHECKS = {**fidelity_values.CHECKS, **fidelity_behaviour.CHECKS}
 
@@ -22,7 +22,7 @@ def bare(cls):
 def test_same_as_bare(name):
     check = CHECKS[name]
     expected = check(bare)
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         watched = check(bare)
     assert (watched == expected) == (name not in WATCHED_SHOWS)
     assert watch.errors == {}

@@ -10,9 +10,9 @@ from playwright.sync_api import expect
 
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
-from nbautograd.course.progress import Progress, Row
+from nbautograd.course.progress import CourseProgress, ProgressRow
 from nbautograd.course.rendering import mimebundle
-from nbautograd.course.result import Result
+from nbautograd.course.result import ExerciseResult
 
 pytestmark = pytest.mark.browser
 
@@ -78,9 +78,9 @@ def test_objects_are_shortened_by_whole_attributes(show: Any, trace: DispatchLog
 
 
 def test_the_name_of_an_exercise_leads_to_its_answer(show: Any) -> None:
-    page = show(Progress((Row("multiply", 2, "passed"), Row("exp"))))
+    page = show(CourseProgress((ProgressRow("multiply", 2, "passed"), ProgressRow("exp"))))
     expect(page.get_by_role("button", name="exp")).to_have_count(0)  # nothing was tried
-    stored = mimebundle(Result("multiply", "Multiply", "failed"))["text/html"]
+    stored = mimebundle(ExerciseResult("multiply", "Multiply", "failed"))["text/html"]
     page.evaluate("html => document.body.insertAdjacentHTML('beforeend', `<div style='height: 4000px'></div>${html}`)",
                   stored)  # fmt: skip
     answer = page.locator(".nbag-at-exercise-multiply")

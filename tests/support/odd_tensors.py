@@ -246,7 +246,7 @@ def outcome(cls, make, needs_grad):
 def compare(make):
     """The first difference of a recorded or watched run from the bare one, in any place, at any level; "" for none."""
     import nbautograd
-    from nbautograd.core.recording.watching import Watch
+    from nbautograd.core.recording.watching import FunctionWatch
 
     def safely():
         with torch.no_grad():
@@ -265,7 +265,7 @@ def compare(make):
                 str(log), log.to_dict()  # can be read and written
                 if not len(log) and any(type(one) is list for one in expected):
                     return f"{cls.__name__} at {level}: nothing recorded"
-            with Watch() as watch:
+            with FunctionWatch() as watch:
                 got = [outcome(bare, safely, needs_grad) for _ in range(2)]
             if got != expected:
                 return f"{cls.__name__} under a watch, grad {needs_grad}: {got} instead of {expected}"

@@ -18,7 +18,7 @@ from comm_wire import Wire, decoded, put, sync
 import nbautograd
 from nbautograd.core.checking.block import JacobianBlock
 from nbautograd.core.tracing.dispatches import DispatchLog
-from nbautograd.course.progress import Progress
+from nbautograd.course.progress import CourseProgress
 from nbautograd.errors import CallError
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.views.answer import answer
@@ -46,7 +46,7 @@ def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
         nbautograd.types.AuditReport(),
         Explanation("nothing", (samples.NOTE,)),
         DispatchLog(),
-        Progress(),
+        CourseProgress(),
     ]
     values = [samples.report(), samples.graph(), *parts, *documents]
     kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", *["document"] * len(documents)]

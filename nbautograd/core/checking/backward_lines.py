@@ -66,7 +66,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What was seen at a moment.
 
     Attributes:
@@ -83,7 +83,7 @@ class Seen:
 Look = Callable[[Moment], Any]
 
 
-def moments(problem: Problem, look: Look, only: int | None = None) -> list[Seen]:
+def moments(problem: Problem, look: Look, only: int | None = None) -> list[Observation]:
     """Run backward once and look at each moment of it.
 
     Args:
@@ -97,13 +97,13 @@ def moments(problem: Problem, look: Look, only: int | None = None) -> list[Seen]
     code = getattr(inspect.unwrap(original), "__code__", None) if original is not None else None
     if original is None or code is None:
         return []
-    found = list[Seen]()
+    found = list[Observation]()
 
     @hands_over
     def traced(ctx: Any, *grads: Any) -> Any:
         def note(line: int, names: Mapping[str, Any], *results: Any) -> None:
             if len(found) < TRACED_STATEMENTS:
-                found.append(Seen(line, bool(results), look(Moment(line, names, ctx, grads, results))))
+                found.append(Observation(line, bool(results), look(Moment(line, names, ctx, grads, results))))
 
         def at_call(frame: FrameType, *results: Any) -> None:
             note(frame.f_lineno, frame.f_locals, *results)

@@ -97,7 +97,7 @@ class OutOfBudgetError(KeyboardInterrupt):
 
 
 @dataclass(frozen=True)
-class Place:
+class InterruptedAt:
     """Place in the user's code at which it was interrupted.
 
     Attributes:
@@ -127,7 +127,7 @@ class Clock:
         self.budget, self._now = budget, now or time.perf_counter
         self.thread = threading.get_ident()
         self.ended = self.known = False
-        self.place: Place | None = None
+        self.place: InterruptedAt | None = None
         self.users: dict[CodeType, str] = {}
         self._sent_to: int | None = None
         self._frame: FrameType | None = None
@@ -165,7 +165,7 @@ class Clock:
         thread, frame = self._users_frame()
         if frame is None or (self.ended and frame is not self._frame):
             return  # ours, which asks by itself before the next call, or is on its way out
-        self.place = Place(self.users.get(frame.f_code) or _name(frame), frame.f_lineno)
+        self.place = InterruptedAt(self.users.get(frame.f_code) or _name(frame), frame.f_lineno)
         self._frame, self._sent_to, self.ended = frame, thread, True
         _send(thread, OutOfBudgetError)
 

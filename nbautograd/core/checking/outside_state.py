@@ -30,7 +30,7 @@ NUMBERS = (bool, int, float, complex, str, type(None))
 
 
 @dataclass(frozen=True)
-class Place:
+class StateName:
     """A name that holds state.
 
     Attributes:
@@ -64,8 +64,8 @@ class ClassState:
         A name that holds what it held at first is left alone, as other threads may use it. What is written to it inside
         is undone in the very object.
         """
-        put: list[tuple[Place, Any]] = []
-        left: list[tuple[Place, Any, Any]] = []
+        put: list[tuple[StateName, Any]] = []
+        left: list[tuple[StateName, Any, Any]] = []
         try:
             for place in self.places:
                 now = place.read()
@@ -123,7 +123,7 @@ def _refill(value: Any, items: Any) -> None:
         value.update(items) if isinstance(value, (dict, set)) else value.extend(items)
 
 
-def _places(cls: type) -> Iterator[Place]:
+def _places(cls: type) -> Iterator[StateName]:
     bases = [base for base in cls.__mro__ if not base.__module__.startswith("torch.") and base is not object]
     entries = (unwrap(vars(base).get(method)) for base in bases for method in METHODS)
     functions = [entry for entry in entries if isinstance(entry, FunctionType)]
@@ -150,12 +150,12 @@ def _calling(functions: Iterable[FunctionType]) -> list[FunctionType]:
     return list(found)
 
 
-def _attribute(value: Any, holder: Any, name: str, bound: bool) -> Place:
+def _attribute(value: Any, holder: Any, name: str, bound: bool) -> StateName:
     read, write = functools.partial(getattr, holder, name), functools.partial(setattr, holder, name)
-    return Place(_copied(value), read, write, bound)
+    return StateName(_copied(value), read, write, bound)
 
 
-def _of_function(function: FunctionType, bound: frozenset[str]) -> Iterator[Place]:
+def _of_function(function: FunctionType, bound: frozenset[str]) -> Iterator[StateName]:
     for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # an empty cell
             yield _attribute(cell.cell_contents, cell, "cell_contents", variable in bound)
@@ -163,7 +163,7 @@ def _of_function(function: FunctionType, bound: frozenset[str]) -> Iterator[Plac
     for name in _names(function.__code__):
         if name in known and not callable(known[name]):
             read, write = partial(known.__getitem__, name), partial(known.__setitem__, name)
-            yield Place(_copied(known[name]), read, write, name in bound or ANY in bound)
+            yield StateName(_copied(known[name]), read, write, name in bound or ANY in bound)
 
 
 ANY = "*"  # in the place of a name: code that can bind any

@@ -11,7 +11,7 @@ from nbautograd.core.findings import Finding
 
 
 @dataclass(frozen=True)
-class Place(Displayable):
+class SourceLine(Displayable):
     """A line of the user's code.
 
     Attributes:
@@ -30,7 +30,7 @@ class Place(Displayable):
 
 
 @dataclass(frozen=True)
-class Edit:
+class TrialEdit:
     """A change of the user's source that may mend an error; only a trial says whether it does.
 
     Attributes:
@@ -65,14 +65,14 @@ class ErrorCause:
     code: str
     findings: tuple[Finding, ...]
     tensor: str = ""
-    made: Place | None = None
-    did: Place | None = None
+    made: SourceLine | None = None
+    did: SourceLine | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    edits: tuple[Edit, ...] = ()
-    saved: Place | None = None
+    edits: tuple[TrialEdit, ...] = ()
+    saved: SourceLine | None = None
 
 
-def finding(sentence: str, place: Place | None = None, **params: Any) -> Finding:
+def finding(sentence: str, place: SourceLine | None = None, **params: Any) -> Finding:
     """Return a finding of the explanation: ``finding("in_place.changed", place, name="y")``."""
     line = None if place is None else place.line
     return Finding(f"explain_{sentence.replace('.', '_')}", "note", f"explain.{sentence}", params, line=line)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from nbautograd.core.explaining.cause import Edit, Place
+from nbautograd.core.explaining.cause import SourceLine, TrialEdit
 from nbautograd.core.user_source import tree_of
 
 _OUT = {"detach", "detach_", "item", "tolist", "numpy"}  # methods that leave the graph
@@ -17,7 +17,7 @@ _COPIES = {"tensor", "as_tensor", "from_numpy", "float", "FloatTensor", "Tensor"
 _SWITCH = re.compile(r"\b(no_grad|inference_mode)\b")
 
 
-def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
+def let_through(reason: str, did: SourceLine, off: SourceLine | None) -> Iterator[TrialEdit]:
     """Yield the line that cuts a graph without what cuts it there.
 
     Args:
@@ -32,11 +32,11 @@ def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
             return
         text = _SWITCH.sub("enable_grad", switch.text).replace("set_grad_enabled(False)", "set_grad_enabled(True)")
         if text != switch.text:
-            yield Edit(switch.file, switch.line, switch.text, text)
+            yield TrialEdit(switch.file, switch.line, switch.text, text)
     elif reason == "inside":
         text = did.text.replace(".sample(", ".rsample(")  # of a distribution: drawn so that gradients pass
         if text != did.text:
-            yield Edit(did.file, did.line, did.text, text)
+            yield TrialEdit(did.file, did.line, did.text, text)
     elif reason != "integer" and (statement := statement_of(did.text)) is not None:
         before = ast.unparse(statement)
         changed = _LetThrough(reason).visit(statement)
@@ -44,10 +44,10 @@ def let_through(reason: str, did: Place, off: Place | None) -> Iterator[Edit]:
         alone = isinstance(changed, ast.Expr) and isinstance(changed.value, ast.Name)
         after = "pass" if own or alone else ast.unparse(changed)
         if after != before:
-            yield Edit(did.file, did.line, did.text, after)
+            yield TrialEdit(did.file, did.line, did.text, after)
 
 
-def _as_block(switch: Place) -> Edit | None:
+def _as_block(switch: SourceLine) -> TrialEdit | None:
     """Return the rest of a function under ``with torch.no_grad():``, where a call switched gradients off for good."""
     for body in _bodies(switch.file):
         at = next((k for k, statement in enumerate(body) if statement.lineno == switch.line), None)
@@ -56,7 +56,7 @@ def _as_block(switch: Place) -> Edit | None:
         first, *rest = _rows(switch.file, body[at].lineno, body[-1].end_lineno or body[-1].lineno)
         inner = [f"    {row}" if row else row for row in rest]
         before, after = [first, *rest], ["with torch.no_grad():", *(inner or ["    pass"])]
-        return Edit(switch.file, switch.line, "\n".join(before), "\n".join(after)) if inner else None
+        return TrialEdit(switch.file, switch.line, "\n".join(before), "\n".join(after)) if inner else None
     return None
 
 
@@ -82,7 +82,7 @@ def _rows(file: str, first: int, last: int) -> list[str]:
 MOST_MOVED = 3  # statements
 
 
-def after_each_other(step: Place, raised: Place) -> Iterator[Edit]:
+def after_each_other(step: SourceLine, raised: SourceLine) -> Iterator[TrialEdit]:
     """Yield changes of the order of statements in one block, so that no step lies between a forward and its backward.
 
     The step goes below the backward that raised; else what that backward differentiates goes below the step, from the
@@ -111,7 +111,7 @@ def after_each_other(step: Place, raised: Place) -> Iterator[Edit]:
                 yield replace(_reordered(step.file, body, moved[0], [*stay, *moved]), exact=False)
 
 
-def _reordered(file: str, body: list[ast.stmt], first: int, order: list[int]) -> Edit:
+def _reordered(file: str, body: list[ast.stmt], first: int, order: list[int]) -> TrialEdit:
     """Return an edit that puts neighbouring statements in another order, each with the comments above it."""
     begins = {first: body[first].lineno}
     begins |= {k: (body[k - 1].end_lineno or 0) + 1 for k in order if k != first}
@@ -119,7 +119,7 @@ def _reordered(file: str, body: list[ast.stmt], first: int, order: list[int]) ->
     before = _rows(file, begins[first], last)
     parts = {k: before[begins[k] - begins[first] : (body[k].end_lineno or 0) + 1 - begins[first]] for k in order}
     after = [row for k in order for row in parts[k]]
-    return Edit(file, begins[first], "\n".join(before), "\n".join(after))
+    return TrialEdit(file, begins[first], "\n".join(before), "\n".join(after))
 
 
 def _reads(statement: ast.stmt) -> set[str]:
@@ -130,7 +130,7 @@ def _stores(statement: ast.stmt) -> set[str]:
     return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def switched_inside(did: Place, off: Place) -> bool:
+def switched_inside(did: SourceLine, off: SourceLine) -> bool:
     """Return True where a line switches no gradients off itself, but something that it calls does."""
     return (did.file, did.line) == (off.file, off.line) and not re.search(
         r"no_grad|inference_mode|grad_enabled", did.text
@@ -161,7 +161,7 @@ class _LetThrough(ast.NodeTransformer):
         return node.value if node.attr == "data" and isinstance(node.ctx, ast.Load) else node
 
 
-def detached(here: Place, name: str, value: Any) -> Iterator[Edit]:
+def detached(here: SourceLine, name: str, value: Any) -> Iterator[TrialEdit]:
     """Yield a backward's line with the carried variable detached behind it.
 
     Args:
@@ -172,10 +172,10 @@ def detached(here: Place, name: str, value: Any) -> Iterator[Edit]:
     statement = statement_of(here.text)
     if statement is None:
         return
-    yield Edit(here.file, here.line, here.text, f"{ast.unparse(statement)}\n{name} = {_detached(name, value)}")
+    yield TrialEdit(here.file, here.line, here.text, f"{ast.unparse(statement)}\n{name} = {_detached(name, value)}")
 
 
-def detached_where_stored(stored: Place, value: Any) -> Iterator[Edit]:
+def detached_where_stored(stored: SourceLine, value: Any) -> Iterator[TrialEdit]:
     """Yield the line that stores a variable with what it stores detached.
 
     Args:
@@ -191,7 +191,7 @@ def detached_where_stored(stored: Place, value: Any) -> Iterator[Edit]:
         written = ast.unparse(statement.value)
         simple = isinstance(statement.value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
         target, after = ast.unparse(statement.targets[0]), _detached(written if simple else f"({written})", value)
-        yield Edit(stored.file, stored.line, stored.text, f"{target} = {after}")
+        yield TrialEdit(stored.file, stored.line, stored.text, f"{target} = {after}")
 
 
 def _detached(written: str, value: Any) -> str:

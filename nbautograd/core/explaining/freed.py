@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
 from nbautograd.core.explaining.edits import detached, detached_where_stored, statement_of
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind
@@ -31,8 +31,8 @@ MOST_TIES = 3  # lines that are named
 class _Tie(NamedTuple):
     """A line that used, after a backward, what another line had computed before it."""
 
-    user: Place
-    maker: Place
+    user: SourceLine
+    maker: SourceLine
     node: Any
 
 
@@ -47,7 +47,7 @@ def freed(program: Program) -> ErrorCause | None:
     root = next((program.name_of(root) for root in program.roots), "")
     written = root or differentiated(program) or (here.text if here is not None else "?")
     shown = {"root": written, "op": op, "line": did.line if did else 0}
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[TrialEdit, ...] = ()
     facts = [finding("freed.by_line" if did is not None else "freed.somewhere", did, **shown)]
     if did is not None and here is not None and (did.line, did.file) == (here.line, here.file):
         facts = [finding("freed.same_line", did, **shown)]
@@ -84,7 +84,7 @@ def freed(program: Program) -> ErrorCause | None:
 
 def _ties(program: Program, old: set[Any]) -> list[_Tie]:
     """Return where this backward goes on into what an earlier one went through, the newest first."""
-    found: dict[tuple[Place, Place], _Tie] = {}
+    found: dict[tuple[SourceLine, SourceLine], _Tie] = {}
     for node in sorted(program.nodes(), key=lambda node: sequence_number(node) or 0, reverse=True):
         for following, _ in node.next_functions if node not in old else ():
             user, maker = node_line(node), node_line(following) if following in old else None
@@ -155,7 +155,7 @@ def _newer(program: Program, name: str, old: set[Any]) -> str:
     return next((other for other, node in tensors if node in live and node_line(node) == made), name)
 
 
-def _end_of_graph(program: Program, name: str, stored: Place | None) -> Iterator[Edit]:
+def _end_of_graph(program: Program, name: str, stored: SourceLine | None) -> Iterator[TrialEdit]:
     """Yield the line that stores what is carried with it detached, then the backward with it detached behind it.
 
     Where the same iteration reads it once more from where it is stored, only the second keeps all gradients of that.
@@ -190,7 +190,7 @@ def is_freed(node: Any) -> bool:
     return all_gone(node)
 
 
-def _retain(did: Place) -> Iterator[Edit]:
+def _retain(did: SourceLine) -> Iterator[TrialEdit]:
     """Yield the first backward with ``retain_graph=True``."""
     statement = statement_of(did.text) or ast.Pass()
     for call in [part for part in ast.walk(statement) if isinstance(part, ast.Call)]:
@@ -198,5 +198,5 @@ def _retain(did: Place) -> Iterator[Edit]:
         if name in DIFFERENTIATES:
             call.keywords = [k for k in call.keywords if k.arg != "retain_graph"]
             call.keywords.append(ast.keyword("retain_graph", ast.Constant(True)))
-            yield Edit(did.file, did.line, did.text, ast.unparse(statement))
+            yield TrialEdit(did.file, did.line, did.text, ast.unparse(statement))
             return

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
 from nbautograd.core.explaining.edits import statement_of
 from nbautograd.core.explaining.no_grad import differentiated_by, no_grad, unused
 from nbautograd.core.explaining.program import Program, node_of, shares
@@ -101,7 +101,7 @@ def _not_a_leaf(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause
     return ErrorCause("grad_none_not_a_leaf", (finding(which, made, name=name, **at),), name, made, None, {}, edits)
 
 
-def _leaf_again(made: Place, name: str) -> Iterator[Edit]:
+def _leaf_again(made: SourceLine, name: str) -> Iterator[TrialEdit]:
     """Yield the line that made a result with a leaf instead, or with its gradient kept.
 
     ``w = w - lr * w.grad`` is a step, which has no graph; of ``torch.randn(3, requires_grad=True).to(device)`` the
@@ -113,14 +113,14 @@ def _leaf_again(made: Place, name: str) -> Iterator[Edit]:
     value, kept = statement.value, f"{ast.unparse(statement)}\n{name}.retain_grad()"
     if isinstance(value, ast.BinOp) and ast.unparse(value.left) == name:
         sign = ast.unparse(ast.AugAssign(ast.Name("_"), value.op, value.right)).removeprefix("_ ")
-        yield Edit(made.file, made.line, made.text, f"with torch.no_grad(): {name} {sign}")
+        yield TrialEdit(made.file, made.line, made.text, f"with torch.no_grad(): {name} {sign}")
     calls = [
         n for n in ast.walk(value) if isinstance(n, ast.Call) and any(k.arg == "requires_grad" for k in n.keywords)
     ]
     if len(calls) == 1 and calls[0] is not value:
         calls[0].keywords = [k for k in calls[0].keywords if k.arg != "requires_grad"]
-        yield Edit(made.file, made.line, made.text, f"{name} = {ast.unparse(value)}.requires_grad_()")
-    yield Edit(made.file, made.line, made.text, kept)
+        yield TrialEdit(made.file, made.line, made.text, f"{name} = {ast.unparse(value)}.requires_grad_()")
+    yield TrialEdit(made.file, made.line, made.text, kept)
 
 
 def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | None, int]:

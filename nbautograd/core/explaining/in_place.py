@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
 from nbautograd.core.explaining.edits import after_each_other, detached, statement_of
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind, window
 from nbautograd.core.explaining.watch import Write, creation_line, node_line, writes_into
@@ -53,7 +53,7 @@ def in_place(program: Program) -> ErrorCause | None:
     facts = _facts(node, own, tensor, name, saved_at, did, write, now - saved)
     facts += _view_of(write) + ([] if did is None else _others(program, broken, did))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[TrialEdit, ...] = ()
     if did is not None and write is not None:
         edits = tuple(_beside_step(program, did, write) if step else out_of_place(did, name))
     kind = "in_place_step" if step else "in_place"
@@ -62,7 +62,7 @@ def in_place(program: Program) -> ErrorCause | None:
     return ErrorCause(kind, tuple(facts), name, made, did, params, edits, saved_at)
 
 
-def _beside_step(program: Program, did: Place, write: Write) -> Iterator[Edit]:
+def _beside_step(program: Program, did: SourceLine, write: Write) -> Iterator[TrialEdit]:
     """Yield changes by which no step lies between a forward and its backward: another order, or no older graph."""
     if program.caller is None:
         return
@@ -143,7 +143,7 @@ def _view_of(write: Write | None) -> list[Finding]:
     return [finding("in_place.view_of", place, name=write.name, line=place.line, text=place.text)]
 
 
-def _others(program: Program, broken: list[_Broken], did: Place) -> list[Finding]:
+def _others(program: Program, broken: list[_Broken], did: SourceLine) -> list[Finding]:
     """Return the other lines that changed what the graph had saved; torch's error speaks of one tensor alone."""
     writes = [_first_write(program, node, tensor, saved) for node, _, tensor, saved, _ in broken]
     places = [write.spot.place() for write in writes if write is not None and write.spot is not None]
@@ -158,8 +158,8 @@ def _facts(
     own: bool,
     tensor: torch.Tensor,
     name: str,
-    saved_at: Place | None,
-    did: Place | None,
+    saved_at: SourceLine | None,
+    did: SourceLine | None,
     write: Write | None,
     versions: int,
 ) -> list[Finding]:
@@ -200,7 +200,7 @@ def _base(expression: ast.expr) -> str:
             return text
 
 
-def out_of_place(did: Place, name: str) -> Iterator[Edit]:
+def out_of_place(did: SourceLine, name: str) -> Iterator[TrialEdit]:
     """Yield changes of a line that writes, so that it makes a new tensor instead."""
     statement, after = statement_of(did.text), None
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
@@ -216,10 +216,10 @@ def out_of_place(did: Place, name: str) -> Iterator[Edit]:
             call.func.attr = method[:-1]
             after = f"{owner} = {ast.unparse(call)}" if hasattr(torch.Tensor, method[:-1]) else None
     if after is not None:
-        yield Edit(did.file, did.line, did.text, after)
+        yield TrialEdit(did.file, did.line, did.text, after)
     target = written_name(statement) or name
     if target.isidentifier() or target.startswith("self."):
-        yield Edit(did.file, did.line, did.text, f"{target} = {target}.clone()\n{did.text}")
+        yield TrialEdit(did.file, did.line, did.text, f"{target} = {target}.clone()\n{did.text}")
 
 
 def written_name(statement: ast.stmt | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, finding
 from nbautograd.core.explaining.edits import let_through, switched_inside
 from nbautograd.core.explaining.program import Program, node_of, same_elements
 from nbautograd.core.explaining.watch import Cut, Left, Pass, Spot, creation_line, cuts_into, left_side, node_line
@@ -77,7 +77,7 @@ def unused(program: Program) -> ErrorCause | None:
     return ErrorCause("unused", (what, *lines, rule), name, made, params={"root": root})
 
 
-def _used_instead(program: Program, tensor: torch.Tensor) -> Place | None:
+def _used_instead(program: Program, tensor: torch.Tensor) -> SourceLine | None:
     """Return the line that uses another leaf with a tensor's memory, as a watched run saw it."""
     for node in program.nodes():
         leaves = [leaf for n, _ in node.next_functions if n is not None and (leaf := leaf_tensor(n)) is not None]
@@ -156,7 +156,13 @@ _NAMES_IT = ("detach", "copied", "data", "new_leaf")  # reasons whose sentence n
 
 
 def _caused(
-    reason: str, text: str, source: str, root: str, did: Place | None, off: Spot | None = None, anew: Spot | None = None
+    reason: str,
+    text: str,
+    source: str,
+    root: str,
+    did: SourceLine | None,
+    off: Spot | None = None,
+    anew: Spot | None = None,
 ) -> ErrorCause:
     if did is not None and text not in did.text:  # the line that the block begins with is another one
         text = did.text
@@ -192,7 +198,7 @@ def _no_leaf_requires_grad(program: Program, root: torch.Tensor, name: str) -> E
     return ErrorCause("no_grad_not_required", (what, finding("no_grad.rule_begins")), name)
 
 
-def _frozen(program: Program, frozen: list[tuple[torch.Tensor, Place | None]], root: str) -> ErrorCause:
+def _frozen(program: Program, frozen: list[tuple[torch.Tensor, SourceLine | None]], root: str) -> ErrorCause:
     """Explain a result of parameters none of which asks for a gradient, and which lines switched that off."""
     # first those whose line is known, so that the line is that of the first name
     named = [(program.name_of(tensor), place) for tensor, place in sorted(frozen, key=lambda one: one[1] is None)]

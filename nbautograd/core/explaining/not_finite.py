@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind
 from nbautograd.core.explaining.watch import Bad, all_finite, node_line
 from nbautograd.core.findings import Finding
@@ -132,7 +132,7 @@ class BackwardWatch:
     """
 
     node: str = ""
-    place: Place | None = None
+    place: SourceLine | None = None
     what: str = ""
     rule: str = ""
     masked: bool = False
@@ -356,7 +356,7 @@ SAFE = {
 }
 
 
-def safe_inside(did: Place, op: str) -> Iterator[Edit]:
+def safe_inside(did: SourceLine, op: str) -> Iterator[TrialEdit]:
     """Yield the line with a second ``where`` around the operation's input, by the condition of the first.
 
     The first stands around the operation, or around the variable that the line assigns.
@@ -380,7 +380,7 @@ def safe_inside(did: Place, op: str) -> Iterator[Edit]:
                 chosen = [place(parent), ast.Constant(SAFE[op][1])]
                 safe = ast.Call(where.func, [where.args[0], *(chosen if k == 1 else reversed(chosen))], [])
                 place(parent, safe)
-                yield Edit(did.file, did.line, did.text, ast.unparse(statement))
+                yield TrialEdit(did.file, did.line, did.text, ast.unparse(statement))
                 return
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, finding
 from nbautograd.core.explaining.program import Program, place_of, users_frame
 from nbautograd.core.explaining.watch import noted
 from nbautograd.core.graphs.names import variables_of
@@ -28,9 +28,9 @@ class StepWatch:
     def __init__(self, leaves: dict[int, torch.Tensor]) -> None:
         self._leaves = leaves
         self._held: set[int] = set()  # by identity, what an optimizer that stepped is to change
-        self._left_out: dict[int, tuple[str, Place, torch.Tensor]] = {}
+        self._left_out: dict[int, tuple[str, SourceLine, torch.Tensor]] = {}
         self._served: set[int] = set()  # by identity, what had a gradient at some step
-        self._idle: dict[int, tuple[str, Place, torch.Tensor]] = {}  # what had none at one
+        self._idle: dict[int, tuple[str, SourceLine, torch.Tensor]] = {}  # what had none at one
         self._handle: Any = None
 
     def __enter__(self) -> StepWatch:
@@ -71,6 +71,6 @@ class StepWatch:
         what = finding("optimizer_left_out.what", did, name=names, line=did.line, text=did.text)
         return ErrorCause("optimizer_holds_others", (what, finding("optimizer_left_out.rule")), left[0][0], None, did)
 
-    def idle(self) -> Iterator[tuple[str, Place, torch.Tensor]]:
+    def idle(self) -> Iterator[tuple[str, SourceLine, torch.Tensor]]:
         """Yield what an optimizer held at a step and never had a gradient at one: its name, the line, the tensor."""
         yield from (where for key, where in self._idle.items() if key not in self._served)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.explaining.torch_errors import entries, is_torch
 from nbautograd.core.graphs.names import tensors_in
 from nbautograd.core.stumbles import ask
@@ -47,12 +47,12 @@ def users_frame(stop: Callable[[FrameType], bool] | None = None) -> FrameType | 
     return frame
 
 
-def place_of(code: CodeType, line: int, scope: Mapping[str, Any]) -> Place:
+def place_of(code: CodeType, line: int, scope: Mapping[str, Any]) -> SourceLine:
     """Return a line of a running program as a place."""
     file = code.co_filename
     function = "" if code.co_name == "<module>" else code.co_qualname.replace(".<locals>", "")
     text = linecache.getline(file, line, dict(scope)).strip()
-    return Place(line, text, function, file, cell_number(file, scope))
+    return SourceLine(line, text, function, file, cell_number(file, scope))
 
 
 def cell_number(file: str, scope: Mapping[str, Any]) -> int | None:
@@ -111,7 +111,7 @@ class Program:
         return next((value for value in reversed(found) if isinstance(value, kind)), None)
 
     @property
-    def caller(self) -> Place | None:
+    def caller(self) -> SourceLine | None:
         """The user's line that raised, or that called torch."""
         if not self.frames:
             return None
@@ -166,7 +166,7 @@ class Program:
         """Return the live nodes behind what was differentiated."""
         return nodes_behind(*[node for root in self.roots if (node := node_of(root)) is not None])
 
-    def stored(self, name: str, made: Place | None) -> Place | None:
+    def stored(self, name: str, made: SourceLine | None) -> SourceLine | None:
         """Return the line that stores what an attribute of an object holds, where only one of its methods' lines does.
 
         Args:
@@ -179,7 +179,7 @@ class Program:
         for part in path:
             value = getattr(value, part, None)
         functions = [f for cls in type(value).__mro__ if _of_user(cls) for f in vars(cls).values()]
-        places: dict[tuple[str, int], Place] = {}
+        places: dict[tuple[str, int], SourceLine] = {}
         for function in functions:
             code = getattr(unwrap(function), "__code__", None)
             source = method_at(code) if isinstance(code, CodeType) else None

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, finding
 from nbautograd.core.explaining.program import Program, cell_number
 from nbautograd.core.torch_private.nodes import function_of
 from nbautograd.core.user_source import FunctionSource, assignments, read_source, returns, tree_of
@@ -93,7 +93,7 @@ def _runs(cls: type, code: Any) -> bool:
     return any(getattr(method, "__code__", None) is code for method in methods)
 
 
-def _line(program: Program, source: FunctionSource, index: int, method: str, kind: str) -> Place | None:
+def _line(program: Program, source: FunctionSource, index: int, method: str, kind: str) -> SourceLine | None:
     """Return the line of the value that was returned, or of the call in forward."""
     line: int | None = None
     if method == "forward":
@@ -113,4 +113,4 @@ def _line(program: Program, source: FunctionSource, index: int, method: str, kin
     rows = source.text.splitlines()
     at = line - source.first_line
     text = rows[at].strip() if 0 <= at < len(rows) else ""
-    return Place(line, text, f"{source.name}.{method}", source.file, cell_number(source.file, program.variables))
+    return SourceLine(line, text, f"{source.name}.{method}", source.file, cell_number(source.file, program.variables))

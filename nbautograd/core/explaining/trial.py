@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from nbautograd.core.explaining.cause import Edit
+from nbautograd.core.explaining.cause import TrialEdit
 from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.optimizer_steps import StepWatch
 from nbautograd.core.explaining.process_copy import Refused, in_copy
@@ -27,7 +27,7 @@ from nbautograd.core.user_source import codes_in
 
 
 @dataclass
-class Run:
+class Rerun:
     """A program that can be run once more.
 
     Attributes:
@@ -44,7 +44,7 @@ class Run:
     scope: Mapping[str, Any] = field(default_factory=dict)
     asks: bool = False
 
-    def __call__(self, edit: Edit | None = None) -> Any:
+    def __call__(self, edit: TrialEdit | None = None) -> Any:
         """Run it, changed or as it is."""
         texts = dict(self.texts)
         if edit is not None and edit.file in texts:
@@ -54,7 +54,7 @@ class Run:
         return self.call(texts)
 
 
-def edited(text: str, edit: Edit) -> str:
+def edited(text: str, edit: TrialEdit) -> str:
     """Return a source with an edit, on as many lines as before.
 
     Raises:
@@ -71,7 +71,7 @@ def edited(text: str, edit: Edit) -> str:
     return "\n".join(rows)
 
 
-def change_functions(edit: Edit) -> None:
+def change_functions(edit: TrialEdit) -> None:
     """Give every function of a file the code that it has with an edit; only ever called in a copy of the process.
 
     Raises:
@@ -195,7 +195,7 @@ def _array(tensor: torch.Tensor) -> Any:
     return tensor.detach().to_dense().cpu().double().numpy().copy()
 
 
-def mends(run: Run, edit: Edit, kind: str) -> bool:
+def mends(run: Rerun, edit: TrialEdit, kind: str) -> bool:
     """Return True where a changed program ends without an error, and with the gradients of an independent way.
 
     For what was changed in place the other way is the program as it is, where torch clones what it saved; for a second
@@ -210,7 +210,7 @@ def mends(run: Run, edit: Edit, kind: str) -> bool:
     return _all_agree(changed, other)
 
 
-def reaches_readers(run: Run, edit: Edit) -> bool:
+def reaches_readers(run: Rerun, edit: TrialEdit) -> bool:
     """Return True where all that read a tensor which a line writes into read what the changed line writes.
 
     Behind the line what it has written is made other numbers, in the changed program and in the program as it is, where
@@ -237,14 +237,14 @@ def _all_agree(one: Any, other: Any) -> bool:
     return both and 0 < len(one) == len(other) and all(map(_agree, one, other))
 
 
-def alike(run: Run, edit: Edit, other: Edit) -> bool:
+def alike(run: Rerun, edit: TrialEdit, other: TrialEdit) -> bool:
     """Return True where two changes of a program both end without an error, with the same gradients."""
     one = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False))
     two = in_copy(lambda: _gradients(run, other, contextlib.nullcontext(), together=False))
     return _all_agree(one, two)
 
 
-def ends_finite(run: Run, edit: Edit) -> bool:
+def ends_finite(run: Rerun, edit: TrialEdit) -> bool:
     """Return True where a changed program has the same losses, finite gradients, and the same wherever they were."""
     before = in_copy(lambda: _gradients(run, None, contextlib.nullcontext(), together=False))
     after = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False))
@@ -255,7 +255,7 @@ def ends_finite(run: Run, edit: Edit) -> bool:
     return finite and all(_agree(one[np.isfinite(one)], other[np.isfinite(one)]) for one, other in pairs)
 
 
-def reaches(run: Run, edit: Edit, further: bool = False) -> bool:
+def reaches(run: Rerun, edit: TrialEdit, further: bool = False) -> bool:
     """Return True where a changed program ends without an error, differentiates the same values, and gradients arrive.
 
     Of a graph that is cut on purpose, or that was cut, there is no other way to have the gradients.
@@ -274,7 +274,7 @@ def reaches(run: Run, edit: Edit, further: bool = False) -> bool:
     return same and after[1] > (before[1] if further else 0) and (further or after[3])
 
 
-def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, bool]:
+def _reached(run: Rerun, edit: TrialEdit | None) -> tuple[list[Any], int, int | None, bool]:
     """Return the values of what a program differentiates, and how many gradients arrive; 0 if one is not finite.
 
     The third says how many of the values come before the first step of an optimizer, None where there is none; the
@@ -300,7 +300,9 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], int, int | None, b
     return watch.values, count, next(iter(stepped), None), first <= last
 
 
-def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:
+def _gradients(
+    run: Rerun, edit: TrialEdit | None, around: Any, together: bool, leaves: bool = False
+) -> list[Any] | None:
     watch = GradientWatch(together=together)
     with any_errors("run with a change") as guard, around:
         with watch:

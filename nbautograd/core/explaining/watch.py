@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef
 
 from nbautograd.core import stumbles
-from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.explaining.program import (
     Program,
     node_of,
@@ -64,7 +64,7 @@ class Spot(NamedTuple):
     line: int
     scope: Mapping[str, Any]
 
-    def place(self) -> Place:
+    def place(self) -> SourceLine:
         """Return the line as plain data."""
         return place_of(self.code, self.line, self.scope)
 
@@ -399,7 +399,7 @@ class Watch(TorchFunctionMode):
             several |= {id(t): note for note in made.frozen if (t := note[0]()) is not None}
         return tuple([*several.values()][:MOST_FROZEN])
 
-    def frozen_in(self, tensor: torch.Tensor) -> list[tuple[torch.Tensor, Place | None]]:
+    def frozen_in(self, tensor: torch.Tensor) -> list[tuple[torch.Tensor, SourceLine | None]]:
         """Return the parameters that a result was computed from, each with the line that had switched it off."""
         made = self.events.last(Made, tensor)
         notes = [(t, spot) for ref, spot in (() if made is None else made.frozen) if (t := ref()) is not None]
@@ -572,13 +572,13 @@ def mark_new(root: Any, first: int | None, spot: Spot | None) -> None:
         stack += [following for following, _ in node.next_functions if following is not None]
 
 
-def node_line(node: Any) -> Place | None:
+def node_line(node: Any) -> SourceLine | None:
     """Return the line that made a node, where a watched run saw it."""
     spot = mark(node).get("spot") if node is not None else None
     return None if spot is None else spot.place()
 
 
-def creation_line(program: Program, tensor: torch.Tensor | None) -> Place | None:
+def creation_line(program: Program, tensor: torch.Tensor | None) -> SourceLine | None:
     """Return the line that made a tensor, where a watched run saw it."""
     if tensor is None or program.watch is None:
         return None
@@ -645,7 +645,7 @@ def line_here() -> Spot | None:
 _DECORATOR: CodeType = torch.no_grad()(lambda: None).__code__
 
 
-def left_side(place: Place | None) -> str:
+def left_side(place: SourceLine | None) -> str:
     """Return what a line assigns, where it assigns one thing."""
     tree = tree_of(place.text) if place is not None else None
     statement = tree.body[0] if tree is not None and tree.body else None

@@ -16,7 +16,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale
 from nbautograd.core.graphs.modules import exact_modules, infer_scopes, scope_types
 from nbautograd.core.graphs.names import NamedTensors, Names, tensors_in
-from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
+from nbautograd.core.graphs.nodes import EMPTY, Describer, NodeFacts, argument_names, stale_edges
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.schedule import LEAF, engine_order
 from nbautograd.core.stumbles import ask, hands_over
@@ -194,7 +194,7 @@ class Walk:
         for i, node in enumerate(self.live):
             leaf = self.leaves[i]
             number = None if leaf is not None else self.sequence[i]
-            known = Known(number, leaf, self.stops.get(i, ()), scopes.get(i, ""), outputs.get(i, ()))
+            known = NodeFacts(number, leaf, self.stops.get(i, ()), scopes.get(i, ""), outputs.get(i, ()))
             nodes.append(describer.describe(i, node, known))
         if exact:
             nodes = [replace(node, calls=exact[node.id].calls) if node.id in exact else node for node in nodes]

@@ -15,7 +15,7 @@ from nbautograd.core.user_source import in_place, tree_of
 CELLS = 20  # how many of the notebook's latest cells are looked at
 
 
-class Change(NamedTuple):
+class ChangingLine(NamedTuple):
     """A line that changes a variable in place: its number in the cell or file, from 1, and what is written there."""
 
     line: int
@@ -34,12 +34,12 @@ class CallerCode:
         frame = calling_frame()
         return cls([] if frame is None else [piece for piece in _sources(frame) if piece])
 
-    def change(self, name: str) -> Change | None:
+    def change(self, name: str) -> ChangingLine | None:
         """Return the last line that changes the variable ``name`` in place, of the latest source that has one."""
         return next((line for code in self._sources if (line := find_change(name, code))), None)
 
 
-def find_change(name: str, code: str) -> Change | None:
+def find_change(name: str, code: str) -> ChangingLine | None:
     """Find the last line of some code that changes the variable ``name`` in place.
 
     Example:
@@ -49,7 +49,7 @@ def find_change(name: str, code: str) -> Change | None:
     """
     # walking a cell's tree for each of many stale tensors is what costs: a name that is not written there needs none
     changes = [node for node in _nodes(code) if _changes(node, name)] if name in code else []
-    return max((Change(node.lineno, ast.unparse(node)) for node in changes), default=None)
+    return max((ChangingLine(node.lineno, ast.unparse(node)) for node in changes), default=None)
 
 
 def _sources(frame: FrameType) -> Iterator[str]:

@@ -15,7 +15,7 @@ from nbautograd.core.torch_private.nodes import all_gone, function_of, gradient_
 EMPTY = Slot()
 
 
-class Known(NamedTuple):
+class NodeFacts(NamedTuple):
     """Facts that the walk knows of a node before it is described.
 
     Attributes:
@@ -50,7 +50,7 @@ class Describer:
         self._slots: dict[Any, Slot] = {}
         self._dtypes: dict[Any, str] = {}
 
-    def describe(self, i: int, node: Any, known: Known) -> Node:
+    def describe(self, i: int, node: Any, known: NodeFacts) -> Node:
         """Describe one node."""
         slots = tuple([self._slot(raw) for raw in gradient_slots(node)])
         if known.leaf is not None:
@@ -74,7 +74,7 @@ class Describer:
             text = self._dtypes[dtype] = str(dtype).removeprefix("torch.")
         return text
 
-    def _leaf(self, i: int, known: Known, slots: tuple[Slot, ...]) -> Node:
+    def _leaf(self, i: int, known: NodeFacts, slots: tuple[Slot, ...]) -> Node:
         tensor = known.leaf
         assert tensor is not None
         slot = slots[0] if slots else self._slot((tuple(tensor.shape), tensor.dtype, tensor.device))
@@ -90,7 +90,7 @@ class Describer:
             gradients=slots,
         )
 
-    def _op(self, i: int, node: Any, slots: tuple[Slot, ...], known: Known) -> Node:
+    def _op(self, i: int, node: Any, slots: tuple[Slot, ...], known: NodeFacts) -> Node:
         saved, freed = self._reader.op(node) if self._saved_of_ops else ((), all_gone(node))
         storages, stale = self._memory.read(node, ()) if self._saved_of_ops else ((), ())
         first = slots[0] if slots else EMPTY
@@ -114,7 +114,7 @@ class Describer:
             stale=stale,
         )
 
-    def _function(self, i: int, node: Any, cls: type, slots: tuple[Slot, ...], known: Known) -> Node:
+    def _function(self, i: int, node: Any, cls: type, slots: tuple[Slot, ...], known: NodeFacts) -> Node:
         operation = library.is_generated(cls)
         source = self._reader.source(library.written_as(cls))
         ctx = self._reader.ctx(node, source)

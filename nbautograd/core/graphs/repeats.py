@@ -24,7 +24,7 @@ MOST_OPS = 3  # of a part that are named
 T = TypeVar("T")
 
 
-class Run(NamedTuple):
+class Repeat(NamedTuple):
     """Equal parts in the order.
 
     Attributes:
@@ -74,7 +74,7 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
         return []
     worth = [run for run in _runs(graph, inner) if run.times >= LEAST_TIMES and run.saved >= LEAST_SAVED]
     free = [True] * len(inner)
-    found: list[Run] = []
+    found: list[Repeat] = []
     for run in sorted(worth, key=lambda run: (run.ops, -run.saved, run.size)):
         if all(free[run.nodes]):
             found.append(run)
@@ -83,7 +83,7 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
     return [named_repeat(graph, _placed(graph, run, inner[run.nodes])) for run in found]
 
 
-def _runs(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Run]:
+def _runs(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Repeat]:
     nodes = graph.nodes
     looks = [(nodes[i].name, nodes[i].function, nodes[i].shape, nodes[i].dtype) for i in inner]
     for ops, path, cuts in _cuts(graph, inner):
@@ -94,7 +94,7 @@ def _runs(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Run]:
                 start, end = equal[0].start, equal[-1].stop
                 # the parts beside these reach to other calls or to the ends, and may be equal where they touch them
                 before, after = start >= size and looks[start - size : start] == look, looks[end : end + size] == look
-                yield Run(ops, start - size * before, size, len(equal) + before + after, path)
+                yield Repeat(ops, start - size * before, size, len(equal) + before + after, path)
 
 
 def _cuts(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[tuple[bool, str, list[int]]]:
@@ -114,7 +114,7 @@ def _cuts(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[tuple[bool, st
     yield from ((ops, path, places) for (ops, path, *_), places in cuts.items())
 
 
-def _placed(graph: AutogradGraph, run: Run, nodes: list[int]) -> Segment:
+def _placed(graph: AutogradGraph, run: Repeat, nodes: list[int]) -> Segment:
     scopes = [scope for i in nodes if (scope := graph.nodes[i].scope)] if run.ops else [run.path]
     return Segment(common_path(scopes), nodes, run.times)
 

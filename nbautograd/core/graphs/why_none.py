@@ -47,7 +47,7 @@ def why_none(
 
 
 @dataclass(frozen=True)
-class Answer:
+class NoneReason:
     """The answer about one tensor.
 
     Attributes:
@@ -70,7 +70,7 @@ def askable(graph: AutogradGraph) -> list[str]:
     return list(dict.fromkeys([*leaves, *(ghost.name for ghost in graph.ghosts), *others, *graph.tensors.names]))
 
 
-def ask(graph: AutogradGraph, name: str) -> Answer:
+def ask(graph: AutogradGraph, name: str) -> NoneReason:
     """Say why the tensor that had a name when the graph was made has no gradient, and how it is drawn.
 
     Args:
@@ -88,13 +88,13 @@ def ask(graph: AutogradGraph, name: str) -> Answer:
     ghost = next((ghost for ghost in graph.ghosts if ghost.name == name), None)
     tensor = graph.tensors.get(name)
     if tensor is None and node is None and ghost is None:
-        return Answer(reason_finding("unknown", name=name))
+        return NoneReason(reason_finding("unknown", name=name))
     finding = _reason(graph, name, tensor, node)
     if node is None and ghost is None and tensor is not None:
         itself = of_tensor(tensor)
         user = next((n.id for n in graph.nodes if any(storage.name == name for storage in n.storages)), None)
         ghost = Ghost(name, itself if itself in ("integer", "not_required") else "unused", tuple(tensor.shape), user)
-    return Answer(finding, node, None if node is not None else ghost)
+    return NoneReason(finding, node, None if node is not None else ghost)
 
 
 def _reason(graph: AutogradGraph, name: str, tensor: torch.Tensor | None, place: int | None) -> Finding:

@@ -15,7 +15,7 @@ from nbautograd.core.recording import prints, spy
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.recording.live_log import DecodedCalls, LiveLog
 from nbautograd.core.recording.operations import OperationCalls
-from nbautograd.core.recording.record import InstrumentedFunction, Ring, local
+from nbautograd.core.recording.record import CallRing, InstrumentedFunction, local
 from nbautograd.core.recording.recorder import Recorder, abandon
 from nbautograd.core.recording.snapshot import LEVELS
 from nbautograd.core.stumbles import record
@@ -25,7 +25,7 @@ from nbautograd.errors import CallError, InputError
 
 C = TypeVar("C")
 
-_ring = Ring()
+_ring = CallRing()
 _recorder = Recorder(_ring)
 _functions: weakref.WeakKeyDictionary[type, InstrumentedFunction] = weakref.WeakKeyDictionary()
 _problems: dict[str, list[Phrase]] = {}

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 from nbautograd.core.display import Phrase, render
 from nbautograd.core.recording.call import Call, CallLog
-from nbautograd.core.recording.record import CallRecord, CtxRecord, InstrumentedFunction, Ring
+from nbautograd.core.recording.record import CallRecord, CallRing, CtxRecord, InstrumentedFunction
 from nbautograd.core.recording.snapshot import ObjectSnapshot, Snapshot, TensorSnapshot, measures
 from nbautograd.core.user_source import Returned
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, tensor_repr
@@ -27,7 +27,7 @@ class DecodedCalls(Sequence[Call]):
         ring: bounds what is kept.
     """
 
-    def __init__(self, records: Sequence[CallRecord], among: Sequence[CallRecord], ring: Ring) -> None:
+    def __init__(self, records: Sequence[CallRecord], among: Sequence[CallRecord], ring: CallRing) -> None:
         self.records, self._ring = records, ring
         self._among = among
         self._forwards: dict[int, CallRecord] | None = None
@@ -85,7 +85,7 @@ class LiveLog(CallLog):
 
     def __init__(
         self,
-        ring: Ring,
+        ring: CallRing,
         functions: Sequence[InstrumentedFunction] | None,
         problems: Callable[[], tuple[Phrase, ...]],
         first: int = 0,
@@ -115,7 +115,7 @@ class LiveLog(CallLog):
 
     def _gone(self) -> int:
         """Count the calls of the log's Functions that the ring has let go, ever."""
-        ring: Ring = self.__dict__["_ring"]
+        ring: CallRing = self.__dict__["_ring"]
         ring.settle()
         return sum(count for function, count in list(ring.gone.items()) if self._is_ours(function))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.recording.record import CallRecord, InstrumentedFunction, Link, ThreadState, local
+from nbautograd.core.recording.record import CallRecord, CtxLink, InstrumentedFunction, ThreadState, local
 from nbautograd.core.recording.recorder import (
     ForwardRecorder,
     MethodRecorder,
@@ -157,7 +157,7 @@ class OperationSetupRecorder(SetupRecorder):
         self.links.pop(key, None)
         if forward is not None:
             state.last_forward[self.function.number] = (forward, None)
-            self.links[key] = Link(self.function, forward)
+            self.links[key] = CtxLink(self.function, forward)
 
     def forget_another_forward(self, output: Any, state: ThreadState) -> None:
         """Forget the forward before when it made other outputs; under ``torch.func`` they are wrapped, and are its."""

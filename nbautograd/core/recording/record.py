@@ -18,7 +18,7 @@ from typing import Any
 
 from nbautograd.core import forks
 from nbautograd.core.recording.call import Call
-from nbautograd.core.recording.snapshot import SUMMARY, Known, Snapshot
+from nbautograd.core.recording.snapshot import SUMMARY, CallSnapshots, Snapshot
 from nbautograd.core.torch_private import ctx as private
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import (
@@ -187,7 +187,7 @@ class CallRecord:
     thread: str
     cell: int | None
     number: int = 0
-    known: Known | None = None
+    known: CallSnapshots | None = None
     forward: int | None = None
     caller: tuple[CodeType, int] | None = None
     create_graph: bool = False
@@ -245,7 +245,7 @@ class ThreadState:
         self.handed_out: Callable[[], None] | None = None
         self.stack: list[CallRecord] = []
         self.paused = 0
-        self.last_forward: dict[int, tuple[int, Known | None]] = {}
+        self.last_forward: dict[int, tuple[int, CallSnapshots | None]] = {}
         self.writing = False
         self.name = threading.current_thread().name
 
@@ -265,7 +265,7 @@ _FOR_DECODED = 8  # one part in so many of the budget is for Calls that were dec
 
 
 @dataclass(slots=True)
-class Link:
+class CtxLink:
     """Facts about a ctx.
 
     Attributes:
@@ -283,7 +283,7 @@ class Link:
     first_run: int | None = None
 
 
-class Ring:
+class CallRing:
     """Calls that have ended, newest last.
 
     Args:
@@ -295,7 +295,7 @@ class Ring:
         self.used = 0
         self.dropped = 0
         self.gone: Counter[InstrumentedFunction] = Counter()  # how many calls of each were let go
-        self.links: dict[int, Link] = {}  # by id(ctx)
+        self.links: dict[int, CtxLink] = {}  # by id(ctx)
         self._fresh: deque[CallRecord] = deque()  # ended, and not counted yet
         self._calls: deque[CallRecord] = deque()
         self._decoded: deque[tuple[CallRecord, int]] = deque()  # and how many bytes each Call takes

@@ -20,10 +20,10 @@ from nbautograd.core.recording.prints import hear, leave_prints
 from nbautograd.core.recording.record import (
     EVERY,
     CallRecord,
+    CallRing,
+    CtxLink,
     CtxRecord,
     InstrumentedFunction,
-    Link,
-    Ring,
     ThreadState,
     local,
     value_around,
@@ -33,7 +33,7 @@ from nbautograd.core.recording.snapshot import (
     SHAPES,
     SUMMARY,
     VALUES,
-    Known,
+    CallSnapshots,
     Snapshot,
     TensorSnapshot,
     changed_elements,
@@ -62,7 +62,7 @@ class Recorder:
         errors: what went wrong inside the recorder: text -> how often.
     """
 
-    def __init__(self, ring: Ring) -> None:
+    def __init__(self, ring: CallRing) -> None:
         self.ring = ring
         self.cell: int | None = None
         self.errors: dict[str, int] = {}
@@ -112,7 +112,7 @@ class MethodRecorder:
             around = state.stack[-1].index if state.stack else None
             record = CallRecord(
                 self.ring.next_index(), function, self.method, around, state.name, self.recorder.cell,
-                function.next_number(), Known(),
+                function.next_number(), CallSnapshots(),
             )  # fmt: skip
             self.link(record, args, state)
             record.inputs = self.argument_snapshots(self.arguments(args), record)
@@ -266,7 +266,7 @@ class ForwardRecorder(MethodRecorder):
         """Tie the ctx that was just made to this call."""
         ctx, state.armed_ctx = state.armed_ctx, 0
         if ctx:
-            self.links[ctx] = Link(self.function, record.index)
+            self.links[ctx] = CtxLink(self.function, record.index)
         if self.function.sets_up:
             state.last_forward[self.function.number] = (record.index, None)
         record.caller, state.transformed = caller(_get_frame(3))  # of the wrapper that called begin
@@ -323,7 +323,7 @@ class SetupRecorder(MethodRecorder):
         record.setup_inputs = len(args[1])
         if record.forward is not None:  # under torch.func it runs once more, with the ctx of the outer level
             state.last_forward[number] = (record.forward, None)
-            self.links[id(private_ctx.innermost(args[0]))] = Link(record.function, record.forward)
+            self.links[id(private_ctx.innermost(args[0]))] = CtxLink(record.function, record.forward)
         if known is not None:
             record.known, known.copied = known, 0  # forward's copies are in the weight of forward's record
 
@@ -382,7 +382,7 @@ class BackwardRecorder(MethodRecorder):
         saved = private_ctx.raw_saved(args[0]) if self.writes else None
         if saved and all(tensor is None or type(tensor) in _PLAIN for tensor in saved):
             # what cannot be written unseen tells by its version
-            level, apart = min(self.function.level, SUMMARY if self.rereads else SHAPES), Known()
+            level, apart = min(self.function.level, SUMMARY if self.rereads else SHAPES), CallSnapshots()
             record.saved_after = snapshots(saved, level, apart)
             if record.known is not None:
                 record.known.copied += apart.copied
@@ -444,7 +444,7 @@ def recording_wrapper(method: Callable[..., Any], recorder: MethodRecorder) -> C
     return run
 
 
-def abandon(state: ThreadState, ring: Ring, depth: int = 0) -> None:
+def abandon(state: ThreadState, ring: CallRing, depth: int = 0) -> None:
     """Close the calls that an interrupt left open above a depth of a thread's stack: a later one had a dead parent."""
     while len(state.stack) > depth:
         record: CallRecord = state.stack.pop()

@@ -100,7 +100,7 @@ class ObjectSnapshot:
 Snapshot = TensorSnapshot | ObjectSnapshot
 
 
-class Known(dict[int, TensorSnapshot]):
+class CallSnapshots(dict[int, TensorSnapshot]):
     """By id of a tensor: its snapshot in this call.
 
     Attributes:
@@ -124,7 +124,7 @@ _UNREADABLE = Phrase("recording.missing.memory")
 _CHANGED = Phrase("recording.missing.changed")
 
 
-def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> tuple[Snapshot, ...]:
+def snapshots(values: Iterable[Any], level: int, known: CallSnapshots | None = None) -> tuple[Snapshot, ...]:
     """Take a snapshot of each value; a tensor that stands twice, or was met before in this call, shares one.
 
     Args:
@@ -132,7 +132,7 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
         level: how much to keep, ``SHAPES``, ``SUMMARY``, ``POOLED`` or ``VALUES``.
         known: what this call has taken before; grows.
     """
-    known = Known() if known is None else known
+    known = CallSnapshots() if known is None else known
     taken: list[Snapshot] = []
     wanted: Wanted = []
     for value in values:

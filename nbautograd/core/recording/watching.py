@@ -28,7 +28,7 @@ from nbautograd.core import forks
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import spy
 from nbautograd.core.recording.argument_copies import CODE, PLAIN, KeptTensor, NotKept, copied, kept
-from nbautograd.core.recording.record import InstrumentedFunction, Ring, ThreadState, local
+from nbautograd.core.recording.record import CallRing, InstrumentedFunction, ThreadState, local
 from nbautograd.core.recording.recorder import MethodRecorder, Recorder, recording_wrapper
 from nbautograd.core.recording.snapshot import DEVICE_OF, DTYPE_OF, IS_NESTED, LAYOUT_OF, REQUIRES_GRAD_OF
 from nbautograd.core.stumbles import record
@@ -170,7 +170,7 @@ def _block_is_over(_: Any) -> None:
     _hook.end_those_over()
 
 
-class Watch:
+class FunctionWatch:
     """Watches every custom Function while its block runs.
 
     Attributes:
@@ -181,7 +181,7 @@ class Watch:
 
     Example:
         >>> import torch
-        >>> from nbautograd.core.recording.watching import Watch
+        >>> from nbautograd.core.recording.watching import FunctionWatch
         >>> class Double(torch.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):
@@ -189,7 +189,7 @@ class Watch:
         ...     @staticmethod
         ...     def backward(ctx, grad):
         ...         return 2 * grad
-        >>> with Watch() as watch:
+        >>> with FunctionWatch() as watch:
         ...     _ = Double.apply(torch.ones(3, requires_grad=True))
         >>> [(f.cls.__name__, f.calls) for f in watch.functions.values()]
         [('Double', 1)]
@@ -232,7 +232,7 @@ class Watch:
         """True once the ``with`` statement has let go of its block."""
         return self.held is not None and self.held() is None
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> FunctionWatch:
         self.begin(self.block)
         return self
 
@@ -475,7 +475,7 @@ class _MethodWatcher(MethodRecorder):
         _hook.see_backward(record, False)
 
 
-_no_log = Recorder(Ring())  # where nothing is put
+_no_log = Recorder(CallRing())  # where nothing is put
 
 
 class _Seen(threading.local):
@@ -493,11 +493,11 @@ class _Hook:
     """The hook on the base class of all ctxs, there while anybody watches."""
 
     def __init__(self) -> None:
-        self.watches: tuple[Watch, ...] = ()
+        self.watches: tuple[FunctionWatch, ...] = ()
         self.taps: dict[type, tuple[_Tap, ...]] = {}
         self._lock = forks.lock()
 
-    def add(self, watch: Watch) -> None:
+    def add(self, watch: FunctionWatch) -> None:
         """Begin."""
         with self._lock:
             self.end_those_over()
@@ -505,7 +505,7 @@ class _Hook:
             spy.ctx_watcher = self.ctx_created
             BackwardCFunction.__init__ = _NEW_CTX  # type: ignore[method-assign,assignment]
 
-    def remove(self, watch: Watch) -> None:
+    def remove(self, watch: FunctionWatch) -> None:
         """End."""
         with self._lock:
             self.watches = tuple(one for one in self.watches if one is not watch)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
-from nbautograd.core.tracing.spying import PROTOCOLS, Ring, original, wrapped
+from nbautograd.core.tracing.spying import PROTOCOLS, DispatchRing, original, wrapped
 from nbautograd.errors import CallError
 
 C = TypeVar("C", bound=type)
 
-_ring = Ring()
+_ring = DispatchRing()
 # the traced classes, with what could not be traced of each
 _problems: weakref.WeakKeyDictionary[type, tuple[Phrase, ...]] = weakref.WeakKeyDictionary()
 

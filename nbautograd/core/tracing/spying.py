@@ -73,7 +73,7 @@ class _Thread(threading.local):
     looking = False
 
 
-class Ring:
+class DispatchRing:
     """The newest dispatches of the process."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class Ring:
             self.local.looking = False
 
 
-def wrapped(cls: type, protocol: str, ring: Ring) -> Any:
+def wrapped(cls: type, protocol: str, ring: DispatchRing) -> Any:
     """Wrap a method as what stands in its place in the class's dict: of the same kind, with the same name and source.
 
     Returns:
@@ -141,7 +141,7 @@ def original(entry: Any) -> Any:
     return getattr(getattr(entry, "__func__", entry), ORIGINAL, None)
 
 
-def _running(protocol: str, method: FunctionType, ring: Ring) -> Callable[..., Any]:
+def _running(protocol: str, method: FunctionType, ring: DispatchRing) -> Callable[..., Any]:
     local = ring.local
     plain = _innermost(method)
 

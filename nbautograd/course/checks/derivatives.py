@@ -15,7 +15,7 @@ from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.pytrees import tensors
 from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangents, positions, ready, vjp
 from nbautograd.course.checks import exceptions
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
 
@@ -44,7 +44,7 @@ def _second(attempt: Attempt, run: Run) -> Gradients | None:
     first = vjp(run, weights, create_graph=True)
     if any("Error" in type(g.grad_fn).__name__ for g in first if g is not None):
         return None  # the node that raises when it is reached, which asking for these inputs never does
-    draw = Draw(attempt.seed + 1)
+    draw = InputGenerator(attempt.seed + 1)
     terms = [(g * draw.normal(*x.shape)).sum() if g is not None else draw.normal(*x.shape).sum() * 0
              for g, x in zip(first, _leaves(run), strict=True)]  # fmt: skip
     total = torch.stack(terms).sum() if terms else torch.zeros(())
@@ -79,7 +79,7 @@ def forward_mode(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _jvp(call: Any, inputs: tuple[Any, ...], chosen: Sequence[int], seed: int) -> Gradients:
-    draw = Draw(seed + 2)
+    draw = InputGenerator(seed + 2)
     with forward_ad.dual_level():
         given = list(copies(inputs, ()))
         for k in chosen:

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 
 Forward = Callable[..., Tensor]
 Backward = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Case:
+class TriedGradcheck:
     """A Function and inputs for it.
 
     Attributes:
@@ -30,11 +30,11 @@ class Case:
 
     name: str
     function: Callable[..., Tensor]
-    inputs: Callable[[Draw], tuple[Tensor, ...]]
+    inputs: Callable[[InputGenerator], tuple[Tensor, ...]]
     group: str = ""
 
 
-def _case(name: str, forward: Forward, backward: Backward, *shapes: str, group: str = "") -> Case:
+def _case(name: str, forward: Forward, backward: Backward, *shapes: str, group: str = "") -> TriedGradcheck:
     class Tried(Function):
         @staticmethod
         def forward(ctx: Any, *inputs: Tensor) -> Tensor:
@@ -45,11 +45,11 @@ def _case(name: str, forward: Forward, backward: Backward, *shapes: str, group: 
         def backward(ctx: Any, *grads: Tensor) -> Any:
             return backward(*grads, *ctx.saved_tensors)
 
-    def inputs(draw: Draw) -> tuple[Tensor, ...]:
+    def inputs(draw: InputGenerator) -> tuple[Tensor, ...]:
         sizes = dict(zip("nmk1", (*draw.sizes(3), 1), strict=True))
         return tuple(draw.normal(*(sizes[letter] for letter in shape)) for shape in shapes)
 
-    return Case(name, Tried.apply, inputs, group)
+    return TriedGradcheck(name, Tried.apply, inputs, group)
 
 
 def _softmax(g: Tensor, x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nbautograd.core.torch_private.nodes import graph_nodes
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Failure
 
 
@@ -20,7 +20,7 @@ def says(code: str, en: str, zh: str, **params: Any) -> Failure:
     return Failure(code, {"en": en, "zh": zh}, params)
 
 
-def layer(answer: Any, draw: Draw) -> Iterator[Failure]:
+def layer(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Linear layers of a few sizes, with and without bias: the first thing that is wrong."""
     for sizes in ((4, 3), *((draw.choice(range(1, 8)), draw.choice(range(1, 8))) for _ in range(3))):
         make = _Maker(answer, *sizes)
@@ -44,7 +44,7 @@ class _Maker:
         return self.answer(self.ins, self.outs, **options)
 
 
-def _is_module(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _is_module(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     answer = make.answer
     if not (isinstance(answer, type) and issubclass(answer, nn.Module)):
         yield says(
@@ -67,7 +67,7 @@ def _is_module(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _registers(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _registers(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     shapes = {name: tuple(p.shape) for name, p in make().named_parameters()}
     if set(shapes) != {"weight", "bias"}:
         yield says(
@@ -89,7 +89,7 @@ def _registers(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _runs(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _runs(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     """Call a layer with a bias, so that what is said of one without is about the bias."""
     try:
         make()(draw.normal(2, make.ins).float())
@@ -104,7 +104,7 @@ def _runs(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _may_do_without_bias(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _may_do_without_bias(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     try:
         without = make(bias=False)
         without(draw.normal(2, make.ins).float())
@@ -127,7 +127,7 @@ def _may_do_without_bias(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _computes(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _computes(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     """Check the output, and every gradient of it."""
     for bias in (True, False):
         made = make(bias=bias)
@@ -167,7 +167,7 @@ def _computes(make: _Maker, draw: Draw) -> Iterator[Failure]:
                 return
 
 
-def _goes_through(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _goes_through(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     """Check that a Function of Python gets the weight itself."""
     made, x = make(), draw.normal(5, make.ins).float()
     own = (node for node in graph_nodes((made(x),)) if hasattr(node, "_forward_cls"))
@@ -181,7 +181,7 @@ def _goes_through(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _converts(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _converts(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     made = copy.deepcopy(make()).double()
     try:
         got = str(made(draw.normal(2, make.ins)).dtype)
@@ -198,7 +198,7 @@ def _converts(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _starts_well(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _starts_well(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     """Small numbers of both signs, other ones for each layer; told at a layer that is large enough to tell."""
     large = _Maker(make.answer, draw.choice(range(40, 60)), draw.choice(range(30, 50)))
     weight, other = large().weight.detach(), large(1).weight.detach()
@@ -221,7 +221,7 @@ def _starts_well(make: _Maker, draw: Draw) -> Iterator[Failure]:
         )
 
 
-def _speaks(make: _Maker, draw: Draw) -> Iterator[Failure]:
+def _speaks(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     for bias in (False, True):
         shown = repr(make(bias=bias))
         wanted = (f"input_features={make.ins}", f"output_features={make.outs}", f"bias={bias}")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
 from nbautograd.course.exercises.tried import python
@@ -45,7 +45,7 @@ BAR = {
 }
 
 
-def _reversed(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _reversed(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for _ in range(3):
         w1, w2 = (float(x) for x in draw.uniform(0.5, 2.0, 2))
         found = answer(w1, w2)
@@ -132,7 +132,7 @@ EVERY_PATH = {
 DEPTH = 14  # squarings in a row: 2 * 14 contributions, 2^14 paths
 
 
-def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _engine(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     backward: Any = getattr(answer, "backward", None)
     if not (isinstance(answer, type) and hasattr(backward, "__code__")):
         yield Failure("no_class", NO_CLASS)
@@ -140,7 +140,7 @@ def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
     yield from itertools.islice(_bars_of_programs(answer, draw), 1)
 
 
-def _bars_of_programs(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _bars_of_programs(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     x = float(draw.uniform(0.5, 1.5))
     factor = answer(3.0)
     result = answer(x) * factor
@@ -176,7 +176,7 @@ def _bars_of_programs(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("every_path", EVERY_PATH, {"depth": DEPTH, "got": multiplications})
 
 
-def _any_program(answer: Any, draw: Draw) -> Failure | None:
+def _any_program(answer: Any, draw: InputGenerator) -> Failure | None:
     """Run a few programs of random steps, and compare the bar of every value that leads to the result."""
     for _ in range(40):
         steps = [_step(draw, k + 2) for k in range(9)]
@@ -193,7 +193,7 @@ def _any_program(answer: Any, draw: Draw) -> Failure | None:
     return None
 
 
-def _step(draw: Draw, known: int) -> tuple[str, int, int]:
+def _step(draw: InputGenerator, known: int) -> tuple[str, int, int]:
     """Return an operation on two of the last five values that are known by then."""
     one, other = draw.integers(max(0, known - 5), known, 2).tolist()
     return draw.choice("++*s"), one, other
@@ -270,7 +270,7 @@ SAVED_MORE = {
 }
 
 
-def _keeps_output(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _keeps_output(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     x = draw.normal(*draw.sizes(2)).requires_grad_()
     y = answer.apply(x)
     kept = y.grad_fn.saved_tensors
@@ -291,12 +291,12 @@ CLASS_ITSELF = {
 }
 
 
-def _class_itself(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _class_itself(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if isinstance(answer, type):
         yield Failure("class_itself", CLASS_ITSELF)
 
 
-def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _multiply_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield numbers without dimensions, nothing at all, transposed ones, zeros."""
     rows, columns = draw.sizes(2)
     yield draw.normal(), draw.normal()

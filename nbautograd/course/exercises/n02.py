@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from nbautograd.core.pytrees import tensors
 from nbautograd.course.attempt import close
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.tried import NOT_A_FUNCTION, backward_calls, python
 
@@ -23,12 +23,12 @@ def _xw(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return output if bias is None else output + bias
 
 
-def _layer(draw: Draw) -> tuple[Tensor, Tensor, Tensor]:
+def _layer(draw: InputGenerator) -> tuple[Tensor, Tensor, Tensor]:
     batch, ins, outs = draw.sizes(3)
     return draw.normal(batch, ins), draw.normal(ins, outs), draw.normal(outs)
 
 
-def _xw_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _xw_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield one row, no row, one output, one of everything, a transposed weight."""
     batch, ins, outs = draw.sizes(3)
     yield draw.normal(1, ins), draw.normal(ins, outs), draw.normal(outs)
@@ -68,7 +68,7 @@ class _Reading(TorchDispatchMode):
         return func(*args, **kwargs or {})
 
 
-def _wanted_only(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _wanted_only(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check that gradients that nobody wants are neither returned nor computed."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "LinearFunction"})
@@ -95,7 +95,7 @@ def _xwt(input: Tensor, weight: Tensor) -> Tensor:
     return input @ weight.t()
 
 
-def _xwt_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _xwt_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield inputs from a single vector to five dimensions, with one of one, an empty batch, one output."""
     ins, outs, *rows = draw.sizes(5)
     for leading in ((), rows[:1], (rows[0], 1, rows[1]), rows, (*rows, 2), (0,)):
@@ -103,7 +103,7 @@ def _xwt_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(*rows, ins), draw.normal(1, ins)
 
 
-def _rows_and_weight(draw: Draw) -> tuple[Tensor, Tensor]:
+def _rows_and_weight(draw: InputGenerator) -> tuple[Tensor, Tensor]:
     *rows, ins, outs = draw.sizes(4)
     return draw.normal(*rows, ins), draw.normal(outs, ins)
 
@@ -136,7 +136,7 @@ def _squeezed_fails(batch: int, n_in: int, n_out: int) -> bool:
     return torch.zeros(batch, n_out).sum(0).squeeze(0).shape != (n_out,)
 
 
-def _breaks_squeeze(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _breaks_squeeze(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     answer = python(answer)
     sizes = tuple(map(python, answer)) if isinstance(answer, (tuple, list)) else ()
     if len(sizes) != 3 or not all(type(n) is int for n in sizes):
@@ -173,13 +173,13 @@ FORWARD_CHANGED = {
 }
 
 
-def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _fools_the_sum(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "Fooling"})
         return
     differs = False
     for turn, weight in enumerate(("ones", "random", "random", "random")):
-        x, w = (t.requires_grad_() for t in _layer(Draw(draw.seed, turn))[:2])
+        x, w = (t.requires_grad_() for t in _layer(InputGenerator(draw.seed, turn))[:2])
         random, ones = 10.0**turn * draw.normal(len(x), w.shape[1]), torch.ones(len(x), w.shape[1]).double()
         g = random if weight == "random" else ones
         right = (g @ w.detach().t(), x.detach().t() @ g)
@@ -200,7 +200,7 @@ def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
 # broadcast_add
 
 
-def _broadcast_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _broadcast_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield numbers, equal shapes, both expanded, leading dimensions, an empty one, more than three dimensions."""
     pages, rows, columns = draw.sizes(3)
     yield draw.normal(), draw.normal(rows)
@@ -212,7 +212,7 @@ def _broadcast_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(1, pages, 1, columns), draw.normal(2, 1, rows, 1)
 
 
-def _broadcast(draw: Draw) -> tuple[Tensor, Tensor]:
+def _broadcast(draw: InputGenerator) -> tuple[Tensor, Tensor]:
     pages, rows, columns = draw.sizes(3)
     return draw.normal(pages, 1, columns), draw.normal(rows, 1)
 

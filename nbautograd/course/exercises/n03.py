@@ -13,9 +13,9 @@ from torch.autograd.gradcheck import GradcheckError
 
 from nbautograd.core.checking.budget import COUNTS
 from nbautograd.core.checking.gradcheck import gradcheck
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure, Texts
-from nbautograd.course.exercises.gradchecks_tried import RIGHT, WRONG, Case
+from nbautograd.course.exercises.gradchecks_tried import RIGHT, WRONG, TriedGradcheck
 from nbautograd.course.exercises.tried import NOT_A_FUNCTION, TRUE_OR_FALSE, python
 
 # my_gradcheck
@@ -54,8 +54,8 @@ ONES = {
 }
 
 
-def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
-    said: dict[Case, bool] = {}
+def _checks(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
+    said: dict[TriedGradcheck, bool] = {}
     cases = (*RIGHT, *WRONG, *WRONG)  # the wrong ones twice: a grad_output may be lucky
     for case in (cases[k] for k in torch.randperm(len(cases), generator=draw.generator).tolist()):
         inputs = tuple(x.requires_grad_() for x in case.inputs(draw))
@@ -83,7 +83,7 @@ def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield failure
 
 
-def _judged(said: dict[Case, bool]) -> Failure | None:
+def _judged(said: dict[TriedGradcheck, bool]) -> Failure | None:
     rejected, missed = [c for c in RIGHT if not said[c]], [c for c in WRONG if said[c]]
     if len(set(said.values())) == 1:
         return Failure(f"always_{str(not rejected).lower()}", ALWAYS, {"said": not rejected})
@@ -123,7 +123,7 @@ FOUND_OUT = {
 NOT_FINITE = {"en": "All entries should be ordinary numbers.", "zh": "每个元素都应当是普通的数。"}
 
 
-def _hides(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _hides(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not isinstance(answer, Tensor) or answer.dim() != 2 or answer.dtype != torch.float64 or answer.numel() == 0:
         yield Failure("not_a_matrix", NOT_MATRIX)
         return
@@ -166,7 +166,7 @@ TOO_LARGE = {
 }
 
 
-def _steps(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _steps(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     steps = {key: python(step) for key, step in answer.items()} if isinstance(answer, dict) else {}
     if set(steps) != set(STEPS) or not all(isinstance(v, Real) and v == v for v in steps.values()):
         yield Failure("not_four_steps", FOUR_STEPS, {"keys": ", ".join(STEPS)})
@@ -249,7 +249,7 @@ def _with_backward(formula: str, gradient: Callable[[Tensor, Tensor, Tensor], Te
     return Tried
 
 
-def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _kills(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Require that each check accept right backwards and object to its fault, with functions and points drawn."""
     if not isinstance(answer, dict) or set(answer) != set(FAULTS) or not all(map(callable, answer.values())):
         yield Failure("not_checks", NOT_CHECKS)
@@ -289,12 +289,12 @@ HARMLESS = {
 }
 
 
-def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _slips(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not (isinstance(answer, type) and issubclass(answer, Function)):
         yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "Sly"})
         return
     for turn in range(4):
-        there = Draw(draw.seed, turn)
+        there = InputGenerator(draw.seed, turn)
         x = there.away_from(there.normal(*there.sizes(1)), 0.0, 0.2).requires_grad_()
         before = x.detach().clone()
         y = answer.apply(x)
@@ -312,7 +312,7 @@ def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("nothing_wrong", HARMLESS, {"x": ", ".join(f"{value:.2f}" for value in x.tolist())})
 
 
-OWN: tuple[tuple[str, str, Callable[[Any, Draw], Iterator[Failure]]], ...] = (
+OWN: tuple[tuple[str, str, Callable[[Any, InputGenerator], Iterator[Failure]]], ...] = (
     ("my_gradcheck", "my_gradcheck", _checks),
     ("best_step", "steps", _steps),
     ("hiding_input", "a", _hides),

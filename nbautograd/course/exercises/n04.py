@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
 from nbautograd.course.exercises.tried import backward_calls
@@ -16,11 +16,11 @@ from nbautograd.course.exercises.tried import backward_calls
 # mul_constant
 
 
-def _scaled(draw: Draw) -> tuple[Tensor, float]:
+def _scaled(draw: InputGenerator) -> tuple[Tensor, float]:
     return draw.normal(*draw.sizes(2)), (-1) ** draw.turn * float(draw.uniform(2.0, 3.0))
 
 
-def _constants(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _constants(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     yield from _takes_none(answer, draw, [], 2.0)
 
 
@@ -52,7 +52,7 @@ class _Stop(torch.autograd.Function):
         return None
 
 
-def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]], *rest: Any) -> Iterator[Failure]:
+def _takes_none(answer: Any, draw: InputGenerator, calls: list[tuple[Any, Any]], *rest: Any) -> Iterator[Failure]:
     """Call it where no gradient flows back; notes what backward got and returned."""
     x = draw.normal(*draw.sizes(2)).requires_grad_()
     try:
@@ -66,7 +66,7 @@ def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]], *rest: An
     calls += noted
 
 
-def _passes_none_on(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _passes_none_on(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     calls: list[tuple[Any, Any]] = []
     failures = list(_takes_none(answer, draw, calls, 2.0))
     yield from failures
@@ -97,7 +97,7 @@ MATERIALIZED = {
 }
 
 
-def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _one_output_only(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     x = draw.normal(*draw.sizes(2)).requires_grad_()
     rules: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (("sin", torch.cos), ("cos", lambda t: -torch.sin(t)))
     for k, (name, derivative) in enumerate(rules):
@@ -128,13 +128,13 @@ def _kill_head(input: Tensor, n: int) -> Tensor:
     return input * keep
 
 
-def _table(draw: Draw) -> tuple[Tensor, int]:
+def _table(draw: InputGenerator) -> tuple[Tensor, int]:
     """Return a table, and how many columns of it: not none, and not all."""
     rows, columns = draw.sizes(2)
     return draw.normal(rows + 2, columns + 3), int(draw.integers(2, columns + 2))
 
 
-def _tables(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _tables(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield one row, none, zeros, all columns, no column."""
     rows, columns = draw.sizes(2)
     yield draw.normal(1, columns), 2
@@ -161,7 +161,7 @@ def _losses(kill: Callable[..., Tensor], start: Tensor, target: Tensor, rounds: 
     return losses
 
 
-def _follows(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _follows(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     rows, columns = draw.sizes(2)
     size = rows, columns + 4
     start, target = draw.normal(*size), draw.normal(*size)
@@ -180,12 +180,12 @@ def _top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values, torch.zeros_like(x).scatter(-1, indices, 1.0)
 
 
-def _rows_and_count(draw: Draw) -> tuple[Tensor, int]:
+def _rows_and_count(draw: InputGenerator) -> tuple[Tensor, int]:
     rows, columns = draw.sizes(2)
     return draw.normal(rows + 1, columns + 2), int(draw.integers(2, min(rows, columns) + 2))
 
 
-def _rows_to_choose_from(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _rows_to_choose_from(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield the largest one, all, one row, a transposed table."""
     rows, columns = draw.sizes(2)
     yield draw.normal(rows, columns), 1
@@ -204,7 +204,7 @@ VALUES_MARKED = {
 }
 
 
-def _marked(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _marked(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     values, mask = answer.apply(draw.normal(*draw.sizes(2)).requires_grad_(), 2)
     if not values.requires_grad:
         yield Failure("values_marked", VALUES_MARKED)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import of_sizes
 
@@ -34,7 +34,7 @@ _READY = {"logsumexp", "logaddexp", "softmax", "log_softmax", "nll_loss", "cross
 FROM_SCRATCH = {"forward": _READY, "backward": _READY}
 
 
-def _mean_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _mean_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     pages, rows, columns = draw.sizes(3)
     yield draw.normal(rows, rows), 0, False
     yield draw.normal(rows, columns), 1, True
@@ -45,12 +45,12 @@ def _mean_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(columns), 0, False
 
 
-def _square(draw: Draw) -> tuple[Tensor, int, bool]:
+def _square(draw: InputGenerator) -> tuple[Tensor, int, bool]:
     (size,) = draw.sizes(1)
     return draw.normal(size, size), 1, False
 
 
-def _max_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _max_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     pages, rows, columns = draw.sizes(3)
     yield draw.normal(rows, rows), 0
     yield draw.normal(pages, rows, columns), 1
@@ -61,7 +61,7 @@ def _max_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(0, columns), 1
 
 
-def _logsumexp_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _logsumexp_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     pages, rows, columns = draw.sizes(3)
     yield (draw.normal(2, columns) + torch.tensor([[1000.0], [-1000.0]], dtype=torch.float64),)
     yield (torch.tensor([[0.0, 1000.0, -1000.0], [-INF, 0.5, 1.0]], dtype=torch.float64),)
@@ -72,12 +72,12 @@ def _logsumexp_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield (draw.normal(0, columns),)
 
 
-def _classified(draw: Draw) -> tuple[Tensor, Tensor]:
+def _classified(draw: InputGenerator) -> tuple[Tensor, Tensor]:
     rows, classes = draw.sizes(2)
     return draw.normal(rows, classes), draw.integers(0, classes, rows)
 
 
-def _classified_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _classified_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]], dtype=torch.float64), torch.tensor([0, 1])
     rows, classes = draw.sizes(2)
     yield draw.normal(rows, classes) + 1000, draw.integers(0, classes, rows)
@@ -90,13 +90,13 @@ def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return functional.layer_norm(x, weight.shape, weight, bias, 1e-5)
 
 
-def _rows_to_norm(draw: Draw) -> tuple[Tensor, ...]:
+def _rows_to_norm(draw: InputGenerator) -> tuple[Tensor, ...]:
     pages, rows, columns = draw.sizes(3)
     columns += 2  # of two numbers only the sign is left
     return draw.normal(pages, rows, columns) + 2, draw.uniform(0.5, 2.0, columns), draw.normal(columns)
 
 
-def _norm_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _norm_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     rows, columns = draw.sizes(2)
     weight, bias = draw.uniform(0.5, 2.0, columns), draw.normal(columns)
     yield draw.normal(rows, columns), weight, bias
@@ -106,12 +106,12 @@ def _norm_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield torch.ones(rows, columns, dtype=torch.float64), weight, bias
 
 
-def _taken(draw: Draw) -> tuple[Tensor, Tensor]:
+def _taken(draw: InputGenerator) -> tuple[Tensor, Tensor]:
     rows, columns = draw.sizes(2)
     return draw.normal(rows, columns), draw.integers(0, rows, rows + 3)  # more than there are: some are taken twice
 
 
-def _taken_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _taken_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     rows, columns, many = draw.sizes(3)
     yield draw.normal(rows, columns), draw.integers(0, rows, 2, many)
     yield draw.normal(rows, columns), draw.integers(0, rows, 2, 1, many)
@@ -120,7 +120,7 @@ def _taken_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(columns, rows).t(), torch.full((many,), rows - 1)
 
 
-def _added(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _added(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     rows, columns = draw.sizes(2)
     table = draw.normal(rows + 1, columns).requires_grad_()
     (found,) = torch.autograd.grad(answer.apply(table, torch.tensor([1, 0, 1, 1])).sum(), table)

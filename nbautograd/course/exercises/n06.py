@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise
 
@@ -41,7 +41,7 @@ BOOL = {
 SPIKE = {"wrong_unclassified": SLOPE, "forward_value": NOT_A_STEP, "forward_dtype": BOOL}
 
 
-def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _pair_at_kinks(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """|uv| with zeros in u, in v, and in both."""
     size = 3 + draw.sizes(1)[0]
     u, v = draw.normal(size), draw.normal(size)
@@ -49,7 +49,7 @@ def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield u, v
 
 
-def _pair_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _pair_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield pairs without dimensions, empty, transposed: away from the kinks."""
     rows, columns = draw.sizes(2)
     for shape in ((), (0, columns), (1, columns)):
@@ -57,7 +57,7 @@ def _pair_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.uniform(0.2, 1.0, rows, columns).t(), draw.uniform(-1.0, -0.2, rows, columns).t()
 
 
-def _pair(draw: Draw) -> tuple[Tensor, ...]:
+def _pair(draw: InputGenerator) -> tuple[Tensor, ...]:
     shape = draw.sizes(2)
     return tuple(draw.away_from(draw.normal(*shape), 0.0, 0.1) for _ in range(2))
 
@@ -75,19 +75,19 @@ def _leaky_clamp_vjp(x: Tensor, lo: float, hi: float, slope: float, g: Tensor) -
     return torch.where(inside, g, slope * g)
 
 
-def _clamp_inputs(draw: Draw) -> tuple[Any, ...]:
+def _clamp_inputs(draw: InputGenerator) -> tuple[Any, ...]:
     lo, hi, slope = _interval(draw)
     rows, columns = draw.sizes(2)
     x = draw.uniform(-2.0, 2.0, rows + 1, columns + 2)
     return draw.away_from(draw.away_from(x, lo, 0.1), hi, 0.1), lo, hi, slope
 
 
-def _interval(draw: Draw) -> tuple[float, float, float]:
+def _interval(draw: InputGenerator) -> tuple[float, float, float]:
     lo, hi, slope = (round(float(x), 2) for x in draw.uniform(0.4, 1.6, 3))
     return -lo, hi, round(slope / 4, 2)
 
 
-def _clamp_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _clamp_kinks(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     lo, hi, slope = _interval(draw)
     yield torch.tensor([lo, hi, 0.0, 2.0, -2.0], dtype=torch.float64), lo, hi, slope
 
@@ -99,7 +99,7 @@ def _round(x: Tensor, levels: float) -> Tensor:
     return (x * levels).round() / levels
 
 
-def _round_inputs(draw: Draw) -> tuple[Any, ...]:
+def _round_inputs(draw: InputGenerator) -> tuple[Any, ...]:
     # not near the jumps, where a difference of the last digit decides
     shape, levels = draw.sizes(2), int(draw.integers(2, 7))
     steps = draw.integers(-6, 6, *shape).double() + draw.uniform(-0.4, 0.4, *shape)
@@ -117,11 +117,11 @@ def _spike_vjp(v: Tensor, k: float, g: Tensor) -> Tensor:
     return g / (1 + k * v.abs()) ** 2
 
 
-def _spike_inputs(draw: Draw) -> tuple[Any, ...]:
+def _spike_inputs(draw: InputGenerator) -> tuple[Any, ...]:
     return draw.away_from(draw.normal(*draw.sizes(2)), 0.0, 0.1), float(draw.uniform(1.0, 6.0))
 
 
-def _spike_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _spike_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Odd shapes, exactly at the threshold, float32."""
     yield from elementwise(3.0)(draw)
     yield torch.tensor([-1.0, 0.5, 1.0]), 2.0
@@ -144,7 +144,7 @@ def _train(spike: Callable[..., Tensor], rounds: int = 200) -> float:
     return loss.item()
 
 
-def _learns(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _learns(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     loss = _train(answer.apply)
     if not loss < 0.05:
         yield Failure(
@@ -207,7 +207,7 @@ class Curve:
     smooth: tuple[float, ...]
 
 
-def _curves(draw: Draw) -> Iterator[Curve]:
+def _curves(draw: InputGenerator) -> Iterator[Curve]:
     """Yield curves whose kinks are elsewhere in each run."""
     for side in (1, -1):
         a, b, s, t, w = (round(float(x), 2) for x in draw.uniform(0.3, 1.0, 5))
@@ -224,7 +224,7 @@ def _curves_at(a: float, b: float, s: float, t: float, w: float) -> Iterator[Cur
     yield Curve(f"{a / 4:g} |x|", lambda x: a / 4 * x.abs(), ((0.0, -a / 4, a / 4),), (s, 1.0))
 
 
-def _finds_kinks(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _finds_kinks(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for curve in _curves(draw):
         points = [*curve.kinks, *((at, 0.0, 0.0) for at in curve.smooth)]
         points = [points[k] for k in torch.randperm(len(points), generator=draw.generator).tolist()]
@@ -258,7 +258,7 @@ def _misshapen(found: Any, x: Tensor) -> Failure | None:
     return None
 
 
-def _uses_settings(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _uses_settings(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check at x², whose slopes to both sides of 0 are 2 h apart: a kink, unless the tolerance is wide."""
     zero = torch.zeros(1, dtype=torch.float64)
     a, h = (round(float(x), 2) for x in draw.uniform(0.1, 0.3, 2))
@@ -284,7 +284,7 @@ SIGN = {
 }
 
 
-def _sign_lost(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _sign_lost(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     u, v = (x.requires_grad_() for x in _pair(draw))
     fn = answer.apply if hasattr(answer, "apply") else answer
     ones = torch.ones_like(u)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
 
@@ -49,7 +49,7 @@ def on_a_copy(answer: Any) -> Callable[..., Any]:
     return lambda x: answer.apply(x.clone())
 
 
-def in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
+def in_place(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Yield a failure unless a Function of one tensor writes its result into that tensor and says so."""
     x = draw.normal(*draw.sizes(2)).requires_grad_()
     h = 1 * x
@@ -70,12 +70,12 @@ def in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
 # head
 
 
-def _rows(draw: Draw) -> tuple[Tensor, int]:
+def _rows(draw: InputGenerator) -> tuple[Tensor, int]:
     rows, columns = draw.sizes(2)
     return draw.normal(rows, columns), int(draw.integers(1, rows))
 
 
-def _row_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _row_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield all rows, none, more dimensions and one, a transposed table."""
     pages, rows, columns = draw.sizes(3)
     yield draw.normal(rows, columns), rows
@@ -97,7 +97,7 @@ SHARED = {
 }
 
 
-def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _own_memory(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     x = draw.normal(*draw.sizes(2)).requires_grad_()
     h = 1 * x
     before = h.detach().clone()

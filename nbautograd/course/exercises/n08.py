@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.course.attempt import close
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
 
@@ -42,7 +42,7 @@ EXP_AGAIN = {
 }
 
 
-def _through_all_outputs(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _through_all_outputs(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Differentiate each of the three outputs alone."""
     x, g = draw.normal(*draw.sizes(1)).requires_grad_(), draw.normal(*draw.sizes(1))
     outputs, exponentials = answer.apply(x), (x.detach().exp(), (-x.detach()).exp())
@@ -80,7 +80,7 @@ DX_LOST = {
 }
 
 
-def _uses_grad_dx(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _uses_grad_dx(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Differentiate the second output too, which a backward without grad_dx gets wrong."""
     x, g = draw.normal(*draw.sizes(1)).requires_grad_(), draw.normal(*draw.sizes(1))
     outputs = answer.apply(x)
@@ -128,7 +128,7 @@ LEAVES = {
 }
 
 
-def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _penalises(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check at critics h(a u) · w for a few h, where u mixes neighbouring columns of x: none can be taken alone."""
     a = float(draw.uniform(0.5, 1.5))
     critics: tuple[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]], ...] = (
@@ -137,7 +137,7 @@ def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
         (lambda x: (a * x).sin(), lambda x: a * (a * x).cos()),
     )
     for turn, (bent, slope) in enumerate(critics):
-        n, d = Draw(draw.seed, turn).sizes(2)
+        n, d = InputGenerator(draw.seed, turn).sizes(2)
         x = draw.away_from(draw.normal(n, d), 0.0, 0.3).requires_grad_()
         w = draw.normal(d).requires_grad_()
         penalty = answer(_critic(bent, w), x)
@@ -178,7 +178,7 @@ def _not_differentiable(penalty: Tensor, right: Tensor, x: Tensor, w: Tensor) ->
     return None if close(got, expected, 1e-5) else Failure("wrong_derivative", DERIVATIVE)
 
 
-def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _with_dimensions(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """NumPy gives a number back for an array without dimensions, which is another lesson; float32 is none."""
     return [*list(elementwise()(draw))[1:], (draw.normal(3).float(),)]
 

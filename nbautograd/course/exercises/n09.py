@@ -10,17 +10,17 @@ from torch import Tensor
 from torch.autograd import Function
 
 from nbautograd.course.attempt import close
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, linear, linear_edges, linear_inputs, of_sizes
 
 
-def _mat_vec_inputs(draw: Draw) -> tuple[Any, ...]:
+def _mat_vec_inputs(draw: InputGenerator) -> tuple[Any, ...]:
     rows, columns = draw.sizes(2)
     return draw.normal(rows, columns), draw.normal(columns)
 
 
-def _mat_vec_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _mat_vec_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield one row, one column, no row."""
     yield draw.normal(1, 3), draw.normal(3)
     yield draw.normal(2, 1), draw.normal(1)
@@ -81,7 +81,7 @@ VALUE = {
 }
 
 
-def _for_each_sample(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _for_each_sample(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for samples in (draw.choice(range(4, 9)), 1, draw.choice(range(9, 20))):
         failures = list(_for_samples(answer, draw, samples, draw.choice(range(2, 6))))
         yield from failures
@@ -89,7 +89,7 @@ def _for_each_sample(answer: Any, draw: Draw) -> Iterator[Failure]:
             return
 
 
-def _for_samples(answer: Any, draw: Draw, samples: int, features: int) -> Iterator[Failure]:
+def _for_samples(answer: Any, draw: InputGenerator, samples: int, features: int) -> Iterator[Failure]:
     weight, bias = draw.normal(features), draw.normal()
     inputs, targets = draw.normal(samples, features), draw.normal(samples)
     residual = 2 * (inputs @ weight + bias - targets)
@@ -183,7 +183,7 @@ def _cube(x: Tensor) -> Tensor:
     return cubed
 
 
-def _functions(draw: Draw) -> dict[str, Callable[[Tensor], Tensor]]:
+def _functions(draw: InputGenerator) -> dict[str, Callable[[Tensor], Tensor]]:
     """Draw the numbers in a few functions of a vector."""
     a, b, k = (round(float(draw.uniform(0.5, 2.0)), 2) for _ in range(3))
     fast = draw.choice(range(20, 40))
@@ -195,7 +195,7 @@ def _functions(draw: Draw) -> dict[str, Callable[[Tensor], Tensor]]:
     }
 
 
-def _hessian(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _hessian(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for name, f in _functions(draw).items():
         x = draw.uniform(0.3, 1.5, draw.choice(range(2, 6)))
         expected = torch.func.hessian(f)(x)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import of_sizes
 
@@ -23,7 +23,7 @@ def _softplus(x: Tensor) -> Tensor:
     return torch.nn.functional.softplus(x)
 
 
-def _softplus_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _softplus_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield no dimensions, empty, transposed, float32, far out: there a careless exp overflows."""
     yield (draw.normal(),)
     yield (draw.normal(0, 3),)
@@ -40,7 +40,7 @@ GIVES_SECOND = {
 }
 
 
-def _numpy_once(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _numpy_once(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """A second derivative is refused."""
     x, g = draw.normal(3).requires_grad_(), draw.normal(3).requires_grad_()
     (slope,) = torch.autograd.grad(answer.apply(x), x, g, create_graph=True)
@@ -58,12 +58,12 @@ def _correlate(signal: Tensor, kernel: Tensor) -> Tensor:
     return torch.nn.functional.conv1d(signal[None, None], kernel[None, None])[0, 0]
 
 
-def _correlate_inputs(draw: Draw) -> tuple[Any, ...]:
+def _correlate_inputs(draw: InputGenerator) -> tuple[Any, ...]:
     kernel, more = draw.sizes(2)
     return draw.normal(kernel + more), draw.normal(kernel)
 
 
-def _correlate_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _correlate_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield a kernel of one, a kernel as long as the signal, every second element of something longer."""
     yield draw.normal(6), draw.normal(1)
     yield draw.normal(5), draw.normal(5)
@@ -76,7 +76,7 @@ def _correlate_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 _INSIDE: WeakKeyDictionary[Callable[..., Any], tuple[float, float]] = WeakKeyDictionary()  # box -> a, b
 
 
-def _black_box(draw: Draw) -> Callable[..., Any]:
+def _black_box(draw: InputGenerator) -> Callable[..., Any]:
     """Draw y_i = sin(a x_i) + b x_i times the mean of x, in NumPy: every output depends on every input."""
     a, b = (float(draw.uniform(0.5, 1.5)) for _ in range(2))
 
@@ -101,7 +101,7 @@ NOT_CENTRAL = {
 }
 
 
-def _central(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _central(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check at a kink, where the mean of both slopes is what no other difference gives."""
     for dimensions in (1, 2):
         x = draw.normal(*draw.sizes(dimensions)).requires_grad_()
@@ -148,7 +148,7 @@ OPCHECK_OTHER = {
 }
 
 
-def _library_op(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _library_op(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check that opcheck passes the operation in both dtypes."""
     if not hasattr(answer, "register_autograd"):
         yield Failure("no_operation", PLAIN_FUNCTION, {"got": type(answer).__name__})

@@ -13,7 +13,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 
 from nbautograd.core.pytrees import tensors
 from nbautograd.course.attempt import plain
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.tried import NO_ERROR, WRONG_TYPE, WRONG_VALUE, Tried, first
 
@@ -41,7 +41,7 @@ STRANGER = {
 POINTS = 3  # how often one and the same thing is asked, each time with other numbers
 
 
-def _numbers(draw: Draw) -> tuple[int, int]:
+def _numbers(draw: InputGenerator) -> tuple[int, int]:
     """Draw a size and a value that is not 0."""
     return draw.choice(range(2, 7)), draw.choice([*range(-9, 0), *range(1, 10)])
 
@@ -50,7 +50,7 @@ def _dense(n: int, value: float) -> Tensor:
     return value * torch.eye(n)
 
 
-def _means(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _means(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for _ in range(POINTS):
         n, value = _numbers(draw)
         expected = value / n
@@ -73,7 +73,7 @@ def _is_number(found: Any, expected: float) -> bool:
     )
 
 
-def _adds_alike(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _adds_alike(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for by_name in (False, True, False):
         n, a = _numbers(draw)
         b = draw.choice(range(-9, 10))
@@ -104,7 +104,7 @@ def _added(a: Any, b: Any, by_name: bool) -> Any:
     return torch.add(input=a, other=b) if by_name else torch.add(a, b)
 
 
-def _adds_mixed(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _adds_mixed(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for by_name in (False, True):
         n, value = _numbers(draw)
         tensor = draw.integers(-9, 10, n, n).float()
@@ -124,7 +124,7 @@ NOT_IN_THE_TABLE: dict[Any, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-def _leaves_the_rest(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _leaves_the_rest(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for function in draw.some(list(NOT_IN_THE_TABLE), POINTS):
         name = f"torch.{function.__name__}"
         given = "".join(f", {'tensor' if isinstance(x, Tensor) else x}" for x in NOT_IN_THE_TABLE[function])
@@ -173,7 +173,7 @@ def _within_reach(answer: Any) -> Iterator[Any]:
             waiting += [*read.nonlocals.values(), *read.globals.values()]
 
 
-def _reads_its_table(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _reads_its_table(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check that a function that is entered in the table is answered from then on."""
     tables = [one for one in _within_reach(answer) if isinstance(one, dict) and {*MEAN} & {*one}]
     if not tables:
@@ -209,7 +209,7 @@ def _is_a_tensor(answer: Any) -> Iterator[Failure]:
         yield Failure("is_a_tensor", A_TENSOR, {"name": answer.__name__})
 
 
-def _scalar_tensor(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _scalar_tensor(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check a type that torch does not know, with mean and add of its own, and a table of them."""
     yield from (told := list(_is_a_tensor(answer)))
     if told:
@@ -246,7 +246,7 @@ CASES: tuple[Case, ...] = (
 )  # fmt: skip
 
 
-def _dense_fallback(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _dense_fallback(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Whatever is not handled is done on tensors, wherever in the arguments the objects stand."""
     yield from (told := list(_is_a_tensor(answer)))
     if told:
@@ -322,7 +322,7 @@ KEPT: dict[str, Callable[[Any, Any, Tensor], Any]] = {
 }  # fmt: skip
 
 
-def _keeps_units(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _keeps_units(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for what, run in KEPT.items():
         unit, size = draw.choice(UNITS), draw.choice(range(2, 6))
         data, more, bare = draw.normal(size), draw.normal(size), draw.normal(size)
@@ -367,7 +367,7 @@ MIXED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _refuses_two_units(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _refuses_two_units(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for what, run in MIXED.items():
         one, two = draw.some(list(UNITS), 2)
         data = draw.normal(draw.choice(range(2, 6)))
@@ -380,7 +380,7 @@ def _refuses_two_units(answer: Any, draw: Draw) -> Iterator[Failure]:
             yield Failure("units_mixed", NO_ERROR, shown)
 
 
-def _lets_gradients_through(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _lets_gradients_through(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     data, unit = draw.normal(draw.choice(range(2, 6))).requires_grad_(), draw.choice(UNITS)
     what = f"(UnitTensor(data, {unit!r}) ** 2).sum().backward()"
     tried = Tried(what, lambda: (answer(data, unit) ** 2).sum().backward())
@@ -390,7 +390,7 @@ def _lets_gradients_through(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("gradient_lost", WRONG_VALUE, {"what": "data.grad", "got": data.grad, "expected": expected})
 
 
-def _unit_tensor(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _unit_tensor(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     checks = (_keeps_units, _refuses_two_units, _lets_gradients_through)
     yield from first(*(check(answer, draw) for check in checks))
 

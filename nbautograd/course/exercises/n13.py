@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise
 
 STEPS = 150  # of the unrolled formula: 0.8^150 is far below every tolerance
 
 
-def _roots(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _roots(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield (torch.full((3,), 1e8, dtype=torch.float64),)
     yield (torch.full((3,), 1e-8, dtype=torch.float64),)
     yield (10 ** draw.uniform(-8.0, 8.0, 6),)
@@ -23,7 +23,7 @@ def _roots(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield (draw.uniform(0.5, 4.0, 4).expand(3, 4),)
 
 
-def _contraction(draw: Draw, size: int) -> tuple[Tensor, Tensor]:
+def _contraction(draw: InputGenerator, size: int) -> tuple[Tensor, Tensor]:
     matrix = draw.normal(size, size)
     return matrix * (0.8 / torch.linalg.matrix_norm(matrix, 2)), draw.normal(size)
 
@@ -36,7 +36,7 @@ def _at_rest(matrix: Tensor, x: Tensor) -> Tensor:
     return y
 
 
-def _fixed_points(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _fixed_points(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield _contraction(draw, 1)
     yield _contraction(draw, 5)
     matrix, x = _contraction(draw, 3)
@@ -45,7 +45,7 @@ def _fixed_points(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield matrix, 5 + x.abs()  # nearly flat: a difference of values has few digits left
 
 
-def _regression(draw: Draw, rows: int, columns: int) -> tuple[Tensor, ...]:
+def _regression(draw: InputGenerator, rows: int, columns: int) -> tuple[Tensor, ...]:
     return draw.normal(rows, columns), draw.normal(rows), draw.uniform(0.5, 2.0)
 
 
@@ -55,7 +55,7 @@ def _ridge(design: Tensor, target: Tensor, strength: Tensor) -> Tensor:
     return weights
 
 
-def _regressions(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _regressions(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield _regression(draw, 2, 4)  # fewer rows than columns: only the strength makes it solvable
     yield _regression(draw, 5, 1)
     yield _regression(draw, 1, 1)

@@ -14,7 +14,7 @@ from torch.nn import functional
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.user_source import function_class
 from nbautograd.course.checks.context import saved_bytes
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.n07 import in_place, on_a_copy
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
@@ -26,12 +26,12 @@ def _smoothed(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
     return functional.cross_entropy(logits, target, label_smoothing=smoothing)
 
 
-def _classified(draw: Draw) -> tuple[Any, ...]:
+def _classified(draw: InputGenerator) -> tuple[Any, ...]:
     rows, classes = draw.sizes(2)
     return draw.normal(rows, classes), draw.integers(0, classes, rows), draw.choice((0.1, 0.2, 0.3))
 
 
-def _classified_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _classified_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]], dtype=torch.float64), torch.tensor([0, 1]), 0.25
     yield draw.normal(3, 4) + 1000, draw.integers(0, 4, 3), 0.0
     yield draw.normal(1, 2), torch.tensor([1]), 0.5
@@ -46,12 +46,12 @@ def _conv_norm(x: Tensor, weight: Tensor) -> Tensor:
     return functional.batch_norm(functional.conv2d(x, weight), None, None, training=True)
 
 
-def _images(draw: Draw) -> tuple[Tensor, Tensor]:
+def _images(draw: InputGenerator) -> tuple[Tensor, Tensor]:
     images, ins, outs = draw.sizes(3)
     return draw.normal(images, ins, 5, 5), draw.normal(outs, ins, 2, 2)
 
 
-def _image_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def _image_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(1, 2, 4, 4), draw.normal(3, 2, 3, 3)
     yield draw.normal(3, 1, 4, 5), draw.normal(1, 1, 1, 1)
     yield draw.normal(2, 3, 4, 3), draw.normal(2, 3, 2, 3)
@@ -67,7 +67,7 @@ KEEPS_MORE = {
 }
 
 
-def _in_place_alone(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _in_place_alone(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Written over its input, and nothing kept but the output."""
     found = list(in_place(answer, draw))
     yield from found
@@ -178,7 +178,7 @@ def _is_own(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
     )
 
 
-def _checkpoints(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _checkpoints(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     rows = draw.choice(range(ROWS, 2 * ROWS))
     inputs = draw.normal(rows, COLUMNS).requires_grad_(), draw.normal(COLUMNS, HIDDEN).requires_grad_()
     yield from _first(
@@ -200,7 +200,7 @@ def _first(*checks: Callable[[], Failure | None]) -> Iterator[Failure]:
 
 
 @contextlib.contextmanager
-def _random_numbers(draw: Draw) -> Iterator[Callable[[], None]]:
+def _random_numbers(draw: InputGenerator) -> Iterator[Callable[[], None]]:
     """Put torch's random numbers into a drawn state, which no seed gives; yield what puts them back into it."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(draw.choice(range(10**6)))
@@ -208,7 +208,7 @@ def _random_numbers(draw: Draw) -> Iterator[Callable[[], None]]:
         yield partial(torch.set_rng_state, torch.get_rng_state())
 
 
-def _same_value(answer: Any, inputs: tuple[Tensor, ...], draw: Draw) -> Failure | None:
+def _same_value(answer: Any, inputs: tuple[Tensor, ...], draw: InputGenerator) -> Failure | None:
     with _random_numbers(draw) as again:
         expected = _dropping(*inputs)
         again()
@@ -224,7 +224,7 @@ def _few_bytes(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
 
 
 def _same_gradients(
-    answer: Any, function: Callable[..., Tensor], inputs: tuple[Tensor, ...], draw: Draw
+    answer: Any, function: Callable[..., Tensor], inputs: tuple[Tensor, ...], draw: InputGenerator
 ) -> Failure | None:
     cotangent = draw.normal(len(inputs[0]), HIDDEN)
     with _random_numbers(draw) as again:
@@ -267,7 +267,7 @@ def _called_twice(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
     return None
 
 
-def _whole_numbers(answer: Any, draw: Draw) -> Failure | None:
+def _whole_numbers(answer: Any, draw: InputGenerator) -> Failure | None:
     x, index = draw.normal(4).requires_grad_(), torch.tensor([2, 0])
     try:
         (found,) = torch.autograd.grad(answer.apply(_picking, x, index).sum(), x)

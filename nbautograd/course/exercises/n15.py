@@ -16,7 +16,7 @@ from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.pytrees import tensors
 from nbautograd.core.user_source import function_class
 from nbautograd.course.attempt import close, cotangents, forward, is_float, plain, ready, vjp
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.tried import NOT_A_FUNCTION
 from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants, objection, same_gradients
@@ -88,7 +88,7 @@ def _of_pool() -> tuple[Mutant, ...]:
     return mutants(Pool, [(scores, values) for scores, values in numbers], seed=34)
 
 
-def _telling(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _telling(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not _three(answer):
         yield Failure("not_three", NOT_THREE)
         return
@@ -176,7 +176,7 @@ SEPARABLE = {
 }
 
 
-def _operation(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _operation(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     failure = _undeclared(answer, draw)
     if failure is not None:
         yield failure
@@ -225,7 +225,7 @@ def _declared(answer: Any) -> Exercise:
     )  # fmt: skip
 
 
-def _undeclared(answer: Any, draw: Draw) -> Failure | None:
+def _undeclared(answer: Any, draw: InputGenerator) -> Failure | None:
     """Return the failure for the first thing missing without which nothing can be judged."""
     if function_class(answer) is None:
         return Failure("not_a_function", NOT_A_FUNCTION, {"name": "Own"})
@@ -323,7 +323,7 @@ BY_ITSELF = {
 }
 
 
-def _test(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _test(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not (_is_tuple(answer) and len(answer) == 2 and callable(answer[1]) and not isinstance(answer[1], type)):
         yield Failure("not_a_pair", NOT_A_PAIR)
         return

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.torch_private.tensors import modes_restored
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.tried import WRONG_TYPE, WRONG_VALUE, Tried, first
 
@@ -41,12 +41,12 @@ PROGRAMS: dict[str, tuple[str, Program]] = {
 }  # fmt: skip
 
 
-def _matrix(draw: Draw) -> Tensor:
+def _matrix(draw: InputGenerator) -> Tensor:
     n = draw.choice(range(2, 6))
     return draw.uniform(0.1, 2.0, n, n)
 
 
-def _computes(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _computes(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for what, (code, run) in PROGRAMS.items():
         data = _matrix(draw)
         expected, tried = run(data.clone()), Tried(what, run, answer(data))
@@ -63,7 +63,7 @@ def _computes(answer: Any, draw: Draw) -> Iterator[Failure]:
                 yield Failure(code, WRONG_VALUE, {"what": what, "got": found.inner.tolist(), "expected": one.tolist()})
 
 
-def _counts(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _counts(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     in_turn = 2 * draw.some(list(PROGRAMS), len(PROGRAMS))
     for chosen in (["x + 1", "x.exp() * x"], in_turn[::3], in_turn[1::3], in_turn[2::3]):
         data = _matrix(draw)
@@ -82,7 +82,7 @@ def _all_of(chosen: Iterable[str], x: Any) -> None:
         PROGRAMS[what][1](x)
 
 
-def _differentiates(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _differentiates(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     cases: dict[str, Program] = {
         "(x * x).sum().backward()": lambda x: (x * x).sum(),
         "torch.cat([x, x.exp()]).sum().backward()": lambda x: torch.cat([x, x.exp()]).sum(),
@@ -104,7 +104,7 @@ def _backward(run: Program, x: Any) -> None:
     run(x).backward()
 
 
-def _counting_wrapper(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _counting_wrapper(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     yield from first(*(check(answer, draw) for check in (_computes, _counts, _differentiates)))
 
 
@@ -148,7 +148,7 @@ STEPS: dict[str, Program] = {
 }
 
 
-def _program(draw: Draw) -> tuple[str, Callable[[], Tensor]]:
+def _program(draw: InputGenerator) -> tuple[str, Callable[[], Tensor]]:
     """Draw a few steps: their text, and what makes the sum of the result anew."""
     names = [draw.choice(list(STEPS)) for _ in range(3)]
     data = _matrix(draw)
@@ -162,7 +162,7 @@ def _program(draw: Draw) -> tuple[str, Callable[[], Tensor]]:
     return f"{'; '.join(names)}; x.sum()", forward
 
 
-def _logs(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _logs(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for _ in range(4):
         yield from _one_log(answer, *_program(draw))
 
@@ -187,7 +187,7 @@ def _one_log(answer: Any, text: str, forward: Callable[[], Tensor]) -> Iterator[
         yield Failure(code, WRONG_VALUE, {"what": f"{what}: log.names", "got": names[:12], "expected": expected[:12]})
 
 
-def _behaves(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _behaves(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     x, after = _matrix(draw), _matrix(draw)
     (one, outer), (two, inner) = ((name, PROGRAMS[name][1]) for name in draw.some(list(PROGRAMS), 2))
     with answer() as first_log:
@@ -233,7 +233,7 @@ OUTER = {
 }
 
 
-def _op_log(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _op_log(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     with modes_restored():  # an answer that never leaves its mode must not stay in the student's kernel
         found = list(first(_logs(answer, draw), _behaves(answer, draw)))
     yield from found
@@ -323,7 +323,7 @@ def _one_after_the_other(culprit: Program, follower: Program, x: Tensor) -> Any:
     return follower(culprit(x))
 
 
-def _drawn_cases(draw: Draw) -> Iterator[tuple[str, str, Callable[[], Any], str | None]]:
+def _drawn_cases(draw: InputGenerator) -> Iterator[tuple[str, str, Callable[[], Any], str | None]]:
     """Yield culprits with something behind them, and innocents: the same behind an infinity that was there before."""
     for _ in range(4):
         (made, (name, culprit)), (then, follower) = (
@@ -345,7 +345,7 @@ def _drawn_cases(draw: Draw) -> Iterator[tuple[str, str, Callable[[], Any], str 
         yield "list_left_out", "torch.cat([ones, bad])", partial(torch.cat, [ones, bad]), None
 
 
-def _finds_the_first(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _finds_the_first(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for code, what, run, expected in (*_watched_cases(), *_drawn_cases(draw)):
         with answer() as watch:
             left = getattr(watch, "first", None)
@@ -370,7 +370,7 @@ def _number(run: Callable[[], Tensor]) -> float:
     return run().item()
 
 
-def _changes_nothing(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _changes_nothing(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     ones = torch.ones(2, dtype=torch.float64)
     programs = [("torch.add(ones, ones, alpha=3).sum()", lambda: torch.add(ones, ones, alpha=3).sum())]
     for what, forward in (*programs, *(_program(draw) for _ in range(3))):
@@ -387,7 +387,7 @@ def _changes_nothing(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("never_ends", NEVER_ENDS)
 
 
-def _nan_watch(answer: Any, draw: Draw) -> Iterator[Failure]:
+def _nan_watch(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     with modes_restored():  # whether it leaves comes first: modes that stay make each other's work grow without bound
         found = list(first(_changes_nothing(answer, draw), _finds_the_first(answer, draw)))
     yield from found

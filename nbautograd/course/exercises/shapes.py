@@ -8,36 +8,36 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.course.draw import Draw
+from nbautograd.course.draw import InputGenerator
 
 
-def of_sizes(*dimensions: int) -> Callable[[Draw], tuple[Tensor, ...]]:
+def of_sizes(*dimensions: int) -> Callable[[InputGenerator], tuple[Tensor, ...]]:
     """Random tensors of so many dimensions each; the sizes are the same for all, and others at each point.
 
     Example:
-        >>> from nbautograd.course.draw import Draw
+        >>> from nbautograd.course.draw import InputGenerator
         >>> from nbautograd.course.exercises.shapes import of_sizes
-        >>> a, b = of_sizes(2, 2)(Draw(0))
-        >>> a.shape == b.shape, of_sizes(2)(Draw(0, 1))[0].shape == a.shape
+        >>> a, b = of_sizes(2, 2)(InputGenerator(0))
+        >>> a.shape == b.shape, of_sizes(2)(InputGenerator(0, 1))[0].shape == a.shape
         (True, False)
     """
     return lambda draw: tuple(draw.normal(*draw.sizes(count)) for count in dimensions)
 
 
-def elementwise(*rest: Any) -> Callable[[Draw], Iterable[tuple[Any, ...]]]:
+def elementwise(*rest: Any) -> Callable[[InputGenerator], Iterable[tuple[Any, ...]]]:
     """Edge inputs of one tensor: without dimensions, empty, transposed, with gaps, repeated by expand, with a zero.
 
     Args:
         rest: the arguments after the tensor.
 
     Example:
-        >>> from nbautograd.course.draw import Draw
+        >>> from nbautograd.course.draw import InputGenerator
         >>> from nbautograd.course.exercises.shapes import elementwise
-        >>> [x.dim() for x, constant in elementwise(2.5)(Draw(0))]
+        >>> [x.dim() for x, constant in elementwise(2.5)(InputGenerator(0))]
         [0, 2, 2, 2, 2, 1]
     """
 
-    def edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    def edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
         rows, columns = draw.sizes(2)
         yield (draw.normal(), *rest)
         yield (draw.normal(0, columns), *rest)
@@ -54,13 +54,13 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.nn.functional.linear(input, weight, bias)
 
 
-def linear_inputs(draw: Draw) -> tuple[Tensor, Tensor, Tensor]:
+def linear_inputs(draw: InputGenerator) -> tuple[Tensor, Tensor, Tensor]:
     """Input, weight and bias of a linear layer."""
     rows, ins, outs = draw.sizes(3)
     return draw.normal(rows, ins), draw.normal(outs, ins), draw.normal(outs)
 
 
-def linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+def linear_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Those with one output, one row, no row."""
     yield draw.normal(3, 4), draw.normal(1, 4), draw.normal(1)
     yield draw.normal(1, 4), draw.normal(5, 4), draw.normal(5)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nbautograd.course.catalogue import declared_by
-from nbautograd.course.marking.judge import Mark, mark
+from nbautograd.course.marking.judge import SubmissionMark, mark
 from nbautograd.course.marking.submissions import Assignment, MarkError, Notebook
 
 ROUNDS = 2  # a worker that the system killed takes its pool along: the rest is tried once more
@@ -60,7 +60,7 @@ def mark_all(
     make: Callable[[], Executor],
     limits: Limits,
     watch: Callable[[int], None] = lambda count: None,
-) -> tuple[list[Mark], dict[str, str]]:
+) -> tuple[list[SubmissionMark], dict[str, str]]:
     """Mark what the journal does not have yet, and write each mark into it as it comes.
 
     Args:
@@ -87,7 +87,7 @@ def mark_all(
                 break
             failed = {}
             pool = make()
-            jobs: dict[Future[Mark], str] = {}
+            jobs: dict[Future[SubmissionMark], str] = {}
             try:
                 for name, book in left.items():
                     seed = secrets.randbits(62) + 1
@@ -114,7 +114,7 @@ def _digest(book: Notebook | None) -> str:
     return "" if book is None else book.digest
 
 
-def _read(journal: Path, assignment: Assignment) -> dict[str, Mark]:
+def _read(journal: Path, assignment: Assignment) -> dict[str, SubmissionMark]:
     """Return the marks in a journal; the last line may be cut where the machine was switched off."""
     marks = {}
     for line in journal.read_text(encoding="utf-8").splitlines() if journal.exists() else ():
@@ -123,7 +123,7 @@ def _read(journal: Path, assignment: Assignment) -> dict[str, Mark]:
         except ValueError:
             continue
         if held.pop("assignment") == assignment.digest:
-            marks[held["submission"]] = Mark(**{**held, "results": tuple(held["results"])})
+            marks[held["submission"]] = SubmissionMark(**{**held, "results": tuple(held["results"])})
     return marks
 
 
@@ -150,7 +150,7 @@ def free_name(path: Path) -> Path:
     return chosen
 
 
-def write_csv(path: Path, assignment: Assignment, marks: list[Mark]) -> None:
+def write_csv(path: Path, assignment: Assignment, marks: list[SubmissionMark]) -> None:
     """Write a row a submission: points in all and for each exercise, codes, what was reported, and a first sentence."""
     declared = declared_by(assignment.texts, assignment.exercises)
     total = sum(declared[name].points for name in assignment.exercises)

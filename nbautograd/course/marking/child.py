@@ -47,7 +47,7 @@ FUNCTIONS = FunctionType, BuiltinFunctionType, MethodType
 Changed = list[list[Any]]
 
 
-class Call:
+class ChildCall:
     """One call of the answer: what went in, what came out, and the graph between them.
 
     Attributes:
@@ -71,7 +71,7 @@ class Child:
     def __init__(self, cells: Sequence[tuple[str, str]], name: str) -> None:
         self.name = name
         self.raised: dict[str, Any] | None = None
-        self.calls: dict[int, Call] = {}
+        self.calls: dict[int, ChildCall] = {}
         self._numbers = itertools.count()
         self.text = cells[-1][1] if cells else ""
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -121,7 +121,7 @@ class Child:
         outputs = list(tensors(raw))
         inputs = list(handed.values())
         number = next(self._numbers)
-        self.calls[number] = Call(_with(args, dict(zip(map(id, given), kept, strict=True))), leaves, outputs)
+        self.calls[number] = ChildCall(_with(args, dict(zip(map(id, given), kept, strict=True))), leaves, outputs)
         same = [next((k for k, x in enumerate(inputs) if y is x), None) for y in outputs]
         return {
             "call": number,
@@ -140,12 +140,12 @@ class Child:
         found, is_raw = self._pulled(done, handed, graph)
         changed = _changed(handed, before, blob)
         number = next(self._numbers)
-        self.calls[number] = Call((), [*done.leaves, *grads], [g for g in found if isinstance(g, Tensor)])
+        self.calls[number] = ChildCall((), [*done.leaves, *grads], [g for g in found if isinstance(g, Tensor)])
         kinds = [_graph_of(g) if graph else 0 for g in found]
         coded = [wire.encode(_plain(g), blob, lambda v: {"foreign": type(v).__name__}) for g in found]
         return {"call": number, "grads": coded, "graph": kinds, "raw": is_raw, "changed": changed}
 
-    def _pulled(self, done: Call, grads: Sequence[Tensor | None], graph: bool) -> tuple[Sequence[Any], bool]:
+    def _pulled(self, done: ChildCall, grads: Sequence[Tensor | None], graph: bool) -> tuple[Sequence[Any], bool]:
         pairs = [(y, g) for y, g in zip(done.outputs, grads, strict=True) if g is not None and y.requires_grad]
         leaves = [x for x in done.leaves if x is not None]
         if not pairs or not leaves:

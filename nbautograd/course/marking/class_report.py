@@ -8,7 +8,7 @@ from typing import Any
 
 from nbautograd.core.display import Displayable
 from nbautograd.course.marking.batch import first_sentence
-from nbautograd.course.marking.judge import Mark
+from nbautograd.course.marking.judge import SubmissionMark
 from nbautograd.course.marking.submissions import Assignment
 from nbautograd.messages import text
 from nbautograd.views.builders import build
@@ -26,7 +26,7 @@ class ClassReport(Displayable):
     """
 
     assignment: Assignment
-    marks: tuple[Mark, ...]
+    marks: tuple[SubmissionMark, ...]
     failed: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 from nbautograd.course.catalogue import declared_by
 from nbautograd.course.marking.batch import first_sentence
-from nbautograd.course.marking.judge import Mark, mark
+from nbautograd.course.marking.judge import SubmissionMark, mark
 from nbautograd.course.marking.submissions import assignment, released, single
 from nbautograd.course.release import LONG_AGO, requirements
 
@@ -142,7 +142,7 @@ class Graded:
         self.assignment = assignment(folder / "release", hidden if hidden.exists() else None)
 
     @cached_property
-    def mark(self) -> Mark:
+    def mark(self) -> SubmissionMark:
         """The mark."""
         limits = json.loads((self.folder / "limits.json").read_text(encoding="utf-8"))
         book = single(self.submission, self.assignment, self.folder / "release")

@@ -18,7 +18,7 @@ from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.marking.proxy import LostError, Nursery, Nursling, class_of, function_of
 from nbautograd.course.marking.submissions import Assignment, Notebook
 from nbautograd.course.marking.wire import CannotCrossError, Foreign
-from nbautograd.course.result import CheckResult, Result
+from nbautograd.course.result import CheckResult, ExerciseResult
 from nbautograd.course.run import check
 
 MEMORY = 2 << 30  # bytes that an answer may take besides torch: the course's largest exercise takes 60 MB
@@ -30,7 +30,7 @@ _nursery = Nursery()
 
 
 @dataclass(frozen=True)
-class Mark:
+class SubmissionMark:
     """What one submission earns.
 
     Attributes:
@@ -57,7 +57,9 @@ class Mark:
         return sum(result["earned"] for result in self.results)
 
 
-def mark(assignment: Assignment, name: str, notebook: Notebook | None, limits: Mapping[str, float], seed: int) -> Mark:
+def mark(
+    assignment: Assignment, name: str, notebook: Notebook | None, limits: Mapping[str, float], seed: int
+) -> SubmissionMark:
     """Mark one submission.
 
     Args:
@@ -87,7 +89,7 @@ def mark(assignment: Assignment, name: str, notebook: Notebook | None, limits: M
             reported[exercise.name] = () if judged is None else tuple(judged.reported)
     digest = "" if notebook is None else notebook.digest
     took = time.perf_counter() - start
-    return Mark(name, digest, tuple(results), reported, sorted(layers), took, seed)
+    return SubmissionMark(name, digest, tuple(results), reported, sorted(layers), took, seed)
 
 
 class _Judged:
@@ -101,7 +103,7 @@ class _Judged:
         self.reported: list[str] = []
         self.layers: set[str] = set()
 
-    def result(self) -> Result:
+    def result(self) -> ExerciseResult:
         """Make all checks; the child's end is the exercise's end."""
         try:
             with self._child() as child:
@@ -114,7 +116,7 @@ class _Judged:
         self.layers.update(child.layers)
         return child
 
-    def _checked(self, child: Nursling) -> Result:
+    def _checked(self, child: Nursling) -> ExerciseResult:
         about, blob = child.start(self.cells, self.exercise.answer)
         kind = str(about.get("kind"))
         asked: dict[str, Any] = {"seed": self.seed, "source": self.text}
@@ -184,10 +186,10 @@ def _failure(told: Any) -> Failure:
         raise LostError("garbled") from None
 
 
-def _lost(exercise: Exercise, code: str, seed: int) -> Result:
+def _lost(exercise: Exercise, code: str, seed: int) -> ExerciseResult:
     return _failed(exercise, Failure(code, f"course.mark.{code}"), seed)
 
 
-def _failed(exercise: Exercise, failure: Failure, seed: int) -> Result:
+def _failed(exercise: Exercise, failure: Failure, seed: int) -> ExerciseResult:
     outcomes = (CheckResult(exercise.ids[0], "failed", (failure,)),)
     return Result(exercise.name, exercise.answer, "failed", outcomes, None, exercise.points, seed=seed)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nbautograd import messages
 from nbautograd.core import formats
-from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.inspection.audit_report import OTHER_GRADS, AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
 from nbautograd.inspection.audited_calls import ROWS
 from nbautograd.views.builders import build
@@ -153,7 +153,7 @@ def _place(function: AuditedFunction) -> str:
     if function.line is None or function.file is None:
         return function.module
     if function.cell is not None or not Path(function.file).is_file():
-        return place_text(Place(function.line, file=function.file, cell=function.cell))
+        return place_text(SourceLine(function.line, file=function.file, cell=function.cell))
     path = Path(function.file)
     deep = 1 + (path.stem == "__init__") + (0 if function.module == "__main__" else function.module.count("."))
     return messages.text("explain.place_file", file="/".join(path.parts[-deep:]), line=function.line)

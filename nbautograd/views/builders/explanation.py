@@ -6,7 +6,7 @@ import os
 from typing import Literal
 
 from nbautograd import messages
-from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.views.builders import build
@@ -70,7 +70,7 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
     return tuple(rows)
 
 
-def place_text(place: Place) -> str:
+def place_text(place: SourceLine) -> str:
     """Return a line with its cell or file and the function around it."""
     if place.cell is not None:
         words = messages.text("explain.place_cell", cell=place.cell, line=place.line)

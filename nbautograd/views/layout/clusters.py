@@ -34,7 +34,7 @@ MOST_CHIPS = 8  # beside one box
 CHIP_GAP, ARROW = 7, 26
 
 
-class Chip(NamedTuple):
+class ClusterChip(NamedTuple):
     """A small box at the side of another, with its own short edge.
 
     Attributes:
@@ -66,8 +66,8 @@ class Cluster:
     nodes: tuple[int, ...]
     fan_in: int = 0
     freed: bool = False
-    rights: list[Chip] = field(default_factory=list)
-    lefts: list[Chip] = field(default_factory=list)
+    rights: list[ClusterChip] = field(default_factory=list)
+    lefts: list[ClusterChip] = field(default_factory=list)
 
     @property
     def left(self) -> int:
@@ -85,23 +85,23 @@ class Cluster:
         return max(self.content.height, stack_height(self.rights), stack_height(self.lefts))
 
 
-def arrow_length(chips: Sequence[Chip]) -> int:
+def arrow_length(chips: Sequence[ClusterChip]) -> int:
     """Return the length of the short edges of a stack: room for the longest label, beside the outer bends."""
     bends = 10 if len(chips) > 2 else 0
     return max(ARROW, max((text_width(c.label, "label") for c in chips), default=0) + 16) + bends
 
 
-def side_width(chips: Sequence[Chip]) -> int:
+def side_width(chips: Sequence[ClusterChip]) -> int:
     """Return the width of a stack of chips with its short edges."""
     return arrow_length(chips) + max(c.content.width for c in chips) if chips else 0
 
 
-def stack_height(chips: Sequence[Chip]) -> int:
+def stack_height(chips: Sequence[ClusterChip]) -> int:
     """Return the height of a stack of chips."""
     return sum(c.content.height + CHIP_GAP for c in chips) - CHIP_GAP if chips else 0
 
 
-class Link(NamedTuple):
+class ClusterLink(NamedTuple):
     """An edge between two clusters, by their positions.
 
     Attributes:
@@ -127,7 +127,7 @@ class Clusters:
 
     def __init__(self, graph: AutogradGraph, lens: str = "") -> None:
         self.clusters: list[Cluster] = []
-        self.links: list[Link] = []
+        self.links: list[ClusterLink] = []
         self.rank: list[int] = []
         self._graph = graph
         self._lens = lens
@@ -190,7 +190,7 @@ class Clusters:
                 node = self._graph.nodes[root]
                 slot = self._graph.slots[position] if position < len(self._graph.slots) else 0
                 shape = node.gradients[slot].shape if slot < len(node.gradients) else None
-                self.links.append(Link(position, self._at[root], (), shape_text(shape), ""))
+                self.links.append(ClusterLink(position, self._at[root], (), shape_text(shape), ""))
 
     def _link_inner(self, inner: list[int]) -> None:
         edges, links, at, rank = self._graph.edges, self.links, self._at, self.rank
@@ -203,7 +203,7 @@ class Clusters:
                 portals.setdefault(edge.target, []).append(i)
                 continue
             label, style = self._text(edge)
-            links.append(Link(at[edge.source], at[edge.target], edge.members or (i,), label, style))
+            links.append(ClusterLink(at[edge.source], at[edge.target], edge.members or (i,), label, style))
         for target, far in portals.items():
             self._add_portals(target, far)
 
@@ -232,14 +232,16 @@ class Clusters:
             label, style = edge_text(edges[i], self.dtype)
             content = short_content("portal", f"↓ {_name(nodes[target])}")
             self.clusters[self._at[edges[i].source]].rights.append(
-                Chip(f"p{i}.s", content, self._members(target), edges[i].members or (i,), label, style)
+                ClusterChip(f"p{i}.s", content, self._members(target), edges[i].members or (i,), label, style)
             )
         names = {_name(nodes[edges[i].source]) for i in far}
         text = f"↑ {names.pop() if len(names) == 1 else ''}{f' ×{len(far)}' if len(far) > 1 else ''}"
         sources = tuple(m for i in far for m in self._members(edges[i].source))
         label, style = edge_text(edges[far[0]], self.dtype) if len(far) == 1 else ("", "")
         stands_for = tuple(e for i in far for e in edges[i].members or (i,))
-        cluster.lefts.append(Chip(f"p{far[0]}.t", short_content("portal", text), sources, stands_for, label, style))
+        cluster.lefts.append(
+            ClusterChip(f"p{far[0]}.t", short_content("portal", text), sources, stands_for, label, style)
+        )
 
     def _members(self, node: int) -> tuple[int, ...]:
         return self._graph.nodes[node].members or (node,)
@@ -272,10 +274,10 @@ class Clusters:
         above = [self.rank[self._at[edges[i].source]] for i in at] + ([self.rank[root]] if root is not None else [])
         self.rank.append(max(above, default=-1) + 1)
         if root is not None:
-            self.links.append(Link(root, here, (), shape_text(self._graph.nodes[leaf].shape), ""))
+            self.links.append(ClusterLink(root, here, (), shape_text(self._graph.nodes[leaf].shape), ""))
         for i in at:
             label, style = self._text(edges[i])
-            self.links.append(Link(self._at[edges[i].source], here, edges[i].members or (i,), label, style))
+            self.links.append(ClusterLink(self._at[edges[i].source], here, edges[i].members or (i,), label, style))
 
     def _chip(self, leaf: int, i: int, uses: int) -> None:
         edge = self._graph.edges[i]
@@ -285,7 +287,7 @@ class Clusters:
         if content is None:
             content = self._chips[leaf] = leaf_content(node, uses, 0, self.dtype)
         key = box_key(node) if uses == 1 else f"{box_key(node)}.e{i}"
-        chip = Chip(key, content, node.members or (leaf,), edge.members or (i,), label, style)
+        chip = ClusterChip(key, content, node.members or (leaf,), edge.members or (i,), label, style)
         self.clusters[self._at[edge.source]].rights.append(chip)
 
     def _add_ghosts(self) -> None:
@@ -294,7 +296,7 @@ class Clusters:
             place = self._at.get(ghost.node, 0) if ghost.node is not None else 0
             if place < len(self.clusters):
                 self.clusters[place].rights.append(
-                    Chip(f"x{i}", ghost_content(ghost), (), (), ghost_word(ghost), "none")
+                    ClusterChip(f"x{i}", ghost_content(ghost), (), (), ghost_word(ghost), "none")
                 )
 
     def _limit_chips(self) -> None:
@@ -304,7 +306,7 @@ class Clusters:
                 text = messages.text("graphs.more", count=len(rest))
                 nodes = tuple(n for chip in rest for n in chip.nodes)
                 edges = tuple(e for chip in rest for e in chip.edges)
-                more = Chip(f"{cluster.key}.more", short_content("leaf", text), nodes, edges, "", "")
+                more = ClusterChip(f"{cluster.key}.more", short_content("leaf", text), nodes, edges, "", "")
                 cluster.rights[MOST_CHIPS - 1 :] = [more]
 
 

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbautograd.views.layout import Box, Path
-from nbautograd.views.layout.clusters import CHIP_GAP, Chip, Cluster, Clusters, Link, arrow_length, stack_height
+from nbautograd.views.layout.clusters import (
+    CHIP_GAP,
+    Cluster,
+    ClusterChip,
+    ClusterLink,
+    Clusters,
+    arrow_length,
+    stack_height,
+)
 from nbautograd.views.layout.columns import GUTTER, LANES, columns
 from nbautograd.views.layout.contents import Content
 from nbautograd.views.layout.layers import Stack
@@ -93,7 +101,7 @@ class Frame:
         return gaps
 
 
-def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Frame) -> list[Path]:
+def link_paths(links: Sequence[ClusterLink], chains: Sequence[Sequence[int]], frame: Frame) -> list[Path]:
     """Return the edges between the layers, each label where no other one is; without room a label is left out."""
     taken: dict[int, list[tuple[int, int, int]]] = {}
     twins = Counter([(link.source, link.target) for link, chain in zip(links, chains, strict=True) if not chain])
@@ -122,13 +130,13 @@ def _bulge(points: list[Point], side: int) -> None:
     points[1:] = [(x0 + side, y0 + third), (x1 + side, y1 - third), (x1, y1)]
 
 
-def _height(link: Link, frame: Frame) -> int:
+def _height(link: ClusterLink, frame: Frame) -> int:
     """Find the height along a straight edge at which its label is clear of others: 1 low, -1 high, 0 in the middle."""
     layers = frame.stack.layers
     return (len(layers.down[link.source]) > 1) - (len(layers.up[link.target]) > 1)
 
 
-def _course(link: Link, chain: Sequence[int], frame: Frame) -> list[Point]:
+def _course(link: ClusterLink, chain: Sequence[int], frame: Frame) -> list[Point]:
     """Return the curve of one link, through the points that it passes."""
     ranks, x, y = frame.stack.rank, frame.x[link.source], frame.bottom[link.source]
     wraps = frame.column and frame.column[ranks[link.source]] != frame.column[ranks[link.target]]
@@ -210,7 +218,9 @@ def box_of(
     return Box(**fields)
 
 
-def _path(keys: tuple[str, str], carried: Link | Chip, points: tuple[Point, ...], spot: Point | None) -> Path:
+def _path(
+    keys: tuple[str, str], carried: ClusterLink | ClusterChip, points: tuple[Point, ...], spot: Point | None
+) -> Path:
     """Return a path, its label at a spot; without a spot it has none."""
     fields: dict[str, Any] = {"source": keys[0], "target": keys[1], "edges": carried.edges, "points": points}
     if spot:
@@ -237,7 +247,7 @@ def chip_boxes(cluster: Cluster, box: Box) -> tuple[list[Box], list[Path]]:
     return boxes, paths
 
 
-def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
+def _short(chip: ClusterChip, small: Box, box: Box, rightwards: bool) -> Path:
     """Return the short edge between a box and a chip, its label at the chip's end, on the side without the bend."""
     y = small.y + small.height // 2
     border = min(max(y, box.y + 6), box.y + box.height - 6)

@@ -17,7 +17,7 @@ import nbautograd
 from nbautograd.core.checking import diagnose
 from nbautograd.core.checking.block import Block, Entry
 from nbautograd.core.checking.diagnosis import evidence, factors, patterns
-from nbautograd.core.checking.jacobian.layout import Layout, Matrices
+from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
 from nbautograd.core.findings import Finding, limit_findings
 
 DECIMAL = re.compile(r"\d+\.\d{2,}(?:e[-+]?\d+)?")
@@ -150,7 +150,7 @@ def test_findings_are_plain_data() -> None:
 
 def block(A: np.ndarray, N: np.ndarray, out: tuple[int, ...], inn: tuple[int, ...]) -> Block:
     worst = Entry((0,) * len(out), (0,) * len(inn), 0.0, 0.0, 1e-12)
-    layout = Layout(out, inn, ())
+    layout = BlockLayout(out, inn, ())
     matrices = Matrices(layout, A[None], N[None], A[None] != N[None])
     return Block(0, 0, "y", "x", out, inn, "dense", A.size, matrices, verdict="mismatch", worst=worst)
 

@@ -15,7 +15,7 @@ from nbautograd import gradcheck
 from nbautograd.core.checking.jacobian import central_differences
 from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.forward_values import Forward
-from nbautograd.core.checking.jacobian.layout import Layout, Matrices
+from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.steps import kinks
 from nbautograd.core.checking.steps.refine import refine
@@ -39,7 +39,7 @@ def climbed(fn, x):
     problem = Problem(fn, torch.as_tensor(x, dtype=torch.float64).requires_grad_())
     with problem.session():
         forward = Forward(problem, problem.call(), (0,))
-        layout = Layout((len(x),), (len(x),), ((0, 0),))
+        layout = BlockLayout((len(x),), (len(x),), ((0, 0),))
         nothing = np.zeros(layout.sizes)
         raw = FirstPass(Matrices(layout, nothing, nothing), forward, central_differences.single((0, 0), layout))
         return refine(raw, np.ones(layout.sizes, dtype=bool))

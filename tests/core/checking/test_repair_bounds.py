@@ -20,7 +20,7 @@ import nbautograd
 from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import bounds, script
-from nbautograd.core.checking.repair.bounds import BoundsError, Loops, Meter, Usage
+from nbautograd.core.checking.repair.bounds import BoundsError, Loops, Usage, UsageMeter
 
 
 class Root(Fn):
@@ -70,7 +70,7 @@ def test_a_backward_may_be_nested_as_deep_as_the_original_and_no_deeper() -> Non
     assert read is not None
     edited = read.compiled(read.text.replace("x.detach()", "x"))  # the graph of y now leads to this very node
 
-    def run(backward, meter: Meter) -> None:
+    def run(backward, meter: UsageMeter) -> None:
         outputs = problem.call()
         with backward_replaced(own_node(problem, outputs), meter.around(backward)):
             pull(problem, outputs, cotangents(problem, outputs, 0))
@@ -79,12 +79,12 @@ def test_a_backward_may_be_nested_as_deep_as_the_original_and_no_deeper() -> Non
         called.append(grads)
         return edited(ctx, *grads)
 
-    original = Meter()
+    original = UsageMeter()
     run(Root.backward, original)
     limit = original.usage.allowance()
     assert limit.depth == 2  # itself, and the derivative of f that it asks for
     with pytest.raises(BoundsError, match="inside one another"):
-        run(counted, Meter(limit))
+        run(counted, UsageMeter(limit))
     assert len(called) == 1
 
 
@@ -96,20 +96,20 @@ def test_what_would_not_fit_is_refused_before_it_is_made() -> None:
         return g[:, None] * g  # 160 GB
 
     with pytest.raises(BoundsError, match="elements"):
-        Meter(limit).around(squared)(None, x)
-    assert Meter(limit).around(lambda ctx, g: (g * 2)[g > 0])(None, x).numel() == len(x)
+        UsageMeter(limit).around(squared)(None, x)
+    assert UsageMeter(limit).around(lambda ctx, g: (g * 2)[g > 0])(None, x).numel() == len(x)
     for grow in (
         lambda ctx, g: torch.eye(len(g)),
         lambda ctx, g: torch.zeros(len(g), len(g)),
         lambda ctx, g: g.outer(g),
     ):
         with pytest.raises(BoundsError, match="elements"):
-            Meter(limit).around(grow)(None, x)
+            UsageMeter(limit).around(grow)(None, x)
 
 
 def test_calls_and_steps_are_counted() -> None:
     with pytest.raises(BoundsError, match="calls"):
-        Meter(Usage(1, 10, math.inf)).around(lambda ctx, g: [g + k for k in range(11)])(None, torch.ones(2))
+        UsageMeter(Usage(1, 10, math.inf)).around(lambda ctx, g: [g + k for k in range(11)])(None, torch.ones(2))
     steps = Loops(10)
     assert list(steps(2, 8, 3)) == [2, 5]
     with pytest.raises(BoundsError, match="steps"):

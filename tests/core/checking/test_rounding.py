@@ -23,9 +23,9 @@ def climbed(slope: float, offset: float) -> tuple[float, float]:
     up, down, table = values(h), values(-h), values(ladder.TABLE)
     noise = ladder.noise_level(middle, table, np.concatenate([up, down]), GRID, np.zeros(1))
     steps = h[:, None]
-    series = ladder.Series(up, down, steps, steps, middle, noise)
+    series = ladder.LadderValues(up, down, steps, steps, middle, noise)
     noise = np.maximum(noise, ladder.wobble(series, 64 * GRID))
-    found = ladder.two_sided(ladder.Series(up, down, steps, steps, middle, noise))
+    found = ladder.two_sided(ladder.LadderValues(up, down, steps, steps, middle, noise))
     return float(found.value[0]), float(found.error[0])
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbautograd.core.checking.jacobian import structure
-from nbautograd.core.checking.jacobian.layout import Layout, Matrices, indices
+from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices, indices
 from nbautograd.errors import InputError
 
 
@@ -19,7 +19,7 @@ def layouts(draw):
     inp = pairs + draw(st.lists(st.integers(1, 3), max_size=2))
     out_order, in_order = draw(st.permutations(range(len(out)))), draw(st.permutations(range(len(inp))))
     found = tuple((out_order.index(k), in_order.index(k)) for k in range(len(pairs)))
-    return Layout(tuple(out[k] for k in out_order), tuple(inp[k] for k in in_order), tuple(sorted(found)))
+    return BlockLayout(tuple(out[k] for k in out_order), tuple(inp[k] for k in in_order), tuple(sorted(found)))
 
 
 def dense(layout, data):
@@ -56,7 +56,7 @@ def test_parts_pools_and_products_are_those_of_the_dense_matrix(layout, seed):
 
 
 def test_the_seeds_ask_for_whole_rows_of_every_block():
-    layout = Layout((3, 2), (2, 4), ((1, 0),))
+    layout = BlockLayout((3, 2), (2, 4), ((1, 0),))
     seeds = structure.seeds(layout, np.array([2]))
     np.testing.assert_array_equal(seeds[0], [[0, 0], [0, 0], [1, 1]])
 

@@ -13,9 +13,9 @@ from gradient_errors import FINITE, MISLEADING, OTHERS, PROGRAMS, QUIET, SYMPTOM
 
 from nbautograd import explain
 from nbautograd.core.explaining import explain as rooms
-from nbautograd.core.explaining.cause import Edit
+from nbautograd.core.explaining.cause import TrialEdit
 from nbautograd.core.explaining.torch_errors import kind_of
-from nbautograd.core.explaining.trial import Run, edited, reaches
+from nbautograd.core.explaining.trial import Rerun, edited, reaches
 from nbautograd.core.torch_private.nodes import SHOWS_SAVED
 from nbautograd.inspection.explanation import Explanation
 
@@ -28,7 +28,7 @@ def seen(text: str) -> list[Case]:
     return [case for case in cases(text) if not case.code.startswith(HIDDEN)]
 
 
-def program(case: Case) -> Run:
+def program(case: Case) -> Rerun:
     """The program as a cell would run: its source can be read by its file name."""
     file = f"<program {case.name}>"
     linecache.cache[file] = (len(case.text), None, case.text.splitlines(keepends=True), file)
@@ -37,10 +37,10 @@ def program(case: Case) -> Run:
         torch.default_generator.manual_seed(0)
         exec(compile(texts[file], file, "exec"), {"torch": torch, "__name__": "__main__"})
 
-    return Run(call, {file: case.text})
+    return Rerun(call, {file: case.text})
 
 
-def error_of(run: Run) -> Exception:
+def error_of(run: Rerun) -> Exception:
     try:
         run()
     except Exception as error:
@@ -109,7 +109,7 @@ def test_a_change_is_offered_only_where_it_leaves_the_values_and_lets_gradients_
     text = "x = torch.ones(3, requires_grad=True)\ny = x.data * 2\ny.sum().backward()\n"
     text = text.replace("ones", "zeros") if "sqrt" in after else text
     run = program(Case("tried", "", "", text))
-    assert reaches(run, Edit("<program tried>", 2, "y = x.data * 2", after)) == works
+    assert reaches(run, TrialEdit("<program tried>", 2, "y = x.data * 2", after)) == works
 
 
 @pytest.mark.parametrize("case", seen(PROGRAMS + MISLEADING), ids=lambda case: case.name)
@@ -288,7 +288,7 @@ def test_lines_that_stand_in_the_wrong_order_or_switch_off_too_much_are_changed_
 
 def test_an_edit_of_several_lines_keeps_the_indentation_of_the_first():
     text = "def f():\n    if a:\n        x = 1\n\n    return x\n"
-    edit = Edit("f", 2, "if a:\n    x = 1\n\nreturn x", "return x\n\nif a:\n    x = 1")
+    edit = TrialEdit("f", 2, "if a:\n    x = 1\n\nreturn x", "return x\n\nif a:\n    x = 1")
     assert edited(text, edit) == "def f():\n    return x\n\n    if a:\n        x = 1\n"
     with pytest.raises(ValueError, match="line 3"):
         edited(text, replace(edit, line=3))

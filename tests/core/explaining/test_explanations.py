@@ -13,9 +13,9 @@ import torch
 
 import nbautograd
 from nbautograd import explain
-from nbautograd.core.explaining.cause import Edit
+from nbautograd.core.explaining.cause import TrialEdit
 from nbautograd.core.explaining.torch_errors import KINDS, kind_of
-from nbautograd.core.explaining.trial import Run, edited, mends
+from nbautograd.core.explaining.trial import Rerun, edited, mends
 from nbautograd.core.explaining.watch import Cut, leaves_behind
 from nbautograd.errors import InputError
 from nbautograd.messages import catalogue
@@ -86,20 +86,20 @@ def test_a_function_can_be_run_here():
 def test_a_change_that_alters_the_gradients_is_not_offered():
     """``y = y.detach()`` ends the error as well, and is no answer."""
     line = broken.__code__.co_firstlineno + 3
-    run = Run(lambda _: broken())
-    right = Edit(__file__, line, "y[0] = SECOND", "y = y.clone()\ny[0] = SECOND")
-    wrong = Edit(__file__, line, "y[0] = SECOND", "y = y * 2")
-    raises = Edit(__file__, line, "y[0] = SECOND", "y[1] = SECOND")
+    run = Rerun(lambda _: broken())
+    right = TrialEdit(__file__, line, "y[0] = SECOND", "y = y.clone()\ny[0] = SECOND")
+    wrong = TrialEdit(__file__, line, "y[0] = SECOND", "y = y * 2")
+    raises = TrialEdit(__file__, line, "y[0] = SECOND", "y[1] = SECOND")
     assert [mends(run, edit, "in_place") for edit in (right, wrong, raises)] == [True, False, False]
 
 
 def test_an_edit_fits_its_line_only():
     assert (
-        edited("if a:\n    y += 1\n", Edit("", 2, "y += 1", "y = y.clone()\ny += 1"))
+        edited("if a:\n    y += 1\n", TrialEdit("", 2, "y += 1", "y = y.clone()\ny += 1"))
         == "if a:\n    y = y.clone(); y += 1\n"
     )
     with pytest.raises(ValueError, match="line 1"):
-        edited("y = 1", Edit("", 1, "y += 1", "y = 2"))
+        edited("y = 1", TrialEdit("", 1, "y += 1", "y = 2"))
 
 
 def test_nothing_wrong_is_said_as_such():

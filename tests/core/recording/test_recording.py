@@ -449,7 +449,7 @@ def test_threads_have_their_own_parents():
 
 def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
     """At level summary; the ring is small here so that it is soon full, the garbage collector is off."""
-    from nbautograd.core.recording.record import EVERY, Ring
+    from nbautograd.core.recording.record import EVERY, CallRing
 
     ring = log._ring
     before, ring.budget = ring.budget, 2**18
@@ -474,7 +474,7 @@ def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
         gc.enable()
         ring.budget = before
         log.clear()
-    assert Ring().budget == 16 * 2**20
+    assert CallRing().budget == 16 * 2**20
 
 
 def test_how_often_a_node_ran():

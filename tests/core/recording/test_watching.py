@@ -22,7 +22,7 @@ from torch.autograd.function import BackwardCFunction
 
 import nbautograd
 from nbautograd.core.recording import watching
-from nbautograd.core.recording.watching import Watch
+from nbautograd.core.recording.watching import FunctionWatch
 
 
 class Square(Fn):
@@ -60,14 +60,14 @@ def only(watch):
 
 
 def test_a_function_is_met_through_an_apply_that_was_kept_before():
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         square(leaf(3))
         Product.apply(leaf(2), leaf(2))
     assert [(f.cls, f.calls) for f in watch.functions.values()] == [(Square, 1), (Product, 1)]
 
 
 def test_a_function_that_is_born_during_the_watch_is_met():
-    with Watch() as watch:
+    with FunctionWatch() as watch:
 
         class Born(Square):
             pass
@@ -77,7 +77,7 @@ def test_a_function_that_is_born_during_the_watch_is_met():
 
 
 def test_a_generic_operation_of_torch_library_is_met_with_its_own_arguments(swish):
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         swish(leaf(4), 2.0)
     [situation] = only(watch).situations.values()
     x, beta = situation.copies[0].arguments
@@ -87,7 +87,7 @@ def test_a_generic_operation_of_torch_library_is_met_with_its_own_arguments(swis
 def test_nothing_is_left_behind(swish):
     classes = [Square, Product, BackwardCFunction, Square._backward_cls]
     before = [dict(vars(cls)) for cls in classes]
-    with Watch():
+    with FunctionWatch():
         square(leaf(3))
         Product.apply(leaf(2), leaf(2))
     for cls, entries in zip(classes, before, strict=True):
@@ -98,7 +98,7 @@ def test_nothing_is_left_behind(swish):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit])
 def test_nothing_is_left_behind_after_an_exception(error):
     before = vars(Square)["forward"]
-    with pytest.raises(error), Watch():
+    with pytest.raises(error), FunctionWatch():
         raise_after(square(leaf(3)), error)
     assert vars(Square)["forward"] is before
     assert "__init__" not in vars(BackwardCFunction)
@@ -109,9 +109,9 @@ def raise_after(_, error):
 
 
 def test_nested_watches_see_the_same_and_the_last_one_cleans_up():
-    with Watch() as outer:
+    with FunctionWatch() as outer:
         square(leaf(3))
-        with Watch() as inner:
+        with FunctionWatch() as inner:
             square(leaf(3))
         square(leaf(3))
     assert (only(outer).calls, only(inner).calls) == (3, 1)
@@ -121,7 +121,7 @@ def test_nested_watches_see_the_same_and_the_last_one_cleans_up():
 def test_recording_and_watching_do_not_disturb_each_other():
     nbautograd.instrument(Product)
     try:
-        with Watch() as watch:
+        with FunctionWatch() as watch:
             Product.apply(leaf(2), leaf(2)).sum().backward()
             nbautograd.instrument(Square)
             square(leaf(3))
@@ -137,7 +137,7 @@ def test_recording_and_watching_do_not_disturb_each_other():
 
 def test_situations_are_told_apart():
     x = leaf(4, 4)
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         for given in [(x,), (x.double(),), (x.t(),), (x[0],), (x, "a"), (x, "b"), (x, 1), (x, 1.0), (x, True)]:
             square(*given)
             square(*given)
@@ -145,7 +145,7 @@ def test_situations_are_told_apart():
 
 
 def test_the_three_smallest_calls_are_kept_as_they_were():
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         for size in (50, 40, 7, 6, 5, 60):
             x = leaf(size)
             square(x)
@@ -158,7 +158,7 @@ def test_the_three_smallest_calls_are_kept_as_they_were():
 
 def test_the_room_for_copies_is_bounded(monkeypatch):
     monkeypatch.setattr(watching, "CLASS_BYTES", 100)
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         square(leaf(1000))
         square(leaf(20))
         square(leaf(20))
@@ -170,7 +170,7 @@ def test_the_room_for_copies_is_bounded(monkeypatch):
 
 def test_many_situations_are_counted_not_kept(monkeypatch):
     monkeypatch.setattr(watching, "SITUATIONS", 3)
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         for step in range(10):
             square(leaf(2), step)
     assert len(only(watch).situations) == 3
@@ -178,7 +178,7 @@ def test_many_situations_are_counted_not_kept(monkeypatch):
 
 
 def test_an_argument_that_cannot_be_copied_is_named():
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         square(leaf(2), iter([1]))
     [situation] = only(watch).situations.values()
     assert not situation.copies
@@ -215,7 +215,7 @@ class CubedByVjp(Fn):
 @pytest.mark.parametrize("cls", [Cubed, CubedByVjp])
 def test_how_the_programs_own_backwards_ended_is_counted_by_situation(cls):
     inside = vars(cls).copy()
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         for fails in (False, False, True):
             y = cls.apply(leaf(2), fails)
             with pytest.raises(ValueError, match="told to") if fails else contextlib.nullcontext():
@@ -232,7 +232,7 @@ def test_backwards_of_a_function_that_is_recorded_as_well_are_counted(first):
     try:
         if first:
             nbautograd.instrument(Cubed)
-        with Watch() as watch:
+        with FunctionWatch() as watch:
             nbautograd.instrument(Cubed)
             Cubed.apply(leaf(2), False).sum().backward()
     finally:
@@ -251,7 +251,7 @@ def test_no_mode_is_entered_for_a_copy_that_is_on_already(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(torch, "inference_mode", entered)
         patch.setattr(torch, "no_grad", entered)
-        with Watch() as watch:
+        with FunctionWatch() as watch:
             Square.apply(x)
     assert watch.errors == {}
     (situation,) = watch.functions[Square].situations.values()
@@ -259,7 +259,7 @@ def test_no_mode_is_entered_for_a_copy_that_is_on_already(monkeypatch):
 
 
 def test_calls_without_a_gradient_are_counted_apart():
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         square(torch.randn(3))
         with torch.no_grad():
             square(leaf(3))
@@ -268,14 +268,14 @@ def test_calls_without_a_gradient_are_counted_apart():
 
 def test_inside_torch_func_it_is_known_which_arguments_are_differentiated():
     y = torch.randn(3)
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         torch.func.grad(lambda x: Product.apply(x, y).sum())(torch.randn(3))
     [situation] = only(watch).situations.values()
     assert [x.requires_grad for x in situation.copies[0].arguments] == [True, False]
 
 
 def test_a_check_is_not_watched():
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         nbautograd.gradcheck(Square, (leaf(2, dtype=torch.float64),))
     assert not watch.functions
 
@@ -297,7 +297,7 @@ def test_a_check_is_not_watched():
 def test_a_copy_has_the_values_and_the_order_in_memory_of_the_original(change):
     x = change(torch.randn(4, 6))
     x.requires_grad_()
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         Square.apply(x)
     [situation] = only(watch).situations.values()
     [kept] = situation.copies[0].arguments
@@ -318,7 +318,7 @@ def test_kept_arguments_equal_those_that_were_given(shape, dtype, permuted):
     x = torch.randn(shape).to(dtype)
     x = x.permute(*reversed(range(x.dim()))) if permuted and x.dim() else x
     x.requires_grad_()
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         Square.apply(x)
     [situation] = only(watch).situations.values()
     assert torch.equal(situation.copies[0].arguments[0], x)
@@ -368,7 +368,7 @@ def test_a_watched_program_does_the_same_bit_for_bit():
     model, x = Block(), torch.randn(5, 6, requires_grad=True)
     twin = twin_of(model)
     bare, hooks = run(model, x)
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         watched, hooks_watched = run(twin, x)
     assert len(bare) == len(watched)
     assert all(torch.equal(a, b) for a, b in zip(bare, watched, strict=True))
@@ -382,7 +382,7 @@ def test_that_comparison_can_trip(monkeypatch):
     model, x = Block(), torch.randn(5, 6, requires_grad=True)
     twin = twin_of(model)
     bare, _ = run(model, x)
-    with Watch():
+    with FunctionWatch():
         watched, _ = run(twin, x)
     assert not all(torch.equal(a, b) for a, b in zip(bare, watched, strict=True))
 
@@ -405,7 +405,7 @@ def test_a_mode_of_the_users_hears_nothing_of_a_watch():
         return log.names
 
     bare = names()
-    with Watch():
+    with FunctionWatch():
         assert names() == bare
 
 
@@ -420,13 +420,13 @@ def test_a_traceback_is_that_of_the_bare_program():
         return [entry.name for entry in caught.traceback]
 
     bare = frames()
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         assert frames() == bare
     assert only(watch).calls == 1
 
 
 def test_threads_are_watched():
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         threads = [threading.Thread(target=lambda: [square(leaf(4)) for _ in range(50)]) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -460,7 +460,7 @@ def steps_of(action, stop_at=None):
     return count
 
 
-@pytest.mark.parametrize("make", [Watch, nbautograd.audit], ids=["watch", "audit"])
+@pytest.mark.parametrize("make", [FunctionWatch, nbautograd.audit], ids=["watch", "audit"])
 @pytest.mark.parametrize("kept", [False, True], ids=["temporary", "kept"])
 def test_an_interrupt_at_any_step_of_a_watch_leaves_nothing_behind(make, kept, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
@@ -502,7 +502,7 @@ def test_a_watch_that_no_statement_holds_goes_on_until_it_is_ended():
     audit = nbautograd.audit()
     audit.__enter__()
     assert callable(audit.__exit__)
-    with Watch():
+    with FunctionWatch():
         square(leaf(3))
     assert audit.watching
     square(leaf(3))
@@ -529,7 +529,7 @@ def test_a_call_that_an_interrupt_left_half_removed_is_removed_by_the_next_block
         real(tap)
 
     monkeypatch.setattr(watching._Tap, "remove", stopped)
-    with pytest.raises(KeyboardInterrupt), Watch():
+    with pytest.raises(KeyboardInterrupt), FunctionWatch():
         square(leaf(3))
     assert vars(Square)["forward"] is before
 
@@ -542,7 +542,7 @@ def test_the_child_of_a_fork_watches_nothing_and_waits_for_nobody():
             held.set()
             over.wait(60)
 
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         square(leaf(3))
         thread = threading.Thread(target=hold)
         thread.start()
@@ -564,7 +564,7 @@ def test_tensors_are_made_of_what_was_read_after_the_program(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(KeptTensor, "tensor", lambda _: 1 / 0)
-        with Watch() as watch:
+        with FunctionWatch() as watch:
             Product.apply(leaf(3), leaf(3))
     [situation] = only(watch).situations.values()
     first, _ = situation.copies[0].arguments
@@ -576,7 +576,7 @@ def test_tensors_are_made_of_what_was_read_after_the_program(monkeypatch):
 )
 def test_arrays_are_kept_as_they_were(change):
     array = change(np.arange(24.0).reshape(4, 6))
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         square(leaf(2), array)
         expected = np.array(array)
         if isinstance(array, np.ndarray):
@@ -597,7 +597,7 @@ def test_no_code_of_an_argument_runs():
             if other is not None and type(other) is Array:
                 raise SystemExit("copied")
 
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         square(leaf(2), Number(3))
         square(leaf(2), np.zeros(3).view(Array))
     assert only(watch).calls == 2
@@ -606,7 +606,7 @@ def test_no_code_of_an_argument_runs():
 
 def test_a_mistake_of_ours_does_not_reach_the_program(monkeypatch):
     monkeypatch.setattr(watching, "_kind", lambda *_: 1 / 0)
-    with Watch() as watch:
+    with FunctionWatch() as watch:
         assert square(leaf(3)).shape == (3,)
     assert list(watch.errors.values()) == [1]
 

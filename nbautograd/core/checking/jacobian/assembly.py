@@ -16,7 +16,7 @@ from nbautograd.core.checking.jacobian import central_differences, sample, struc
 from nbautograd.core.checking.jacobian.analytical import Rows, rows_of_forward
 from nbautograd.core.checking.jacobian.central_differences import JointPerturbations
 from nbautograd.core.checking.jacobian.forward_values import Forward, Values
-from nbautograd.core.checking.jacobian.layout import LIMIT, Layout, Matrices
+from nbautograd.core.checking.jacobian.layout import LIMIT, BlockLayout, Matrices
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Kind, Progress
 from nbautograd.core.numerics.arrays import Array, epsilon, from_array, real_shape
@@ -68,7 +68,7 @@ class FirstPass:
         return self.forward.values[self.directions.ij[0]]
 
 
-def _elements(layout: Layout) -> int:
+def _elements(layout: BlockLayout) -> int:
     """Return how many elements of input and output go through forward and backward to fill a layout."""
     _, rows, cols = layout.sizes
     return (rows + 2 * cols) * (math.prod(layout.output_shape) + math.prod(layout.input_shape))
@@ -195,7 +195,7 @@ class Assembly:
         """Yield all blocks of one output."""
         shapes = [p.shape for p in self.forward.points]
         layouts = {
-            j: Layout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
+            j: BlockLayout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
         }
         large = {
             j for j, layout in layouts.items() if math.prod(layout.sizes) > self._limit or _elements(layout) > MOST_WORK
@@ -221,7 +221,9 @@ class Assembly:
             else:
                 yield j, self._numerical(i, j, layouts[j], analytical[j])
 
-    def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
+    def _analytical(
+        self, i: int, layouts: dict[int, BlockLayout], probe: Array, answers: list[Array]
+    ) -> dict[int, Array]:
         """Return the stored analytical Jacobians, verified by the plain backward of the random cotangent."""
         found = self._fill(i, layouts)
         doubtful = [j for j in found if not self._rows_verified(layouts[j], found[j], probe, answers[j])]
@@ -231,7 +233,7 @@ class Assembly:
             doubtful = [j for j in doubtful if not self._rows_verified(layouts[j], found[j], probe, answers[j])]
         for j in doubtful:
             self.linear[i, j] = False
-            dense = Layout(layouts[j].output_shape, layouts[j].input_shape)
+            dense = BlockLayout(layouts[j].output_shape, layouts[j].input_shape)
             if layouts[j].pairs and math.prod(dense.sizes) <= self._limit:
                 layouts[j] = dense
                 found.update(self._fill(i, {j: dense}))
@@ -242,7 +244,7 @@ class Assembly:
         """Return the rows of each output by autograd of the forward, or the reason why there are none."""
         return rows_of_forward(self.problem, self.outputs, self.wanted)
 
-    def _by_forward(self, i: int, layouts: dict[int, Layout], probe: Array) -> dict[int, Array]:
+    def _by_forward(self, i: int, layouts: dict[int, BlockLayout], probe: Array) -> dict[int, Array]:
         """Return the stored Jacobians by autograd of the forward; nothing where no difference bears it out."""
         found, absent = self.rows_of_forward
         rows = None if absent else found[i]
@@ -259,7 +261,7 @@ class Assembly:
             data = self._fill(i, layouts, rows)
         return {j: d for j, d in data.items() if self._rows_verified(layouts[j], d, probe, answers[j])}
 
-    def _fill(self, i: int, layouts: dict[int, Layout], rows: Rows | None = None) -> dict[int, Array]:
+    def _fill(self, i: int, layouts: dict[int, BlockLayout], rows: Rows | None = None) -> dict[int, Array]:
         rows, found = rows or self.rows[i], dict[int, Array]()
         cotangents = sum(layouts[group[0]].sizes[1] for group in _with_the_same_cotangents(layouts))
         self._stage("backward", i, 0, (0, len(self.steps) * PARTS // 2), cotangents)
@@ -276,7 +278,7 @@ class Assembly:
             found.update(data)
         return found
 
-    def _rows_verified(self, layout: Layout, data: Array, probe: Array, answer: Array) -> bool:
+    def _rows_verified(self, layout: BlockLayout, data: Array, probe: Array, answer: Array) -> bool:
         """Verify the structure of the rows: their random combination must be a plain backward of the same cotangent."""
         found = structure.pull_back(layout, data, probe)
         bound = structure.pull_back(layout, np.abs(data), np.abs(probe))
@@ -284,7 +286,7 @@ class Assembly:
         with np.errstate(invalid="ignore"):
             return not bool((np.abs(found - answer) > loosest).any())
 
-    def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:
+    def _numerical(self, i: int, j: int, layout: BlockLayout, analytical: Array) -> FirstPass:
         """Add the numerical Jacobian; look for couplings that the analytical one lacks."""
         raw = self._differences(i, j, layout, analytical)
         if (
@@ -294,17 +296,17 @@ class Assembly:
         ):
             return raw
         pairs = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
-        smaller = Layout(layout.output_shape, layout.input_shape, pairs)
+        smaller = BlockLayout(layout.output_shape, layout.input_shape, pairs)
         if pairs == layout.pairs or math.prod(smaller.sizes) > self._limit:
             return raw
         data = self._fill(i, {j: smaller})[j]
         reduced = self._differences(i, j, smaller, data)
-        dense = Layout(layout.output_shape, layout.input_shape)
+        dense = BlockLayout(layout.output_shape, layout.input_shape)
         if reduced.verified or not pairs or math.prod(dense.sizes) > self._limit // 16:
             return reduced
         return self._differences(i, j, dense, self._fill(i, {j: dense})[j])
 
-    def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:
+    def _differences(self, i: int, j: int, layout: BlockLayout, analytical: Array) -> FirstPass:
         pattern = (analytical != 0).any(axis=0)
         directions = self._directions((i, j), layout, pattern)
         self._stage("forward", i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
@@ -334,7 +336,7 @@ class Assembly:
         matrices = self._matrices[i, j] = Matrices(layout, analytical, numerical)
         return FirstPass(matrices, self.forward, directions, self.linear.get((i, j), True), verified, agreed)
 
-    def _directions(self, ij: Key, layout: Layout, pattern: Array) -> central_differences.Directions:
+    def _directions(self, ij: Key, layout: BlockLayout, pattern: Array) -> central_differences.Directions:
         cols = pattern.shape[1]
         if cols >= FEW_COLUMNS and pattern.any() and pattern.mean() <= DENSE:
             groups = structure.colour_columns(pattern)
@@ -342,7 +344,7 @@ class Assembly:
                 return central_differences.Directions(ij, layout, tuple(groups), pattern)
         return central_differences.single(ij, layout)
 
-    def _structure_verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
+    def _structure_verified(self, i: int, j: int, layout: BlockLayout, numerical: Array) -> bool:
         """Verify the structure of the columns: J u must be the difference along a random direction u."""
         spacing, changes = self.joint.in_random_direction(j)
         expected = structure.push_forward(layout, numerical, spacing)
@@ -371,7 +373,7 @@ class Assembly:
         return {(a, b) for b, a in structure.candidates(factors, changes[i][0], by_dim, COUPLED)}
 
 
-def _with_the_same_cotangents(layouts: dict[int, Layout]) -> Iterable[list[int]]:
+def _with_the_same_cotangents(layouts: dict[int, BlockLayout]) -> Iterable[list[int]]:
     """Yield inputs whose blocks can be asked with the same cotangents."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for j, layout in layouts.items():

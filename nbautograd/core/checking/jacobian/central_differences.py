@@ -10,7 +10,7 @@ import numpy as np
 
 from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, Forward, Values, Window
-from nbautograd.core.checking.jacobian.layout import Layout
+from nbautograd.core.checking.jacobian.layout import BlockLayout
 from nbautograd.core.numerics.arrays import Array
 
 FEWEST = 4  # directions: what is taken at once of inputs of which few are held at once, for an interrupt
@@ -32,7 +32,7 @@ class Directions:
     """
 
     ij: tuple[int, int]
-    layout: Layout
+    layout: BlockLayout
     groups: tuple[Array, ...]
     pattern: Array | None = None
 
@@ -106,7 +106,7 @@ class Directions:
         return values, steps
 
 
-def single(ij: tuple[int, int], layout: Layout) -> Directions:
+def single(ij: tuple[int, int], layout: BlockLayout) -> Directions:
     """Return one direction per column of a diagonal block."""
     return Directions(ij, layout, tuple(np.array([q]) for q in range(layout.sizes[2])))
 
@@ -161,7 +161,7 @@ def numerical_jacobian(forward: Values, directions: Directions, steps: Array, fo
     return found
 
 
-def slopes(layout: Layout, spacing: Array, change: Array) -> Array:
+def slopes(layout: BlockLayout, spacing: Array, change: Array) -> Array:
     """Return the only column of each diagonal block, where all elements moved at once; (blocks, rows of each).
 
     Args:
@@ -228,7 +228,7 @@ class JointPerturbations:
             self._in_random_direction[j] = self._moved(j, np.copysign(0.5 + np.abs(lots), lots) * self.steps[j])
         return self._in_random_direction[j]
 
-    def blocks_are_independent(self, i: int, j: int, layout: Layout) -> bool:
+    def blocks_are_independent(self, i: int, j: int, layout: BlockLayout) -> bool:
         """Show that no output of a diagonal block moves unless an input of that block does, by group testing.
 
         The numbers of two different blocks differ in some bit. For each bit all blocks with it move and those without

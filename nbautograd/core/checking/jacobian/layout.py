@@ -18,7 +18,7 @@ LIMIT = 4_000_000  # entries that may be made at once
 
 
 @dataclass(frozen=True)
-class Layout:
+class BlockLayout:
     """A block diagonal Jacobian: it is zero unless the indices along each pair of dimensions are equal.
 
     Without pairs it is dense; when all dimensions are paired it is diagonal (up to their order).
@@ -116,7 +116,7 @@ class Matrices:
         shapes: of the whole output and input, for a sample.
     """
 
-    layout: Layout
+    layout: BlockLayout
     analytical: Array
     numerical: Array
     wrong: Array | None = None

@@ -10,7 +10,7 @@ import torch
 
 from nbautograd.core.checking.jacobian import central_differences
 from nbautograd.core.checking.jacobian.forward_values import Forward, Window
-from nbautograd.core.checking.jacobian.layout import Layout, Matrices
+from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
 from nbautograd.core.checking.jacobian.structure import probe
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.compare import agree_in_sum
@@ -75,7 +75,7 @@ def _crossed(
 ) -> tuple[Matrices, Window, central_differences.Directions]:
     """Return both Jacobians at some rows and columns."""
     (i, j), (row_ids, col_ids) = ij, chosen
-    layout = Layout((len(row_ids),), (len(col_ids),))
+    layout = BlockLayout((len(row_ids),), (len(col_ids),))
     window, directions = Window(forward, ij, row_ids, col_ids), central_differences.single(ij, layout)
     shapes = forward.shapes[i], forward.points[j].shape
     ones = np.ones(shapes[0])

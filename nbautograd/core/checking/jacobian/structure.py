@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from nbautograd.core.checking.jacobian.layout import Layout
+from nbautograd.core.checking.jacobian.layout import BlockLayout
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.compare import agree_within, largest_finite
 from nbautograd.core.numerics.constants import AGREED
@@ -107,7 +107,7 @@ def matching(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
     return tuple(sorted(chosen))
 
 
-def seeds(layout: Layout, rows: Array) -> Array:
+def seeds(layout: BlockLayout, rows: Array) -> Array:
     """Return cotangents that ask for the given rows of all blocks at once, shaped (number of rows, *output_shape)."""
     blocks, per_block, _ = layout.sizes
     unit = np.zeros((len(rows), blocks, per_block))
@@ -115,14 +115,14 @@ def seeds(layout: Layout, rows: Array) -> Array:
     return layout.output_like(unit)
 
 
-def pull_back(layout: Layout, data: Array, cotangent: Array) -> Array:
+def pull_back(layout: BlockLayout, data: Array, cotangent: Array) -> Array:
     """Return J'v of a stored Jacobian, shaped like the input."""
     v = layout.rows(cotangent[None])[0]
     answer: Array = layout.input_like(np.einsum("br,brc->bc", v, data)[None])[0]
     return answer
 
 
-def push_forward(layout: Layout, data: Array, tangent: Array) -> Array:
+def push_forward(layout: BlockLayout, data: Array, tangent: Array) -> Array:
     """Return J u of a stored Jacobian, shaped like the output."""
     u = layout.cols(tangent[None])[0]
     answer: Array = layout.output_like(np.einsum("brc,bc->br", data, u)[None])[0]

@@ -30,7 +30,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.numerics.constants import ABOUT_ZERO, CLEAR
 from nbautograd.core.recording.record import OWN_CALL, CallRecord, CtxRecord, InstrumentedFunction
-from nbautograd.core.recording.snapshot import SHAPES, Known, snapshots
+from nbautograd.core.recording.snapshot import SHAPES, CallSnapshots, snapshots
 from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private import ctx as private_ctx
 
@@ -79,7 +79,7 @@ def backward_record(cls: type, observed: Observed) -> CallRecord:
 
 def _record(cls: type, method: str, given: Sequence[Any]) -> CallRecord:
     record = CallRecord(OWN_CALL, InstrumentedFunction(cls, SHAPES), method, None, "", None)
-    record.known = Known()
+    record.known = CallSnapshots()
     record.inputs = snapshots(given, SHAPES, record.known)
     return record
 

@@ -68,7 +68,7 @@ class Usage:
         return Usage(max(1, self.depth), CALLS + TIMES * self.calls, max(ELEMENTS, TIMES * self.elements))
 
 
-class Meter(TorchFunctionMode):
+class UsageMeter(TorchFunctionMode):
     """Counts what runs of a backward take, and ends one that takes more than it may; fills what it leaves unwritten.
 
     Args:

@@ -29,7 +29,7 @@ from nbautograd.core.checking.repair.script import (
     drawing,
     places,
 )
-from nbautograd.core.checking.repair.values import Value, Values
+from nbautograd.core.checking.repair.values import KnownValue, KnownValues
 from nbautograd.core.stumbles import own_errors
 
 MODULES = ("torch", "F", "np", "math")
@@ -39,7 +39,7 @@ UNUSED = 0.8  # what an edit costs less that brings in a name which backward has
 
 
 def edits(
-    script: Script, names: Sequence[str], hints: Hints, near: Mapping[int, float], known: Values | None = None
+    script: Script, names: Sequence[str], hints: Hints, near: Mapping[int, float], known: KnownValues | None = None
 ) -> list[Edit]:
     """Return all edits, the likeliest first, without those of which it is known that they cannot be computed.
 
@@ -50,7 +50,7 @@ def edits(
         near: lines (of the script) on which the wrong value is computed, each with what edits elsewhere cost more.
         known: values of one run.
     """
-    known, found = known or Values(), list[Edit]()
+    known, found = known or KnownValues(), list[Edit]()
     whole = Context(script, known.throughout(names), hints, known.of, Facts(script.tree))
     brought = re.compile(r"(?<![\w.])(?:" + "|".join(map(re.escape, whole.unused)) + r")(?!\w)")
     drawn = drawing(script.tree)
@@ -349,9 +349,9 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
     value = c.of.get(id(node))
     size = value is not None and value.number is not None
     for name, other in c.names.items():
-        if not size and (value is None or other is None or other == value != Value()):
+        if not size and (value is None or other is None or other == value != KnownValue()):
             yield Edit(node, name, 1.55)
-        if size and name in c.unused and (other is None or other != Value()):
+        if size and name in c.unused and (other is None or other != KnownValue()):
             forms = range(1 + len(other.shape) if other is not None and other.shape else 0)
             yield from (Edit(node, form, 1.7) for form in (name, *(f"{name}.unsqueeze({k})" for k in forms)))
 

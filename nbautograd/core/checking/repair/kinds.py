@@ -12,7 +12,7 @@ from functools import cached_property
 import torch
 
 from nbautograd.core.checking.repair.script import Edit, Hints, Script, product, tight
-from nbautograd.core.checking.repair.values import Value, broadcast
+from nbautograd.core.checking.repair.values import KnownValue, broadcast
 
 SIZED = re.compile(r"\.shape\b|\.numel\(|\.size\(|\blen\(")  # in the text of what has to do with sizes
 
@@ -97,9 +97,9 @@ class Context:
     """
 
     script: Script
-    names: Mapping[str, Value | None]
+    names: Mapping[str, KnownValue | None]
     hints: Hints
-    of: Mapping[int, Value | None]
+    of: Mapping[int, KnownValue | None]
     facts: Facts
 
     def source(self, node: ast.expr) -> str:
@@ -142,7 +142,7 @@ class Context:
     def alike(self, one: str, other: str) -> bool:
         """Return True for two names of the same shape and dtype, or of two numbers."""
         a, b = self.names.get(one), self.names.get(other)
-        return a is not None and b is not None and a != Value() and (a.shape, a.dtype) == (b.shape, b.dtype)
+        return a is not None and b is not None and a != KnownValue() and (a.shape, a.dtype) == (b.shape, b.dtype)
 
     @cached_property
     def unused(self) -> list[str]:

@@ -40,7 +40,7 @@ from nbautograd.core.checking.repair.script import (
     says_nothing,
     strangeness,
 )
-from nbautograd.core.checking.repair.values import Span, Values, idle, noted_values, span
+from nbautograd.core.checking.repair.values import KnownValues, Span, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.stumbles import any_errors, users_errors
@@ -318,7 +318,7 @@ class Repair:
             found = edits(called, names(called), hints, {}, self._known(called, start))
             yield from ((called, replace(edit, cost=edit.cost + BEFORE)) for edit in found)
 
-    def _known(self, script: Script, start: Stage) -> Values:
+    def _known(self, script: Script, start: Stage) -> KnownValues:
         """Return the values of one run there, whose whole numbers are noted."""
         known = Values() if start.kind.sized or start.kind.ranked else noted_values(script, start)
         self._counts |= {k for k, v in known.of.items() if v is not None and v.number is not None and v.number % 1 == 0}

@@ -25,7 +25,7 @@ Span = tuple[int, int, int, int]  # first line and column, last line and column
 
 
 @dataclass(frozen=True)
-class Value:
+class KnownValue:
     """A tensor's shape and dtype, or a number; neither for what nothing can be computed with.
 
     Attributes:
@@ -40,7 +40,7 @@ class Value:
 
 
 @dataclass
-class Values:
+class KnownValues:
     """Values at one point, None where they are not known: not reached, of another type, or others later.
 
     Attributes:
@@ -49,20 +49,20 @@ class Values:
         on_ctx: what ctx holds, as backward writes it.
     """
 
-    of: dict[int, Value | None] = field(default_factory=dict)
-    names: dict[int, dict[str, Value | None]] = field(default_factory=dict)
-    on_ctx: dict[str, Value | None] = field(default_factory=dict)
+    of: dict[int, KnownValue | None] = field(default_factory=dict)
+    names: dict[int, dict[str, KnownValue | None]] = field(default_factory=dict)
+    on_ctx: dict[str, KnownValue | None] = field(default_factory=dict)
 
-    def bound(self, root: ast.expr, names: Iterable[str]) -> dict[str, Value | None]:
+    def bound(self, root: ast.expr, names: Iterable[str]) -> dict[str, KnownValue | None]:
         """Return the names that stand for something there, each with its value."""
         here = self.names.get(id(root))
         if here is None:
             return dict.fromkeys(names)
         return {n: self.on_ctx.get(n, here.get(n)) for n in names if n in here or "." in n}
 
-    def throughout(self, names: Iterable[str]) -> dict[str, Value | None]:
+    def throughout(self, names: Iterable[str]) -> dict[str, KnownValue | None]:
         """Return all names, each with its value where it is the same one wherever it is known."""
-        seen: dict[str, set[Value | None]] = {}
+        seen: dict[str, set[KnownValue | None]] = {}
         for here in self.names.values():
             for name, found in here.items():
                 seen.setdefault(name, set()).add(found)
@@ -70,16 +70,16 @@ class Values:
         return {name: self.on_ctx.get(name, once.get(name)) for name in names}
 
 
-def value(item: Any) -> Value | None:
+def value(item: Any) -> KnownValue | None:
     """Return what is known of an object."""
     if isinstance(item, Tensor):
-        return Value(item.shape, item.dtype) if item.layout is torch.strided else None
+        return KnownValue(item.shape, item.dtype) if item.layout is torch.strided else None
     if isinstance(item, (int, float)):
-        return Value(number=float(item)) if abs(item) < 2**53 else None
-    return Value() if isinstance(item, INERT) else None
+        return KnownValue(number=float(item)) if abs(item) < 2**53 else None
+    return KnownValue() if isinstance(item, INERT) else None
 
 
-def broadcast(one: Value | None, other: Value | None) -> bool:
+def broadcast(one: KnownValue | None, other: KnownValue | None) -> bool:
     """Return False for tensors that no elementwise operation takes together, or what no operation takes."""
     for v in (one, other):
         if v is not None and v.shape is None and v.number is None:
@@ -90,9 +90,9 @@ def broadcast(one: Value | None, other: Value | None) -> bool:
     return all(a == b or 1 in (a, b) for a, b in pairs)
 
 
-def noted_values(script: Script, at: Stage) -> Values:
+def noted_values(script: Script, at: Stage) -> KnownValues:
     """Run a backward once and note its values; none where it cannot be compiled so."""
-    found, there = Values(), list(places(script))
+    found, there = KnownValues(), list(places(script))
     nodes = [n for place in there for n in place.subexpressions if isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
     first = {id(place.value) for place in there}
 

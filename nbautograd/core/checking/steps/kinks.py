@@ -6,7 +6,7 @@ import numpy as np
 
 from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.central_differences import unit_scale
-from nbautograd.core.checking.steps.ladder import Series, one_sided_differences, two_sided_differences
+from nbautograd.core.checking.steps.ladder import LadderValues, one_sided_differences, two_sided_differences
 from nbautograd.core.numerics.arrays import Array
 
 SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE, STAIRCASE = range(7)
@@ -24,7 +24,7 @@ STEP, STEPS = 0.0573, 64
 COLUMNS = 64  # that are looked at
 
 
-def nature(series: Series) -> Array:
+def nature(series: LadderValues) -> Array:
     """Classify the function at x for each entry, by one of the constants above.
 
     The gap between right and left slope, [f(x+h) + f(x-h) - 2 f(x)] / h, shrinks with h where f is smooth, stays at a
@@ -40,13 +40,13 @@ def nature(series: Series) -> Array:
     return np.where(~here | (~right & ~left), NOWHERE, found)
 
 
-def _gaps(series: Series) -> tuple[Array, Array]:
+def _gaps(series: LadderValues) -> tuple[Array, Array]:
     """Return right slope - left slope, and how large round-off alone could make it; both (rungs, entries)."""
     right, left = one_sided_differences(series)
     return right - left, 4 * series.noise * (1 / series.above + 1 / series.below)
 
 
-def _finest(series: Series) -> Array:
+def _finest(series: LadderValues) -> Array:
     """Return the finest of three neighbouring rungs whose gaps stand out of round-off, or -1."""
     gap, noise = _gaps(series)
     clear = np.abs(gap) > CLEAR_GAP * noise
@@ -56,7 +56,7 @@ def _finest(series: Series) -> Array:
     return result
 
 
-def _persists(series: Series) -> Array:
+def _persists(series: LadderValues) -> Array:
     """Return True where the gap lasts down to where round-off hides it, and far enough down to be at x."""
     gap, noise = _gaps(series)
     finest = _finest(series)
@@ -70,7 +70,7 @@ def _persists(series: Series) -> Array:
     return result
 
 
-def _grows(series: Series) -> Array:
+def _grows(series: LadderValues) -> Array:
     """Return True where the central difference grows like 1/h to the finest step: a jump with f(x) half-way."""
     slopes = two_sided_differences(series)
     clear = np.abs(slopes[-1]) * series.above[-1] > CLEAR_JUMP * series.noise
@@ -78,7 +78,7 @@ def _grows(series: Series) -> Array:
     return np.asarray(clear & _between(ratios, SHARP_JUMP_RATIO))
 
 
-def _by_slope(series: Series) -> Array:
+def _by_slope(series: LadderValues) -> Array:
     """Tell kink, jump and smooth apart by how the last three gaps change from rung to rung."""
     gap, _ = _gaps(series)
     finest = np.maximum(_finest(series), 2)

@@ -43,7 +43,7 @@ def table(rungs: int = RUNGS) -> Array:
 
 
 @dataclass(frozen=True)
-class Series:
+class LadderValues:
     """Values of one output entry along one direction, for many entries at once.
 
     Attributes:
@@ -61,10 +61,10 @@ class Series:
     noise: Array
 
 
-def series(values: Array, steps: Array, middle: Array, noise: Array) -> Series:
+def series(values: Array, steps: Array, middle: Array, noise: Array) -> LadderValues:
     """Return the values and steps of all rungs up, then of all rungs down, as a series."""
     n = len(values) // 2
-    return Series(values[:n], values[n:], steps[:n], -steps[n:], middle, noise)
+    return LadderValues(values[:n], values[n:], steps[:n], -steps[n:], middle, noise)
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,18 @@ class Estimate:
     rung: Array
 
 
-def two_sided_differences(series: Series) -> Array:
+def two_sided_differences(series: LadderValues) -> Array:
     """Return the difference quotients of both sides, [f(x + h) - f(x - h)] / 2h, shaped (rungs, entries)."""
     slopes: Array = (series.up - series.down) / (series.above + series.below)
     return slopes
 
 
-def one_sided_differences(series: Series) -> tuple[Array, Array]:
+def one_sided_differences(series: LadderValues) -> tuple[Array, Array]:
     """Return [f(x + h) - f(x)] / h and [f(x) - f(x - h)] / h, each shaped (rungs, entries)."""
     return (series.up - series.middle) / series.above, (series.middle - series.down) / series.below
 
 
-def curve(series: Series, value: Array) -> tuple[Array, Array]:
+def curve(series: LadderValues, value: Array) -> tuple[Array, Array]:
     """Return the steps of the eleven rungs, and how far the central differences there are from a value."""
     slopes = two_sided_differences(series)[:RUNGS]
     # two equal numbers are still only known to the last bit
@@ -95,19 +95,19 @@ def curve(series: Series, value: Array) -> tuple[Array, Array]:
     return ((series.above + series.below) / 2)[:RUNGS], np.maximum(np.abs(slopes - value), last)
 
 
-def two_sided(series: Series) -> Estimate:
+def two_sided(series: LadderValues) -> Estimate:
     """Return the derivative from both sides."""
     step = (series.above + series.below) / 2
     return _with_error_bar(two_sided_differences(series), series.noise / step, RATIO**2)
 
 
-def one_sided(series: Series, right: bool) -> Estimate:
+def one_sided(series: LadderValues, right: bool) -> Estimate:
     """Return the derivative from the right or from the left."""
     slopes = one_sided_differences(series)[0 if right else 1]
     return _with_error_bar(slopes, 2 * series.noise / (series.above if right else series.below), RATIO)
 
 
-def beyond(series: Series, right: bool) -> Estimate:
+def beyond(series: LadderValues, right: bool) -> Estimate:
     """Return the derivative on one side of a jump, without the value at x itself."""
     values, steps = (series.up, series.above) if right else (series.down, -series.below)
     slopes = np.diff(values, axis=0) / np.diff(steps, axis=0)
@@ -156,7 +156,7 @@ def _consistent(values: Array, errors: Array, round_off: Array) -> Array:
     return raised
 
 
-def reach(series: Series, value: Array, error: Array, few_bits: Array) -> Array:
+def reach(series: LadderValues, value: Array, error: Array, few_bits: Array) -> Array:
     """Return how large a derivative may be that the ladder cannot see, 0 where its estimate is a clear one.
 
     Near a pole what looks like noise may be curvature, since the points of the noise table are too far apart as well.
@@ -212,7 +212,7 @@ def _grid(table: Array) -> Array:
     return np.nan_to_num(np.where(bends[0] > 4 * curved, bends[0] / 2, 0.0), nan=0.0, posinf=0.0)
 
 
-def wobble(series: Series, most: float) -> Array:
+def wobble(series: LadderValues, most: float) -> Array:
     """Estimate the noise of the values from slopes that change between rungs by more than truncation lets them.
 
     Truncation times the step shrinks by 64 from one rung to the next; what does not is round-off. It shows digits that

@@ -16,7 +16,7 @@ from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.central_differences import Columns, Directions, unit_scale
 from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, Values
-from nbautograd.core.checking.jacobian.layout import Layout
+from nbautograd.core.checking.jacobian.layout import BlockLayout
 from nbautograd.core.checking.steps import kinks, ladder
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import ERROR_BARS
@@ -175,7 +175,7 @@ def _estimate(entries: Array, seen: tuple[Array, Array], at: tuple[Array, Array,
     return Refined(entries, value, error, low, high, kind, *curve, estimate.rung, series.noise, reach)
 
 
-def _sides(series: ladder.Series, both: ladder.Estimate, kind: Array) -> tuple[Array, Array, Array, Array]:
+def _sides(series: ladder.LadderValues, both: ladder.Estimate, kind: Array) -> tuple[Array, Array, Array, Array]:
     """Return lower and upper bound of the derivatives around x, the best value, and its error bar."""
     pairs = {
         kinks.KINK: (ladder.one_sided(series, False), ladder.one_sided(series, True)),
@@ -392,7 +392,7 @@ def convergence_curve(raw: FirstPass) -> tuple[Array, Array]:
     block, row, col = np.unravel_index(int(np.nanargmax(apart)), apart.shape)
     layout, forward, (i, j) = raw.matrices.layout, raw.forward, raw.directions.ij
     entry = np.array([[0, layout.row_ids[block, row], layout.col_ids[block, col]]])
-    dense = Layout(layout.output_shape, layout.input_shape)
+    dense = BlockLayout(layout.output_shape, layout.input_shape)
     alone = Directions((i, j), dense, (entry[0, 2:],))  # other elements stay: what they do is not asked
     steps = ladder.factors()
     values, taken = alone.evaluate(forward, [(0, entry)], np.concatenate([steps, -steps]), unit_scale(forward, j))
