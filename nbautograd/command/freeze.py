@@ -19,7 +19,7 @@ from nbautograd.widgets.base import STATIC, deflated, labels
 from nbautograd.widgets.front_ends import fresh_anchor
 
 KEPT = ("_kind", "_colours", "_labels", "state", "tab", "selection")
-MOST = 2_000_000  # characters of one frozen view, its report not counted
+MOST_LETTERS = 2_000_000  # characters of one frozen view, its report not counted
 
 _SCRIPT = """<script type="module">
 const unpack = async (text) => new Response(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
@@ -37,14 +37,14 @@ def script(stored: Mapping[str, Any], anchor: str) -> str:
         anchor: class of the static report on the page.
 
     Returns:
-        The element; or ``""`` when it would be longer than ``MOST`` characters.
+        The element; or ``""`` when it would be longer than ``MOST_LETTERS`` characters.
     """
     traits = {name: part for name, part in _with_bytes(stored).items() if name in KEPT}
     traits["_labels"] = {**labels(), **traits.get("_labels", {})}
     sheet = (STATIC / "widget.css").read_text(encoding="utf-8")
     written = _packed(json.dumps({**traits, "_anchor": anchor, "_stylesheet": sheet}).encode())
     made = _SCRIPT % (base64.b64encode(deflated("widget.js")).decode(), written)
-    return made if len(made) <= MOST else ""
+    return made if len(made) <= MOST_LETTERS else ""
 
 
 def _with_bytes(stored: Mapping[str, Any]) -> dict[str, Any]:

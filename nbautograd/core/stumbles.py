@@ -26,8 +26,8 @@ import torch
 
 from nbautograd.core.display import Displayable
 
-MOST = 100  # stumbles that are kept, one for each place and type; the first ones tell the most
-LONGEST = 200  # letters of an error's text
+MOST_STUMBLES = 100  # stumbles that are kept, one for each place and type; the first ones tell the most
+LONGEST_TEXT = 200  # letters of an error's text
 PACKAGE = __name__.partition(".")[0]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -131,10 +131,10 @@ def record(error: BaseException, part: str = "", decides: bool = False) -> Stumb
     code = frame.f_code
     place = f"{code.co_filename.removeprefix(_HOME).replace(os.sep, '/')}:{line} {code.co_name}"
     stumble = Stumble(part, _text(error), place, decides)
-    if len(_kept) < MOST:
+    if len(_kept) < MOST_STUMBLES:
         _kept.setdefault((place, type(error).__name__), stumble)
     for found in _open.get():
-        if len(found) < MOST:
+        if len(found) < MOST_STUMBLES:
             found.append(stumble)
     return stumble
 
@@ -259,7 +259,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _text(error: BaseException) -> str:
     kind = type(error).__name__
     try:
-        text = " ".join(str(error).split())[:LONGEST]
+        text = " ".join(str(error).split())[:LONGEST_TEXT]
     except (Exception, SystemExit):  # silent: an error's text may run code of the user's
         text = ""
     return f"{kind}: {text}" if text else kind

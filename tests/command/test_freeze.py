@@ -139,7 +139,7 @@ def test_what_is_no_notebook_is_one_sentence(text: str, tmp_path: Path, capsys: 
 
 
 def test_what_is_too_large_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbautograd.command.freeze.MOST", 100)
+    monkeypatch.setattr("nbautograd.command.freeze.MOST_LETTERS", 100)
     notebook = content(output(report()), models=models())
     assert frozen(notebook).large == 1
     assert html_of(notebook) == report()

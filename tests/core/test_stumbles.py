@@ -109,7 +109,7 @@ def test_a_guard_keeps_our_errors_and_lets_through_what_it_was_not_asked_for() -
 
 def test_collected_is_what_this_thread_met_and_the_list_is_bounded() -> None:
     def many() -> None:
-        for k in range(stumbles.MOST):
+        for k in range(stumbles.MOST_STUMBLES):
             with stumbles.any_errors("other thread"):
                 broken(f"core/injected{k}.py")()
 
@@ -123,7 +123,7 @@ def test_collected_is_what_this_thread_met_and_the_list_is_bounded() -> None:
         with stumbles.any_errors("here"):
             broken()()
     assert [one.part for one in found] == ["here"]
-    assert stumbles.MOST <= len(stumbles.recent()) <= stumbles.MOST + len(threads)
+    assert stumbles.MOST_STUMBLES <= len(stumbles.recent()) <= stumbles.MOST_STUMBLES + len(threads)
     stumbles.forget()
 
 

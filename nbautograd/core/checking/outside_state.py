@@ -224,7 +224,7 @@ def names_outside(fn: Any, cls: type | None) -> Iterator[tuple[str, Any]]:
 
 
 LARGEST_SHARED = 2**22  # elements of a tensor that is copied in case it is written into: 32 MiB of float64
-MOST = 1000  # items of a container, or attributes of an object, that are looked through
+MOST_ITEMS = 1000  # items of a container, or attributes of an object, that are looked through
 
 
 class _Watched:
@@ -347,11 +347,11 @@ def reached_inside(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str,
     elif not depth or type(value).__module__.startswith("nbautograd."):
         return
     elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value[:MOST]):
+        for i, item in enumerate(value[:MOST_ITEMS]):
             yield from reached_inside(f"{name}[{i}]", item, depth - 1)
     elif isinstance(value, dict):
-        for key, item in list(value.items())[:MOST]:
+        for key, item in list(value.items())[:MOST_ITEMS]:
             yield from reached_inside(f"{name}[{key!r}]", item, depth - 1)
     elif type(value).__module__ != "builtins" and isinstance(getattr(value, "__dict__", None), dict):
-        for key, item in list(vars(value).items())[:MOST]:
+        for key, item in list(vars(value).items())[:MOST_ITEMS]:
             yield from reached_inside(f"{name}.{key}", item, depth - 1)

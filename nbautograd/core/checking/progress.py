@@ -15,7 +15,7 @@ Watch = Callable[[], AbstractContextManager[Tell | None]]
 _watch: list[Watch] = []  # who wants to know of long work that nobody was named for, the last one first
 
 PARTS = 100  # a block counts as so many steps
-ENOUGH = 0.02  # of the work, by which the time of the rest is estimated
+ESTIMATED_FROM = 0.02  # of the work, by which the time of the rest is estimated
 Kind = Literal["backward", "forward"]  # what a step asks: half of a block's are of each
 
 
@@ -110,7 +110,7 @@ class Progress:
         A kind of which nothing was done yet is taken to be as slow as the other.
         """
         done, whole = self._work(steps), self._work(self.total - PARTS)
-        if not any(done.values()) or sum(done.values()) < ENOUGH * sum(whole.values()):
+        if not any(done.values()) or sum(done.values()) < ESTIMATED_FROM * sum(whole.values()):
             return None  # nothing was done yet, or there is nothing to do: forward returned no tensor
         mean = sum(self._seconds.values()) / sum(done.values())
         rates = {kind: self._seconds[kind] / work if work else mean for kind, work in done.items()}

@@ -33,8 +33,8 @@ from nbautograd.core.stumbles import is_ours
 from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.user_source import methods_of
 
-MOST = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
-LEAST = 400  # runs that a suspicion is worth in any case; what is wrong in 8 elements takes some 150 to 390
+WHOLE_ELEMENTS = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
+SUSPICION_RUNS = 400  # runs that a suspicion is worth in any case; what is wrong in 8 elements takes some 150 to 390
 TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
 
@@ -90,21 +90,22 @@ def _looked_at(whole: Problem, size: int, meter: Meter, counts: bool) -> tuple[G
 
     Of a small Function all entries, or where these take too many runs one direction of all elements; of a large one
     that direction. Where it does not settle it all entries of a small Function after all, or a few directions of few
-    elements, which hardly ever meet a kink, in ``LEAST`` or four times ``LEAST`` runs at most, or as many as before.
+    elements, which hardly ever meet a kink, in ``SUSPICION_RUNS`` or four times as many runs
+    at most, or as many as before.
 
     Returns:
         The run, None where nothing could be looked at, and whether runs were lacking to come to an end.
     """
-    small, settled, first = size <= MOST, False, sys.maxsize if counts else meter.runs
+    small, settled, first = size <= WHOLE_ELEMENTS, False, sys.maxsize if counts else meter.runs
     found, lacking = _within(whole, meter, first * 3 // 4) if small else (None, False)
     if small and not lacking:
         return found, False
     for derived in _sampled(whole):
-        found, lacking = _within(derived, meter, max(4 * LEAST, first))
+        found, lacking = _within(derived, meter, max(4 * SUSPICION_RUNS, first))
         settled = not lacking and found.error is None and {b.verdict for b in found.blocks.values()} <= {"match"}
         if settled or small or lacking or found.error is not None:
             break
-    return (found, lacking) if settled or not small else _within(whole, meter, max(LEAST, first))
+    return (found, lacking) if settled or not small else _within(whole, meter, max(SUSPICION_RUNS, first))
 
 
 def _within(derived: Problem, meter: Meter, runs: int) -> tuple[GradcheckRun, bool]:

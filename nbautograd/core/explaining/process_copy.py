@@ -40,7 +40,7 @@ _OUTSIDE = (
 _PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when its parent ends
 _PR_SET_NO_NEW_PRIVS = 38  # of prctl(2): what the kernel asks for before a process may fence itself in
 _LENGTH = struct.Struct("=Q")  # of a message in the pipe
-LONGEST = 120.0  # seconds; a thread that held a lock when the copy was made is not there to let go of it
+LONGEST_RUN = 120.0  # seconds; a thread that held a lock when the copy was made is not there to let go of it
 
 Tell = Callable[[Any], None]
 
@@ -80,7 +80,7 @@ def _has_other_device() -> bool:
     return bool(accelerator is not None and ask(lambda: accelerator.is_available(), False))
 
 
-def in_copy(job: Callable[[], Any], longest: float = LONGEST) -> Any:
+def in_copy(job: Callable[[], Any], longest: float = LONGEST_RUN) -> Any:
     """Return what a job returns in a copy of this process, or ``Refused``; what it returns has to be plain data.
 
     Args:

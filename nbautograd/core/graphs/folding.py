@@ -25,9 +25,9 @@ from nbautograd.core.values import TensorSummary
 
 LEAST_SIBLING = 8  # nodes of a module beside a repeat of its kind that are worth a box
 OPENING = 12  # boxes of a graph that opens on its modules
-SMALL = 30  # nodes of a graph that is drawn whole
-PART = 40  # nodes of one box, when what is opened has no modules inside
-TIMES = 120  # parts that a repeat is opened into; of more, at most PART boxes are made, each a repeat
+DRAWN_WHOLE = 30  # nodes of a graph that is drawn whole
+BOX_NODES = 40  # nodes of one box, when what is opened has no modules inside
+OPENED_PARTS = 120  # parts that a repeat is opened into; of more, at most BOX_NODES boxes are made, each a repeat
 Plain = tuple[str, list[int]]  # a segment of one part
 
 
@@ -63,7 +63,7 @@ def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
     """Return the segments that are drawn to begin with: one per box."""
     runs = find_repeats(graph)
     single = _with_repeats(graph, runs)
-    if len(graph.nodes) > SMALL and graph.scopes and (opening := _on_modules(graph, runs, min(most, OPENING))):
+    if len(graph.nodes) > DRAWN_WHOLE and graph.scopes and (opening := _on_modules(graph, runs, min(most, OPENING))):
         return opening
     if len(graph.nodes) <= most or _size(graph, single) <= most:
         return single
@@ -340,12 +340,12 @@ def _open_segment(graph: AutogradGraph, segment: Segment, opened: list[str]) -> 
 
 def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
     """Return the repetitions of a repeat; of a module the calls one level deeper, and single nodes."""
-    if segment.times > TIMES:
+    if segment.times > OPENED_PARTS:
         return _grouped_repetitions(graph, segment)
     if segment.times > 1:
         return repetitions(graph, segment)
     found = _modules_inside(graph, segment)
-    if len(found) == len(segment.nodes) > PART:
+    if len(found) == len(segment.nodes) > BOX_NODES:
         return [Segment(segment.path, nodes) for nodes in _equal_runs(segment.nodes)]
     return found if len(found) > 1 else [Segment("", [i]) for i in segment.nodes]
 
@@ -369,11 +369,11 @@ def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
 def _grouped_repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
     """Return a repeat of very many parts as repeats of fewer."""
     size = len(repeat.nodes) // repeat.times
-    each = size * -(-repeat.times // PART)
+    each = size * -(-repeat.times // BOX_NODES)
     runs = [repeat.nodes[at : at + each] for at in range(0, len(repeat.nodes), each)]
     return [named_repeat(graph, Segment(repeat.path, piece, len(piece) // size)) for piece in runs]
 
 
 def _equal_runs(nodes: Sequence[int]) -> list[list[int]]:
-    size = max(PART, -(-len(nodes) // PART))
+    size = max(BOX_NODES, -(-len(nodes) // BOX_NODES))
     return [list(nodes[at : at + size]) for at in range(0, len(nodes), size)]

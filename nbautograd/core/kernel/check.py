@@ -15,7 +15,7 @@ from nbautograd.core.checking.diagnosis.masks import slice_of
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.kernel.golden import Draw, Pair, in_float64, like, run
-from nbautograd.core.kernel.trial import FEW, Region, Track, Trial
+from nbautograd.core.kernel.trial import JUDGED_TOGETHER, Region, Track, Trial
 from nbautograd.core.kernel.yardstick import NOISE, Deviation, System, blocks, rms
 from nbautograd.core.torch_private.precision import InFloat64
 
@@ -30,8 +30,8 @@ CONDITIONED = 100.0  # amplification of relative errors from which on it is name
 SURER = 4  # samples of rounding where an error is to be confirmed: of two, those of a single line say little
 STEADY = 0.1  # relative: factors at fresh draws that differ less are one factor
 EXPLAINED = 0.9  # share of the squared error along a tensor from which on a term with it is named
-SHORT = 8  # entries of a line, with fewer of which an error lies along anything
-SMALL = 2**14  # elements of all inputs and draws together, up to which there are more draws where a tensor has few
+SHORT_LINE = 8  # entries of a line, with fewer of which an error lies along anything
+MANY_DRAWS_UP_TO = 2**14  # elements of inputs and draws together: up to them a tensor with few is drawn more often
 NUDGE = 1e-7  # relative change of the inputs by which it is measured: half the digits of float64
 
 
@@ -122,7 +122,7 @@ def _enough(draws: int, inputs: Sequence[Any], differentiable: Sequence[int]) ->
     """Return at how many draws to compare, so that each gradient has enough entries to tell noise from a factor."""
     sizes = [x.numel() for x in inputs if isinstance(x, Tensor)]
     least = min((inputs[k].numel() for k in differentiable), default=0)
-    return max(draws, min(-(-FEW // least), SMALL // sum(sizes))) if least else draws
+    return max(draws, min(-(-JUDGED_TOGETHER // least), MANY_DRAWS_UP_TO // sum(sizes))) if least else draws
 
 
 def _conditions(pair: Pair, trial: Trial, inputs: tuple[Any, ...], seed: int) -> dict[int, float]:
@@ -197,7 +197,7 @@ def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | Non
         return Finding("kernel_noise", "bug", "kernel.noise", params, place)
     shares = {name: min(one.deviation.share(name) for one in (track, fresh)) for name in track.deviation.along}
     along = max(shares, key=lambda name: shares[name], default="golden")
-    if len(track.shape) > 0 and along != "golden" and track.shape[-1] > SHORT and shares[along] >= EXPLAINED:
+    if len(track.shape) > 0 and along != "golden" and track.shape[-1] > SHORT_LINE and shares[along] >= EXPLAINED:
         if along == "ones":
             return Finding("kernel_offset", "bug", "kernel.offset", params, place)
         return Finding("kernel_term", "bug", "kernel.term", {**params, "along": along}, place)
@@ -235,7 +235,7 @@ def candidate_regions(track: Track) -> list[Region]:
 
 def _run_alone(track: Track) -> tuple[int, int, int] | None:
     """Return the dimension, start and stop of the run that holds all of a systematic error; None where none does."""
-    if track.entries < FEW:  # its draws are the first dimension
+    if track.entries < JUDGED_TOGETHER:  # its draws are the first dimension
         return None
     runs = [e for e in track.exceeded().values() if e.system.level == "blocks" and e.system.draws]
     for excess in sorted(runs, key=lambda excess: -excess.ratio):

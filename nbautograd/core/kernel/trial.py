@@ -68,7 +68,7 @@ SAMPLES = 2
 
 # Entries of a quantity below which its draws are judged as one tensor: of fewer, no draw by itself tells noise from a
 # factor.
-FEW = 32
+JUDGED_TOGETHER = 32
 
 # What an injected error that is rounded to the dtype may lose of its size (E 1/m over mantissas m is 0.69, its rounded
 # steps are 0.75 of a spacing), so that what lies above a resolution is found in fact.
@@ -256,7 +256,7 @@ class Trial:
             taken = _taken(track, golden[k], yardstick[k], samples, got, self._directions(measured, k), self)
             if taken is None:
                 continue
-            if track.entries < FEW:
+            if track.entries < JUDGED_TOGETHER:
                 self._few.setdefault(k, []).append(taken)
             else:
                 _judge(track, taken, self, self.regions.get(k, ()))

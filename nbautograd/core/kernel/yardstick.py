@@ -46,7 +46,7 @@ UNKNOWN = 0.1
 # as so many samples.
 SPREADS, PRIOR = 5.0, 4.0
 
-SOME = 2048  # entries by whose median the noise of a Function is estimated
+MEDIAN_ENTRIES = 2048  # entries by whose median the noise of a Function is estimated
 
 
 @dataclass(frozen=True)
@@ -387,7 +387,7 @@ def rms(tensor: Tensor) -> float:
 def _some(tensor: Tensor) -> Tensor:
     """Return up to some thousand entries, from all over a tensor."""
     flat = tensor.reshape(-1)
-    return flat[:: len(flat) // SOME | 1]
+    return flat[:: len(flat) // MEDIAN_ENTRIES | 1]
 
 
 def blocks(size: int) -> list[tuple[int, int]]:

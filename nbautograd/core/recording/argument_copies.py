@@ -77,7 +77,7 @@ if torch.distributed.is_available():
 _RANDOM = (random.Random, np.random.RandomState, np.random.Generator)
 _KEYS: tuple[type, ...] = (type({}.keys()), type(collections.OrderedDict().keys()))
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that was written in Python, as a rule
-MOST = 10_000  # objects of one call
+MOST_OBJECTS = 10_000  # objects of one call
 
 
 class NotKept(Exception):  # noqa: N818 - a reason, not a mistake
@@ -166,7 +166,7 @@ class _Copier:
         if isinstance(item, _FIXED) or type(item) is object or _is_member(item):
             return item
         if id(item) not in self.done:
-            if len(self.originals) >= MOST:
+            if len(self.originals) >= MOST_OBJECTS:
                 raise NotKept("audit.not_copied", type=type(item).__name__)
             self.originals.append(item)
             try:

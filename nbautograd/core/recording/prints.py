@@ -13,7 +13,7 @@ from typing import Any
 
 from nbautograd.core.recording.record import CallRecord, ThreadState, local
 
-_MOST = 64 * 1024  # characters kept per call
+PRINTED_LETTERS = 64 * 1024  # characters kept per call
 
 
 class Tee:
@@ -43,7 +43,7 @@ class Tee:
         if call is not None:
             if call.printed is None:
                 call.printed = []
-            if isinstance(text, str) and sum(map(len, call.printed)) < _MOST:
+            if isinstance(text, str) and sum(map(len, call.printed)) < PRINTED_LETTERS:
                 call.printed.append(text)
             state.writing = True
         try:

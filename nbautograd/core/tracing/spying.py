@@ -21,7 +21,7 @@ from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchOutcome
 
 PROTOCOLS = ("__torch_function__", "__torch_dispatch__")
-MOST = 2000  # dispatches that are kept
+KEPT_DISPATCHES = 2000  # dispatches that are kept
 ORIGINAL = "_nbautograd_original"  # kept on the wrapper, so that a traced class can be forgotten like any other
 
 
@@ -77,7 +77,7 @@ class DispatchRing:
     """The newest dispatches of the process."""
 
     def __init__(self) -> None:
-        self.records: deque[Record] = deque(maxlen=MOST)
+        self.records: deque[Record] = deque(maxlen=KEPT_DISPATCHES)
         self.begun = 0  # index of the next one
         self.local = _Thread()
 
@@ -188,7 +188,7 @@ def _first_line(error: BaseException) -> str:
     return text.splitlines()[0][:200] if text else ""
 
 
-SHORT = 6  # characters of a number that is written in full
+WHOLE_NUMBER_LETTERS = 6  # characters of a number that is written in full
 LISTED = 4  # attributes or items that are shown of an object
 
 
@@ -242,7 +242,7 @@ def _text(value: Any, depth: int = 2) -> str:
     if kind in PLAIN_TYPES:
         return _tensor_text(value)
     if kind is float:
-        return repr(value) if len(repr(value)) <= SHORT else f"{value:.4g}"
+        return repr(value) if len(repr(value)) <= WHOLE_NUMBER_LETTERS else f"{value:.4g}"
     if kind in (list, tuple) and depth:
         inside = ", ".join(_text(item, depth - 1) for item in value[:LISTED]) + (", …" if len(value) > LISTED else "")
         return f"[{inside}]" if kind is list else f"({inside})"

@@ -286,12 +286,12 @@ def test_a_suspicion_of_a_mistake_is_followed_further(monkeypatch: pytest.Monkey
     both, report = counted_runs(None)
     assert report.order2 is not None
     assert report.order2.verdict in ("wrong", "cannot tell")
-    assert both <= 3 * first + second_order.LEAST
+    assert both <= 3 * first + second_order.SUSPICION_RUNS
 
 
 def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnlyNumbers, "WRONG", True)
-    monkeypatch.setattr(second_order, "LEAST", 5)
+    monkeypatch.setattr(second_order, "SUSPICION_RUNS", 5)
     _, report = counted_runs(None)
     assert report.verdict == "right"
     assert report.order2 is not None

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import nbautograd
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches, mark, trace, tracing, untrace
-from nbautograd.core.tracing.spying import MOST
+from nbautograd.core.tracing.spying import KEPT_DISPATCHES
 from nbautograd.errors import CallError
 
 HANDLED: dict[Any, Any] = {}
@@ -244,10 +244,10 @@ def test_the_ring_is_bounded_and_says_what_it_dropped() -> None:
     since = mark()
     trace(cls)
     met = cls(2, 3.0)
-    for _ in range(MOST + 10):
+    for _ in range(KEPT_DISPATCHES + 10):
         torch.mean(met)  # type: ignore[call-overload]
     log = dispatches(cls, since=since)
-    assert (len(log), log.dropped) == (MOST, 10)
+    assert (len(log), log.dropped) == (KEPT_DISPATCHES, 10)
 
 
 def test_the_log_of_a_block_is_a_log_of_dispatches() -> None:

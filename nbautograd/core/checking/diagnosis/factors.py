@@ -18,7 +18,7 @@ from nbautograd.core.checking.block import Array
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, is_mask
 from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, OF_FORMS, RECOGNISED, SLIGHT, SMALL
 
-MOST = 8  # candidates for one gradient: each takes a few tries
+MOST_CANDIDATES = 8  # candidates for one gradient: each takes a few tries
 PI = "{pi}"  # in a text: pi as the module that backward sees calls it
 
 # what may have been left out, or be there once too often, as a function of a tensor at hand
@@ -71,8 +71,8 @@ def clues(wrong: Sequence[Evidence]) -> Clues:
     known = [e for e in wrong if np.isfinite(e.A).all() and np.isfinite(e.N).all() and e.A.any()]
     off = [(e, 1 / c) for e in known if (c := factor(e.A, e.N, e)) is not None and abs(abs(c) - 1) > RECOGNISED]
     ratios = dict.fromkeys(min(texts, key=len) for _, c in off if (texts := list(_by(c))))
-    found = dict.fromkeys(text for e, c in off for text in itertools.islice(_names(c, e), MOST))
-    found |= dict.fromkeys(text for e in known for text in itertools.islice(_tensors_of(e), MOST))
+    found = dict.fromkeys(text for e, c in off for text in itertools.islice(_names(c, e), MOST_CANDIDATES))
+    found |= dict.fromkeys(text for e in known for text in itertools.islice(_tensors_of(e), MOST_CANDIDATES))
     coupled = any(bool(((~e.equal(e.N, np.zeros_like(e.N))).sum(axis=1) > 1).any()) for e in known)
     return Clues(tuple(found), tuple(ratios), coupled)
 

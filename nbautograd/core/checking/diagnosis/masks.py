@@ -13,7 +13,7 @@ from nbautograd.core.checking.diagnosis.evidence import Evidence, Named
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.findings import Phrase
 
-FEW = 2  # single indices that are named where they are no run
+NAMED_INDICES = 2  # single indices that are named where they are no run
 UNCLASSIFIED = Cause("wrong_unclassified", "wrong_unclassified")
 
 
@@ -192,7 +192,11 @@ def slice_of(name: str, mask: Array, pairs: bool = False) -> str:
         others = tuple(d for d in range(mask.ndim) if d != axis)
         hit = np.flatnonzero(mask.all(axis=others))
         run = len(hit) > 0 and hit[-1] - hit[0] == len(hit) - 1
-        if 0 < len(hit) < size and (run or len(hit) <= FEW) and int(mask.sum()) * size == len(hit) * mask.size:
+        if (
+            0 < len(hit) < size
+            and (run or len(hit) <= NAMED_INDICES)
+            and int(mask.sum()) * size == len(hit) * mask.size
+        ):
             index = [":"] * mask.ndim
             listed = [int(k) if k < size - 1 else -1 for k in hit]
             index[axis] = _run(int(hit[0]), int(hit[-1]) + 1, size) if run else str(listed)

@@ -28,7 +28,7 @@ from nbautograd.core.numerics.compare import agree_within_rounding
 from nbautograd.core.stumbles import is_ours, users_errors
 from nbautograd.core.torch_private.tensors import gradients, vmap
 
-FEW = 4  # up to so many cotangents a loop is faster than a batch
+LOOPED_COTANGENTS = 4  # up to so many cotangents a loop is faster than a batch
 SAME_VALUES = 1e-6  # relative, by element: what an output of forward may differ by from that of apply
 BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradients may hold
 
@@ -79,7 +79,7 @@ class Rows:
         batches: list[list[Array]] = []
         for start in range(0, len(cotangents), step):
             batch = cotangents[start : start + step]
-            if self.batched and len(batch) > FEW:
+            if self.batched and len(batch) > LOOPED_COTANGENTS:
                 with users_errors():
                     batches.append(self._vmapped(batch))
                     self.progress.tick(len(batch))

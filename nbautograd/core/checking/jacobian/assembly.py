@@ -16,7 +16,7 @@ from nbautograd.core.checking.jacobian import central_differences, sample, struc
 from nbautograd.core.checking.jacobian.analytical import Rows, rows_of_forward
 from nbautograd.core.checking.jacobian.central_differences import JointPerturbations
 from nbautograd.core.checking.jacobian.forward_values import Forward, Values
-from nbautograd.core.checking.jacobian.layout import LIMIT, BlockLayout, Matrices
+from nbautograd.core.checking.jacobian.layout import MOST_ENTRIES, BlockLayout, Matrices
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Kind, Progress
 from nbautograd.core.numerics.arrays import Array, epsilon, from_array, real_shape
@@ -103,7 +103,7 @@ class Assembly:
         by_forward: bool = False,
     ) -> None:
         self.progress = progress or Progress()
-        self._limit = allowed_elements(LIMIT)
+        self._limit = allowed_elements(MOST_ENTRIES)
         self.problem, self.outputs = problem, outputs
         self.wanted = problem.differentiable_outputs(outputs)
         self.random = np.random.default_rng(problem.seed)

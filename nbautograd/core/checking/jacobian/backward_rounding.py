@@ -15,9 +15,9 @@ from nbautograd.core.checking.jacobian.structure import pull_back
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
 
-SMALL = 1e-9  # a smaller difference, beside the largest entry or 1, is right where it is rounding
+LARGEST_RIGHT = 1e-9  # a smaller difference, beside the largest entry or 1, is right where it is rounding
 ROUNDINGS = 8  # last bits of the largest entry that one beside it may be off by, where its terms cancel
-LARGE = 0.02  # a larger one is no rounding; one between them cannot be told from it
+LARGEST_ROUNDING = 0.02  # a larger one is no rounding; one between them cannot be told from it
 MOVED = 20  # times what a few last bits of the inputs move: an error no larger than this may be rounding
 ULPS = (1.0, -2.0, 3.0, -5.0)
 
@@ -37,7 +37,7 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
     off = np.where(matrices.wrong, np.abs(matrices.analytical - matrices.numerical), 0.0)
     largest = float(off.max(initial=0.0))
     size = float(np.abs(matrices.analytical).max())
-    if matrices.rows is not None or not largest <= max(SMALL, LARGE * size):
+    if matrices.rows is not None or not largest <= max(LARGEST_RIGHT, LARGEST_ROUNDING * size):
         return False
     i, j = ij
     probe, _ = assembly.probes[i]
@@ -46,7 +46,7 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
     noise = np.abs(moved - moved.mean(axis=0)).max(axis=0)
     if not (pull_back(matrices.layout, off, np.abs(probe)) <= MOVED * noise).all():
         return False
-    small = max(SMALL * max(1.0, size), ROUNDINGS * assembly.spacing * size)
+    small = max(LARGEST_RIGHT * max(1.0, size), ROUNDINGS * assembly.spacing * size)
     return True if largest <= small else None
 
 

@@ -13,8 +13,9 @@ from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, For
 from nbautograd.core.checking.jacobian.layout import BlockLayout
 from nbautograd.core.numerics.arrays import Array
 
-FEWEST = 4  # directions: what is taken at once of inputs of which few are held at once, for an interrupt
-FEW, MANY = 8, 16  # directions: what is taken at once unbatched; from where on batching is tried on a few first
+INTERRUPTED_AFTER = 4  # directions: what is taken at once of inputs of which few are held at once, for an interrupt
+UNBATCHED_AT_ONCE = 8  # directions that are taken at once unbatched
+BATCHING_TRIED_FROM = 16  # directions from which on batching is tried on a few of them first
 
 
 Columns = Sequence[tuple[int, Array]]  # number of a direction, and some of its entries as (block, row, column)
@@ -40,10 +41,10 @@ class Directions:
         """Yield ranges of directions to take at once: few where points are taken one by one, for an interrupt."""
         size = math.prod(self.layout.input_shape) + math.prod(self.layout.output_shape)
         most, start = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, size)), 0
-        most = min(most, max(FEWEST, forward.together)) if isinstance(forward, Window) else most
+        most = min(most, max(INTERRUPTED_AFTER, forward.together)) if isinstance(forward, Window) else most
         while start < len(self.groups):
-            first = start == 0 and len(self.groups) > MANY
-            step = min(most, FEW) if first or not forward.batched else most
+            first = start == 0 and len(self.groups) > BATCHING_TRIED_FROM
+            step = min(most, UNBATCHED_AT_ONCE) if first or not forward.batched else most
             yield range(start, min(start + step, len(self.groups)))
             start += step
 

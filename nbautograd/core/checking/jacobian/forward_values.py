@@ -144,7 +144,7 @@ KEPT_ELEMENTS = 1_000_000
 CHUNK_ELEMENTS = 4_000_000  # of points and values together
 BATCH_ROUNDINGS = 1e3  # spacings that a value may be off by, computed in another order or in higher precision
 MOVES = 4  # pairs of opposite ones of all inputs, by a last bit
-FEW = 6  # up to so many points a loop is faster than a batch
+LOOPED_POINTS = 6  # up to so many points a loop is faster than a batch
 
 
 class Forward:
@@ -238,7 +238,7 @@ class Forward:
         return answers
 
     def _chunk(self, which: int, points: Array) -> list[Array]:
-        if self._batched is not None and len(points) > FEW:
+        if self._batched is not None and len(points) > LOOPED_POINTS:
             with users_errors():  # no batching rule for something in the forward
                 answers = self._vmapped(which, points)
                 if self._agrees(which, points, answers):

@@ -14,7 +14,7 @@ from nbautograd.errors import InputError
 
 Array = np.ndarray[Any, Any]
 Which = Literal["analytical", "numerical", "difference"]
-LIMIT = 4_000_000  # entries that may be made at once
+MOST_ENTRIES = 4_000_000  # entries that may be made at once
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ class Matrices:
 
     def part(self, which: Which, rows: Array, cols: Array) -> Array:
         """Return the dense matrix of these rows and columns."""
-        if len(rows) * len(cols) > LIMIT:
-            raise InputError("checking.too_many_entries", rows=len(rows), cols=len(cols), limit=LIMIT)
+        if len(rows) * len(cols) > MOST_ENTRIES:
+            raise InputError("checking.too_many_entries", rows=len(rows), cols=len(cols), limit=MOST_ENTRIES)
         data = self.stored(which)
         if self.rows is not None and self.cols is not None:
             return _sampled(data[0], (self.rows, rows), (self.cols, cols))
@@ -186,7 +186,7 @@ class Matrices:
         if self.rows is not None and self.cols is not None:
             rows, cols = self.rows[rows], self.cols[cols]
         high, low = np.zeros(shape), np.zeros(shape)
-        for block in range(0, data.shape[0], step := max(1, LIMIT // 4 // max(1, data[0].size))):
+        for block in range(0, data.shape[0], step := max(1, MOST_ENTRIES // 4 // max(1, data[0].size))):
             part = slice(block, block + step)
             cells = (rows[part] // cell[0])[:, :, None] * shape[1] + (cols[part] // cell[1])[:, None, :]
             with np.errstate(invalid="ignore"):  # a NaN entry is meant to win

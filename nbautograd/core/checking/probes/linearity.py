@@ -12,7 +12,7 @@ from torch import Tensor
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.directional import directional_derivative
-from nbautograd.core.checking.jacobian.backward_rounding import SMALL, ULPS, nudged
+from nbautograd.core.checking.jacobian.backward_rounding import LARGEST_RIGHT, ULPS, nudged
 from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about
@@ -151,7 +151,7 @@ def _largest(t: Tensor | None) -> float:
 def _rounded(problem: Problem, v: Sequence[Tensor | None], k: int, here: dict[float, Tensor | None]) -> bool:
     """Return True if tiny gradients are others where the inputs are a last bit away: then they are rounding."""
     size = max(_largest(here[c]) for c in (1.0, -1.0, 3.0))
-    if not 0 < size <= SMALL:
+    if not 0 < size <= LARGEST_RIGHT:
         return False
     moved = (pull(problem, problem.call(nudged(problem, ulps)), v)[k] for ulps in ULPS)
     return any(_largest(_sub(g, here[1.0])) > size / ROUNDED for g in moved)

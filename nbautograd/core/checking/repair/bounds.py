@@ -33,7 +33,7 @@ from nbautograd.core.stumbles import hands_over, users_errors
 
 ELEMENTS = 1 << 23  # of all results together; 64 MiB of doubles
 CALLS = 500  # of torch: far more than what one edit adds to a backward of a few lines
-TIMES = 8  # an edited backward may need so many times the calls and elements of the original
+TIMES_THE_ORIGINAL = 8  # an edited backward may need so many times the calls and elements of the original
 STEPS = 100_000  # of all loops over a range in all calls of one edited backward: about 10 ms
 SQUARED = frozenset(
     ("eye", "diag", "diag_embed", "diagflat", "cov", "corrcoef", "pdist", "tril_indices", "triu_indices", "vander")
@@ -65,7 +65,11 @@ class Usage:
 
     def allowance(self) -> Usage:
         """Return what an edited backward may take where the original takes this much."""
-        return Usage(max(1, self.depth), CALLS + TIMES * self.calls, max(ELEMENTS, TIMES * self.elements))
+        return Usage(
+            max(1, self.depth),
+            CALLS + TIMES_THE_ORIGINAL * self.calls,
+            max(ELEMENTS, TIMES_THE_ORIGINAL * self.elements),
+        )
 
 
 class UsageMeter(TorchFunctionMode):

@@ -16,7 +16,7 @@ from nbautograd.core.numerics.constants import ERROR_BARS
 from nbautograd.core.numerics.directional import richardson
 
 RUNGS, RATIO = 11, 4.0
-LONG = 19  # rungs where eleven are too wide still: down to 8e-13, some 4,000 spacings of the numbers at 1
+LONG_RUNGS = 19  # rungs where eleven are too wide still: down to 8e-13, some 4,000 spacings of the numbers at 1
 REACH = 6  # of the finest rungs, at which slopes that go on growing are looked for
 UNRESOLVED = 1e-3  # error bar, relative to the derivative, above which the long ladder is worth its points
 COARSEST = 0.9173 * 2.0**-4  # no power of two, so that x + h uses all bits and granularity can be seen

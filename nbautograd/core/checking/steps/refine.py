@@ -35,18 +35,18 @@ CHUNK = 64  # directions at once, of three steps or of a difference of fourth or
 
 # Steps of the difference of fourth order, relative to eps ** (1/5) max(1, |x|), where truncation h ** 4 and round-off
 # eps / h balance
-SIZES = 1.0, 1 / 16, 8.0  # for entries that nearly agree
+STEP_SIZES = 1.0, 1 / 16, 8.0  # for entries that nearly agree
 FINEST = 1 / 4096  # for the others, which may lie beside a kink
 FOUR_POINTS = np.array([1.0, -1.0, 2.0, -2.0])
 RESOLVED = 64  # spacings of the numbers that values pass through: in a smaller step f(x + h) may equal f(x)
 FIRST = 4  # directions at once; where the first few settle nothing, the others are not tried
 
-MANY = 2_000  # entries that differ from which on a sample of them is refined first
+SAMPLED_FROM = 2_000  # entries that differ from which on a sample of them is refined first
 WORST, DRAWN = 100, 100  # entries of a sample, where many differ: the largest differences, and others by chance
 ALIKE = 0.5  # a difference of at least so much of the smallest one that is known to be an error is the same error
-FEW = 128  # entries that always get the whole ladder, where many points are evaluated at once
-LEAST = 2  # columns that get the whole ladder first, where more entries differ: they show which steps serve best
-MOST = 400  # columns that get the whole ladder after three steps were not sharp enough
+CHEAP_ENTRIES = 128  # entries that always get the whole ladder, where many points are evaluated at once
+FIRST_COLUMNS = 2  # that get the whole ladder first, where more entries differ: they show which steps serve best
+MOST_COLUMNS = 400  # columns that get the whole ladder after three steps were not sharp enough
 SHARP = 1e-7  # an error bar larger than this, relative to the derivative, is worth another look
 FINER = 3  # rungs down for three steps where the first three are not sharp enough
 
@@ -116,11 +116,11 @@ def _whole_ladder(forward: Values, directions: Directions, columns: Columns) -> 
     j, layout = directions.ij[1], directions.layout
     scale, point = unit_scale(forward, j), np.abs(np.nan_to_num(forward.points[j]))
     found = _evaluate(forward, directions, columns, scale)
-    unresolved = (found.reach > 0) & (ladder.factors(ladder.LONG)[-1] > RESOLVED * forward.eps)
+    unresolved = (found.reach > 0) & (ladder.factors(ladder.LONG_RUNGS)[-1] > RESOLVED * forward.eps)
     if unresolved.any():
         which = np.repeat(np.arange(len(columns)), [len(entries) for _, entries in columns])
         rest = [(columns[k][0], found.entries[unresolved & (which == k)]) for k in np.unique(which[unresolved])]
-        longer = _evaluate(forward, directions, rest, scale, ladder.LONG)
+        longer = _evaluate(forward, directions, rest, scale, ladder.LONG_RUNGS)
         by_name = {name: getattr(found, name).copy() for name in FIELDS}
         for name, array in by_name.items():
             array[..., unresolved] = getattr(longer, name)
@@ -213,7 +213,7 @@ def evaluate_three_steps(
         finer: take steps so many rungs below those.
     """
     i, j = directions.ij
-    *three, guard = ladder.factors(ladder.LONG)[_rungs(known, finer)]
+    *three, guard = ladder.factors(ladder.LONG_RUNGS)[_rungs(known, finer)]
     factors = np.concatenate([three, np.negative(three), [guard, -guard]])
     here = directions.layout.rows(forward.values[i][None])[0]
     for start in range(0, len(columns), CHUNK):
@@ -232,7 +232,7 @@ def _rungs(known: Refined, finer: int) -> Array:
     smooth = known.rung[known.nature == kinks.SMOOTH]
     finest = int(np.median(smooth)) if smooth.size else USUAL
     first = max(finest - 2, 0) + finer
-    last = ladder.LONG - 1 if first + 2 >= ladder.RUNGS - 1 else ladder.RUNGS - 1
+    last = ladder.LONG_RUNGS - 1 if first + 2 >= ladder.RUNGS - 1 else ladder.RUNGS - 1
     first = min(first, last - 3)
     return np.array([first, first + 1, first + 2, last])
 
@@ -289,7 +289,7 @@ def agreeing_entries(raw: FirstPass, chosen: tuple[Array, Array], agrees: Agrees
     """
     near, others = (each.copy() for each in chosen)
     looks = [(np.empty((0, 3), dtype=int), np.empty(0))]
-    for left, size in [*((near, size) for size in SIZES), (others, FINEST)]:
+    for left, size in [*((near, size) for size in STEP_SIZES), (others, FINEST)]:
         for entries, values in _agreeing_at_step(raw, left, size, agrees):
             looks.append((entries, values))
             left[tuple(entries.T)] = False
@@ -326,7 +326,7 @@ def _fourth_order(raw: FirstPass, columns: Columns, size: float) -> Array:
 
 
 def sample_of(chosen: Array, differences: Array, seed: int) -> Array:
-    """Return a boolean array of the chosen entries; of more than ``MANY`` the worst, and others by chance.
+    """Return a boolean array of the chosen entries; of more than ``SAMPLED_FROM`` the worst, and others by chance.
 
     Args:
         chosen: boolean, like the stored matrices.
@@ -334,7 +334,7 @@ def sample_of(chosen: Array, differences: Array, seed: int) -> Array:
         seed: of the choice.
     """
     at = np.flatnonzero(chosen)
-    if len(at) <= MANY:
+    if len(at) <= SAMPLED_FROM:
         return chosen
     size = np.nan_to_num(differences.reshape(-1)[at], nan=np.inf)
     order = np.argpartition(-size, WORST)
@@ -358,8 +358,8 @@ def refine(raw: FirstPass, chosen: Array) -> Refined:
     counts = directions.counts(chosen)
     by_count = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist()
     columns = directions.columns(by_count, chosen)
-    cheap = counts.sum() <= FEW if forward.batched else len(columns) <= forward.left // POINTS
-    whole = len(columns) if cheap else min(LEAST, len(columns))
+    cheap = counts.sum() <= CHEAP_ENTRIES if forward.batched else len(columns) <= forward.left // POINTS
+    whole = len(columns) if cheap else min(FIRST_COLUMNS, len(columns))
     looks = list(evaluate_ladder(forward, directions, columns[:whole]))
     return concatenate(looks + _by_three_steps(raw, columns[whole:], concatenate(looks)))
 
@@ -372,7 +372,7 @@ def _by_three_steps(raw: FirstPass, columns: Columns, known: Refined) -> list[Re
     finer = evaluate_three_steps(forward, directions, [columns[k] for k in blurred], known, FINER)
     for k, look in zip(blurred, finer, strict=True):
         looks[k] = looks[k].where(look.error < looks[k].error, look)
-    most = MOST if forward.batched else max(LEAST, forward.left // POINTS)
+    most = MOST_COLUMNS if forward.batched else max(FIRST_COLUMNS, forward.left // POINTS)
     rest = [k for k in blurred if not _is_sharp(looks[k], raw.matrices.analytical)][:most]
     done = [look for k, look in enumerate(looks) if k not in set(rest)]
     return [*done, *evaluate_ladder(forward, directions, [columns[k] for k in rest])]

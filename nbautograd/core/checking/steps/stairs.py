@@ -28,7 +28,7 @@ from nbautograd.core.stumbles import users_errors
 # how far away is looked, in standard deviations of a random move of each element; of max(1, |x|)
 DISTANCES = (0.3, 1.0, 3.0, 10.0)
 SEEN = 64  # values that are looked at at each of them, by several points where the output is small
-MOST = 200_000  # elements of the input in all of those points
+MOST_ELEMENTS = 200_000  # elements of the input in all of those points
 AROUND = 1  # random moves from the input itself
 LEVEL_HERE = 0.9  # of the values at the input: 1 of 32 is no part of it where a scale follows the largest of a group
 LEVEL = 0.9  # of the values that have changed: a step may well fall between x + h and x + 2h
@@ -37,16 +37,16 @@ RESOLVED = 8  # spacings of the value that a slope from here to there would make
 
 ENTRIES, FIRST = 16, 2  # elements that are moved one by one, and how many of them before the others
 MOST_ENTRIES = 0.75  # of them: the others may be the largest of their groups
-MANY = 20_000  # elements of the input, above which half as many are moved
+HALVED_FROM = 20_000  # elements of the input, above which half as many are moved
 BESIDE, BEYOND = 0.3, 1.5  # parts of the typical element: from how far beside the input, and how far, one is moved
-FEW = 6  # panels of such a way
+SINGLE_PANELS = 6  # panels of such a way
 HALF = 0.5  # of the largest change, from which on one counts; of one that is jumps, which no slope comes to
 NEARLY = 0.85  # of a change is jumps: the rest is what a scale moves by that one element is a part of
 ASKED = 8  # of the elements that backward is asked about
 ALMOST = 0.2  # of what backward says, which is as good as no slope where forward jumps
 STEEP = 1e3  # times what backward says, which only a jump at the very input is
 
-LAST = 4  # halvings of a way, by which a slope leaves a sixteenth of the change, and a jump all of it
+LAST_HALVINGS = 4  # halvings of a way, by which a slope leaves a sixteenth of the change, and a jump all of it
 
 PANELS = 24  # into which the way is cut along which slopes are added up
 WAY = math.log(3)  # an input is three times as small and three times as large at its ends
@@ -196,7 +196,7 @@ class Stairs:
         if not any(level_here):
             return none, none
         fewest = min(values.size for values in forward.values)
-        draws = max(1, min(SEEN, math.ceil(SEEN / max(1, fewest)), MOST // point.size))
+        draws = max(1, min(SEEN, math.ceil(SEEN / max(1, fewest)), MOST_ELEMENTS // point.size))
         sizes = np.repeat(DISTANCES, draws).reshape(-1, *[1] * point.ndim)
         far = point + sizes * scale * random.normal(size=(len(sizes), *point.shape))
         there = forward.at(j, far)
@@ -222,13 +222,13 @@ class Stairs:
         known = np.abs(point[np.isfinite(point)])
         typical = (float(np.sqrt((known**2).mean())) if known.size else 0.0) or 1.0
         start = point + BESIDE * typical * random.normal(size=point.shape)  # where all are alike each is the largest
-        chosen = random.permutation(point.size)[: ENTRIES if point.size <= MANY else ENTRIES // 2]
+        chosen = random.permutation(point.size)[: ENTRIES if point.size <= HALVED_FROM else ENTRIES // 2]
         found: list[list[_Moved]] = [[] for _ in flat]
         for count, entry in enumerate(chosen, 1):
             end = start.copy()
             by = -BEYOND * typical * np.copysign(1.0, start.flat[entry])
             end.flat[entry] += by
-            changes = self._changes_on_the_way(j, functools.partial(_straight, start, end), FEW)
+            changes = self._changes_on_the_way(j, functools.partial(_straight, start, end), SINGLE_PANELS)
             for moved, (change, along, steep) in zip(found, changes, strict=True):
                 if not change.size:
                     continue  # an output without elements
@@ -289,7 +289,7 @@ class Stairs:
             else:
                 start, low = middle, between
             changes.append(abs(high - low))
-        return bool(changes[-1] > changes[-1 - LAST] / 4)
+        return bool(changes[-1] > changes[-1 - LAST_HALVINGS] / 4)
 
     def _changed(self, values: Array, there: Array) -> Array:
         """Mark what has changed so much that a slope as steep would be seen in a step of the smallest size."""
