@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nbautograd import messages
-from nbautograd.course.progress import Progress, Row
-from nbautograd.course.result import CheckResult, Result
+from nbautograd.course.progress import CourseProgress, ProgressRow
+from nbautograd.course.result import CheckResult, ExerciseResult
 from nbautograd.course.sentences import LEVELS, Level
 from nbautograd.views.builders import build
 from nbautograd.views.bundle import mimebundle as drawn

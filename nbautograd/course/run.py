@@ -17,7 +17,7 @@ from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.checks.exceptions import plainly
 from nbautograd.course.exercise import CHECKS, Exercise, Failure
-from nbautograd.course.result import CheckResult, Result
+from nbautograd.course.result import CheckResult, ExerciseResult
 from nbautograd.course.sentences import LEVELS, Level
 from nbautograd.course.source import without_magics
 

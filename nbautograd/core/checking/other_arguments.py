@@ -15,13 +15,13 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.other_points import nearby_inputs, whole
-from nbautograd.core.checking.point import Point, Source
+from nbautograd.core.checking.point import Point, PointSource
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private.ctx import apply_replaced
 
 
-def other_arguments(source: Source, far: bool = False) -> Iterator[Point]:
+def other_arguments(source: PointSource, far: bool = False) -> Iterator[Point]:
     """Yield points at which an argument that is no tensor is another, with its name and value for a label.
 
     True becomes False, a whole number, or all of a tuple together, the next and the one before of its sign (not 0: what
@@ -49,7 +49,7 @@ def other_arguments(source: Source, far: bool = False) -> Iterator[Point]:
         yield from _arguments_inside(source, others)
 
 
-def _arguments_inside(source: Source, others: Callable[[Any, Problem, str], tuple[Any, ...]]) -> Iterator[Point]:
+def _arguments_inside(source: PointSource, others: Callable[[Any, Problem, str], tuple[Any, ...]]) -> Iterator[Point]:
     given: list[tuple[Any, ...]] = []
     problem = source.problem
 
@@ -159,7 +159,7 @@ def _compared(cls: type | None) -> tuple[tuple[str, ...], tuple[tuple[str, float
     return tuple(strings), tuple(dict.fromkeys((a, b) for a, b in named if b is None or type(b) in (int, float)))
 
 
-def _in_its_domain(source: Source, point: Point) -> Point:
+def _in_its_domain(source: PointSource, point: Point) -> Point:
     """Return this point; that at the absolute values of its inputs where only those give something finite."""
     own = point.problem.differentiable
     pairs = enumerate(point.inputs)
@@ -168,7 +168,7 @@ def _in_its_domain(source: Source, point: Point) -> Point:
     return other if other is not None and other.finite else point
 
 
-def other_data(source: Source) -> Iterator[Point]:
+def other_data(source: PointSource) -> Iterator[Point]:
     """Yield points at which a tensor that needs no gradient is another that is as fair.
 
     Labels, indices and masks are drawn anew from their own values, each once where each was there once. The rows of
@@ -199,7 +199,7 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
     return pool[draw(len(pool), generator=generator)].reshape(item.shape)
 
 
-def of_one_value(source: Source) -> Iterator[Point]:
+def of_one_value(source: PointSource) -> Iterator[Point]:
     """Yield points at which a mask, or whole numbers, are all alike: all out, all in, all to be ignored."""
     problem = source.problem
     numbers = [item for item in problem.inputs if type(item) is int]

@@ -40,7 +40,7 @@ ENOUGH = 0.1  # how surely a slope has to be known, in what a right gradient may
 
 
 @dataclass(frozen=True)
-class Kind:
+class PointKind:
     """What tells the points of a kind from the inputs given, and what a wrong gradient there proves.
 
     Attributes:
@@ -61,7 +61,7 @@ class Kind:
     foreign: bool = False
 
 
-GIVEN = Kind("given")
+GIVEN = PointKind("given")
 
 
 class Once(Generic[Item]):
@@ -107,7 +107,7 @@ class Point:
         self,
         problem: Problem,
         inputs: tuple[Any, ...],
-        kind: Kind = GIVEN,
+        kind: PointKind = GIVEN,
         label: str = "",
         seed: int = 0,
         symmetric: frozenset[int] = frozenset(),
@@ -295,7 +295,7 @@ class Point:
 
 
 @dataclass
-class Source:
+class PointSource:
     """Makes the points of one kind.
 
     Attributes:
@@ -307,21 +307,21 @@ class Source:
     """
 
     problem: Problem
-    kind: Kind
+    kind: PointKind
     seed: int
     symmetric: frozenset[int] = frozenset()
     fair: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple
     _count: Iterator[int] = field(default_factory=itertools.count)
 
     def point(
-        self, inputs: Iterable[Any], problem: Problem | None = None, label: str = "", kind: Kind | None = None
+        self, inputs: Iterable[Any], problem: Problem | None = None, label: str = "", kind: PointKind | None = None
     ) -> Point:
         """Return a point at these inputs, whether forward takes them or not."""
         given, seed = self.fair(tuple(inputs)), self.seed + 2 * next(self._count)
         return Point(problem or self.problem, given, kind or self.kind, label, seed, self.symmetric)
 
     def working(
-        self, inputs: Iterable[Any], problem: Problem | None = None, label: str = "", kind: Kind | None = None
+        self, inputs: Iterable[Any], problem: Problem | None = None, label: str = "", kind: PointKind | None = None
     ) -> Point | None:
         """Return a point at these inputs; None where forward does not take them."""
         made = self.point(inputs, problem, label, kind)

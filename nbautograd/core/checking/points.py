@@ -28,7 +28,7 @@ from nbautograd.core.checking.other_points import (
     stacked,
     thinned,
 )
-from nbautograd.core.checking.point import GIVEN, Kind, Once, Point, Source
+from nbautograd.core.checking.point import GIVEN, Once, Point, PointKind, PointSource
 from nbautograd.core.checking.problem import Problem
 
 STRIDE = 1000  # seeds from one kind to the next: more than the points of a kind draw
@@ -73,9 +73,11 @@ class Points:
             self._known[kind] = Once(KINDS[kind][1](self, self._source(kind)))
         return self._known[kind]
 
-    def _source(self, kind: str) -> Source:
+    def _source(self, kind: str) -> PointSource:
         number = list(KINDS).index(kind) + len(KINDS) * self._turn
-        return Source(self.problem, KINDS[kind][0], self.problem.seed + STRIDE * number, self.symmetric, self._fair)
+        return PointSource(
+            self.problem, KINDS[kind][0], self.problem.seed + STRIDE * number, self.symmetric, self._fair
+        )
 
     def _fair(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the inputs, symmetric where forward reads them as such, bounds in their order."""
@@ -103,12 +105,12 @@ def _working(made: Iterable[Point | None]) -> Iterator[Point]:
     return (point for point in made if point is not None and point.works)
 
 
-def _together(stream: Points, source: Source) -> Iterator[Point]:
+def _together(stream: Points, source: PointSource) -> Iterator[Point]:
     """Yield points of other sizes, all dimensions of one size moved alike, where the forward takes them."""
     return _working(_of_other_size(source, group, (1, -1)) for group in alike(source.problem))
 
 
-def _of_other_size(source: Source, group: tuple[Slot, ...], changes: tuple[int, ...]) -> Point | None:
+def _of_other_size(source: PointSource, group: tuple[Slot, ...], changes: tuple[int, ...]) -> Point | None:
     """Return a point with some sizes changed by the first number that the forward takes; None where it takes none.
 
     Arguments that are the size of one of these dimensions, or have so many items, are changed with them where the
@@ -133,7 +135,7 @@ def _implied_size(item: Any) -> int | None:
     return len(item) if several else None
 
 
-def groups(source: Source) -> Iterator[tuple[tuple[Slot, ...], Point]]:
+def groups(source: PointSource) -> Iterator[tuple[tuple[Slot, ...], Point]]:
     """Yield the smallest sets of dimensions that can change together, with a point: by one, double, or less one."""
     problem = source.problem
     left, free = slots(problem), list[Slot]()
@@ -160,13 +162,13 @@ def _torn(problem: Problem, group: tuple[Slot, ...], left: list[Slot]) -> bool:
     return bool(fixed) and fixed != same and (not fixed <= set(group) or set(group) <= fixed)
 
 
-def _ones(stream: Points, source: Source) -> Iterator[Point]:
+def _ones(stream: Points, source: PointSource) -> Iterator[Point]:
     """Yield points with as few dimensions as the forward allows set to one."""
     some = itertools.islice(stream.groups, SINGLES)
     return _working(source.point(resized(source.problem, group, 0, source.seed)) for group, _ in some)
 
 
-def _doubled(stream: Points, source: Source) -> Iterator[Point]:
+def _doubled(stream: Points, source: PointSource) -> Iterator[Point]:
     """Yield points with one size doubled at a time, as few dimensions as the forward allows: none of size one."""
     for group, _ in itertools.islice(stream.groups, 2 * SINGLES):
         size = source.problem.inputs[group[0][0]].shape[group[0][1]]
@@ -174,7 +176,7 @@ def _doubled(stream: Points, source: Source) -> Iterator[Point]:
             yield from _working((source.point(resized(source.problem, group, size, source.seed)),))
 
 
-def _unseen(stream: Points, source: Source) -> Iterator[Point]:
+def _unseen(stream: Points, source: PointSource) -> Iterator[Point]:
     """Yield the points at which a fix is verified at last: at these and larger sizes that no edit was tried at.
 
     Their values are small, usual and large, of both signs, and zero.
@@ -189,7 +191,7 @@ def _unseen(stream: Points, source: Source) -> Iterator[Point]:
         yield source.point(problem.changed_inputs(lambda x, s=scale: signed(x, generator, s), inputs=inputs))  # type: ignore[misc]
 
 
-def _bounds(stream: Points, source: Source) -> Iterator[Point]:
+def _bounds(stream: Points, source: PointSource) -> Iterator[Point]:
     """Yield points on both sides of what elements may be compared with: broken numbers among the arguments.
 
     Of two of these also the product and the quotients: ``beta * x > threshold``.
@@ -204,11 +206,11 @@ def _bounds(stream: Points, source: Source) -> Iterator[Point]:
             yield source.point(inputs, at.problem, at.label)
 
 
-def _ranked(stream: Points, source: Source) -> Iterator[Point]:
+def _ranked(stream: Points, source: PointSource) -> Iterator[Point]:
     return other_dimensions(source, source.problem, nearby_inputs(source.problem, source.seed))
 
 
-def other_dimensions(source: Source, problem: Problem, given: tuple[Any, ...]) -> Iterator[Point]:
+def other_dimensions(source: PointSource, problem: Problem, given: tuple[Any, ...]) -> Iterator[Point]:
     """Yield points of which some inputs have one dimension more or less in front: those that require grad, all, or one.
 
     The dimension is of two elements; of an input alone also of as many as another one has in front. An input alone a
@@ -233,36 +235,42 @@ def _first(item: Tensor) -> Tensor:
     return item[0].detach().clone().requires_grad_(item.requires_grad)
 
 
-def _ranked_far(stream: Points, source: Source) -> Iterator[Point]:
+def _ranked_far(stream: Points, source: PointSource) -> Iterator[Point]:
     """Yield a point with a dimension more or less for each with another argument: there forward may never end."""
     for at in stream.of("far", "argument"):
         yield from itertools.islice(other_dimensions(source, at.problem, at.inputs), 1)
 
 
-RANKED_ALONE = Kind("ranked", ranked=True, far=True, foreign=True)
+RANKED_ALONE = PointKind("ranked", ranked=True, far=True, foreign=True)
 # in the order of how sure a wrong gradient there is a mistake; a kind's place in this table is its seed
-KINDS: dict[str, tuple[Kind, Callable[[Points, Source], Iterator[Point]]]] = {
+KINDS: dict[str, tuple[PointKind, Callable[[Points, PointSource], Iterator[Point]]]] = {
     kind.name: (kind, generator)
     for kind, generator in (
         (GIVEN, lambda stream, s: iter((s.point(s.problem.fresh()),))),
-        (Kind("near"), lambda stream, s: (s.point(nearby_inputs(s.problem, s.seed + k)) for k in range(NEARBY))),
+        (PointKind("near"), lambda stream, s: (s.point(nearby_inputs(s.problem, s.seed + k)) for k in range(NEARBY))),
         # of both signs, where the inputs have both
-        (Kind("signed"), lambda stream, s: (s.point(in_domain(s.problem, s.seed + k)) for k in range(NEARBY))),
-        (Kind("argument", "argument"), lambda stream, s: other_arguments(s)),
-        (Kind("data", "argument"), lambda stream, s: other_data(s)),
-        (Kind("together"), _together),
-        (Kind("single", "size", far=True), lambda stream, s: (point for _, point in stream.groups)),
-        (Kind("one", "size", far=True), _ones),
-        (Kind("doubled", sized=True), _doubled),
-        (Kind("spread", "spread"), lambda stream, s: map(s.point, spread(s.problem, constants(s.problem), s.seed))),
+        (PointKind("signed"), lambda stream, s: (s.point(in_domain(s.problem, s.seed + k)) for k in range(NEARBY))),
+        (PointKind("argument", "argument"), lambda stream, s: other_arguments(s)),
+        (PointKind("data", "argument"), lambda stream, s: other_data(s)),
+        (PointKind("together"), _together),
+        (PointKind("single", "size", far=True), lambda stream, s: (point for _, point in stream.groups)),
+        (PointKind("one", "size", far=True), _ones),
+        (PointKind("doubled", sized=True), _doubled),
+        (
+            PointKind("spread", "spread"),
+            lambda stream, s: map(s.point, spread(s.problem, constants(s.problem), s.seed)),
+        ),
         # three times as large, where a mask is another
-        (Kind("larger"), lambda stream, s: (s.point(in_domain(s.problem, s.seed + k, 3.0)) for k in range(NEARBY))),
-        (Kind("unseen", far=True), _unseen),
-        (Kind("bounds", far=True), _bounds),
-        (Kind("one value", far=True, foreign=True), lambda stream, s: of_one_value(s)),
-        (Kind("ranked", ranked=True, far=True), _ranked),
+        (
+            PointKind("larger"),
+            lambda stream, s: (s.point(in_domain(s.problem, s.seed + k, 3.0)) for k in range(NEARBY)),
+        ),
+        (PointKind("unseen", far=True), _unseen),
+        (PointKind("bounds", far=True), _bounds),
+        (PointKind("one value", far=True, foreign=True), lambda stream, s: of_one_value(s)),
+        (PointKind("ranked", ranked=True, far=True), _ranked),
         # what forward may not have been written for: there it may never end
-        (Kind("far", "argument", far=True, foreign=True), lambda stream, s: other_arguments(s, far=True)),
-        (Kind("ranked far", ranked=True, far=True, foreign=True), _ranked_far),
+        (PointKind("far", "argument", far=True, foreign=True), lambda stream, s: other_arguments(s, far=True)),
+        (PointKind("ranked far", ranked=True, far=True, foreign=True), _ranked_far),
     )
 }

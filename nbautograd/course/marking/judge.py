@@ -192,4 +192,4 @@ def _lost(exercise: Exercise, code: str, seed: int) -> ExerciseResult:
 
 def _failed(exercise: Exercise, failure: Failure, seed: int) -> ExerciseResult:
     outcomes = (CheckResult(exercise.ids[0], "failed", (failure,)),)
-    return Result(exercise.name, exercise.answer, "failed", outcomes, None, exercise.points, seed=seed)
+    return ExerciseResult(exercise.name, exercise.answer, "failed", outcomes, None, exercise.points, seed=seed)

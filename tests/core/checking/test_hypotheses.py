@@ -18,9 +18,9 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     FRESH_INPUTS,
     PLAIN,
     SAME_PART,
-    Case,
     Cause,
     Hypothesis,
+    WrongBlock,
 )
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -43,12 +43,12 @@ def test_a_named_cause_cannot_be_confirmed_by_the_entries_it_was_found_in() -> N
 def test_a_sentence_that_is_not_registered_cannot_be_said() -> None:
     row = Hypothesis("wrong_derivative", holds, ("wrong_derivative",), (), AT_HAND)
     with pytest.raises(LookupError, match="sign"):
-        row.cause(Case(None, None))
+        row.cause(WrongBlock(None, None))
 
 
 def test_a_cause_that_no_fresh_input_was_asked_about_is_not_named() -> None:
     row = Hypothesis("sign", holds, ("sign",), (), FRESH_INPUTS)
-    assert row.cause(Case(None, None)) is None
+    assert row.cause(WrongBlock(None, None)) is None
 
 
 def test_each_sentence_of_the_table_exists_in_both_languages() -> None:

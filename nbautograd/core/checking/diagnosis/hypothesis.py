@@ -45,7 +45,7 @@ class Fresh:
 
 
 @dataclass(frozen=True)
-class Case:
+class WrongBlock:
     """One wrong block, and where a cause of it may be confirmed.
 
     Attributes:
@@ -74,7 +74,7 @@ class Confirmation:
     """
 
     name: str
-    confirmed: Callable[[Hypothesis, Cause, Case], Cause | None]
+    confirmed: Callable[[Hypothesis, Cause, WrongBlock], Cause | None]
     claims: bool = True
 
 
@@ -114,7 +114,7 @@ class Hypothesis:
         if not self.confirmation.claims and not PLAIN.issuperset(self.messages):
             raise TypeError(f"{self.code}: a named cause needs a confirmation at fresh inputs")
 
-    def cause(self, case: Case) -> Cause | None:
+    def cause(self, case: WrongBlock) -> Cause | None:
         """Return the cause of this case's block, confirmed; None where the hypothesis does not hold."""
         found = self.predicate(case.evidence)
         if found is None:
@@ -131,11 +131,11 @@ class Hypothesis:
         return any(all(one.params.get(key) == o.params.get(key) for key in self.parameters) for o in alike)
 
 
-def _at_hand(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+def _at_hand(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
     return found
 
 
-def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
     """Return the cause; without its part where another part is wrong at other values in these sizes."""
     if "part" not in found.params:
         return found
@@ -147,7 +147,7 @@ def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: Case) -> C
     return found
 
 
-def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
     """Return what all fresh inputs bear out: the cause or one of its alternatives."""
     candidates = (found, *found.alternatives)
     tried = itertools.product((False, True) if len(candidates) > 1 else (True,), candidates)
@@ -158,7 +158,7 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause 
     return next((one for one in known if one.message == found.message), next(iter(known), None))
 
 
-def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) -> bool:
+def _borne_out(hypothesis: Hypothesis, found: Cause, case: WrongBlock, twice: bool) -> bool:
     """Return True for a cause that fresh inputs bear out; with ``twice`` only what two points refute is refuted."""
     asked = 0
     told_apart = not _of_values(found)
@@ -182,7 +182,7 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
     return asked > 0 and told_apart
 
 
-def _another_part(found: Cause, other: Cause | None, case: Case, place: Fresh) -> bool:
+def _another_part(found: Cause, other: Cause | None, case: WrongBlock, place: Fresh) -> bool:
     """Return True where another part of a tensor is wrong in the same sizes."""
     moved = place.other == "size" or place.evidence.tensor_shape != case.evidence.tensor_shape
     named = found.params.get("part")

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.diagnosis.evidence import Evidence
-from nbautograd.core.checking.diagnosis.hypothesis import Case, Cause, Confirmation, Hypothesis
+from nbautograd.core.checking.diagnosis.hypothesis import Cause, Confirmation, Hypothesis, WrongBlock
 from nbautograd.core.checking.diagnosis.rewritten import Wrapped, expressions, method, recompiled
 from nbautograd.core.checking.jacobian.forward_values import by_autograd
 from nbautograd.core.checking.point import Gradients, Point
@@ -45,7 +45,7 @@ def plausible(e: Evidence) -> Cause | None:
     return Cause("wrong_derivative", "share_missing") if there else None
 
 
-def share(case: Case) -> tuple[str, dict[str, Any]] | None:
+def share(case: WrongBlock) -> tuple[str, dict[str, Any]] | None:
     """Find the expression of forward whose share of the gradient is wrong, all else being right.
 
     Args:
@@ -151,7 +151,7 @@ def _alike(factors: Collection[float]) -> bool:
     return max(factors) - min(factors) <= STEADY * max(abs(k) for k in factors)
 
 
-def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+def _confirmed(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
     """Return the cause with the outermost expression that explains the gradient at the inputs and at fresh ones."""
     known = share(case)
     return None if known is None else Cause(found.code, *known)

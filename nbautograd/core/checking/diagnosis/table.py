@@ -22,11 +22,11 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
     FRESH_INPUTS,
     SAME_PART,
-    Case,
     Cause,
     Confirmation,
     Fresh,
     Hypothesis,
+    WrongBlock,
 )
 from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
 from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
@@ -149,7 +149,7 @@ def causes(
     fresh = functools.partial(_fresh, problem, elsewhere)
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
     for where, e in known.items():
-        found[where] = e, first_confirmed(Case(problem, e, functools.partial(fresh, where)))
+        found[where] = e, first_confirmed(WrongBlock(problem, e, functools.partial(fresh, where)))
     for (o, i), (e, cause) in found.items():
         key = (i, *_key(cause))
         if key not in told:
@@ -187,7 +187,7 @@ def _alive(block: Block) -> bool:
     return bool(pooled.analytical.any() or pooled.numerical.any())
 
 
-def first_confirmed(case: Case) -> Cause:
+def first_confirmed(case: WrongBlock) -> Cause:
     """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is."""
     cause = None
     for row in HYPOTHESES:

@@ -320,7 +320,7 @@ class Repair:
 
     def _known(self, script: Script, start: Stage) -> KnownValues:
         """Return the values of one run there, whose whole numbers are noted."""
-        known = Values() if start.kind.sized or start.kind.ranked else noted_values(script, start)
+        known = KnownValues() if start.kind.sized or start.kind.ranked else noted_values(script, start)
         self._counts |= {k for k, v in known.of.items() if v is not None and v.number is not None and v.number % 1 == 0}
         return known
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from nbautograd.core.checking.backward_call import user_backward
 from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.point import Gradients, Once, Point
-from nbautograd.core.checking.repair.bounds import BoundsError, Meter, reachable
+from nbautograd.core.checking.repair.bounds import BoundsError, UsageMeter, reachable
 from nbautograd.core.stumbles import hands_over, is_ours
 
 # for these the values are right, but something is changed that must stay as it is
@@ -47,7 +47,7 @@ class Stage:
         self.raised, self._changes = "", False
         self._larger = set[int]()
         self._outside: bool | None = None
-        meter = Meter()
+        meter = UsageMeter()
         own = _watched(_noted(self.own, self._larger, self._shapes), self._changed)
         try:
             self.original = point.pull(meter.around(own))
@@ -81,7 +81,7 @@ class Stage:
         given = _shaped(backward, {k: shape for k, shape in self._shapes.items() if k not in self._larger})
         whole = given if self._changes and not self.tidy else _watched(given, _refused)
         try:
-            return self.point.pull(Meter(self.usage.allowance()).around(whole))
+            return self.point.pull(UsageMeter(self.usage.allowance()).around(whole))
         except Exception as error:
             if is_ours(error):
                 raise
