@@ -30,7 +30,11 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     if not tensor.requires_grad:
         return without_requires_grad(program, tensor, name)
     if not tensor.is_leaf:
-        return _not_a_leaf(program, tensor, name)
+        made = creation_line(program, tensor)
+        which = "grad_none.known" if made is None else "grad_none.unnamed" if "(" in name else "grad_none.named"
+        at = {} if made is None else {"line": made.line, "text": made.text}
+        edits = () if made is None else tuple(_leaf_again(made, name))
+        return ErrorCause("grad_none_not_a_leaf", (finding(which, made, name=name, **at),), name, made, None, {}, edits)
     watch = program.watch
     if watch is None:
         return ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
@@ -91,14 +95,6 @@ def without_requires_grad(program: Program, tensor: torch.Tensor, name: str) -> 
     if of:
         return ErrorCause("no_grad_detach", (finding("grad_none.detached", None, name=name, of=of),), name)
     return ErrorCause("no_grad", (finding("grad_none.no_graph", None, name=name),), name)
-
-
-def _not_a_leaf(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
-    made = creation_line(program, tensor)
-    which = "grad_none.known" if made is None else "grad_none.unnamed" if "(" in name else "grad_none.named"
-    at = {} if made is None else {"line": made.line, "text": made.text}
-    edits = () if made is None else tuple(_leaf_again(made, name))
-    return ErrorCause("grad_none_not_a_leaf", (finding(which, made, name=name, **at),), name, made, None, {}, edits)
 
 
 def _leaf_again(made: SourceLine, name: str) -> Iterator[TrialEdit]:

@@ -82,7 +82,9 @@ def view_written(program: Program) -> ErrorCause:
     """Explain a saved view that torch refuses in backward, since the tensor that it is a view of was written into."""
     for node in sorted(program.nodes(), key=lambda node: sequence_number(node) or 0, reverse=True):
         for tensor in _refused(node, str(program.error)):
-            write = _write_behind(program, node, tensor)
+            made = sequence_number(node)
+            behind = [w for w in writes_into(program, tensor) if made is not None and w.number > made]
+            write = behind[-1] if behind else None  # the first after the node was made
             if write is None or write.spot is None:
                 break
             did, saved_at = write.spot.place(), node_line(node)
@@ -104,13 +106,6 @@ def _refused(node: Any, words: str) -> Iterator[torch.Tensor]:
             except RuntimeError as error:
                 if str(error) == words and tensor is not None:
                     yield tensor
-
-
-def _write_behind(program: Program, node: Any, tensor: torch.Tensor) -> Write | None:
-    """Return the first write into a tensor's memory after a node was made, as a watched run saw it."""
-    made = sequence_number(node)
-    behind = [w for w in writes_into(program, tensor) if made is not None and w.number > made]
-    return behind[-1] if behind else None
 
 
 _Broken = tuple[Any, str, torch.Tensor, int, int]  # a node, its slot and tensor, its version when saved and now

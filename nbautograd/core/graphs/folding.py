@@ -341,7 +341,10 @@ def _open_segment(graph: AutogradGraph, segment: Segment, opened: list[str]) -> 
 def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
     """Return the repetitions of a repeat; of a module the calls one level deeper, and single nodes."""
     if segment.times > OPENED_PARTS:
-        return _grouped_repetitions(graph, segment)
+        size = len(segment.nodes) // segment.times
+        each = size * -(-segment.times // BOX_NODES)
+        pieces = [segment.nodes[at : at + each] for at in range(0, len(segment.nodes), each)]
+        return [named_repeat(graph, Segment(segment.path, piece, len(piece) // size)) for piece in pieces]
     if segment.times > 1:
         return repetitions(graph, segment)
     found = _modules_inside(graph, segment)
@@ -364,14 +367,6 @@ def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
         if len(found) > 1:
             break
     return found
-
-
-def _grouped_repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
-    """Return a repeat of very many parts as repeats of fewer."""
-    size = len(repeat.nodes) // repeat.times
-    each = size * -(-repeat.times // BOX_NODES)
-    runs = [repeat.nodes[at : at + each] for at in range(0, len(repeat.nodes), each)]
-    return [named_repeat(graph, Segment(repeat.path, piece, len(piece) // size)) for piece in runs]
 
 
 def _equal_runs(nodes: Sequence[int]) -> list[list[int]]:

@@ -111,9 +111,10 @@ def raw_slot_names(node_type: type) -> tuple[str, ...]:
 
 def all_gone(node: Any) -> bool:
     """Return True if everything that one of torch's own nodes saved is gone; quick, for graphs of many nodes."""
-    if not SHOWS_SAVED:
-        return _unpacks_nothing(node)
     names = raw_slot_names(type(node))
+    if not SHOWS_SAVED:
+        # torch says so when a saved tensor is unpacked; no hook runs
+        return any(TWICE in _refusal(node, f"_saved_{name}") for name in names)
     try:
         for name in names:
             slot = getattr(node, "_raw_saved_" + name)
@@ -127,11 +128,6 @@ def all_gone(node: Any) -> bool:
     except AttributeError:  # as without SHOWS_SAVED
         return False
     return refuses(node)
-
-
-def _unpacks_nothing(node: Any) -> bool:
-    """Return True if torch says that a node is freed when its saved tensors are unpacked; no hook runs."""
-    return any(TWICE in _refusal(node, f"_saved_{name}") for name in raw_slot_names(type(node)))
 
 
 def _refusal(node: Any, name: str) -> str:

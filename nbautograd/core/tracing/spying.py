@@ -143,7 +143,8 @@ def original(entry: Any) -> Any:
 
 def _running(protocol: str, method: FunctionType, ring: DispatchRing) -> Callable[..., Any]:
     local = ring.local
-    plain = _innermost(method)
+    inner = getattr(method, "__wrapped__", method)
+    plain = inner if type(inner) is FunctionType else method  # the user's, under torch's own decorators of it
 
     def run(owner: Any, /, *arguments: Any, **named: Any) -> Any:
         __tracebackhide__ = True
@@ -174,12 +175,6 @@ def _arguments(
 ) -> tuple[Any, tuple[type, ...], tuple[Any, ...], dict[str, Any]]:
     """Return what torch, or ``super().__torch_function__(...)`` of the user's, hands to the method."""
     return func, tuple(types), tuple(args), dict(kwargs or {})
-
-
-def _innermost(method: FunctionType) -> FunctionType:
-    """Return the user's function under torch's own decorators of it."""
-    inner = getattr(method, "__wrapped__", method)
-    return inner if type(inner) is FunctionType else method
 
 
 def _first_line(error: BaseException) -> str:
@@ -240,7 +235,8 @@ def _text(value: Any, depth: int = 2) -> str:
     """Return ``<ScalarTensor _N=2 _value=3>``: a text made of what the object holds."""
     kind = type(value)
     if kind in PLAIN_TYPES:
-        return _tensor_text(value)
+        shape = "×".join(map(str, value.shape))
+        return f"{str(value.dtype).removeprefix('torch.')} {shape}".strip()
     if kind is float:
         return repr(value) if len(repr(value)) <= WHOLE_NUMBER_LETTERS else f"{value:.4g}"
     if kind in (list, tuple) and depth:
@@ -262,8 +258,3 @@ def _attributes(value: Any) -> dict[str, Any]:
     except AttributeError:
         return {}
     return held if type(held) is dict else {}
-
-
-def _tensor_text(tensor: torch.Tensor) -> str:
-    shape = "×".join(map(str, tensor.shape))
-    return f"{str(tensor.dtype).removeprefix('torch.')} {shape}".strip()

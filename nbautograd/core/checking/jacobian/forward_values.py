@@ -274,7 +274,9 @@ class Forward:
     def _one(self, which: int, point: Array) -> list[Array]:
         position = self.problem.differentiable[which]
         given, point = self._to_give(point)
-        moved = _strided_like(from_array(point, self.tensors[which]), self.tensors[which])
+        moved, like = from_array(point, self.tensors[which]), self.tensors[which]
+        if moved.stride() != like.stride() and like.layout is torch.strided:
+            moved = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device).copy_(moved)
         given[position] = moved.requires_grad_()
         try:
             with torch.no_grad():
@@ -397,12 +399,6 @@ class Window:
 
 
 Values = Forward | Window  # of a function for finite differences
-
-
-def _strided_like(tensor: Tensor, like: Tensor) -> Tensor:
-    if tensor.stride() == like.stride() or like.layout is not torch.strided:
-        return tensor
-    return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device).copy_(tensor)
 
 
 def _value(tensor: Tensor | None, shape: tuple[int, ...]) -> Array:

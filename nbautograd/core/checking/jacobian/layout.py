@@ -160,7 +160,11 @@ class Matrices:
             raise InputError("checking.too_many_entries", rows=len(rows), cols=len(cols), limit=MOST_ENTRIES)
         data = self.stored(which)
         if self.rows is not None and self.cols is not None:
-            return _sampled(data[0], (self.rows, rows), (self.cols, cols))
+            sampled: Array = np.full((len(rows), len(cols)), np.nan)  # of what is not in the sample nothing is known
+            known_row, known_col = np.isin(rows, self.rows), np.isin(cols, self.cols)
+            at_row, at_col = np.searchsorted(self.rows, rows[known_row]), np.searchsorted(self.cols, cols[known_col])
+            sampled[np.ix_(known_row, known_col)] = data[0][np.ix_(at_row, at_col)]
+            return sampled
         if self.layout.sizes[0] == 1:
             part: Array = data[0][np.ix_(self.row_rank[rows], self.col_rank[cols])]
             return part
@@ -203,15 +207,6 @@ def indices(chosen: slice | Sequence[int] | None, size: int) -> Array:
     if wanted.size and (wanted.min() < -size or wanted.max() >= size):
         raise InputError("checking.no_such_entry", size=size)
     return wanted % size if size else wanted
-
-
-def _sampled(data: Array, rows: tuple[Array, Array], cols: tuple[Array, Array]) -> Array:
-    result = np.full((len(rows[1]), len(cols[1])), np.nan)
-    known_row, known_col = np.isin(rows[1], rows[0]), np.isin(cols[1], cols[0])
-    at_row = np.searchsorted(rows[0], rows[1][known_row])
-    at_col = np.searchsorted(cols[0], cols[1][known_col])
-    result[np.ix_(known_row, known_col)] = data[np.ix_(at_row, at_col)]
-    return result
 
 
 def _split(array: Array, order: tuple[int, ...], blocks: int, rest: int) -> Array:

@@ -66,7 +66,10 @@ class ForwardWitness:
             found = rows.one(probe)[j]
         if guard.failed:
             return Testimony(absent="raised")
-        testimony = _compare(answers[j], found)
+        with np.errstate(invalid="ignore"):
+            largest = float(np.abs(answers[j] - found).max(initial=0.0))
+        size = float(np.fmax(np.abs(answers[j]), np.abs(found)).max(initial=0.0))
+        testimony = Testimony(largest / size if size else 0.0, "", largest)
         if testimony.apart is not None and testimony.apart < SAME and (i, j) in self.assembly.agreed:
             return testimony  # the numbers of backward, which differences agree with everywhere
         return testimony if self._trusted(i, j, probe, found) else Testimony(absent="not_smooth")
@@ -130,13 +133,6 @@ class JvpWitness:
             found = self.problem.evaluate(tuple(given))[output]
             tangent = torch.autograd.forward_ad.unpack_dual(found).tangent
             return None if tangent is None else to_array(tangent)
-
-
-def _compare(analytical: Array, witness: Array) -> Testimony:
-    with np.errstate(invalid="ignore"):
-        largest = float(np.abs(analytical - witness).max(initial=0.0))
-    size = float(np.fmax(np.abs(analytical), np.abs(witness)).max(initial=0.0))
-    return Testimony(largest / size if size else 0.0, "", largest)
 
 
 def forward_confirms(witness: ForwardWitness, ij: tuple[int, int], matrices: Matrices, unsure: Array) -> bool:

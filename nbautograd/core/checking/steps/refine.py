@@ -298,28 +298,26 @@ def agreeing_entries(raw: FirstPass, chosen: tuple[Array, Array], agrees: Agrees
 
 
 def _agreeing_at_step(raw: FirstPass, chosen: Array, size: float, agrees: Agrees) -> Iterator[tuple[Array, Array]]:
-    """Yield the entries that agree at one size of step, and their derivatives, some directions at a time."""
+    """Yield the entries that agree at one size of step, and their derivatives, some directions at a time.
+
+    These are Richardson's extrapolation of two central differences, at h and 2h.
+    """
+    forward = raw.forward
+    step = max(size * float(forward.eps ** (1 / 5)), RESOLVED * forward.eps)
+    scale = unit_scale(forward, raw.directions.ij[1])
     waiting, most = np.flatnonzero(raw.directions.counts(chosen)).tolist(), FIRST
     while waiting:
         columns = raw.directions.columns(waiting[:most], chosen)
         waiting, most = waiting[most:], CHUNK
         entries = np.concatenate([entries for _, entries in columns])
-        values = _fourth_order(raw, columns, size)
+        ends, steps = raw.directions.evaluate(forward, columns, step * FOUR_POINTS, scale)
+        with np.errstate(all="ignore"):
+            near, far = (ends[0] - ends[1]) / (steps[0] - steps[1]), (ends[2] - ends[3]) / (steps[2] - steps[3])
+            values = richardson(far, near, 2.0**2)
         good = agrees(entries, values)
         yield entries[good], values[good]
         if not good.any():
             return
-
-
-def _fourth_order(raw: FirstPass, columns: Columns, size: float) -> Array:
-    """Return the derivatives of entries by Richardson's extrapolation of two central differences, at h and 2h."""
-    forward = raw.forward
-    step = max(size * float(forward.eps ** (1 / 5)), RESOLVED * forward.eps)
-    scale = unit_scale(forward, raw.directions.ij[1])
-    values, steps = raw.directions.evaluate(forward, columns, step * FOUR_POINTS, scale)
-    with np.errstate(all="ignore"):
-        near, far = (values[0] - values[1]) / (steps[0] - steps[1]), (values[2] - values[3]) / (steps[2] - steps[3])
-        return richardson(far, near, 2.0**2)
 
 
 # which entries get which
