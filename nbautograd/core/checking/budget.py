@@ -346,7 +346,7 @@ def bytes_lacking(elements: int, kept: int = 0, for_causes: bool = False) -> Fin
     return Finding("stopped", "note", sentence, {"needed": _size(needed), "allowed": _size(given)})
 
 
-# codes of what ends a check before its end although nobody interrupted it
+# codes of findings that end a check early without an interrupt by the user
 NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
 
 

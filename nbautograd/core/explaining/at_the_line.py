@@ -74,7 +74,7 @@ def _name(program: Program, tensor: torch.Tensor | None) -> str:
 def _owned(
     program: Program, kind: str, found: list[tuple[str, torch.Tensor | None]]
 ) -> list[tuple[str, torch.Tensor | None]]:
-    """Return what the attribute that raised is taken of, of all that the statement mentions."""
+    """Return the tensor whose attribute access raised."""
     here = program.statement
     parts = [n.value for n in ast.walk(here) if isinstance(n, ast.Attribute) and n.attr in OWNED[kind]] if here else []
     names = [ast.unparse(part) for part in parts]

@@ -18,7 +18,7 @@ _MAGIC = re.compile(r"^(\s*)(\w+ = )?get_ipython\(\)\.(run_line_magic|system|get
 
 
 def without_magics(cell: str) -> str:
-    """Return a cell, as IPython keeps it, without its line magics: they reach outside, or ask what is being asked.
+    """Return a cell, as IPython keeps it, without its line magics: they act outside, or would explain again.
 
     Example:
         >>> from nbautograd.core.explaining.cells import without_magics

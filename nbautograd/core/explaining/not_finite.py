@@ -128,7 +128,7 @@ class BackwardWatch:
         rule: which trap it is, empty where none of them.
         masked: True where the gradient that came in was zero at every bad element.
         count: how many elements are bad.
-        hidden: the node behind that made what is not finite in forward, where what this one saved is not.
+        hidden: the earlier node whose forward result was already NaN or infinite, if this one only saved it.
     """
 
     node: str = ""

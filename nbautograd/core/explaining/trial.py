@@ -166,8 +166,8 @@ class GradientWatch(Watch):
             self._returned += list(result) if isinstance(result, tuple) else [result]
         return result
 
-    def finish(self) -> None:
-        """Run the backwards that waited, as one."""
+    def run_deferred_backwards(self) -> None:
+        """Run all deferred backwards in one call of the engine."""
         roots = [root for several, _ in self._waiting for root in several]
         given = [gradient for several, gradient in self._waiting for _ in several]
         if roots:
@@ -307,7 +307,7 @@ def _gradients(
     with any_errors("run with a change") as guard, around:
         with watch:
             run(edit)
-        watch.finish()
+        watch.run_deferred_backwards()
     if guard.failed:  # the changed program, or the other way, does not come to its end: no evidence
         return None
     return watch.gradients() + (watch.leaves() if leaves else [])

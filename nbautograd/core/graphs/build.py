@@ -296,7 +296,7 @@ def _changed(node: Node, stale: Stale) -> Phrase:
 
 
 def tie_to_first(nodes: Sequence[Node], first: AutogradGraph) -> list[Node]:
-    """Say of each node which node of the first graph it is, or which one's backward made it.
+    """Map each second-order node to the first-order node that it is, or whose backward created it.
 
     Args:
         nodes: of the second graph.

@@ -153,7 +153,7 @@ def compiled(
     dtype: torch.dtype | None = None,
     seed: int = 0,
 ) -> Iterator[Compiled]:
-    """Yield what comes of a call that is compiled, of a Function that agrees with its reference as it is.
+    """Compare the compiled Function with its reference, given that the eager one passes.
 
     Args:
         fn, reference: as the caller gave them.

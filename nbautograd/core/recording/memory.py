@@ -155,7 +155,7 @@ class _Ends:
 
 
 def works(copier: VirtualMemory | Pipe) -> bool:
-    """Return True when a copier copies what is there and refuses what is not."""
+    """Return True if a copier copies readable memory and refuses the rest."""
     numbers = np.arange(64, dtype=np.int64)
     half = numbers.nbytes // 2
     spans = [numbers.ctypes.data, half, numbers.ctypes.data + half, half]

@@ -220,7 +220,7 @@ class MethodRecorder:
             record.changed = tuple(changed)
 
     def note_class_state(self, record: CallRecord) -> None:
-        """Note the attributes of the class that are no methods, as what tells them apart."""
+        """Record a fingerprint of each class attribute that is no method, to detect later changes."""
         cls = record.function.cls if record.function.keeps_state else None
         if cls is not None:
             state = {name: value for name, value in vars(cls).items() if _is_state(name, value)}
@@ -298,8 +298,8 @@ class SetupRecorder(MethodRecorder):
     """Records the calls of setup_context, which takes over what forward has taken down.
 
     Attributes:
-        begun: called when setup_context begins, where classes that inherit it share what PyTorch calls: then the call
-            is that of the Function whose forward has just returned in this thread.
+        begun: called when setup_context begins; with an inherited setup_context it tells which subclass the call belongs
+            to: the one whose forward has just returned in this thread.
     """
 
     begun: Callable[[], None] | None = None

@@ -125,7 +125,7 @@ _CHANGED = Phrase("recording.missing.changed")
 
 
 def snapshots(values: Iterable[Any], level: int, known: CallSnapshots | None = None) -> tuple[Snapshot, ...]:
-    """Take a snapshot of each value; a tensor that stands twice, or was met before in this call, shares one.
+    """Take a snapshot of each value; a tensor that this call has shown already shares its first one.
 
     Args:
         values: anything.

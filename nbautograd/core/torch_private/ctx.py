@@ -160,8 +160,8 @@ class _Apply:
         above: Any = super(self.base, cls)
         return above.apply if self.own is None else self.own.__get__(None, cls)  # type: ignore[no-any-return]
 
-    def stand(self, count: int) -> None:
-        """Take note that so many more want this here; the last one leaves the class as it was."""
+    def adjust_users(self, count: int) -> None:
+        """Change the number of users; at zero restore the class."""
         self.users += count
         if self.users == count > 0:
             self.own, self.base.apply = vars(self.base).get("apply"), self
@@ -200,7 +200,7 @@ def apply_replaced(cls: type, run: Callable[..., Any], *, transformed: bool = Fa
     standing = [_LAST, _FIRST] if transformed and _within is not _Function else [_LAST]
     with _lock:
         for one in standing:
-            one.stand(1)
+            one.adjust_users(1)
     _replaced.run[cls] = run
     try:
         yield before or _LAST.resolved(cls)
@@ -210,4 +210,4 @@ def apply_replaced(cls: type, run: Callable[..., Any], *, transformed: bool = Fa
             _replaced.run[cls] = before
         with _lock:
             for one in standing:
-                one.stand(-1)
+                one.adjust_users(-1)

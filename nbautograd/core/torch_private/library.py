@@ -169,7 +169,7 @@ def function_for_generated(generated: type) -> type | None:
 
 
 def checked_as(cls: type) -> Any:
-    """Return what is called to check a Function: the operation, where that cannot be called as it stands for it."""
+    """Return what a check calls: the operation that a Function was made of, or else the Function itself."""
     definition = definition_of(cls) if stands_for_operation(cls) else None
     return cls if definition is None else as_function(definition)
 

@@ -352,7 +352,7 @@ class Forward:
 
 
 class Window:
-    """Some elements of one input and of one output, as if they were all: what is moved, and what is looked at.
+    """A window on the Jacobian: perturb some elements of one input only, observe some of one output only.
 
     Args:
         forward: values of the whole function.

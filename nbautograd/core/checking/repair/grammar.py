@@ -323,7 +323,7 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("subscripts of an einsum", "part")
 def _subscripts(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Exchange one letter for another of them."""
+    """Replace one subscript of an einsum by another that its operands use."""
     text = getattr(node, "value", None)
     if not isinstance(text, str) or not re.fullmatch(r"[a-zA-Z, ]+->[a-zA-Z ]*", text):
         return

@@ -94,7 +94,7 @@ FIELDS = tuple(field.name for field in dataclasses.fields(Refined) if field.name
 
 
 def concatenate(looks: list[Refined]) -> Refined:
-    """Return the entries of several looks as one, of one at least."""
+    """Concatenate one or more ``Refined`` results."""
     by_name = {name: np.concatenate([getattr(look, name) for look in looks], axis=-1) for name in FIELDS}
     return Refined(entries=np.concatenate([look.entries for look in looks]), **by_name)
 

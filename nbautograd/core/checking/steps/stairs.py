@@ -249,7 +249,7 @@ class Stairs:
         return flat
 
     def _beside_backward(self, ij: tuple[int, int], moved: Sequence[_Moved]) -> bool:
-        """Return True where slopes are a small part of what backward says, as far as it says anything."""
+        """Return True if slopes are a small part of backward's gradient, where that is not zero."""
         output = self.outputs[self.forward.wanted[ij[0]]]
         if output.is_complex():
             return False
@@ -298,7 +298,7 @@ class Stairs:
         return found
 
     def _jumps_on_the_way(self, j: int) -> list[bool]:
-        """Move an input from a third of it to three times as much, and say of which outputs many values jump."""
+        """Scale an input from a third to three times its value; return for each output if many values jump."""
         point, random = self.forward.points[j], np.random.default_rng(2)
         lots = random.random(point.shape) - 0.5
         rates = np.copysign(0.5 + np.abs(lots), lots) * WAY
@@ -357,7 +357,7 @@ class Stairs:
 
 
 def almost_flat(analytical: Array, numerical: Array) -> bool:
-    """Return True where most differences are almost nothing, or a jump, beside what backward says.
+    """Return True if most differences are tiny or a jump, compared with backward's gradient.
 
     Args:
         analytical, numerical: a block of both Jacobians, as far as it is stored.
