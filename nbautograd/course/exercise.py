@@ -107,8 +107,8 @@ class Exercise:
     edges: Callable[[InputGenerator], Iterable[tuple[Any, ...]]] | None = None
     apply: Callable[[Any], Callable[..., Any]] | None = None
     vjp: Callable[..., Any] | None = None
-    kinks: Callable[[Draw], Iterable[tuple[Any, ...]]] | None = None
-    own: Callable[[Any, Draw], Iterable[Failure]] | None = None
+    kinks: Callable[[InputGenerator], Iterable[tuple[Any, ...]]] | None = None
+    own: Callable[[Any, InputGenerator], Iterable[Failure]] | None = None
     inside: bool = False
     notes: Mapping[str, Texts] = field(default_factory=dict)
     points: int = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nbautograd.course.source import Cell, Source, SourceError, stamp
+from nbautograd.course.source import Source, SourceCell, SourceError, stamp
 from nbautograd.messages import LANGUAGES
 
 
@@ -33,7 +33,7 @@ def pairs(source: Source) -> dict[str, dict[str, SourceCell]]:
     return found
 
 
-def stale(source: Source) -> Iterator[tuple[Cell, str]]:
+def stale(source: Source) -> Iterator[tuple[SourceCell, str]]:
     """Yield the Chinese cells made from another English text than the one there is now, and the stamp of that."""
     for both in pairs(source).values():
         if len(both) == len(LANGUAGES) and both["zh"].metadata.get("of") != (now := stamp(both["en"].text)):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
-from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.audit_report import AuditReport
@@ -200,7 +200,7 @@ def _of_class(source: FunctionSource) -> CheckedText | None:
     return CheckedText(cell=cell.id, first_line=first, text="\n".join(rows)) if same else None
 
 
-def _of_cell(place: Place) -> CheckedText | None:
+def _of_cell(place: SourceLine) -> CheckedText | None:
     """Return the whole cell of a line: what other lines of it do belongs to what was seen."""
     cell = cell_of_file(place.file)
     return None if cell is None else CheckedText(cell=cell.id, first_line=1, text=cell.text.rstrip("\n"))

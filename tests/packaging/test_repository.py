@@ -1,10 +1,8 @@
 """What is committed is clean: no stored outputs, no path or host of one machine."""
 
-import ast
 import json
 import re
 import subprocess
-from collections import defaultdict
 from pathlib import Path
 
 import pytest

@@ -298,8 +298,8 @@ class SetupRecorder(MethodRecorder):
     """Records the calls of setup_context, which takes over what forward has taken down.
 
     Attributes:
-        begun: called when setup_context begins; with an inherited setup_context it tells which subclass the call belongs
-            to: the one whose forward has just returned in this thread.
+        begun: called when setup_context begins; with an inherited setup_context it tells which subclass the call is
+            of: the one whose forward has just returned in this thread.
     """
 
     begun: Callable[[], None] | None = None
