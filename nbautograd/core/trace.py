@@ -22,7 +22,33 @@ from torch.overrides import TorchFunctionMode
 from nbautograd.core.stumbles import hands_over
 
 
-class Trace(TorchFunctionMode):
+class UncompiledMode(TorchFunctionMode):
+    """A mode under which what ``torch.compile`` made runs as written: Dynamo would trace into the mode itself.
+
+    That raises where a graph must not break (``fullgraph=True``), and compiles anew for each mode elsewhere.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stances: list[contextlib.AbstractContextManager[Any]] = []
+
+    def __enter__(self) -> Any:
+        """Enter the mode, once more where it is entered already."""
+        # the stance is the process's: another thread runs uncompiled meanwhile, with the same results
+        stance = (
+            torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else contextlib.nullcontext()
+        )
+        stance.__enter__()
+        self._stances.append(stance)
+        return super().__enter__()  # type: ignore[no-untyped-call]
+
+    def __exit__(self, *error: Any) -> None:
+        """Leave the mode."""
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._stances.pop().__exit__(None, None, None)
+
+
+class Trace(UncompiledMode):
     """Looks at a method before and after each call of torch that it makes.
 
     Args:
@@ -54,19 +80,6 @@ class Trace(TorchFunctionMode):
         super().__init__()
         self.code, self.before, self.after = code, before, after
         self.frame: FrameType | None = None
-        self._eager = contextlib.ExitStack()
-
-    def __enter__(self) -> Trace:
-        """Begin to look; what ``torch.compile`` made runs as written, as Dynamo would trace into the mode itself."""
-        if "torch._dynamo" in sys.modules:
-            self._eager.enter_context(torch.compiler.set_stance("force_eager"))
-        super().__enter__()  # type: ignore[no-untyped-call]
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        """Look no longer."""
-        super().__exit__(*error)  # type: ignore[no-untyped-call]
-        self._eager.close()
 
     @hands_over
     def __torch_function__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 import threading
@@ -13,6 +14,8 @@ from fn import Fn
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from nbautograd.core.checking.repair.bounds import UsageMeter
+from nbautograd.core.explaining.watch import Watch
 from nbautograd.core.trace import Trace
 
 
@@ -219,3 +222,16 @@ def test_a_debugger_sees_the_method_as_ever() -> None:
     finally:
         sys.settrace(before)
     assert events == ["call", "line", "return"]
+
+
+@pytest.mark.parametrize("modes", [[Watch()], 2 * [UsageMeter()]], ids=["watch", "a backward inside of another one"])
+def test_our_modes_run_what_is_compiled_as_it_is_written(modes) -> None:
+    compiled = torch.compile(lambda t: t.sin() * 2, backend="eager", fullgraph=True)
+    x = torch.arange(3.0, requires_grad=True)
+    plain = compiled(x + 1)
+    with contextlib.ExitStack() as stack:
+        for mode in modes:
+            stack.enter_context(mode)
+        assert torch.equal(compiled(x + 1), plain)
+    assert torch.equal(compiled(x + 1), plain)
+    assert list(_get_current_function_mode_stack()) == []

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef
 
 from nbautograd.core import stumbles
@@ -40,6 +39,7 @@ from nbautograd.core.graphs.names import variables_of
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
+from nbautograd.core.trace import UncompiledMode
 from nbautograd.core.user_source import tree_of
 
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
@@ -218,7 +218,7 @@ class Events:
         yield from ((tensor, event) for ref, event in pairs if (tensor := ref()) is not None)
 
 
-class Watch(TorchFunctionMode):
+class Watch(UncompiledMode):
     """Sees the calls of torch that a program makes.
 
     Args:
@@ -253,12 +253,12 @@ class Watch(TorchFunctionMode):
             return parameter
 
         nn.Parameter.__new__ = staticmethod(new)  # type: ignore[method-assign]
-        return super().__enter__()  # type: ignore[no-untyped-call]
+        return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
         """Watch no longer."""
         nn.Parameter.__new__ = self._new  # type: ignore[method-assign]
-        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        super().__exit__(*error)
 
     def cut(self, tensor: torch.Tensor | None) -> Cut | None:
         """Return why a tensor has no graph, where it was taken out of one."""
