@@ -6,6 +6,8 @@ import pytest
 import torch
 from explained import Programs, check
 
+from nbautograd import explain
+
 pytestmark = pytest.mark.usefixtures("saved_tensors_shown")
 PROGRAMS = Programs()
 case = PROGRAMS.case
@@ -471,6 +473,13 @@ def stored_only():
 )
 def stored_and_read():
     trained(Memory(read_again=True))
+
+
+def test_an_error_alone_does_not_show_by_which_line_a_saved_view_was_written_into():
+    with pytest.raises(RuntimeError) as raised:
+        unbound()
+    found = explain(raised.value)
+    assert (found.code, found.did, found.findings[0].code) == ("in_place", None, "explain_in_place_view_known")
 
 
 @pytest.mark.parametrize(("program", "expected"), PROGRAMS)
