@@ -2,6 +2,11 @@
 
 import csv
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 
 import pytest
@@ -117,3 +122,37 @@ def test_the_command(tmp_path, capsys):
     assert {path: path.read_bytes() for path in tmp_path.glob("marks*")} == before
     assert main([*words, "--resume"]) == 0
     assert (tmp_path / "marks-2.csv").read_bytes() == before[tmp_path / "marks.csv"]
+
+
+@pytest.mark.nightly
+def test_ctrl_c_keeps_the_marks_that_are_there_and_resume_makes_the_others(tmp_path):
+    """As in a terminal: the command and the processes that mark all get the signal, while the bar stands at 1 of 4."""
+    put(tmp_path / "out", {"hw.ipynb": book("%%exercise square"), "hw_exercises.py": EXERCISES.encode()})
+    setup = "import torch\nfrom torch.autograd import Function"
+    put(tmp_path / "in", {f"s{k}.ipynb": book(setup, f"%%exercise square\n{SQUARE}") for k in range(4)})
+    table, journal = tmp_path / "marks.csv", tmp_path / "marks.jsonl"
+    words = ["mark", *(str(tmp_path / n) for n in ("out", "in")), "-o", str(table), "--seconds", "60"]
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "nbautograd", *words]
+    marking = subprocess.Popen(
+        command,
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "NBAUTOGRAD_LANG": "en"},
+    )
+    os.close(theirs)
+    shown = ""
+    while "1 of 4" not in shown:
+        shown += os.read(ours, 1000).decode(errors="replace")
+    os.killpg(marking.pid, signal.SIGINT)
+    assert marking.wait(timeout=120) == 130
+    os.close(ours)
+    assert not table.exists()
+    kept = journal.read_text().splitlines()
+    assert 1 <= len(kept) < 4
+    assert main([*words, "--resume"]) == 0
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert sorted(line["submission"] for line in lines) == ["s0", "s1", "s2", "s3"]
+    assert journal.read_text().splitlines()[: len(kept)] == kept
+    assert [row[1] for row in list(csv.reader(table.open(encoding="utf-8-sig")))[1:]] == ["2"] * 4
