@@ -77,7 +77,8 @@ class Exercise:
             declared one, without it any value between the two one-sided derivatives will do.
         own: the exercise's own check, ``custom``: called with the answer (as it was defined) and a Draw; yields a
             Failure for everything that is wrong. What it raises counts as the failure ``"own_raised"``, kindly.
-        inside: True where ``own`` looks at what a Function keeps, which only the process that runs the answer can see.
+        inside: True where ``own`` looks at what only the process that runs the answer can see: what a Function keeps,
+            whose memory it returns, its other methods. Marks then say that this check was reported by the submission.
         notes: sentences of the exercise's own by failure code, each ``{"en": ..., "zh": ...}``, shown instead of the
             general one; they help and do not give the answer away.
         points: what it is worth.

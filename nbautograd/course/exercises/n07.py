@@ -126,6 +126,6 @@ EXERCISES = (
         formula=torch.tanh, inputs=of_sizes(2), edges=elementwise()),
     Exercise(
         "head", "Head", "value own_function gradient custom edges",
-        formula=lambda x, n: x[:n].clone(), inputs=_rows, own=_own_memory, edges=_row_edges,
+        formula=lambda x, n: x[:n].clone(), inputs=_rows, own=_own_memory, inside=True, edges=_row_edges,
     ),
 )  # fmt: skip

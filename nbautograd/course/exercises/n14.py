@@ -291,7 +291,7 @@ EXERCISES = (
     ),
     Exercise(
         "softplus_in_place", "SoftplusInPlace", "value own_function gradient custom context edges",
-        formula=functional.softplus, inputs=of_sizes(2), apply=on_a_copy, own=_in_place_alone,
+        formula=functional.softplus, inputs=of_sizes(2), apply=on_a_copy, own=_in_place_alone, inside=True,
         edges=lambda draw: (
             *elementwise()(draw), (torch.tensor([-1000.0, -30.0, 0.0, 30.0, 1000.0], dtype=torch.float64),),
         ),

@@ -418,6 +418,6 @@ def _spoilt(own: Any, backward: Any) -> Iterator[tuple[Failure, Any]]:
 
 EXERCISES = (
     Exercise("telling_inputs", "telling", "custom", own=_telling),
-    Exercise("own_operation", "Own", "custom", own=_operation, points=2),
+    Exercise("own_operation", "Own", "custom", own=_operation, inside=True, points=2),
     Exercise("own_test", "shipped", "custom", own=_test, points=2),
 )

@@ -54,10 +54,11 @@ class ChildCall:
         args: copies of the arguments.
         leaves: the tensors that are differentiated, one per tensor that went in; None for the others.
         outputs: the tensors that came out.
+        batched: True under vmap, where a Function gets other tensors than went in: its batches moved or put together.
     """
 
-    def __init__(self, args: Any, leaves: list[Tensor | None], outputs: list[Tensor]) -> None:
-        self.args, self.leaves, self.outputs = args, leaves, outputs
+    def __init__(self, args: Any, leaves: list[Tensor | None], outputs: list[Tensor], batched: bool = False) -> None:
+        self.args, self.leaves, self.outputs, self.batched = args, leaves, outputs, batched
 
 
 class Child:
@@ -121,7 +122,8 @@ class Child:
         outputs = list(tensors(raw))
         inputs = list(handed.values())
         number = next(self._numbers)
-        self.calls[number] = ChildCall(_with(args, dict(zip(map(id, given), kept, strict=True))), leaves, outputs)
+        with_copies = _with(args, dict(zip(map(id, given), kept, strict=True)))
+        self.calls[number] = ChildCall(with_copies, leaves, outputs, dims is not None)
         same = [next((k for k, x in enumerate(inputs) if y is x), None) for y in outputs]
         return {
             "call": number,
@@ -153,7 +155,7 @@ class Child:
         ys, gs = zip(*pairs, strict=True)
         options = {"retain_graph": True, "create_graph": graph, "allow_unused": True}
         own = nodes(done.outputs)
-        if self.cls is None or len(own) != 1 or own[0]._forward_cls is not self.cls:
+        if done.batched or self.cls is None or len(own) != 1 or own[0]._forward_cls is not self.cls:
             found = iter(torch.autograd.grad(ys, leaves, gs, **options))
             return [None if x is None else next(found) for x in done.leaves], False
         returned: list[Any] = []
