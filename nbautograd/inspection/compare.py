@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from nbautograd.core.kernel.compiled import BACKENDS, Compiled, compiled
 from nbautograd.core.kernel.golden import Pair, coarsest, readable, run
 from nbautograd.core.kernel.layouts import INPUTS, layout_cases
 from nbautograd.core.kernel.raised import users_trace
+from nbautograd.core.kernel.sharded import sharded
 from nbautograd.core.kernel.sweep import (
     Case,
     Result,
@@ -67,6 +68,9 @@ def compare(
     layouts: str | Sequence[str] | None = None,
     dtypes: Sequence[torch.dtype] = (),
     compile: bool | Sequence[Any] = False,
+    ranks: Any = 1,
+    placements: Mapping[int, int] | None = None,
+    timeout: float = 120.0,
     graph: bool = False,
     time: bool = False,
     names: tuple[str, str] | None = None,
@@ -100,6 +104,12 @@ def compare(
         compile: True compares the same call under torch.compile as well, with torch's backends that compile here; or
             the backends. That takes seconds, with inductor up to a minute, which the budget does not count. What
             torch.compile changes is told as a risk.
+        ranks: more than 1 calls ``fn`` in so many processes on this machine, with gloo as their process group, and
+            the reference in this one. Or a ``torch.distributed.launcher.api.LaunchConfig``, for ranks elsewhere.
+            ``fn`` has to be importable; nothing is swept.
+        placements: with ``ranks``, by position of an input the dimension along which each rank gets its own piece,
+            as ``Shard(dim)`` does. The other inputs each rank gets whole, and their gradients are to be whole there.
+        timeout: seconds that the ranks may take.
         graph: True adds the two backward graphs, and the bytes that each keeps.
         time: True adds how long each takes.
         names: what to call the two; by default their own names.
@@ -131,15 +141,48 @@ def compare(
     inputs = (
         maker() if maker is not None else named[0] if named and isinstance(inputs, tuple) and not inputs else inputs
     )
+    if ranks != 1:
+        return _in_ranks(fn, Problem(pair[1], inputs, seed, assume_grad=True), ranks, placements or {}, timeout, budget)
     candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
     if reference is None or any(isinstance(x, torch.Tensor) and not readable(x) for x in candidate.inputs):
         sizes = ()  # at other sizes nothing is compiled, and a sparse or nested tensor has none
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
         one = Compare(candidate, eager, clock, tell, seed, names, named if cases is not None else (), maker)
+        one.resizable = not named
         report = one.run(() if named and sizes is None else sizes, dtypes, layouts)
         if report.quantities and (graph or time):  # what raised has neither
             report = beside(report, candidate, eager, graph=graph, time=time)
     return witnessed(report, fn, eager.fn, candidate.inputs, compile) if compile else report
+
+
+def _in_ranks(
+    fn: Callable[..., Any],
+    single: Problem,
+    ranks: Any,
+    placements: Mapping[int, int],
+    timeout: float,
+    budget: Budget | float | None,
+) -> Comparison:
+    """Return the report of a function in several ranks beside one process."""
+    names = (getattr(fn, "__name__", type(fn).__name__), single.name)
+    with budgeted(validated_budget(budget)) as clock, single.session(), collected() as stumbled:
+        single.call()
+        run = Compare(single, single, clock, None, single.seed, names)
+        run.stumbled, ran = stumbled, None
+        with own_errors("comparison of ranks", decides=True):
+            ran = sharded(fn, single, placements, ranks, timeout, single.seed)
+            run.outcome, run.findings, run.trace = ran.outcome, list(ran.findings), ran.trace
+    report = run.report()
+    if ran is not None and ran.outcome is None:
+        report = replace(report, reason=ran.reason)
+    code = getattr(fn, "__code__", None)
+    return replace(
+        report,
+        module=getattr(fn, "__module__", ""),
+        file=getattr(code, "co_filename", None),
+        line=getattr(code, "co_firstlineno", None),
+        backward_line=None,
+    )
 
 
 class Compare:
@@ -166,7 +209,7 @@ class Compare:
         named: Sequence[NamedCase] = (),
         maker: Maker | None = None,
     ) -> None:
-        self.named, self.maker = named, maker
+        self.named, self.maker, self.resizable = named, maker, True
         self.candidate, self.reference, self.clock, self.tell, self.seed = candidate, reference, clock, tell, seed
         self.names = names or (candidate.name, reference.name)
         self.values: list[Sides] = []
@@ -193,7 +236,7 @@ class Compare:
         laid = list(layout_cases(self.reference, layouts)) if layouts is not None or shapes is None else []
         with collected() as self.stumbled:
             self._compare_at(cases, laid, shapes, dtypes)
-        return self._report()
+        return self.report()
 
     def _compare_at(
         self, cases: list[Case], laid: Sequence[Case], shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]
@@ -283,7 +326,7 @@ class Compare:
         laid = [one for one in self.results if one.case.name == "" and not any(n in INPUTS for n in one.case.layouts)]
         failing = [one.case for one in laid if one.wrong and one.case.fatal]
         given = self.outcome is not None and bool(self.outcome.wrong)
-        if self.named:
+        if not self.resizable:
             return
         if self.maker is not None and self.maker.size:
             if given or any(one.wrong and one.case.name for one in self.results):
@@ -300,7 +343,8 @@ class Compare:
             what = Phrase("kernel.comparing", function=self.names[0], reference=self.names[1])
             self.tell(self._steps, max(self._steps, cases + DRAWS), str(what))
 
-    def _report(self) -> Comparison:
+    def report(self) -> Comparison:
+        """Return what is known."""
         candidate, outcome = self.candidate, self.outcome
         tracks = [] if outcome is None else outcome.trial.tracks
         wrong, conditions = ((), {}) if outcome is None else (outcome.wrong, outcome.conditions)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nbautograd import compare
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.kernel.cases import NamedCase
 from nbautograd.core.kernel.layouts import GRADS, INPUTS, layout_cases
 from nbautograd.errors import CallError
 
@@ -75,6 +76,11 @@ def test_no_metadata_is_made_up_for_named_cases() -> None:
 
     assert compare(watched, ragged_softmax, cases=[("a", arguments(4, 3)), ("b", arguments(2, 9))]).verdict == "right"
     assert {tuple(one) for one in lengths} == {(0, 4, 7), (0, 2, 11)}
+
+
+def test_a_named_case_by_itself_is_not_resized_either() -> None:
+    report = compare(Ragged, ragged_softmax, NamedCase("ragged", arguments(5, 7)))
+    assert (report.verdict, report.cases, report.smallest) == ("wrong", (), None)
 
 
 def test_a_case_that_cannot_be_told_is_no_pass() -> None:
