@@ -2,9 +2,11 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[2]
 CI = ROOT / ".ci"
@@ -18,11 +20,19 @@ def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "script", ["environment", "lab", "test", "run", "stages", "packages", "marimo", "nbgrader", "matrix"]
+    "script", ["environment", "lab", "test", "run", "stages", "packages", "marimo", "nbgrader", "matrix", "gpu"]
 )
 def test_script_parses(script):
     run = bash(f"bash -n .ci/{script}")
     assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="there is a GPU")
+def test_a_machine_without_a_gpu_is_told_so():
+    page = (ROOT / "docs" / "compatibility.md").read_text()
+    run = bash(".ci/gpu", NBAUTOGRAD_VENV=str(Path(sys.executable).parents[1]))
+    assert (run.returncode, run.stdout.startswith("There is no cuda here")) == (0, True)
+    assert (ROOT / "docs" / "compatibility.md").read_text() == page
 
 
 def test_all_stages_run_and_one_failure_counts():
