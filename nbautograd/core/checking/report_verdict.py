@@ -13,7 +13,7 @@ from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, Mend, diagnose, ranked
 from nbautograd.core.checking.exactness import exact_to
-from nbautograd.core.checking.probes.exceptions import explain
+from nbautograd.core.checking.exceptions import explain
 from nbautograd.core.checking.probes.usage import inputs_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun

@@ -15,6 +15,7 @@ from nbautograd.core.checking import budget
 from nbautograd.core.checking.block import Block, BlockVerdict
 from nbautograd.core.checking.block_verdict import Judged, Tolerance, far_off, judge, statements, unjudged
 from nbautograd.core.checking.directional import DerivativeInside, derivative_inside
+from nbautograd.core.checking.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
@@ -22,7 +23,6 @@ from nbautograd.core.checking.jacobian.one_triangle import for_symmetric_changes
 from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmation_bound, forward_confirms
 from nbautograd.core.checking.kept_memory import kept_bytes
 from nbautograd.core.checking.meant import Meant
-from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.refine import convergence_curve

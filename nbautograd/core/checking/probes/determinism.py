@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -23,10 +24,10 @@ from nbautograd.core.checking.backward_call import (
 )
 from nbautograd.core.checking.backward_lines import line_of_change, state_line
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.directional import directional_derivative
-from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about, seen
-from nbautograd.core.checking.prepared_inputs import unreadable_kind
+from nbautograd.core.checking.point import Point
+from nbautograd.core.checking.points import points
+from nbautograd.core.checking.prepared_inputs import copy, unreadable_kind
 from nbautograd.core.checking.probes.return_values import backward_record
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.quiet import FilledMemory
@@ -41,7 +42,7 @@ from nbautograd.core.torch_private.tensors import storage_address
 def state(problem: Problem) -> Iterator[Finding]:
     """Yield findings on what backward changes, and on what changes backward."""
     outputs = problem.call()
-    v = cotangents(problem, outputs, problem.seed + 11)
+    v = cotangents(problem, outputs, problem.seed)
     told = list(_changes(problem, outputs, v))
     yield from told
     found = list(_nondeterministic(problem, v))
@@ -62,7 +63,7 @@ def never_written(problem: Problem) -> Iterator[Finding]:
     Such memory is filled with NaN, at these inputs and at others: where NaN comes out it was never written.
     """
     outputs, gradients = _unwritten(problem, None)
-    if not (outputs or gradients) or not any(_unwritten(problem, nearby_inputs(problem, problem.seed + 3))):
+    if not (outputs or gradients) or not any(_unwritten(problem, _near(problem))):
         return
     for k, entry in outputs.items():
         params = {"name": problem.output_names[k], "entry": formats.index(entry)}
@@ -83,7 +84,7 @@ def _unwritten(problem: Problem, inputs: tuple[Any, ...] | None) -> tuple[dict[i
     """Return an entry of each output, and of each gradient, that is NaN only where such memory is."""
     with FilledMemory(zeros=True):  # so that no NaN is there by chance
         plain = problem.call(inputs)
-        v = cotangents(problem, plain, problem.seed + 17)
+        v = cotangents(problem, plain, problem.seed)
         expected = pull(problem, plain, v)
     with FilledMemory():
         filled = problem.call(inputs)
@@ -184,7 +185,7 @@ def _between(problem: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     alone = pull(problem, outputs, v)
     outputs = problem.call()
     with users_errors() as guard:
-        problem.call(nearby_inputs(problem, problem.seed + 3))
+        problem.call(_near(problem))
     if guard.failed:  # the inputs are tied to each other: a forward that raises is no evidence, any other call will do
         problem.call()
     together = pull(problem, outputs, v)
@@ -242,7 +243,7 @@ def _changed_inputs(problem: Problem) -> list[str]:
     return [problem.input_names[i] for i, now, before in pairs if not agree_bitwise(now, before)]
 
 
-TWICE = (61, 67)  # seeds of other inputs; one disagreement may be a kink that was met
+MOST = 2  # other inputs; one disagreement may be a kink that was met
 
 
 def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
@@ -253,36 +254,32 @@ def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Blo
     """
     if not problem.has_functions or not blocks or not all(map(_plainly_right, blocks.values())):
         return
+    near = list(itertools.islice(points(problem).of("near"), MOST))
     wrong = set(range(len(problem.differentiable)))
-    for seed in TWICE:
-        wrong &= _wrong(problem, problem.seed + seed)
+    for at in near:
+        wrong &= _wrong(at)
         if not wrong:
             return
-    wrong -= _wrong(problem, problem.seed + TWICE[0], problem.fresh())  # the same question must have its answer here
+    wrong -= _wrong(Point(problem, problem.fresh()))  # the same question must have its answer here
     if not wrong:
         return
     name = problem.input_names[problem.differentiable[min(wrong)]]
-    if _left_over(problem, min(wrong)):
+    if _left_over(problem, near, min(wrong)):
         yield rules.state_outside_ctx(phrases.seen(problem, state_line(problem.cls)), "causes.wrong_later", input=name)
     else:
         yield phrases.about(problem, "wrong_elsewhere", input=name)
 
 
-def _left_over(problem: Problem, which: int) -> bool:
+def _left_over(problem: Problem, near: Sequence[Point], which: int) -> bool:
     """Return True if the gradient of this input is right at each of the other inputs where they come first."""
     for empty in (False, True):
         rights = []
-        for seed in TWICE:
+        for at in near:
             with problem.state.put_back(empty=empty):
-                rights.append(_right(problem, problem.seed + seed, which))
+                again = Point(problem, tuple(map(copy, at.inputs)), seed=at.seed)
+                rights.append(again.gradients is not None and again.is_right(which, again.gradients[which]))
         if all(rights):
             return True
-    return False
-
-
-def _right(problem: Problem, seed: int, which: int) -> bool:
-    with users_errors():  # emptied state that forward cannot do without
-        return which not in _wrong(problem, seed, must=True)
     return False
 
 
@@ -293,18 +290,14 @@ def _plainly_right(block: Block) -> bool:
     return block.verdict == "match" and block.largest_error <= PLAINLY * size + ABOUT_ZERO
 
 
-def _wrong(problem: Problem, seed: int, inputs: tuple[Any, ...] | None = None, must: bool = False) -> set[int]:
-    """Return the numbers of the inputs whose gradient is wrong, at other values of the same signs if none are named.
+def _wrong(at: Point) -> set[int]:
+    """Return the numbers of the inputs whose gradient is wrong at a point; a forward that raises is no evidence."""
+    found = () if at.outputs is None else at.pull()
+    return {k for k, gradient in enumerate(found) if at.is_right(k, gradient) is False}
 
-    With ``must`` also those of which differences tell nothing. A forward that raises there is no evidence.
-    """
-    inputs = nearby_inputs(problem, seed) if inputs is None else inputs
-    with users_errors() as guard:
-        outputs = problem.call(inputs)
-    if guard.failed:
-        return set() if not must else set(range(len(problem.differentiable)))
-    v = cotangents(problem, outputs, seed)
-    gradients = problem.vjp(outputs, v)
-    truths = [directional_derivative(problem, inputs, k, v, seed) for k in range(len(gradients))]
-    pairs = enumerate(zip(truths, gradients, strict=True))
-    return {k for k, (truth, g) in pairs if (must if truth is None else not truth.agrees(g))}
+
+def _near(problem: Problem) -> tuple[Any, ...]:
+    """Return other inputs, such as another call may have."""
+    at = points(problem).first("near")
+    assert at is not None
+    return tuple(map(copy, at.inputs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -14,13 +15,14 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import LARGEST_RIGHT, ULPS, nudged
 from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
-from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, INEXACT, LINEAR, LOOSEST, OF_SUMS, ROUNDED, SCALED
 
+MEASURED = 3  # points at which the error of a gradient is measured
 HALF = float(torch.finfo(torch.float16).eps)
 
 
@@ -28,7 +30,7 @@ def linearity(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Yield findings for every input whose gradient is not linear in grad_output."""
     # a backward that computes in single precision is linear, only not to all digits
     rel, low = max(LINEAR, gradient_tolerance(outputs, problem.inputs)), rounding_level(outputs, problem.inputs)
-    v, w = (cotangents(problem, outputs, problem.seed + k) for k in (1, 2))
+    v, w = (cotangents(problem, outputs, problem.seed + k) for k in (0, 1))
     at_zero = pull(problem, outputs, _scaled(v, 0.0))
     answers = {c: pull(problem, outputs, _scaled(v, c)) for c in (1.0, -1.0, 3.0, 1024.0, 1 / 1024)}
     other, both = pull(problem, outputs, w), pull(problem, outputs, _added(v, w))
@@ -62,7 +64,7 @@ def rounded_inside(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     """
     ends = [t for t in (*outputs, *(problem.inputs[i] for i in problem.differentiable)) if t.is_floating_point()]
     spacing = max((float(torch.finfo(t.dtype).eps) for t in ends), default=1.0)
-    v = cotangents(problem, outputs, problem.seed + 3)
+    v = cotangents(problem, outputs, problem.seed)
     here = pull(problem, outputs, v)
     if not problem.casts.backward >= HALF > max(spacing, problem.casts.forward):
         return
@@ -76,23 +78,20 @@ def rounded_inside(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     names = {"input": problem.input_names[min(lost, default=problem.differentiable[0])]}
     sentence = "causes.backward_loses_values" if lost else "causes.backward_loses_precision"
     off = bool(lost) or _off(problem, outputs, v, spacing)
-    size = _error(problem, outputs) if off and not lost else None
+    size = _error(problem) if off and not lost else None
     keeps = math.floor(-math.log10(problem.casts.backward / 2))
     measured = Phrase("causes.numbers_keep", digits=keeps) if size is None else Phrase("causes.off_by", percent=size)
     found = about(problem, "backward_loses_precision", line, sentence, **names, measured=measured)
     yield dataclasses.replace(found, kind="bug") if off else found
 
 
-def _error(problem: Problem, outputs: Outputs) -> str | None:
+def _error(problem: Problem) -> str | None:
     """Measure how many per cent of its largest entry a gradient is off by, the most here and nearby."""
-    places = (problem.call(nearby_inputs(problem, problem.seed + k)) for k in (6, 7))
     most = 0.0
-    for number, place in enumerate((outputs, *places)):
-        v = cotangents(problem, place, problem.seed + 3 + number)
-        right = gradients_of_forward(problem, place, v)
-        if right is None:
+    for at in itertools.islice(points(problem).of("given", "near"), MEASURED):
+        if at.gradients is None or at.right is None:
             return None
-        pairs = zip(pull(problem, place, v), right, strict=True)
+        pairs = zip(at.gradients, at.right, strict=True)
         most = max(most, *(_largest(_sub(a, b)) / (_largest(b) or math.inf) for a, b in pairs))
     return f"{100 * most:.2g}" if 0 < most < math.inf else None
 
@@ -102,7 +101,7 @@ def _off(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None], spacing
     here, rel = pull(problem, outputs, v), BACKWARD_ROUNDINGS * spacing
     by_autograd = gradients_of_forward(problem, outputs, v)
     for k, gradient in enumerate(here):
-        asked = directional_derivative(problem, outputs.inputs, k, v, problem.seed + 5, exact=by_autograd is None)
+        asked = directional_derivative(problem, outputs.inputs, k, v, problem.seed, exact=by_autograd is None)
         if by_autograd is None:
             if asked is not None and not asked.agrees(gradient):
                 return True

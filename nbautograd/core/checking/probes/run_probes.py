@@ -7,21 +7,13 @@ from typing import Any
 
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.determinism import gradients_written, never_written, state, wrong_at_other_inputs
-from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
-from nbautograd.core.checking.probes.forward_mode import batched, over_reverse
 from nbautograd.core.checking.probes.linearity import linearity, rounded_inside
-from nbautograd.core.checking.probes.memory_layout import layout
 from nbautograd.core.checking.probes.return_values import differentiable_outputs, retained_tensors, returned_gradients
-from nbautograd.core.checking.probes.usage import (
-    backward_never_called,
-    hidden_inputs,
-    inputs_alone,
-    inputs_outside,
-    outputs_alone,
-)
-from nbautograd.core.checking.probes.vmap_rule import vmap_rule
+from nbautograd.core.checking.probes.usage import backward_never_called, hidden_inputs, inputs_outside
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.relations import batched, inputs_alone, layout, outputs_alone, over_reverse, vmap_rule
 from nbautograd.core.findings import Finding
 from nbautograd.core.stumbles import any_errors, is_ours
 

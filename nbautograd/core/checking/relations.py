@@ -1,0 +1,462 @@
+"""Relations: what a change of a call must leave as it is, and the one driver that asks.
+
+What is right by itself may still be wrong together with something else: other outputs, other inputs that want no
+gradient, another layout in memory, a batch. Each is a metamorphic relation (Chen et al. 1998): no right answer is
+needed, two answers have to agree. One driver deals with exceptions, noise and kinks.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from nbautograd.core import pytrees
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import (
+    cotangents,
+    gradient_tolerance,
+    own_node,
+    pull,
+    rounding_level,
+    run_backward,
+)
+from nbautograd.core.checking.backward_lines import last_line
+from nbautograd.core.checking.directional import directional_derivative
+from nbautograd.core.checking.exceptions import explain, undefined_grad
+from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
+from nbautograd.core.checking.other_points import expanded, strided
+from nbautograd.core.checking.phrases import about
+from nbautograd.core.checking.points import points
+from nbautograd.core.checking.problem import Outputs, Problem, own_method, pullback, separate_context
+from nbautograd.core.contract import rules
+from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
+from nbautograd.core.numerics.constants import OF_SUMS
+from nbautograd.core.stumbles import hands_over, is_ours, users_errors
+from nbautograd.core.torch_private import tensors as internals
+
+Answer = Sequence[Tensor | None]
+MOST = 4  # inputs of which all subsets are tried
+SAID = 120  # letters of an error that are quoted
+TANGENTS = 2  # that torch.func asks for at once
+ROUNDINGS = 20  # times what a few last bits of the inputs change: more is no rounding
+TWICE = (26, 27)  # seeds of directions; one disagreement may be a kink that was met
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One change of a call, and what its answer has to be.
+
+    Attributes:
+        answer: under the change.
+        expected: what it has to agree with; None where it only must not raise.
+        wrong: the finding where the answer of this number differs.
+        raised: the finding where the change makes user code raise.
+        rel: relative difference up to which they agree.
+        low: size below which a number is noise.
+        bears_out: tells whether a difference is more than rounding and no kink, by number, answer and what is expected.
+    """
+
+    answer: Callable[[], Answer]
+    expected: Callable[[], Answer] | None
+    wrong: Callable[[int], Finding]
+    raised: Callable[[Exception], Finding]
+    rel: float = 0.0
+    low: float = 0.0
+    bears_out: Callable[[int, Answer, Answer], bool] = lambda k, found, right: True
+
+    def broken(self) -> Finding | None:
+        """Return the finding where the relation does not hold; what raises without the change says nothing of it."""
+        right = None if self.expected is None else self.expected()
+        try:
+            found = self.answer()
+        except Exception as error:
+            if is_ours(error):
+                raise
+            return self.raised(error)
+        right = found if right is None else right
+        pairs = enumerate(itertools.zip_longest(found, right))
+        differing = [k for k, (a, b) in pairs if not agree_relative(a, b, self.rel, self.low)]
+        return next((self.wrong(k) for k in differing if self.bears_out(k, found, right)), None)
+
+
+def relation(variants: Callable[..., Iterator[Variant]]) -> Callable[..., Iterator[Finding]]:
+    """Make what yields variants yield the finding of the first one that does not hold."""
+
+    @functools.wraps(variants)
+    def check(*given: Any) -> Iterator[Finding]:
+        broken = (variant.broken() for variant in variants(*given))
+        yield from itertools.islice((finding for finding in broken if finding is not None), 1)
+
+    return check
+
+
+def _said(error: Exception) -> str:
+    return phrases.short(str(error), SAID)
+
+
+@relation
+def outputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
+    """Yield variants in which a gradient arrives at one output only: that counts as zeros at the others."""
+    takes = problem.differentiable_outputs(outputs)
+    raised = functools.partial(explain, problem=problem)
+    if len(takes) < 2:
+        node = own_node(problem, outputs)
+        if problem.source is not None and problem.source.materialize_grads is False and node is not None:
+            nothing = [None] * len(problem.source.grad_outputs)
+            yield Variant(lambda: (run_backward(type(node)._forward_cls, node, nothing), ())[1], None, raised, raised)
+        return
+    v = cotangents(problem, outputs, problem.seed)
+    rel, low = OF_SUMS * gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
+    for o in takes:
+        alone = [c if k == o else None for k, c in enumerate(v)]
+        filled = [c if k == o or c is None else torch.zeros_like(c) for k, c in enumerate(v)]
+        wrong = functools.partial(undefined_grad, last_line(problem, o) or phrases.method_line(problem))
+        answer, expected = (functools.partial(pull, problem, outputs, given) for given in (alone, filled))
+        yield Variant(answer, expected, lambda _, wrong=wrong: wrong(), raised, rel, low)  # type: ignore[misc]
+
+
+@relation
+def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
+    """Yield variants in which only some inputs want a gradient: it is the same whichever others do."""
+    own = problem.differentiable
+    if len(own) < 2 or not problem.has_functions:
+        return
+    v = cotangents(problem, outputs, problem.seed)
+    rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
+    together = dict(zip(own, pull(problem, outputs, v), strict=True))
+
+    def wrong(name: str, sentence: str = "", **params: Any) -> Finding:
+        return about(problem, "needs_input_grad_wrong", None, sentence, input=name, **params)
+
+    for size in range(1, len(own)) if len(own) <= MOST else (1, len(own) - 1):
+        for wanted in itertools.combinations(own, size):
+            names = [problem.input_names[i] for i in wanted]
+            yield Variant(
+                functools.partial(_wanted, problem, wanted, v),
+                lambda wanted=wanted: [together[i] for i in wanted],  # type: ignore[misc]
+                lambda k, names=names: wrong(names[k]),  # type: ignore[misc]
+                lambda error, names=names: wrong(names[0], "causes.needs_input_grad_raises", said=_said(error)),  # type: ignore[misc]
+                rel,
+                low,
+            )
+
+
+def _wanted(problem: Problem, wanted: Sequence[int], v: Sequence[Tensor | None]) -> Answer:
+    """Return the gradients of some inputs where the others want none."""
+    given = tuple(
+        x.detach().requires_grad_(i in wanted) if i in problem.differentiable else x
+        for i, x in enumerate(problem.fresh())
+    )
+    return pullback(problem.call(given), [given[i] for i in wanted], v)
+
+
+def layout(problem: Problem) -> Iterator[Finding]:
+    """Yield findings on expanded and transposed grad_outputs, non-contiguous inputs and a batch dimension."""
+    yield from gradients_laid_out(problem)
+    yield from inputs_laid_out(problem)
+    yield from stacked_calls(problem)
+
+
+@relation
+def gradients_laid_out(problem: Problem) -> Iterator[Variant]:
+    """Yield variants in which grad_outputs lie in memory as they do after ``y.sum()`` and after ``y.t()``."""
+    at = points(problem).first("given")
+    assert at is not None
+    outputs = at.outputs
+    assert outputs is not None
+    for change, after in ((expanded, "y.sum()"), (strided, "y.t()")):
+        odd = at.arranged(lambda _, c, change=change: change(c))  # type: ignore[misc]
+        plain = at.arranged(lambda _, c, change=change: change(c).contiguous())  # type: ignore[misc]
+
+        def bears_out(k: int, found: Answer, right: Answer, plain: Any = plain) -> bool:
+            # inputs that are one number make outputs such as a variance vanish: round-off is that of ordinary ones
+            low = rounding_level(problem.call(), problem.inputs)
+            beyond = _beyond_rounding(problem, outputs, lambda call: pull(problem, call, plain.v), k, found, right)
+            if not beyond or agree_relative(found[k], right[k], plain.rel, low):
+                return False
+            truth = plain.derivative(k)
+            # the same cotangent, so where differences tell nothing the contiguous one is the measure
+            return truth is None or (truth.agrees(right[k]) and not truth.agrees(found[k]))
+
+        yield Variant(
+            odd.pull,
+            plain.pull,
+            lambda k, after=after: about(problem, "wrong_noncontiguous_grad", after=after),  # type: ignore[misc]
+            lambda error, after=after: rules.fails_for_strided_gradient(phrases.seen(problem), _said(error), after),  # type: ignore[misc]
+            gradient_tolerance(outputs, problem.inputs),
+            bears_out=bears_out,
+        )
+
+
+@relation
+def inputs_laid_out(problem: Problem) -> Iterator[Variant]:
+    """Yield variants whose inputs have gaps or dimensions exchanged, or are one number seen everywhere.
+
+    The answer is what forward gives, and then the gradients.
+    """
+    for change in ((strided,) if problem.mutates_inputs else (strided, expanded)) if problem.has_functions else ():
+        odd = problem.changed_inputs(change)
+        outputs = problem.call(tuple(map(_packed, odd)))
+        v, values = cotangents(problem, outputs, problem.seed), _values(outputs)
+
+        def both(call: Outputs, v: Sequence[Tensor | None] = v) -> Answer:
+            return (*_values(call), *pull(problem, call, v))
+
+        def bears_out(
+            k: int, found: Answer, right: Answer, odd: Any = odd, outputs: Any = outputs, both: Any = both,
+            v: Any = v, change: Any = change, first: int = len(values),
+        ) -> bool:  # fmt: skip
+            if not _beyond_rounding(problem, outputs, both, k, found, right):
+                return False
+            if k < first:
+                return not _draws(problem)
+            low = rounding_level(problem.call(), problem.inputs)
+            if agree_relative(found[k], right[k], gradient_tolerance(outputs, problem.inputs), low):
+                return False
+            # not the gradient of the forward in this very layout
+            which, args = k - first, (problem, odd)
+            truths = [directional_derivative(*args, which, v, problem.seed + s, change) for s in TWICE]
+            return all(truth is not None and not truth.agrees(found[k]) for truth in truths)
+
+        yield Variant(
+            lambda odd=odd, both=both: both(problem.call(odd)),  # type: ignore[misc]
+            functools.partial(both, outputs),
+            lambda _: about(problem, "wrong_noncontiguous_input", said=""),
+            lambda error: about(problem, "fails_noncontiguous_input", said=_said(error)),
+            gradient_tolerance(outputs, problem.inputs),
+            bears_out=bears_out,
+        )
+
+
+def _values(call: Outputs) -> tuple[Tensor, ...]:
+    return tuple(y.detach() for y in call if y.is_floating_point() or y.is_complex())
+
+
+def _draws(problem: Problem) -> bool:
+    """Return True if forward draws random numbers, which may be drawn in the order of memory."""
+    one, other = problem.call(), problem.call(seed=problem.seed + 1)
+    return not all(map(agree_bitwise, one, other))
+
+
+def _packed(item: Any) -> Any:
+    if not isinstance(item, Tensor) or item.layout is not torch.strided:
+        return item
+    return item.detach().clone(memory_format=torch.contiguous_format).requires_grad_(item.requires_grad)
+
+
+def _beyond_rounding(
+    problem: Problem, outputs: Outputs, look: Callable[[Outputs], Answer], k: int, found: Answer, right: Answer
+) -> bool:
+    """Return True where two answers differ by more than one does where inputs are a few last bits away.
+
+    Another order of sums changes as much; an ill-conditioned solve much.
+    """
+    near = (look(problem.call(nudged(problem, ulps, outputs.inputs)))[k] for ulps in ULPS)
+    return _largest_gap(found[k], right[k]) > ROUNDINGS * max(_largest_gap(one, right[k]) for one in near)
+
+
+def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
+    there = [g for g in (a, b) if g is not None]
+    if not there or there[0].numel() == 0:
+        return 0.0
+    if len(there) == 2 and there[0].shape != there[1].shape:
+        return float("inf")
+    gap = (there[0] - there[1]) if len(there) == 2 else there[0]
+    return float(gap.abs().nan_to_num().max())
+
+
+@relation
+def stacked_calls(problem: Problem) -> Iterator[Variant]:
+    """Yield two values of the first input stacked, where forward takes each half by itself: so does backward."""
+    position = problem.differentiable[0] if problem.has_functions and problem.differentiable else None
+    near = points(problem).first("near")
+    if position is None or near is None or problem.inputs[position].dim() < 2:
+        return
+    two, given = [list(problem.fresh()), list(problem.fresh())], list(problem.fresh())
+    two[1][position] = near.inputs[position].detach().clone().requires_grad_()
+    given[position] = torch.stack([item[position].detach() for item in two]).requires_grad_()
+    with users_errors() as guard:
+        halves = [problem.call(tuple(item)) for item in two]
+        batched = problem.call(tuple(given))
+    if guard.failed or not _side_by_side(problem, halves, batched):
+        return
+    params = {"input": problem.input_names[position], "dims": given[position].dim()}
+    v = cotangents(problem, halves[0], problem.seed)
+    pair = v, [None if c is None else -2 * c for c in v]
+
+    def expected() -> Answer:
+        each = [pull(problem, half, c)[0] for half, c in zip(halves, pair, strict=True)]
+        there = [g for g in each if g is not None]
+        return [torch.stack(there) if len(there) == len(each) else None]
+
+    def wrong(sentence: str, said: str) -> Finding:
+        return about(problem, "fails_batched", None, sentence, said=said, **params)
+
+    yield Variant(
+        lambda: pull(problem, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[:1],
+        expected,
+        lambda _: wrong("causes.fails_batched_wrong", ""),
+        lambda e: wrong("causes.fails_batched" if "t()" in str(e) else "causes.fails_batched_raises", _said(e)),
+        gradient_tolerance(batched, problem.inputs),
+        rounding_level(batched, problem.inputs),
+        lambda _, found, right: found[0] is not None and right[0] is not None,
+    )
+
+
+def _side_by_side(problem: Problem, halves: Sequence[Outputs], batched: Outputs) -> bool:
+    """Return True if a batch of two gave the outputs of both."""
+    first, second = halves
+    if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in first]:
+        return False
+    rel = gradient_tolerance(first, problem.inputs)
+    return all(
+        agree_relative(b.detach(), torch.stack([y.detach(), z.detach()]), rel)
+        for b, y, z in zip(batched, first, second, strict=True)
+        if y.is_floating_point()
+    )
+
+
+@relation
+def vmap_rule(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
+    """Yield batches under ``torch.vmap``, which must come out as the stack of their items.
+
+    All inputs that require grad are batched together, then each alone; along the first dimension, then the last.
+    """
+    if not problem.direct or not own_method(problem.cls, "vmap"):
+        return
+    line, moved = phrases.method_line(problem, "vmap"), problem.differentiable
+    near = [at.inputs for at in points(problem).of("near")]  # three: of two an item may be taken for half of a pair
+    for group, last in itertools.product([moved, *([(i,) for i in moved] if len(moved) > 1 else [])], (False, True)):
+        dims = tuple((x.dim() if last else 0) if i in group else None for i, x in enumerate(problem.inputs))
+        items = [
+            _detached(p if d is not None else x for p, x, d in zip(at, problem.fresh(), dims, strict=True))
+            for at in near
+        ]
+        with torch.no_grad():
+            expected = [torch.stack(each) for each in zip(*map(problem.evaluate, items), strict=True)]
+        yield Variant(
+            functools.partial(_vmapped, problem, dims, items),
+            lambda expected=expected: expected,  # type: ignore[misc]
+            lambda _, dims=dims: about(problem, "vmap_wrong", line, in_dims=str(dims)),  # type: ignore[misc]
+            lambda error, dims=dims: about(problem, "vmap_raises", line, said=_said(error), in_dims=str(dims)),  # type: ignore[misc]
+            gradient_tolerance(outputs, problem.inputs),
+        )
+
+
+def _detached(inputs: Any) -> tuple[Any, ...]:
+    return tuple(x.detach() if isinstance(x, Tensor) else x for x in inputs)
+
+
+@hands_over
+def _vmapped(problem: Problem, dims: tuple[int | None, ...], items: Sequence[tuple[Any, ...]]) -> tuple[Tensor, ...]:
+    """Return the outputs of one call for all items, these stacked along the dimensions given."""
+    columns = zip(zip(*items, strict=True), dims, strict=True)
+    given = [column[0] if dim is None else torch.stack(column, dim) for column, dim in columns]
+    with torch.no_grad():
+        return tuple(torch.vmap(lambda *args: tuple(pytrees.tensors(problem.fn(*args))), in_dims=dims)(*given))
+
+
+@relation
+def batched(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
+    """Yield several tangents at once, as torch.func asks a ``jvp`` for: each is what it is alone."""
+    if problem.cls is None or not own_method(problem.cls, "jvp") or not separate_context(problem.cls):
+        return  # without setup_context torch.func refuses by itself
+    tangents = _directions(problem, TANGENTS)
+    single = [_dense(_pushed(problem, [u[k] for u in tangents]), outputs) for k in range(TANGENTS)]
+    given = _detached(problem.fresh())
+    yield Variant(
+        lambda: internals.vmap(lambda *us: _functional(problem, given, us), 0, *tangents),
+        lambda: [torch.stack(each) for each in zip(*single, strict=True)],
+        lambda _: _about_jvp(problem, "jvp_batched_wrong", "bug"),
+        lambda error: _about_jvp(problem, "jvp_batched", "lint", said=_said(error)),
+        gradient_tolerance(outputs, problem.inputs),
+    )
+
+
+@hands_over
+def _functional(problem: Problem, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return the tangents of the floating outputs, by torch.func."""
+
+    def fn(*moved: Tensor) -> tuple[Tensor, ...]:
+        by_position = dict(zip(problem.differentiable, moved, strict=True))
+        found = problem.evaluate(tuple(by_position.get(i, item) for i, item in enumerate(given)))
+        return tuple(y for y in found if y.is_floating_point() or y.is_complex())
+
+    points_moved = tuple(given[i] for i in problem.differentiable)
+    return tuple(torch.func.jvp(fn, points_moved, tuple(tangents))[1])
+
+
+@relation
+def over_reverse(problem: Problem, derived: Problem) -> Iterator[Variant]:
+    """Yield the derivative of backward by forward mode, which must be the one by reverse mode.
+
+    Args:
+        problem: what was checked, right in both orders.
+        derived: its backward as a function of inputs and grad_outputs.
+    """
+    if not own_method(problem.cls, "jvp"):
+        return
+    outputs, directions = derived.call(), [u[0] for u in _directions(derived, 1)]
+    generator = torch.Generator().manual_seed(derived.seed)
+    weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
+
+    def expected() -> Answer:
+        leaves = [outputs.inputs[i] for i in derived.differentiable]
+        found = internals.gradients(outputs, leaves, weights)
+        return [_terms([(g, u) for g, u in zip(found, directions, strict=True) if g is not None])]
+
+    def bears_out(_: int, found: Answer, right: Answer) -> bool:
+        (a, b) = (found[0], right[0])
+        assert a is not None
+        assert b is not None
+        size = float(a.abs().sum() + b.abs().sum())
+        return abs(float(a.sum() - b.sum())) > 1e2 * gradient_tolerance(outputs, derived.inputs) * size
+
+    yield Variant(
+        lambda: [_terms(zip(weights, _dense(_pushed(derived, directions), outputs), strict=True))],
+        expected,
+        lambda _: _about_jvp(problem, "forward_over_reverse_wrong", "bug"),
+        lambda error: _about_jvp(problem, "forward_over_reverse", "lint", said=_said(error)),
+        bears_out=bears_out,
+    )
+
+
+def _terms(pairs: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
+    """Return the real inner product of each pair."""
+    found = [float((a.detach().conj() * b.detach()).real.double().sum()) for a, b in pairs]
+    return torch.tensor(found, dtype=torch.float64)
+
+
+def _directions(problem: Problem, count: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(problem.seed)
+    leaves = (problem.inputs[i] for i in problem.differentiable)
+    return [torch.randn((count, *x.shape), generator=generator, dtype=x.dtype).to(x.device) for x in leaves]
+
+
+@hands_over
+def _pushed(problem: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+    """Return the tangents of all outputs; None where none came."""
+    given: list[Any] = list(problem.fresh())
+    with forward_ad.dual_level():
+        for i, u in zip(problem.differentiable, tangents, strict=True):
+            given[i] = forward_ad.make_dual(given[i], u)
+        found = problem.evaluate(tuple(given))
+        return tuple(forward_ad.unpack_dual(y).tangent for y in found)
+
+
+def _dense(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tangents of the floating outputs, zeros where none came."""
+    pairs = [(t, y) for t, y in zip(tangents, outputs, strict=True) if y.is_floating_point() or y.is_complex()]
+    return [torch.zeros_like(y.detach()) if t is None else t for t, y in pairs]
+
+
+def _about_jvp(problem: Problem, code: str, kind: Any, **params: Any) -> Finding:
+    return Finding(code, kind, f"checking.{code}", params, None, phrases.method_line(problem, "jvp"))
