@@ -197,7 +197,7 @@ def _bounds(stream: Points, source: PointSource) -> Iterator[Point]:
     Of two of these also the product and the quotients: ``beta * x > threshold``.
     """
     generator = torch.Generator().manual_seed(source.seed)
-    for at in stream.of("given", "argument"):
+    for at in itertools.chain(stream.of("given", "argument"), stream.again.of("argument")):
         given = [*at.inputs, getattr(at.problem.fn, "value", None)]
         known = {abs(n) for n in given if type(n) is float and n and math.isfinite(n)}
         bounds = known | {n for a, b in itertools.permutations(known, 2) for n in (a * b, a / b)}
