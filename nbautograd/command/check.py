@@ -93,7 +93,7 @@ def check(
     try:
         if eager is None and not compile:
             if given.cases is not None:
-                raise CallError("kernel.no_reference")
+                raise CallError("compare.no_reference")
             arguments = given.inputs() if callable(given.inputs) else given.inputs
             report = gradcheck(fn, arguments, budget=seconds, seed=seed)
         else:

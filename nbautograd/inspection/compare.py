@@ -131,10 +131,10 @@ def compare(
         >>> nbautograd.compare(torch.tanh, lambda x: (2 * x).sigmoid() * 2 - 1, x).verdict
         'right'
         >>> nbautograd.compare(lambda x: 1.1 * x.exp(), torch.exp, x, sizes=()).findings[0].code
-        'kernel_factor'
+        'compare_factor'
     """
     if reference is None and not compile:
-        raise CallError("kernel.no_reference")
+        raise CallError("compare.no_reference")
     pair = (fn, fn if reference is None else reference)
     named = named_cases(cases) if cases is not None else [inputs] if isinstance(inputs, NamedCase) else []
     maker = maker_of(inputs, seed) if callable(inputs) else None
@@ -231,7 +231,7 @@ class Compare:
         """Compare at the inputs, then at all others."""
         got, expected = (sum(map(is_floating, one.call())) for one in (self.candidate, self.reference))
         if got != expected:
-            raise CallError("kernel.outputs_differ", function=self.names[0], got=got, expected=expected)
+            raise CallError("compare.outputs_differ", function=self.names[0], got=got, expected=expected)
         cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # refused before anything is compared
         laid = list(layout_cases(self.reference, layouts)) if layouts is not None or shapes is None else []
         with collected() as self.stumbled:
@@ -261,7 +261,9 @@ class Compare:
         except KeyboardInterrupt:
             self.interrupted = True
             done = {"done": len(self.results), "count": len(cases)}
-            self.notes.append(Phrase("kernel.sweep_stopped", **done) if self.outcome else Phrase("kernel.interrupted"))
+            self.notes.append(
+                Phrase("compare.sweep_stopped", **done) if self.outcome else Phrase("compare.interrupted")
+            )
 
     def _compare(self) -> None:
         pair = Pair(self.candidate, self.reference, torch.float32)
@@ -279,11 +281,11 @@ class Compare:
         self.values = list(zip(run(self.candidate, draw).tensors, theirs.tensors, strict=False))
         self._compare_whole_numbers()
         if draw.random:
-            self.notes.append(Phrase("kernel.random", reference=self.names[1]))
+            self.notes.append(Phrase("compare.random", reference=self.names[1]))
         other = repeated(self.candidate, draw)
         if other is not None:
             params = {"name": other[0], "gap": other[1]}
-            self.findings.append(Finding("kernel_nondeterministic", "lint", "kernel.nondeterministic", params))
+            self.findings.append(Finding("compare_nondeterministic", "lint", "compare.nondeterministic", params))
 
     def _compare_whole_numbers(self) -> None:
         """Compare the outputs that are no floating numbers: they are equal, or wrong."""
@@ -293,7 +295,7 @@ class Compare:
         for name, ours, theirs in zip(names, *several, strict=False):
             same = ours.shape == theirs.shape and bool((ours == theirs).all())
             if not same:
-                self.findings.append(Finding("kernel_integers", "bug", "kernel.integers", {"name": name}))
+                self.findings.append(Finding("compare_integers", "bug", "compare.integers", {"name": name}))
             share = 0.0 if same else math.inf if ours.shape != theirs.shape else float((ours != theirs).double().mean())
             self.whole.append(
                 ComparedQuantity(
@@ -340,7 +342,7 @@ class Compare:
     def _done(self, cases: int = 0) -> None:
         self._steps += 1
         if self.tell is not None:
-            what = Phrase("kernel.comparing", function=self.names[0], reference=self.names[1])
+            what = Phrase("compare.comparing", function=self.names[0], reference=self.names[1])
             self.tell(self._steps, max(self._steps, cases + DRAWS), str(what))
 
     def report(self) -> Comparison:
@@ -395,18 +397,18 @@ class Compare:
             return "cannot tell", stopped(self.clock, "verdict").message if self.clock.ended else ""
         unknown = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unknown]
         if unknown:
-            return "cannot tell", Phrase("kernel.golden_not_finite", names=", ".join(unknown))
+            return "cannot tell", Phrase("compare.golden_not_finite", names=", ".join(unknown))
         unsampled = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unsampled]
         if unsampled:
-            return "cannot tell", Phrase("kernel.rounding_not_finite", names=", ".join(unsampled))
+            return "cannot tell", Phrase("compare.rounding_not_finite", names=", ".join(unsampled))
         blind = [one.name for one in quantities if one.verdict == "cannot tell"]
         if blind:
-            return "cannot tell", Phrase("kernel.zero_passes", names=", ".join(blind))
+            return "cannot tell", Phrase("compare.zero_passes", names=", ".join(blind))
         if not any(one.kind == "gradient" and one.tried for one in quantities):
-            return "cannot tell", Phrase("kernel.no_gradient_to_see")
+            return "cannot tell", Phrase("compare.no_gradient_to_see")
         named = [one for one in self.results if one.case.required and _row_verdict(one) == "cannot tell"]
         if self.named and named:
-            return "cannot tell", Phrase("kernel.case_unknown", name=named[0].case.name, reason=refusal(named[0]))
+            return "cannot tell", Phrase("compare.case_unknown", name=named[0].case.name, reason=refusal(named[0]))
         unknown_rows = _unknown_rows([one for one in self.results if one.case.fatal])
         return ("cannot tell", unknown_rows) if unknown_rows else ("right", "")
 
@@ -416,11 +418,11 @@ def _unknown_rows(rows: Sequence[Result]) -> Phrase | None:
     # where the reference itself is NaN there is no bound
     beyond = [one for one in rows if one.ratio > 1.0 and not one.wrong and not _of_no_number(one)]
     if beyond:
-        return Phrase("kernel.rows_beyond", shapes=_shapes(beyond[0].case))
+        return Phrase("compare.rows_beyond", shapes=_shapes(beyond[0].case))
     untold = [one for one in rows if _row_verdict(one) == "cannot tell"]
     if len(untold) <= max(FEW_ROWS, SHARE_OF_ROWS * len(rows)):
         return None
-    return Phrase("kernel.rows_unknown", count=len(untold), tried=len(rows), reason=refusal(untold[0]))
+    return Phrase("compare.rows_unknown", count=len(untold), tried=len(rows), reason=refusal(untold[0]))
 
 
 def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Finding]:
@@ -442,25 +444,25 @@ def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Find
             "count": len([one for one in alike if bool(one.case.name) is bool(case.name)]),
         }
         if kind == "mixed":
-            yield Finding("kernel_mixed", "lint", "kernel.mixed", params)
+            yield Finding("compare_mixed", "lint", "compare.mixed", params)
         elif kind == "autocast":
-            yield Finding("kernel_autocast", "lint", "kernel.autocast", params)
+            yield Finding("compare_autocast", "lint", "compare.autocast", params)
         elif kind == "large":
-            yield Finding("kernel_large", "lint", "kernel.large", params)
+            yield Finding("compare_large", "lint", "compare.large", params)
         elif kind == "case":
-            yield Finding("kernel_case", "bug", "kernel.case", {**params, "name": case.name})
+            yield Finding("compare_case", "bug", "compare.case", {**params, "name": case.name})
         elif kind == "stacked":
-            yield Finding("kernel_layout", "bug", "kernel.stacked", params)
+            yield Finding("compare_layout", "bug", "compare.stacked", params)
         elif case.layouts:
-            yield Finding("kernel_layout", "bug", "kernel.layout", {**params, "layout": _layout(case)})
+            yield Finding("compare_layout", "bug", "compare.layout", {**params, "layout": _layout(case)})
         else:
-            yield Finding("kernel_sizes", "bug", "kernel.sizes", {**params, "least": _shapes(least or case)})
+            yield Finding("compare_sizes", "bug", "compare.sizes", {**params, "least": _shapes(least or case)})
 
 
 def _layout(case: Case) -> Phrase:
     """Return the layouts of a case in words."""
-    first, *second = (Phrase(f"kernel.layout_{one}") for one in case.layouts)
-    return Phrase("kernel.layout_both", inputs=first, grads=second[0]) if second else first
+    first, *second = (Phrase(f"compare.layout_{one}") for one in case.layouts)
+    return Phrase("compare.layout_both", inputs=first, grads=second[0]) if second else first
 
 
 def _refusal(result: Result) -> Finding:
@@ -468,8 +470,8 @@ def _refusal(result: Result) -> Finding:
     params: dict[str, Any] = {"error": result.refused, "shapes": _shapes(result.case)}
     if result.case.layouts:
         params["layout"] = _layout(result.case)
-        return Finding("kernel_refuses", "lint", "kernel.refuses_layout", params)
-    return Finding("kernel_refuses", "lint", "kernel.refuses_sizes", params)
+        return Finding("compare_refuses", "lint", "compare.refuses_layout", params)
+    return Finding("compare_refuses", "lint", "compare.refuses_sizes", params)
 
 
 def _of_no_number(row: Result) -> bool:
@@ -535,7 +537,7 @@ def _quantity(track: Track, wrong: bool, condition: float, pair: Sides) -> Compa
 def _overflows(tracks: Sequence[Track]) -> Iterator[Phrase]:
     for track in tracks:
         if track.overflown:
-            yield Phrase("kernel.overflow", name=track.quantity.name, wrong=track.overflown)
+            yield Phrase("compare.overflow", name=track.quantity.name, wrong=track.overflown)
 
 
 def witnessed(
@@ -549,7 +551,7 @@ def witnessed(
         backends: True for torch's own.
     """
     if report.verdict != "right":
-        return replace(report, notes=(*report.notes, Phrase("kernel.compile_not_tried")))
+        return replace(report, notes=(*report.notes, Phrase("compare.compile_not_tried")))
     asked = BACKENDS if backends is True else tuple(backends or ())
     rows: list[ComparedCompiled] = []
     for one in compiled(fn, reference, inputs, asked, seed=report.seed):
@@ -561,10 +563,10 @@ def witnessed(
     ways = dict.fromkeys(row.way for row in changed)
     findings = [_finding(report, [row for row in changed if row.way == way]) for way in ways]
     failed = {(row.way, str(row.reason)): row for row in rows if row.verdict == "cannot tell"}.values()
-    notes = [Phrase("kernel.compile_failed", way=_way(row.way), error=str(row.reason)) for row in failed]
+    notes = [Phrase("compare.compile_failed", way=_way(row.way), error=str(row.reason)) for row in failed]
     same = list(dict.fromkeys(row.backend for row in rows if row.verdict == "right"))
     if same and not findings:
-        notes.append(Phrase("kernel.compile_agrees", backends=", ".join(same)))
+        notes.append(Phrase("compare.compile_agrees", backends=", ".join(same)))
     return replace(report, compiled=tuple(rows), findings=(*report.findings, *findings), notes=(*report.notes, *notes))
 
 
@@ -580,7 +582,7 @@ def _row(one: Compiled, script: str) -> ComparedCompiled:
 
 
 def _way(way: str) -> Phrase:
-    return Phrase(f"kernel.compile_{way}")
+    return Phrase(f"compare.compile_{way}")
 
 
 def _finding(report: Comparison, rows: Sequence[ComparedCompiled]) -> Finding:
@@ -591,5 +593,5 @@ def _finding(report: Comparison, rows: Sequence[ComparedCompiled]) -> Finding:
         "torch": report.torch,
         "cause": rows[0].reason,
     }
-    message = "kernel.compile_func" if rows[0].way == "func_grad" else "kernel.compile"
-    return Finding("kernel_compile", "lint", message, params)
+    message = "compare.compile_func" if rows[0].way == "func_grad" else "compare.compile"
+    return Finding("compare_compile", "lint", message, params)

@@ -129,7 +129,7 @@ def test_annotations_stand_at_backward_and_the_summary_has_a_table(
     assert [line.partition("::" + "The")[0] for line in shown] == [
         f"::error file=gated.py,line={LINE_OF_OFF},title=nbautograd%3A {name}"
     ]
-    assert "`kernel_factor`" in summary
+    assert "`compare_factor`" in summary
     assert "| wide | 2×9 float32 |" in summary
 
 

@@ -158,7 +158,7 @@ def test_compare_sees_a_wrong_gradient():
 
 def test_compare_sees_another_shape():
     comparison = nbautograd.compare(Product, lambda a, b: (a * b).sum(), leaves((2,), (2,)), sizes=())
-    assert comparison.findings[0].code == "kernel_shape"
+    assert comparison.findings[0].code == "compare_shape"
     assert comparison.quantities[0].largest == float("inf")
 
 

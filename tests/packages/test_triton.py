@@ -55,13 +55,13 @@ def test_a_right_kernel_is_right(kernels: ModuleType, name: str) -> None:
 def test_a_wrong_twin_is_wrong(kernels: ModuleType, name: str, twin: int) -> None:
     report = checked(kernels, name, twin)
     assert report.verdict == "wrong"
-    assert not {one.code for one in report.findings} & {"kernel_raises", "kernel_nonfinite"}
+    assert not {one.code for one in report.findings} & {"compare_raises", "compare_nonfinite"}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_tail_is_named(kernels: ModuleType, name: str) -> None:
     finding = checked(kernels, name, TAIL).findings[0]
-    assert finding.code == "kernel_region"
+    assert finding.code == "compare_region"
     assert str(finding.params["where"]).endswith("[:, 32:]")
 
 
@@ -69,7 +69,7 @@ def test_the_tail_is_named(kernels: ModuleType, name: str) -> None:
 def test_a_tail_that_full_tiles_hide_shows_at_another_size(kernels: ModuleType, name: str) -> None:
     report = checked(kernels, name, TAIL, columns=32, sizes=[(4, 48), (4, 33)])
     assert {one.verdict for one in report.quantities} == {"right"}
-    assert report.findings[0].code == "kernel_sizes"
+    assert report.findings[0].code == "compare_sizes"
     assert {case.shapes[0]: case.verdict for case in report.cases} == {(4, 48): "right", (4, 33): "wrong"}
 
 

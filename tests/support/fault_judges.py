@@ -151,7 +151,7 @@ def opcheck(fault: ModuleType, wrong: bool) -> bool:
 
 
 def told(report: Comparison) -> str:
-    codes = [one.code for one in report.findings if one.kind == "bug" or one.code == "kernel_compile"]
+    codes = [one.code for one in report.findings if one.kind == "bug" or one.code == "compare_compile"]
     return f"`{codes[0]}`" if codes else "no"
 
 

@@ -55,11 +55,11 @@ def named_cases(cases: Any) -> list[NamedCase]:
         pair = isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str)
         arguments = (one[1],) if pair and isinstance(one[1], torch.Tensor) else one[1] if pair else None
         if not isinstance(arguments, tuple):
-            raise CallError("kernel.case_unfit", given=type(one).__name__)
+            raise CallError("compare.case_unfit", given=type(one).__name__)
         found.append(NamedCase(one[0], arguments))
     if len({case.name for case in found}) < max(1, len(found)):
         names = [case.name for case in found]
-        raise CallError("kernel.cases_alike", names=", ".join(sorted({n for n in names if names.count(n) > 1})) or "-")
+        raise CallError("compare.cases_alike", names=", ".join(sorted({n for n in names if names.count(n) > 1})) or "-")
     return found
 
 
@@ -73,7 +73,7 @@ def compared_case(candidate: Problem, reference: Problem, case: NamedCase, seed:
         except Exception as error:
             if is_ours(error):
                 raise
-            reason = Phrase("kernel.reference_raises", error=one_line(error))
+            reason = Phrase("compare.reference_raises", error=one_line(error))
             return Result(row, excused=reason, trace=users_trace(error))
         return compared(ours, eager, row, seed, DRAWS, power=True)
 

@@ -160,30 +160,30 @@ def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
         fresh: the same quantity at fresh draws, which say whether there is an error elsewhere too.
     """
     quantity = track.quantity
-    of = "kernel.gradient_of" if quantity.kind == "gradient" else "kernel.output_of"
+    of = "compare.gradient_of" if quantity.kind == "gradient" else "compare.output_of"
     params: dict[str, Any] = {"quantity": Phrase(of, name=quantity.name), "name": quantity.name}
     place = (0, quantity.position) if quantity.kind == "gradient" else None
     if track.missing:
-        return Finding("kernel_no_gradient", "bug", "kernel.no_gradient", params, place)
+        return Finding("compare_no_gradient", "bug", "compare.no_gradient", params, place)
     if track.other_shape is not None:
         params |= {"got": list(track.other_shape), "expected": list(track.shape)}
-        return Finding("kernel_shape", "bug", "kernel.shape", params, place)
+        return Finding("compare_shape", "bug", "compare.shape", params, place)
     params |= {"entries": track.entries}
     if track.nonfinite:
-        return Finding("kernel_nonfinite", "bug", "kernel.nonfinite", {**params, "wrong": track.nonfinite}, place)
+        return Finding("compare_nonfinite", "bug", "compare.nonfinite", {**params, "wrong": track.nonfinite}, place)
     params |= {"error": track.error, "yardstick": track.yardstick_error, "ratio": track.ratio}
-    params["example"] = Phrase("kernel.example", error=track.error, yardstick=track.yardstick_error)
+    params["example"] = Phrase("compare.example", error=track.error, yardstick=track.yardstick_error)
     if math.isinf(track.error):  # relative to golden values that are all zero
-        return Finding("kernel_not_zero", "bug", "kernel.not_zero", params, place)
+        return Finding("compare_not_zero", "bug", "compare.not_zero", params, place)
     if abs(track.error - 1) < 1e-9 and abs(track.bias + 1) < 1e-9:  # the error is the golden values themselves
-        return Finding("kernel_zero", "bug", "kernel.zero", params, place)
+        return Finding("compare_zero", "bug", "compare.zero", params, place)
     # a factor before a region: where the gradient is zero a wrong factor leaves it right
     if _scaled(track) and _scaled(fresh) and abs(track.bias - fresh.bias) <= max(STEADY * abs(track.bias), track.unit):
-        return Finding("kernel_factor", "bug", "kernel.factor", {**params, "factor": 1 + track.bias}, place)
+        return Finding("compare_factor", "bug", "compare.factor", {**params, "factor": 1 + track.bias}, place)
     confirmed = (r for r, elsewhere in zip(regions, fresh.elsewhere, strict=True) if not _significant(elsewhere))
     region = next(confirmed, None)
     if region is not None:
-        return Finding("kernel_region", "bug", "kernel.region", {**params, "where": region.name}, place)
+        return Finding("compare_region", "bug", "compare.region", {**params, "where": region.name}, place)
     return _unplaced(track, params, place, fresh)
 
 
@@ -193,15 +193,15 @@ def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | Non
     wrong = 0 if track.deviation.wrong is None else int(track.deviation.wrong.sum())
     if all(e.system.level in ("entries", "noise") for e in exceeded.values()):
         if wrong:
-            return Finding("kernel_entries", "bug", "kernel.entries", {**params, "wrong": wrong}, place)
-        return Finding("kernel_noise", "bug", "kernel.noise", params, place)
+            return Finding("compare_entries", "bug", "compare.entries", {**params, "wrong": wrong}, place)
+        return Finding("compare_noise", "bug", "compare.noise", params, place)
     shares = {name: min(one.deviation.share(name) for one in (track, fresh)) for name in track.deviation.along}
     along = max(shares, key=lambda name: shares[name], default="golden")
     if len(track.shape) > 0 and along != "golden" and track.shape[-1] > SHORT_LINE and shares[along] >= EXPLAINED:
         if along == "ones":
-            return Finding("kernel_offset", "bug", "kernel.offset", params, place)
-        return Finding("kernel_term", "bug", "kernel.term", {**params, "along": along}, place)
-    return Finding("kernel_values", "bug", "kernel.values", params, place)
+            return Finding("compare_offset", "bug", "compare.offset", params, place)
+        return Finding("compare_term", "bug", "compare.term", {**params, "along": along}, place)
+    return Finding("compare_values", "bug", "compare.values", params, place)
 
 
 def _scaled(track: Track) -> bool:

@@ -103,7 +103,7 @@ def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None)
     unknown = [name for name in names if name not in INPUTS and name not in GRADS and name != STACKED]
     if unknown or isinstance(names, str):
         known = ", ".join((*INPUTS, STACKED, *GRADS))
-        raise CallError("kernel.layout_unknown", given=", ".join(unknown) or str(layouts), known=known)
+        raise CallError("compare.layout_unknown", given=", ".join(unknown) or str(layouts), known=known)
     laid = {name: laid_out(reference, name) for name in INPUTS if name in names}
     changed = {name: inputs for name, inputs in laid.items() if _otherwise(inputs, reference.inputs)}
     grads = [name for name in GRADS if name in names]

@@ -80,7 +80,7 @@ def launched(fn: Callable[..., Any], job: dict[str, Any], ranks: Any) -> Ran:
     try:
         named = pickle.dumps(fn)
     except Exception as error:  # silent: a function that has no place to be imported from is its author's
-        raise CallError("kernel.ranks_not_importable", function=getattr(fn, "__name__", "fn")) from error
+        raise CallError("compare.ranks_not_importable", function=getattr(fn, "__name__", "fn")) from error
     with tempfile.TemporaryDirectory() as folder, _as_before():
         given = ranks
         if isinstance(ranks, int):

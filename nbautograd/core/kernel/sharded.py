@@ -62,9 +62,9 @@ def sharded(
         told = ran.stacks or ran.errors
         trace = "\n".join(f"rank {rank}:\n{text.rstrip()}" for rank, text in told.items())
         if ran.stacks:
-            return Sharded(reason=Phrase("kernel.ranks_hang", seconds=round(seconds)), trace=trace)
+            return Sharded(reason=Phrase("compare.ranks_hang", seconds=round(seconds)), trace=trace)
         last = next((text.strip().splitlines()[-1] for text in ran.errors.values()), "")
-        return Sharded(reason=Phrase("kernel.ranks_raised", error=last), trace=trace)
+        return Sharded(reason=Phrase("compare.ranks_raised", error=last), trace=trace)
     measured = [pair.measure(draw, 2) for draw in draws]
     return Related(pair, measured, ran.values, placements).judged()
 
@@ -90,7 +90,7 @@ class Related:
         self.world, self.outputs = len(values), measured[0].golden.outputs
         self.count = len(measured[0].golden.tensors)
         if any(len(v.tensors) != self.count for rank in values for v in rank):
-            raise CallError("kernel.ranks_outputs", function=pair.reference.name, count=self.outputs)
+            raise CallError("compare.ranks_outputs", function=pair.reference.name, count=self.outputs)
 
     def judged(self) -> Sharded:
         """Compare, and name the relation of what is wrong."""
@@ -174,7 +174,7 @@ class Related:
             track = Trial(self.pair).of(self._gathered(ways)).tracks[k]
             if not (track.broken or track.exceeded()):
                 given = {**general.params, **params}
-                return Finding("kernel_sharded", "bug", f"kernel.sharded_{name}", given, general.where)
+                return Finding("compare_sharded", "bug", f"compare.sharded_{name}", given, general.where)
         return general
 
 

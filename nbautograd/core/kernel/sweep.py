@@ -213,7 +213,7 @@ def cases_of_shapes(reference: Problem, shapes: Sequence[Any], seed: int) -> Ite
         fresh = functools.partial(with_shapes, reference.inputs, dict(zip(tensors, wanted, strict=True)))
         inputs = fresh(seed)
         if not Point(reference, inputs).works:
-            raise CallError("kernel.shape_refused", shapes=", ".join(map(str, wanted)), reference=reference.name)
+            raise CallError("compare.shape_refused", shapes=", ".join(map(str, wanted)), reference=reference.name)
         yield Case(inputs, required=True, fresh=fresh)
 
 
@@ -232,7 +232,7 @@ def _per_tensor(reference: Problem, tensors: Sequence[int], one: Any) -> list[tu
         return [tuple(shape) for shape in given]
     first = tuple(reference.inputs[tensors[0]].shape)
     if not all(isinstance(n, int) for n in given) or len(given) != len(first):
-        raise CallError("kernel.shape_unfit", given=str(one), count=len(tensors), dims=len(first))
+        raise CallError("compare.shape_unfit", given=str(one), count=len(tensors), dims=len(first))
     sizes_now = dict(zip(first, given, strict=True))
     rest = ([sizes_now.get(n, n) for n in reference.inputs[k].shape] for k in tensors[1:])
     return [tuple(given), *map(tuple, rest)]
@@ -296,21 +296,21 @@ def compared(
     findings = tuple(f for k, f in zip(outcome.wrong, outcome.findings, strict=True) if _further_off(tracks[k]))
     certain, excused = _certain(findings, tracks, case)
     if len(certain) == len(findings):
-        excused = Phrase("kernel.beyond") if max(worst, default=0.0) > 1.0 else ""
+        excused = Phrase("compare.beyond") if max(worst, default=0.0) > 1.0 else ""
     findings = certain
     blind = [t.quantity.name for t in tracks if t.quantity.kind == "gradient" and "zero" in t.unseen()]
     if blind and not findings:
-        excused = excused or Phrase("kernel.zero_passes", names=", ".join(blind))
+        excused = excused or Phrase("compare.zero_passes", names=", ".join(blind))
     elif power and not findings and not any(t.mutants for t in tracks if t.quantity.kind == "gradient"):
-        excused = excused or Phrase("kernel.no_gradient_to_see")
+        excused = excused or Phrase("compare.no_gradient_to_see")
     if findings and case.layouts and compared(candidate, reference, laid_in_order(case), seed, draws).wrong:
-        findings, excused = (), Phrase("kernel.not_the_layout")
+        findings, excused = (), Phrase("compare.not_the_layout")
     return Result(case, outcome, max(worst, default=0.0), name, bool(findings), findings, "" if findings else excused)
 
 
 def raising(error: Exception) -> Finding:
     """Return that backward raises where the reference does not."""
-    return Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)})
+    return Finding("compare_raises", "bug", "compare.raises", {"error": one_line(error)})
 
 
 def _certain(
@@ -319,11 +319,11 @@ def _certain(
     """Return what is a mistake for certain at a case, and why the rest is none."""
     undefined = [t.quantity.name for t in tracks if t.undefined and t.quantity.kind == "output"]
     if undefined:  # nobody knows the gradient of what is NaN
-        certain = tuple(finding for finding in findings if finding.code != "kernel_nonfinite")
-        return certain, Phrase("kernel.golden_not_finite", names=", ".join(undefined))
+        certain = tuple(finding for finding in findings if finding.code != "compare_nonfinite")
+        return certain, Phrase("compare.golden_not_finite", names=", ".join(undefined))
     if case.change == "large":  # so far out many a formula is all cancellation: an overflow counts, which 1 / inf hides
-        certain = tuple(finding for finding in findings if finding.code in ("kernel_nonfinite", "kernel_zero"))
-        return certain, Phrase("kernel.far_out")
+        certain = tuple(finding for finding in findings if finding.code in ("compare_nonfinite", "compare_zero"))
+        return certain, Phrase("compare.far_out")
     return findings, ""
 
 
@@ -388,4 +388,4 @@ def refusal(result: Result) -> Phrase | str:
     """Return why a case could not be compared, or not be judged."""
     if result.findings:
         return result.findings[0].phrase("what") or ""
-    return Phrase("kernel.refused", error=result.refused) if result.refused else result.excused
+    return Phrase("compare.refused", error=result.refused) if result.refused else result.excused

@@ -53,7 +53,7 @@ def comparison_document(report: Comparison) -> Document:
     reason = sentences([report.reason] if report.reason else [])
     small = [*_seen(report), *_power(report), *_conditions(report), *map(str, report.notes)]
     if report.draws:
-        told = "views.kernel.draws_swept" if report.cases else "views.kernel.draws"
+        told = "views.comparison.draws_swept" if report.cases else "views.comparison.draws"
         small.append(messages.text(told, draws=report.draws))
     trace = (Verbatim(report.trace),) if report.trace else ()
     card = Card(tone, (head, *causes, *reason, *trace))
@@ -72,15 +72,15 @@ def headline(report: Comparison) -> str:
     params = {"function": code(report.function), "reference": code(report.reference), "dtype": report.dtype}
     if report.verdict == "wrong":
         names = [_name(one) for one in report.quantities if one.verdict == "wrong"]
-        which = "views.kernel.wrong" if names else "views.kernel.wrong_case"
+        which = "views.comparison.wrong" if names else "views.comparison.wrong_case"
         return messages.text(which, names=listed(names), **params)
     if report.verdict == "right" and report.dtype == "float64":
-        return messages.text("views.kernel.right_float64", **params)
-    return messages.text(f"views.kernel.{report.verdict.replace(' ', '_')}", **params)
+        return messages.text("views.comparison.right_float64", **params)
+    return messages.text(f"views.comparison.{report.verdict.replace(' ', '_')}", **params)
 
 
 def _name(one: ComparedQuantity) -> str:
-    return messages.text(f"views.kernel.the_{one.kind}", name=code(one.name))
+    return messages.text(f"views.comparison.the_{one.kind}", name=code(one.name))
 
 
 def _side_by_side(report: Comparison) -> Document:
@@ -160,15 +160,15 @@ def _graphs(report: Comparison) -> Document:
 
 def _title(one: ComparedQuantity) -> str:
     named = one.kind == "output" and one.name.startswith("output")
-    return one.name if named else messages.text(f"views.kernel.{one.kind}", name=one.name)
+    return one.name if named else messages.text(f"views.comparison.{one.kind}", name=one.name)
 
 
 def _table(report: Comparison) -> Document:
     if not report.quantities:
         return ()
-    header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in COLUMNS)
+    header: tuple[Cell, ...] = tuple(messages.text(f"views.comparison.{column}") for column in COLUMNS)
     rows = tuple(map(_row, report.quantities))
-    return (Table(header, rows, messages.text("views.kernel.caption"), right=(2, 3, 4, 5, 6, 7), cut=False),)
+    return (Table(header, rows, messages.text("views.comparison.caption"), right=(2, 3, 4, 5, 6, 7), cut=False),)
 
 
 def _row(one: ComparedQuantity) -> tuple[Cell, ...]:
@@ -183,20 +183,20 @@ def _cases(report: Comparison) -> Document:
         return ()
     right = sum(case.verdict == "right" for case in report.cases)
     counts = {"right": formats.count(right), "count": formats.count(len(report.cases))}
-    told = [messages.text("views.kernel.sweep", **counts)]
+    told = [messages.text("views.comparison.sweep", **counts)]
     if report.smallest is not None:
         sizes = [formats.shape(shape) or messages.text("views.tensor.scalar") for shape in report.smallest]
         shapes = messages.text("views.comma").join(sizes)
-        told.append(messages.text("views.kernel.smallest", shapes=shapes))
-    header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in CASE_COLUMNS)
-    table = Table(header, tuple(map(_case, report.cases[:ROWS])), messages.text("views.kernel.cases"), right=(3,))
+        told.append(messages.text("views.comparison.smallest", shapes=shapes))
+    header: tuple[Cell, ...] = tuple(messages.text(f"views.comparison.{column}") for column in CASE_COLUMNS)
+    table = Table(header, tuple(map(_case, report.cases[:ROWS])), messages.text("views.comparison.cases"), right=(3,))
     more = len(report.cases) - ROWS
-    left = [messages.text("views.kernel.more_cases", count=formats.count(more))] if more > 0 else []
+    left = [messages.text("views.comparison.more_cases", count=formats.count(more))] if more > 0 else []
     return (*sentences(told), table, *sentences(left, "small"))
 
 
 def _case(case: ComparedCase) -> tuple[Cell, ...]:
-    change = case.name or " + ".join(say("kernel_change", one) for one in case.change.split())
+    change = case.name or " + ".join(say("compare_change", one) for one in case.change.split())
     verdict = Chip(f"{VERDICT_MARKS[case.verdict]} {say('verdict', case.verdict)}", case.verdict)
     shapes = messages.text("views.comma").join(formats.shape(shape) for shape in case.shapes)
     return (shapes, case.dtype, change, formats.error(case.ratio), case.quantity, (verdict,))
@@ -205,7 +205,7 @@ def _case(case: ComparedCase) -> tuple[Cell, ...]:
 def _seen(report: Comparison) -> list[str]:
     if report.wrong or not report.resolution < 1:
         return []
-    return [messages.text("views.kernel.seen", resolution=percent(report.resolution))]
+    return [messages.text("views.comparison.seen", resolution=percent(report.resolution))]
 
 
 def percent(share: float) -> str:
@@ -217,15 +217,19 @@ def _power(report: Comparison) -> Iterator[str]:
     """Yield what would have passed, or that nothing of what was tried would."""
     unseen = [one for one in report.quantities if one.unseen]
     for one in unseen:
-        faults = listed([say("kernel_fault", fault) for fault in one.unseen])
-        yield messages.text("views.kernel.unseen", name=code(one.name), faults=faults)
+        faults = listed([say("compare_fault", fault) for fault in one.unseen])
+        yield messages.text("views.comparison.unseen", name=code(one.name), faults=faults)
     tried = list(dict.fromkeys(fault for one in report.quantities for fault in one.tried))
     if tried and not unseen:
-        yield messages.text("views.kernel.all_seen", faults=listed([say("kernel_fault", fault) for fault in tried]))
+        yield messages.text(
+            "views.comparison.all_seen", faults=listed([say("compare_fault", fault) for fault in tried])
+        )
 
 
 def _conditions(report: Comparison) -> Iterator[str]:
     for one in report.quantities:
         if one.condition and one.kind == "gradient":
             condition = formats.number(one.condition, 2)
-            yield messages.text("views.kernel.condition", name=code(one.name), condition=condition, dtype=report.dtype)
+            yield messages.text(
+                "views.comparison.condition", name=code(one.name), condition=condition, dtype=report.dtype
+            )

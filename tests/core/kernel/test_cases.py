@@ -58,7 +58,7 @@ def cases() -> Iterator[tuple[str, Arguments]]:
 
 def test_each_named_case_is_a_row_and_the_wrong_one_is_named() -> None:
     report = compare(Ragged, ragged_softmax, cases=cases)
-    assert (report.verdict, [finding.code for finding in report.findings]) == ("wrong", ["kernel_case"])
+    assert (report.verdict, [finding.code for finding in report.findings]) == ("wrong", ["compare_case"])
     assert report.findings[0].params["name"] == "ragged 5/7/19"
     verdicts = {case.name: case.verdict for case in report.cases}
     # a softmax of one row has no gradient that zeros would not pass for

@@ -45,12 +45,12 @@ def test_wrong_twins_are_wrong(kernel: Kernel, twin: str) -> None:
 @pytest.mark.parametrize(
     ("twin", "code", "param", "value"),
     [
-        ("factor", "kernel_factor", "factor", pytest.approx(0.98, abs=1e-3)),
-        ("lost", "kernel_term", "along", "args[0]"),
-        ("tail", "kernel_region", "where", "grad args[0][:, 192:]"),
-        ("row", "kernel_region", "where", "grad args[0][-1]"),
-        ("none", "kernel_no_gradient", "name", "args[1]"),
-        ("zero", "kernel_zero", "name", "args[0]"),
+        ("factor", "compare_factor", "factor", pytest.approx(0.98, abs=1e-3)),
+        ("lost", "compare_term", "along", "args[0]"),
+        ("tail", "compare_region", "where", "grad args[0][:, 192:]"),
+        ("row", "compare_region", "where", "grad args[0][-1]"),
+        ("none", "compare_no_gradient", "name", "args[1]"),
+        ("zero", "compare_zero", "name", "args[0]"),
     ],
 )
 def test_a_twin_of_rms_norm_has_its_cause(twin: str, code: str, param: str, value: object) -> None:
@@ -73,7 +73,7 @@ class Gain(torch.autograd.Function):
 def test_a_gradient_that_the_reference_has_not_is_not_measured_by_it(depends) -> None:
     inputs = tuple(torch.randn(8, 16, requires_grad=True) for _ in range(2))
     (finding,) = compare(Gain, lambda x, gain: 2 * x + depends(gain), inputs).findings
-    assert (finding.code, finding.params["name"]) == ("kernel_not_zero", "gain")
+    assert (finding.code, finding.params["name"]) == ("compare_not_zero", "gain")
 
 
 def test_a_right_kernel_says_what_it_could_have_seen() -> None:

@@ -95,4 +95,4 @@ def test_whole_numbers_are_equal_or_wrong() -> None:
     assert same.verdict == "right"
     other = compare(lambda x: (2 * x, x.argsort()), lambda x: (x + x, x.argsort(descending=True)), x, sizes=())
     assert (other.verdict, wrong(other)) == ("wrong", ["output output 1"])
-    assert other.findings[0].code == "kernel_integers"
+    assert other.findings[0].code == "compare_integers"

@@ -84,7 +84,7 @@ def test_func_grad_inside_of_compile_leaves_backward_out(tmp_path: Path) -> None
     changed = [row for row in report.compiled if row.verdict == "wrong"]
     assert [(row.way, row.backend, row.quantity) for row in changed] == [("func_grad", b, "x") for b in QUICK]
     (finding,) = report.findings
-    assert (finding.code, finding.kind) == ("kernel_compile", "lint")
+    assert (finding.code, finding.kind) == ("compare_compile", "lint")
     assert "Your backward is right; torch.compile changes it" in finding.message
     assert torch.__version__ in finding.message
     assert "eager, aot_eager" in finding.message

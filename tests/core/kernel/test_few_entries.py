@@ -48,7 +48,7 @@ def test_a_scalar_is_compared_at_more_draws() -> None:
     x = torch.tensor(0.7, dtype=torch.bfloat16, requires_grad=True)
     assert compare(torch.exp, torch.exp, x, sizes=()).draws == 32
     wrong = compare(lambda x: 1.05 * x.exp(), torch.exp, x, sizes=())
-    assert {one.code for one in wrong.findings} == {"kernel_factor"}
+    assert {one.code for one in wrong.findings} == {"compare_factor"}
 
 
 def squares_in_half(x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -68,7 +68,7 @@ def test_what_lacks_precision_where_a_gradient_cancels_is_no_factor(seed: int) -
     x = torch.randn(32, 1, generator=torch.Generator().manual_seed(seed)).half().requires_grad_()
     reference = lambda x: (x.float() * x.float().pow(2).mean(-1, keepdim=True).add(1e-6).rsqrt()).half()  # noqa: E731
     report = compare(function(squares_in_half, normed), reference, x, sizes=(), seed=seed)
-    assert "kernel_factor" not in {one.code for one in report.findings}
+    assert "compare_factor" not in {one.code for one in report.findings}
 
 
 @pytest.mark.slow

@@ -24,36 +24,36 @@ pytestmark = pytest.mark.slow
 HALVES = (torch.float16, torch.bfloat16)
 RIGHT = [(kernel, dtype, kind) for kernel in FUSED for dtype in kernel.dtypes for kind in kernel.eager]
 FAULTS = {
-    ("rms_norm", "sums in bfloat16"): "kernel_noise",
-    ("rms_norm", "layout"): "kernel_layout",
-    ("rms_norm", "fused slices"): "kernel_layout",
-    ("rms_norm", "last block of rows"): "kernel_sizes",
-    ("rms_norm", "one more dimension"): "kernel_layout",
-    ("swiglu", "sign"): "kernel_values",
-    ("swiglu", "layout"): "kernel_layout",
-    ("swiglu", "fused slices"): "kernel_layout",
-    ("swiglu", "packed"): "kernel_layout",
-    ("linear_cross_entropy", "no mean"): "kernel_factor",
-    ("linear_cross_entropy", "last chunk"): "kernel_sizes",
-    ("linear_cross_entropy", "grad_output"): "kernel_values",
-    ("rope", "sign"): "kernel_values",
-    ("rope", "one more dimension"): "kernel_layout",
-    ("rope", "last head"): "kernel_region",
-    ("flash", "scale"): "kernel_factor",
-    ("flash", "delta"): "kernel_values",
-    ("flash", "last tile"): "kernel_sizes",
-    ("flash", "layout"): "kernel_layout",
-    ("flash_causal", "scale"): "kernel_factor",
-    ("flash_causal", "delta"): "kernel_values",
-    ("flash_causal", "last tile"): "kernel_sizes",
-    ("flash_causal", "layout"): "kernel_layout",
-    ("ragged_attention", "tail"): "kernel_sizes",
-    ("gated_linear_attention", "chunks"): "kernel_values",
-    ("gated_linear_attention", "slope"): "kernel_values",
-    ("residual_norm", "mean"): "kernel_offset",
-    ("residual_norm", "layout"): "kernel_layout",
-    ("residual_norm", "fused slices"): "kernel_layout",
-    ("residual_norm", "sums in bfloat16"): "kernel_noise",
+    ("rms_norm", "sums in bfloat16"): "compare_noise",
+    ("rms_norm", "layout"): "compare_layout",
+    ("rms_norm", "fused slices"): "compare_layout",
+    ("rms_norm", "last block of rows"): "compare_sizes",
+    ("rms_norm", "one more dimension"): "compare_layout",
+    ("swiglu", "sign"): "compare_values",
+    ("swiglu", "layout"): "compare_layout",
+    ("swiglu", "fused slices"): "compare_layout",
+    ("swiglu", "packed"): "compare_layout",
+    ("linear_cross_entropy", "no mean"): "compare_factor",
+    ("linear_cross_entropy", "last chunk"): "compare_sizes",
+    ("linear_cross_entropy", "grad_output"): "compare_values",
+    ("rope", "sign"): "compare_values",
+    ("rope", "one more dimension"): "compare_layout",
+    ("rope", "last head"): "compare_region",
+    ("flash", "scale"): "compare_factor",
+    ("flash", "delta"): "compare_values",
+    ("flash", "last tile"): "compare_sizes",
+    ("flash", "layout"): "compare_layout",
+    ("flash_causal", "scale"): "compare_factor",
+    ("flash_causal", "delta"): "compare_values",
+    ("flash_causal", "last tile"): "compare_sizes",
+    ("flash_causal", "layout"): "compare_layout",
+    ("ragged_attention", "tail"): "compare_sizes",
+    ("gated_linear_attention", "chunks"): "compare_values",
+    ("gated_linear_attention", "slope"): "compare_values",
+    ("residual_norm", "mean"): "compare_offset",
+    ("residual_norm", "layout"): "compare_layout",
+    ("residual_norm", "fused slices"): "compare_layout",
+    ("residual_norm", "sums in bfloat16"): "compare_noise",
 }
 
 
@@ -140,7 +140,7 @@ def test_a_norm_of_one_column_is_not_accused(name: str, dtype: torch.dtype, kind
 def test_a_scale_is_named_before_the_rows_that_it_leaves_right(kernel: Fused) -> None:
     report = compare(kernel.faults["scale"], kernel.eager["float32"], kernel.make(torch.bfloat16, 0), sizes=())
     (finding,) = report.findings
-    assert finding.code == "kernel_factor"
+    assert finding.code == "compare_factor"
     assert finding.params["factor"] == pytest.approx(4.0, rel=0.01)
 
 

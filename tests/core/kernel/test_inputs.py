@@ -70,7 +70,7 @@ def test_a_reference_with_dropout_has_its_mask_in_float64_as_well(eager: Callabl
     assert "draws random numbers" in str(right)
     wrong = _checked(eager, 1.0)
     assert [(one.code, one.params["factor"]) for one in wrong.findings] == [
-        ("kernel_factor", pytest.approx(KEPT, abs=0.01))
+        ("compare_factor", pytest.approx(KEPT, abs=0.01))
     ]
 
 
@@ -78,7 +78,7 @@ def test_another_mask_is_wrong_and_not_called_zero() -> None:
     x = (torch.randn(20, 60, generator=torch.Generator().manual_seed(3)) + 5).bfloat16().requires_grad_()
     report = compare(lambda x: x * (torch.rand_like(x) > KEPT) / (1 - KEPT), _drawn, (x,), sizes=())
     assert report.verdict == "wrong"
-    assert {one.code for one in report.findings} == {"kernel_values"}
+    assert {one.code for one in report.findings} == {"compare_values"}
 
 
 @pytest.mark.parametrize("mode", [InFloat64, lambda n: RandomRounding(torch.bfloat16, 0, n)])

@@ -68,7 +68,7 @@ def test_two_ranks_beside_one_process(
 def test_a_hang_ends_with_the_stacks_of_both_ranks() -> None:
     report = compare(layers.column_linear_that_hangs, layers.linear, LINEAR, ranks=2, placements={1: 0}, timeout=15)
     assert report.verdict == "cannot tell"
-    assert getattr(report.reason, "message_id", "") == "kernel.ranks_hang"
+    assert getattr(report.reason, "message_id", "") == "compare.ranks_hang"
     assert "rank 0:" in report.trace
     assert "rank 1:" in report.trace
     assert report.trace.count("in waits") == 2
@@ -105,7 +105,7 @@ def test_the_relation_of_a_gradient(relation: str) -> None:
             for rank in range(3)
         ]
         found = Related(pair, measured, values, placements).judged()
-    assert [one.message_id.removeprefix("kernel.sharded_") for one in found.findings] == [relation] * bool(relation)
+    assert [one.message_id.removeprefix("compare.sharded_") for one in found.findings] == [relation] * bool(relation)
 
 
 @pytest.mark.parametrize(

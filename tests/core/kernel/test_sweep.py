@@ -54,7 +54,7 @@ def test_a_tail_that_aligned_shapes_hide_is_found_and_shrunk() -> None:
     report = check(without_tail, 4, 64)
     assert report.verdict == "wrong"
     assert [q.verdict for q in report.quantities] == ["right", "right"]
-    assert report.findings[0].code == "kernel_sizes"
+    assert report.findings[0].code == "compare_sizes"
     assert report.smallest is not None
     assert report.smallest[0][-1] == 1
     assert report.cases[0].verdict == "wrong"
@@ -90,7 +90,7 @@ def test_strides_of_grad_output_that_are_misread() -> None:
 
     report = check(misread, 6, 6)
     assert report.verdict == "wrong"
-    assert {finding.code for finding in report.findings} == {"kernel_layout"}
+    assert {finding.code for finding in report.findings} == {"compare_layout"}
     assert {case.change for case in report.cases if case.verdict == "wrong"} == {"grad_transposed", "grad_strided"}
 
 
@@ -122,7 +122,7 @@ def test_a_forward_that_refuses_is_no_bug() -> None:
 def test_runs_that_differ_are_told_as_a_risk() -> None:
     calls = iter(range(10**6))
     report = check(lambda d, g: d * (1 + 2**-9 * (next(calls) % 2)), 8, 9, sizes=())
-    assert [(finding.code, finding.kind) for finding in report.findings] == [("kernel_nondeterministic", "lint")]
+    assert [(finding.code, finding.kind) for finding in report.findings] == [("compare_nondeterministic", "lint")]
     assert report.verdict == "right"
 
 
@@ -131,7 +131,7 @@ def test_an_overflow_that_the_reference_does_not_have_is_a_risk() -> None:
     soft = function(lambda x: (softplus(x), (x,)), lambda s, g: g * s[0].exp() / (1 + s[0].exp()))
     report = compare(soft, softplus, (x,))
     assert report.verdict == "right"
-    assert ("kernel_large", "lint") in [(finding.code, finding.kind) for finding in report.findings]
+    assert ("compare_large", "lint") in [(finding.code, finding.kind) for finding in report.findings]
 
 
 @pytest.mark.slow
@@ -162,17 +162,17 @@ def test_a_backward_that_refuses_a_layout_loudly_is_a_risk_and_gives_nobody_a_wr
     gaps = function(lambda x: (torch.tanh(x.float()).to(x.dtype), (x,)), backward, "tanh")
     report = compare(gaps, torch.tanh, inputs(6, 40))
     assert report.verdict == "right"
-    refused = [finding for finding in report.findings if finding.code == "kernel_refuses"]
+    refused = [finding for finding in report.findings if finding.code == "compare_refuses"]
     assert {finding.kind for finding in refused} == {"lint"}
     assert any("transposed inputs" in finding.message for finding in refused)
     assert any(case.verdict == "cannot tell" and "view" in str(case.reason) for case in report.cases)
     odd = check(refuses_odd, 4, 64)
-    assert (odd.verdict, odd.findings[0].code) == ("right", "kernel_refuses")
+    assert (odd.verdict, odd.findings[0].code) == ("right", "compare_refuses")
 
 
 def test_a_backward_that_raises_at_shapes_that_were_asked_for_is_wrong_there() -> None:
     report = check(refuses_odd, 4, 64, sizes=[(4, 33)])
-    assert (report.verdict, report.findings[0].code) == ("wrong", "kernel_sizes")
+    assert (report.verdict, report.findings[0].code) == ("wrong", "compare_sizes")
 
 
 def misread(d: Tensor, g: Tensor) -> Tensor:
@@ -205,7 +205,7 @@ def test_what_is_closer_than_the_reference_itself_is_not_called_wrong_for_one_ca
 
     def by_chance(*args: Any, **options: Any) -> Outcome:
         """Stand for one case of many that exceeds what rounding explains."""
-        chance = Finding("kernel_values", "bug", "kernel.values", {})
+        chance = Finding("compare_values", "bug", "compare.values", {})
         return replace(check_case(*args, **options), wrong=(0,), findings=(chance,))
 
     check_case = sweep.check
@@ -296,7 +296,7 @@ def test_an_overflow_that_a_division_hides_is_told() -> None:
     report = compare(kernel, eager, given)
     (large,) = (case for case in report.cases if case.change == "large")
     assert (report.verdict, large.verdict) == ("right", "wrong")
-    assert "kernel_large" in {finding.code for finding in report.findings}
+    assert "compare_large" in {finding.code for finding in report.findings}
 
 
 @pytest.mark.slow
