@@ -536,7 +536,7 @@ SENTENCES: dict[str, str] = {
     "command.help.release.nbgrader": "write the notebook for nbgrader, in one language: a locked cell of points below each exercise",
     "command.help.release.new": "write a source notebook with one exercise to begin from: NAME.py and NAME_exercises.py",
     "command.help.mark": "mark what a class handed in: each answer runs in a process of its own",
-    "command.help.mark.more": "Submissions are notebooks, zips or folders, nbgrader's too. Besides the marks it writes a page and a journal; nothing is written over. docs/marking.md has the rest.",
+    "command.help.mark.more": "Submissions are notebooks, zips or folders, nbgrader's too. Besides the marks it writes a page and a journal; nothing is written over. docs/how-to/mark.md has the rest.",
     "command.help.mark.release": "the zip that `nbautograd release --out` wrote, or its folder",
     "command.help.mark.submissions": "folder or zip of what was handed in",
     "command.help.mark.out": "file for the marks (default: marks.csv)",

@@ -536,7 +536,7 @@ SENTENCES: dict[str, str] = {
     "command.help.release.nbgrader": "生成供 nbgrader 使用的笔记本，只用一种语言：每道练习下面有一个锁定的计分单元格",
     "command.help.release.new": "写出一份带一道练习的源笔记本作为起点：NAME.py 和 NAME_exercises.py",
     "command.help.mark": "批改全班的作业：每个回答在各自的进程里运行",
-    "command.help.mark.more": "提交可以是笔记本、zip 或文件夹，也可以是 nbgrader 的目录。除了分数，还会写出一个网页和一份日志；不会覆盖任何文件。详见 docs/marking.md。",
+    "command.help.mark.more": "提交可以是笔记本、zip 或文件夹，也可以是 nbgrader 的目录。除了分数，还会写出一个网页和一份日志；不会覆盖任何文件。详见 docs/how-to/mark.md。",
     "command.help.mark.release": "`nbautograd release --out` 写出的 zip，或它所在的文件夹",
     "command.help.mark.submissions": "装着提交的文件夹或 zip",
     "command.help.mark.out": "写分数的文件（默认：marks.csv）",

@@ -1,4 +1,4 @@
-"""docs/from-cell-to-report.md is what the code does: a cell goes through the functions of its table, in that order."""
+"""docs/explanation/from-cell-to-report.md is what the code does: a cell goes through its table in that order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "nbautograd"
-PAGE = (ROOT / "docs" / "from-cell-to-report.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "from-cell-to-report.md").read_text(encoding="utf-8")
 CELL = """%%autograd_function --inputs x
 class Square(Function):
     @staticmethod

@@ -1,4 +1,4 @@
-"""Released packages and torch itself, audited in programs as their users write them; ``docs/field-report.md`` tells it.
+"""Released packages and torch itself, audited in programs of users; see ``docs/evidence/field-report.md``.
 
 ``.ci/packages`` installs the packages; without them torch itself is audited alone. Each class has the verdict that is
 true of it: a "wrong" here was confirmed with plain torch, by finite differences or autograd of the forward, or its code

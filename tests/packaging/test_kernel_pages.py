@@ -14,7 +14,7 @@ from nbautograd.command import main
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "tutorials" / "kernels.md").read_text(encoding="utf-8")
 AGENTS = (ROOT / "nbautograd" / "command" / "skill.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.DOTALL)
 
@@ -91,7 +91,7 @@ def test_the_example_of_what_compiling_changes() -> None:
     assert {row.way: row.verdict for row in report.compiled} == {"backward": "right", "func_grad": "wrong"}
 
 
-GATE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
+GATE = (ROOT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
 RAGGED = """
 import torch
 from gate import softmax

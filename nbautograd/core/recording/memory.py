@@ -6,7 +6,7 @@ that forbid the former), else nothing is read and the report says so. Both go th
 GIL: letting go of it would let other threads run between two reads. All tensors of a method are read in one call.
 
 Elements on other devices are gathered there, copied without stopping the stream, and waited for when somebody reads
-them; this is off unless ``NBAUTOGRAD_DEVICE_VALUES=1`` (see docs/compatibility.md).
+them; this is off unless ``NBAUTOGRAD_DEVICE_VALUES=1`` (see docs/evidence/compatibility.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each row of docs/gradcheck.md: what torch's gradcheck can be asked for, and that it has its answer here."""
+"""Each row of docs/how-to/from-gradcheck.md: what torch's gradcheck is asked for has its answer here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 import nbautograd
 from nbautograd.errors import GradcheckError, InputError
 
-PAGE = Path(__file__).parents[3] / "docs" / "gradcheck.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "from-gradcheck.md"
 
 
 def scaled(factor: float, backward_factor: float | None = None) -> type[Function]:
