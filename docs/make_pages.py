@@ -304,8 +304,8 @@ def api() -> None:
 
 def demo() -> None:
     """Freeze the demo, executed, for the front page."""
-    OUT.joinpath("extra").mkdir(parents=True, exist_ok=True)
-    notebook, page = OUT / "notebooks" / "en" / "demo.ipynb", OUT / "extra" / "demo.html"
+    notebook, page = OUT / "notebooks" / "en" / "demo.ipynb", OUT / "extra" / "generated" / "demo.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
     if main(["freeze", str(notebook), "-o", str(page), "--execute"]) != 0:
         raise Untrue("the demo cannot be frozen")
 

@@ -125,7 +125,11 @@ def test_the_workflows_run_what_a_person_runs():
         name: [s["run"] for job in flow["jobs"].values() for s in job["steps"] if "run" in s]
         for name, flow in workflows().items()
     }
-    assert commands == {"ci": [".ci/run"], "matrix": [".ci/matrix ${{ matrix.python }}:${{ matrix.torch }}"]}
+    assert commands == {
+        "ci": [".ci/run"],
+        "docs": [".ci/docs", ".venv/bin/python -m pytest -m nightly tests/site"],
+        "matrix": [".ci/matrix ${{ matrix.python }}:${{ matrix.torch }}"],
+    }
     pairs = workflows()["matrix"]["jobs"]["pair"]["strategy"]["matrix"]
     named = f"3.{{{','.join(p.partition('.')[2] for p in pairs['python'])}}}:{{{','.join(pairs['torch'])}}}"
     assert f"set -- {named}" in (ROOT / ".ci" / "matrix").read_text()
