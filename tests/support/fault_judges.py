@@ -1,6 +1,7 @@
 """What finds the faults of tests/real_faults: nbautograd, assert_close at three tolerances, gradcheck, opcheck.
 
-Usage: PYTHONPATH=tests/support:tests/real_faults python tests/support/fault_judges.py writes docs/real-faults.md.
+Usage: PYTHONPATH=tests/support:tests/real_faults python tests/support/fault_judges.py
+(it writes docs/evidence/real-faults.md).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nbautograd.types import Comparison
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(file.stem for file in (ROOT / "tests" / "real_faults").glob("*.py") if not file.stem.startswith("test_"))
-PAGE = ROOT / "docs" / "real-faults.md"
+PAGE = ROOT / "docs" / "evidence" / "real-faults.md"
 TOLERANCES = (1e-2, 1e-3, 1e-5)
 COLUMNS = (
     "fault",
