@@ -166,8 +166,8 @@ def plain_page(code: str, kind: str, ids: list[str], why: str) -> None:
 def sentences_of(code: str) -> list[str]:
     """Return the ids that begin with the code's name, in whichever room."""
     ids = {i.removesuffix(".what") for i in messages.catalogue("en") if i.endswith(".what")}
-    name = code.removeprefix("kernel_").removeprefix("compare_")
-    rooms = ("kernel", "compare") if name != code else ("causes", "checking")
+    name = code.removeprefix("compare_")
+    rooms = ("compare",) if name != code else ("causes", "checking")
     return sorted(
         i for i in ids if i.partition(".")[0] in rooms and re.fullmatch(rf"{name}(_\w+)?", i.partition(".")[2])
     )
