@@ -59,7 +59,7 @@ def test_two_ranks_beside_one_process(
     before = {one: signal.getsignal(one) for one in SIGNALS}, dict(os.environ)
     report = compare(parallel, single, inputs, ranks=2, placements=placements, timeout=60)
     assert ({one: signal.getsignal(one) for one in SIGNALS}, dict(os.environ)) == before
-    named = {finding.message_id.removeprefix("kernel.").removeprefix("sharded_") for finding in report.findings}
+    named = {finding.message_id.removeprefix("compare.").removeprefix("sharded_") for finding in report.findings}
     assert (report.verdict, named) == ("wrong" if relations else "right", relations), report
     assert report.function == parallel.__name__
 
