@@ -130,7 +130,7 @@ class Point:
     @cached_property
     def _called(self) -> Outputs | None:
         with users_errors() as guard:
-            outputs = self.problem.call(self.inputs)
+            outputs = self.problem.call(tuple(map(copy, self.inputs)))  # backward may write into what it gets
         return None if guard.failed else outputs
 
     @property
@@ -211,8 +211,7 @@ class Point:
     def renew(self) -> None:
         """Make the call again on copies of its inputs."""
         base = self._base
-        assert base.outputs is not None
-        base._called = self.problem.call(tuple(map(copy, base.outputs.inputs)))
+        base._called = self.problem.call(tuple(map(copy, base.inputs)))
         base._versions = base._reached()
 
     def _reached(self) -> list[tuple[Tensor, int]]:

@@ -105,3 +105,18 @@ def test_points_of_a_seed_are_the_same_whoever_asked_before(kind) -> None:
             ]
 
     assert values(()) == values([k for k in KINDS if k != kind])
+
+
+def test_an_edit_that_writes_into_the_inputs_leaves_the_point_as_it_was() -> None:
+    problem = Problem(Twice, (draw(3), draw(3)))
+    with problem.session():
+        at = Point(problem, problem.fresh())
+        inputs, first = [x.detach().clone() for x in at.inputs], at.pull()
+
+        def writing(ctx, g, h):
+            x, w = ctx.saved_tensors
+            return g * w.mul_(2), g * x.add_(1)
+
+        at.pull(writing)
+        assert all(torch.equal(x, before) for x, before in zip(at.inputs, inputs, strict=True))
+        assert all(torch.equal(g, before) for g, before in zip(at.pull(), first, strict=True))
