@@ -19,33 +19,55 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from nbautograd.core import forks
 from nbautograd.core.stumbles import hands_over
+
+
+class _Stance:
+    """That what ``torch.compile`` made runs as written: for the process, from the first that asks to the last.
+
+    One of several threads that put back what it found would leave the others' stance behind for ever.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._askers = forks.lock(), 0
+        self._held: contextlib.AbstractContextManager[Any] | None = None
+
+    def begin(self) -> None:
+        """Set it, where nobody has; without Dynamo there is nothing to set."""
+        with self._lock:
+            self._askers += 1
+            if self._held is None and "torch._dynamo" in sys.modules:
+                self._held = torch.compiler.set_stance("force_eager")
+
+    def end(self) -> None:
+        """Put back what was there before, where nobody else wants it."""
+        with self._lock:
+            self._askers -= 1
+            if not self._askers and self._held is not None:
+                self._held.__exit__(None, None, None)
+                self._held = None
+
+
+_stance = _Stance()
 
 
 class UncompiledMode(TorchFunctionMode):
     """A mode under which what ``torch.compile`` made runs as written: Dynamo would trace into the mode itself.
 
-    That raises where a graph must not break (``fullgraph=True``), and compiles anew for each mode elsewhere.
+    That raises where a graph must not break (``fullgraph=True``), and compiles anew for each mode elsewhere. The stance
+    is the process's: compiled code of another thread runs uncompiled meanwhile.
     """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._stances: list[contextlib.AbstractContextManager[Any]] = []
 
     def __enter__(self) -> Any:
         """Enter the mode, once more where it is entered already."""
-        # the stance is the process's: another thread runs uncompiled meanwhile, with the same results
-        stance = (
-            torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else contextlib.nullcontext()
-        )
-        stance.__enter__()
-        self._stances.append(stance)
+        _stance.begin()
         return super().__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: Any) -> None:
         """Leave the mode."""
         super().__exit__(*error)  # type: ignore[no-untyped-call]
-        self._stances.pop().__exit__(None, None, None)
+        _stance.end()
 
 
 class Trace(UncompiledMode):

@@ -128,7 +128,7 @@ def _answer(group: Sequence[Judgement], look: Look, seconds: float, tell: Tell |
             look(group, note, None if tell is None else lambda *how_far: send(("progress", *how_far)))
         except KeyboardInterrupt:
             ended = "interrupted"
-        except Exception:
+        except Exception:  # silent: asked again in this process, where it is raised
             ended = "here"  # where it is raised to whoever asked
         send(("stumbles", stumbles.recent()))
         return ended

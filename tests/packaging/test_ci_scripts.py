@@ -29,10 +29,10 @@ def test_script_parses(script):
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="there is a GPU")
 def test_a_machine_without_a_gpu_is_told_so():
-    page = (ROOT / "docs" / "compatibility.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "compatibility.md").read_text()
     run = bash(".ci/gpu", NBAUTOGRAD_VENV=str(Path(sys.executable).parents[1]))
     assert (run.returncode, run.stdout.startswith("There is no cuda here")) == (0, True)
-    assert (ROOT / "docs" / "compatibility.md").read_text() == page
+    assert (ROOT / "docs" / "evidence" / "compatibility.md").read_text() == page
 
 
 def test_all_stages_run_and_one_failure_counts():

@@ -24,6 +24,7 @@ def expected_in_wheel():
     extension = ROOT / "nbautograd" / "labextension"
     data = f"nbautograd-{nbautograd.__version__}.data/data/share/jupyter/labextensions/nbautograd"
     files |= {f"{data}/{p.relative_to(extension)}" for p in extension.rglob("*.js*")}
+    files |= {f"nbautograd/command/{name}" for name in ("schema.json", "skill.md")}
     return files | {"nbautograd/py.typed"}
 
 

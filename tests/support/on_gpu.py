@@ -20,7 +20,7 @@ from torch import Tensor
 from nbautograd import compare
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "compatibility.md"
+PAGE = ROOT / "docs" / "evidence" / "compatibility.md"
 HEADING = "## Seen on a GPU"
 CELL = """
 import torch

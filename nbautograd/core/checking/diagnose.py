@@ -84,7 +84,7 @@ def diagnose(
     yield from first
     between()
     if not any(f.code in UNASKED and f.kind == "bug" for f in first):
-        nonlinear = probed("linearity", problem, outputs)
+        nonlinear = probed("linearity", problem, outputs, _flat(blocks))
         yield from nonlinear
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
         between()
@@ -93,6 +93,12 @@ def diagnose(
     steady = not any(f.code in CHANGING and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
     yield from after_values(problem, outputs, blocks, between) if steady else ()
+
+
+def _flat(blocks: Mapping[tuple[int, int], Block]) -> frozenset[int]:
+    """Return the inputs that no output depends on, as both methods say."""
+    depended = {i for (_, i), b in blocks.items() if b.verdict != "match" or b.structure != "zero"}
+    return frozenset(i for _, i in blocks) - depended
 
 
 def _values(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -243,7 +242,7 @@ def _changed_inputs(problem: Problem) -> list[str]:
     return [problem.input_names[i] for i, now, before in pairs if not agree_bitwise(now, before)]
 
 
-MOST = 2  # other inputs; one disagreement may be a kink that was met
+LEAST = 2  # other inputs at which a gradient must be wrong; one disagreement may be a kink that was met
 
 
 def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
@@ -254,13 +253,18 @@ def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Blo
     """
     if not problem.has_functions or not blocks or not all(map(_plainly_right, blocks.values())):
         return
-    near = list(itertools.islice(points(problem).of("near"), MOST))
-    wrong = set(range(len(problem.differentiable)))
-    for at in near:
-        wrong &= _wrong(at)
+    wrong, seen = set(range(len(problem.differentiable))), Counter[int]()
+    near = list[Point]()
+    for at in points(problem).of("near"):  # three: of one, differences may tell nothing
+        judged = _judged(at)
+        wrong -= {k for k, right in judged.items() if right}
         if not wrong:
             return
-    wrong -= _wrong(Point(problem, problem.fresh()))  # the same question must have its answer here
+        seen.update(k for k, right in judged.items() if right is False)
+        near += [at] if any(judged.get(k) is False for k in wrong) else []
+    wrong = {k for k in wrong if seen[k] >= LEAST}
+    here = _judged(Point(problem, problem.fresh()))
+    wrong -= {k for k in wrong if here.get(k) is False}  # the same question must have its answer here
     if not wrong:
         return
     name = problem.input_names[problem.differentiable[min(wrong)]]
@@ -290,10 +294,10 @@ def _plainly_right(block: Block) -> bool:
     return block.verdict == "match" and block.largest_error <= PLAINLY * size + ABOUT_ZERO
 
 
-def _wrong(at: Point) -> set[int]:
-    """Return the numbers of the inputs whose gradient is wrong at a point; a forward that raises is no evidence."""
+def _judged(at: Point) -> dict[int, bool | None]:
+    """Return by input whether its gradient is right at a point; a forward that raises is no evidence."""
     found = () if at.outputs is None else at.pull()
-    return {k for k, gradient in enumerate(found) if at.is_right(k, gradient) is False}
+    return {k: at.is_right(k, gradient) for k, gradient in enumerate(found)}
 
 
 def _near(problem: Problem) -> tuple[Any, ...]:

@@ -26,8 +26,15 @@ MEASURED = 3  # points at which the error of a gradient is measured
 HALF = float(torch.finfo(torch.float16).eps)
 
 
-def linearity(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """Yield findings for every input whose gradient is not linear in grad_output."""
+def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozenset()) -> Iterator[Finding]:
+    """Yield findings for every input whose gradient is not linear in grad_output.
+
+    Args:
+        problem: what is checked.
+        outputs: of a call.
+        flat: positions of inputs that no output depends on. Terms that cancel leave some rounding there, as in a norm
+            over one element; how large they were is not known, so that what is below half the digits is no gradient.
+    """
     # a backward that computes in single precision is linear, only not to all digits
     rel, low = max(LINEAR, gradient_tolerance(outputs, problem.inputs)), rounding_level(outputs, problem.inputs)
     v, w = (cotangents(problem, outputs, problem.seed + k) for k in (0, 1))
@@ -37,8 +44,9 @@ def linearity(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
     for k, position in enumerate(problem.differentiable):
         here = {c: g[k] for c, g in answers.items()}
         per_cotangent = [_times(g, 1 / c) for c, g in here.items()]  # of the size that ``low`` is about
+        noise = max(low, math.sqrt(torch.finfo(problem.inputs[position].dtype).eps)) if position in flat else low
         if not _finite([*here.values(), other[k], both[k], at_zero[k]]) or _only_noise(
-            [*per_cotangent, other[k], at_zero[k]], low
+            [*per_cotangent, other[k], at_zero[k]], noise
         ):
             continue
         code = _code(at_zero[k], here, other[k], both[k], rel)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.quiet import EMPTY, fill
 from nbautograd.core.pytrees import leaves, tensors
 from nbautograd.core.recording.record import value_around
 from nbautograd.core.stumbles import hands_over, users_errors
-from nbautograd.core.trace import UncompiledMode
 
 ELEMENTS = 1 << 23  # of all results together; 64 MiB of doubles
 CALLS = 500  # of torch: far more than what one edit adds to a backward of a few lines
@@ -72,7 +72,7 @@ class Usage:
         )
 
 
-class UsageMeter(UncompiledMode):
+class UsageMeter(TorchFunctionMode):
     """Counts what runs of a backward take, and ends one that takes more than it may; fills what it leaves unwritten.
 
     Args:
