@@ -47,10 +47,14 @@ def run(front: Path, *command: str) -> str:
 
 @pytest.mark.slow
 def test_the_committed_bundle_is_a_fresh_build(front: Path, tmp_path: Path) -> None:
-    script = json.loads((front / "package.json").read_text())["scripts"]["build"].split()
-    run(front, *[part for part in script if not part.startswith("--outdir")], f"--outdir={tmp_path}")
-    for name in ("loader.js", "widget.js", "widget.css"):
-        assert (tmp_path / name).read_bytes() == (STATIC / name).read_bytes(), "run `npm run build` in frontend/"
+    scripts = json.loads((front / "package.json").read_text())["scripts"]
+    assert scripts["build"] == "npm run build:views && npm run build:lab"
+    outputs = {"build:views": f"--outdir={tmp_path}", "build:lab": f"--outfile={tmp_path / 'remoteEntry.js'}"}
+    for name, out in outputs.items():
+        run(front, *[part for part in scripts[name].split() if not part.startswith("--out")], out)
+    extension = STATIC.parent / "labextension" / "static" / "remoteEntry.js"
+    for file in (*(STATIC / name for name in ("loader.js", "widget.js", "widget.css")), extension):
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes(), "run `npm run build` in frontend/"
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def constructed():
         name = function.rpartition(".")[2]
         if name == "Finding" and len(words) > 2 and words[2]:
             yield "Finding", words[0], words[2]
-        elif name == "broken" and words[0] and (len(words) < 3 or words[2]):
+        elif name == "broken" and words and words[0] and (len(words) < 3 or words[2]):
             yield "broken", words[0], words[2] if len(words) > 2 else ""
 
 
