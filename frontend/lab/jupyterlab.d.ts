@@ -18,6 +18,8 @@ export interface CellModel {
   trusted: boolean;
   sharedModel: SharedCell;
   contentChanged: Signal<() => void>;
+  stateChanged: Signal<() => void>;
+  executionState?: string;
   outputs?: {
     length: number;
     get(k: number): { data: Record<string, any>; type: string };

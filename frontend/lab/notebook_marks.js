@@ -26,7 +26,7 @@ export class NotebookMarks {
   constructor(panel, show) {
     this.panel = panel;
     this.show = show;
-    /** @type {Map<CellModel, {changed: () => void, outputs: MarksState[]}>} */
+    /** @type {Map<CellModel, {changed: () => void, outputs: MarksState[]}>} of every code cell */
     this.read = new Map();
     /** @type {Map<string, Found[]>} by the cell's id */
     this.found = new Map();
@@ -58,18 +58,28 @@ export class NotebookMarks {
     for (const [cell, { changed }] of this.read)
       if (!cells.includes(cell)) {
         cell.outputs?.changed.disconnect(changed);
+        cell.stateChanged.disconnect(changed);
         this.read.delete(cell);
       }
     for (const cell of cells)
       if (!this.read.has(cell)) {
-        const changed = () => {
-          this.read.set(cell, { changed, outputs: outputsOf(cell) });
-          this.refresh();
-        };
+        const changed = () => void Promise.resolve().then(() => this.reread(cell)); // its state is set after its outputs
         this.read.set(cell, { changed, outputs: outputsOf(cell) });
         cell.outputs?.changed.connect(changed);
+        cell.stateChanged.connect(changed);
         cell.contentChanged.connect(() => this.again());
       }
+    this.refresh();
+  }
+
+  /** Take the marks of a cell's outputs. A run begins by clearing them: till it ends the old marks stay, and nothing moves.
+   * @param {CellModel} cell
+   */
+  reread(cell) {
+    const known = this.read.get(cell),
+      outputs = outputsOf(cell);
+    if (!known || (!outputs.length && cell.executionState === "running")) return;
+    known.outputs = outputs;
     this.refresh();
   }
 

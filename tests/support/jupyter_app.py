@@ -197,11 +197,9 @@ def cell(page: Any, number: int) -> Any:
 
 
 def cell_with(page: Any, source: str) -> Any:
-    """The first code cell whose source contains this."""
+    """The first code cell with a line that contains this; a change that is offered below a line is none."""
     return (
-        page.locator(".jp-CodeCell")
-        .filter(has=page.locator(".jp-InputArea", has_text=re.compile(re.escape(source))))
-        .first
+        page.locator(".jp-CodeCell").filter(has=page.locator(".cm-line", has_text=re.compile(re.escape(source)))).first
     )
 
 
