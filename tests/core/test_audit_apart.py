@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
 import time
 
@@ -177,3 +178,43 @@ def test_an_interrupt_of_the_audit_keeps_what_a_copy_told():
     report = audit.report(progress=interrupting)
     assert told
     assert [one.verdict for one in report.functions] == ["wrong", "unchecked"]
+
+
+FORKING = """
+import torch
+import nbautograd
+from nbautograd.core.explaining import process_copy
+
+@torch.jit.script
+def doubled(x):
+    return torch.jit.wait(torch.jit.fork(torch.add, x, x))
+
+class Forking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return doubled(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * grad
+
+before = process_copy.why_not()
+with nbautograd.audit() as audit:
+    Forking.apply(torch.tensor([0.3, -0.7], requires_grad=True)).sum().backward()
+print([before, process_copy.why_not(), *(one.verdict for one in audit.report().functions)])
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are looked for in /proc")
+def test_a_program_whose_threads_a_copy_lacks_is_checked_in_its_process(tmp_path):
+    """In a process of its own: its threads stay till its end."""
+    (tmp_path / "forking.py").write_text(FORKING)
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(nbautograd.__file__)), *sys.path])
+    ran = subprocess.run(
+        [sys.executable, "forking.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.stdout.strip() == "['', 'threads', 'wrong']", ran.stderr

@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -39,6 +40,7 @@ _OUTSIDE = (
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2): the signal that a process gets when its parent ends
 _PR_SET_NO_NEW_PRIVS = 38  # of prctl(2): what the kernel asks for before a process may fence itself in
+_POOL = "PTThreadPool"  # what torch names the threads of its pool between operators
 _LENGTH = struct.Struct("=Q")  # of a message in the pipe
 LONGEST_RUN = 120.0  # seconds; a thread that held a lock when the copy was made is not there to let go of it
 
@@ -72,7 +74,16 @@ def why_not() -> str:
     if torch.cuda.is_available() or _has_other_device():
         return "device"
     # nor are the threads of a process group: a collective waits for them for ever, with one process too
-    return "group" if torch.distributed.is_available() and torch.distributed.is_initialized() else ""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return "group"
+    return "threads" if _has_started_threads() else ""
+
+
+def _has_started_threads() -> bool:
+    """Return True where ``torch.jit.fork`` has started its threads, for which a copy would wait for ever."""
+    with contextlib.suppress(OSError):  # only Linux has it; a thread may end meanwhile
+        return any(comm.read_text().strip() == _POOL for comm in Path("/proc/self/task").glob("*/comm"))
+    return False
 
 
 def _has_other_device() -> bool:
