@@ -30,13 +30,14 @@ html_title = "nbautograd"
 html_extra_path = ["generated/extra"]  # the frozen demo of the front page
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
 }
-html_theme_options["navigation_depth"] = 2  # the theme's toggles of deeper levels have no name for a screen reader
+html_theme_options["collapse_navigation"] = True  # the theme's toggles have no name for a screen reader
 
 # Google's style; types stand in the signature
 autodoc_typehints = "signature"
