@@ -62,12 +62,18 @@ class UncompiledMode(TorchFunctionMode):
     def __enter__(self) -> Any:
         """Enter the mode, once more where it is entered already."""
         _stance.begin()
-        return super().__enter__()  # type: ignore[no-untyped-call]
+        try:
+            return super().__enter__()  # type: ignore[no-untyped-call]
+        except BaseException:  # an interrupt: what was not entered is not left
+            _stance.end()
+            raise
 
     def __exit__(self, *error: Any) -> None:
         """Leave the mode."""
-        super().__exit__(*error)  # type: ignore[no-untyped-call]
-        _stance.end()
+        try:
+            super().__exit__(*error)  # type: ignore[no-untyped-call]
+        finally:
+            _stance.end()
 
 
 class Trace(UncompiledMode):

@@ -22,18 +22,19 @@ from nbautograd.widgets.states import Answer, State
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 Question = Callable[[Mapping[str, Any]], Answer]
-# sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, structures, columns
+# sentences of the static report that the page uses too; its documents come with their words
 SHARED = (
     "views.colon",
     "views.semicolon",
-    *(f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel", "column")),
+    *(f"views.{group}." for group in ("verdict", "block", "structure", "panel")),
 )
+RAISED = {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_box", "no_block", "too_large")}
 
 
 def labels() -> dict[str, str]:
     """Return the page's words in the chosen language, by id without its subject; the page fills placeholders."""
     texts = {**messages.catalogue("en"), **messages.catalogue(messages.language())}
-    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)))
+    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)) and k not in RAISED)
     return {k.partition(".")[2]: texts[k] for k in chosen}
 
 

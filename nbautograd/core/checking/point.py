@@ -36,6 +36,7 @@ Item = TypeVar("Item")
 # what is another besides the values: nothing, single sizes (one that others equal here may differ there), an argument
 # or data that need no gradient, or how far values go, which lie on both sides of the constants in the code
 Other = Literal["nothing", "size", "argument", "spread"]
+LARGE = 20_000  # elements in and out, above which one difference bears nothing out: what it sums up is rounded too much
 ENOUGH = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
 
 
@@ -149,6 +150,11 @@ class Point:
         return None if self.outputs is None else own_node(self.problem, self.outputs)
 
     @property
+    def elements(self) -> int:
+        """Count the elements of the tensors that go in and come out."""
+        return sum(t.numel() for t in (*(self.outputs or ()), *self.inputs) if isinstance(t, Tensor))
+
+    @property
     def shapes(self) -> list[torch.Size]:
         """Shapes of the inputs that are tensors."""
         return [x.shape for x in self.inputs if isinstance(x, Tensor)]
@@ -255,7 +261,7 @@ class Point:
         if self.outputs is None:
             return None
         with users_errors():  # forward may refuse a step from a point that it takes
-            if not self._derivatives and self.right is not None:
+            if not self._derivatives and self.elements <= LARGE and self.right is not None:
                 found = borne_out(self.problem, self.outputs, self.v, self.right, self.seed + 1, self.symmetric)
                 self._derivatives.update(found)
             if which not in self._derivatives:

@@ -81,8 +81,10 @@ def why_not() -> str:
 
 def _has_started_threads() -> bool:
     """Return True where ``torch.jit.fork`` has started its threads, for which a copy would wait for ever."""
-    with contextlib.suppress(OSError):  # only Linux has it; a thread may end meanwhile
-        return any(comm.read_text().strip() == _POOL for comm in Path("/proc/self/task").glob("*/comm"))
+    for comm in Path("/proc/self/task").glob("*/comm"):  # only Linux has it
+        with contextlib.suppress(OSError):  # a thread that ended meanwhile says nothing of the others
+            if comm.read_text().strip() == _POOL:
+                return True
     return False
 
 
@@ -150,7 +152,8 @@ def told_by_copy(job: Callable[[Tell], Any], longest: float, fenced: bool) -> It
         os.close(reading)
         os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
-    by = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else ""
+    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    by = next((one.name for one in signal.Signals if one == number), f"signal {number}" if number else "")
     yield Refused("died", by) if end is None else end[0]
 
 

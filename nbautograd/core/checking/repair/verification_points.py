@@ -70,9 +70,7 @@ class Stage:
     @property
     def price(self) -> float:
         """Return what one call here takes off a budget: one for something small."""
-        tensors = (*(self.point.outputs or ()), *self.point.inputs)
-        elements = sum(t.numel() for t in tensors if isinstance(t, Tensor))
-        return 1 + elements / ELEMENTS + self.usage.calls / CALLS
+        return 1 + self.point.elements / ELEMENTS + self.usage.calls / CALLS
 
     def gradients(self, backward: Callable[..., Any]) -> Gradients | str:
         """Return what this backward gives within its bounds; the text of what it raises instead."""
