@@ -15,6 +15,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 from torch import nn
+from widget_page import part_in_sight
 
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
@@ -103,7 +104,7 @@ def test_the_focused_box_stays_when_it_leaves_the_sight(show: Any, load: Any) ->
     page.keyboard.press("Home")
     key = page.locator('.box[tabindex="0"]').get_attribute("data-key")
     page.locator(".minimap").click(position={"x": 20, "y": 150})
-    assert float(page.locator(".graph-frame").get_attribute("data-view").split()[1]) > 5_000
+    assert part_in_sight(page)[1] > 5_000
     expect(page.locator('.box[tabindex="0"]')).to_have_attribute("data-key", key)
     page.locator('.box[tabindex="0"]').focus()
     page.keyboard.press("ArrowDown")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Page, expect
+from widget_page import part_in_sight
 
 import nbautograd
 
@@ -34,7 +35,7 @@ def branches() -> Any:
 
 def scale(page: Page) -> float:
     frame = page.locator(".graph-frame")
-    return frame.bounding_box()["width"] / float(frame.get_attribute("data-view").split()[2])
+    return frame.bounding_box()["width"] / part_in_sight(page)[2]
 
 
 def in_sight(page: Page, key: str) -> bool:
@@ -45,17 +46,6 @@ def in_sight(page: Page, key: str) -> bool:
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     across = frame["x"] < middle[0] < frame["x"] + frame["width"]
     return across and frame["y"] < middle[1] < frame["y"] + frame["height"]
-
-
-def landed(page: Page) -> None:
-    """Wait until the picture stands still."""
-    page.wait_for_function(
-        """() => new Promise((done) => {
-          const view = () => document.querySelector('.nbag-live').shadowRoot.querySelector('.graph-frame').dataset.view;
-          const before = view();
-          requestAnimationFrame(() => requestAnimationFrame(() => done(view() === before)));
-        })"""
-    )
 
 
 def test_it_opens_on_the_layers_all_of_them_in_sight(show: Any, network: Any) -> None:
@@ -84,7 +74,7 @@ def test_search_flies_to_the_first_match_and_on(asking: Any, network: Any) -> No
     page.get_by_role("searchbox").fill("Sequential")
     expect(page.locator(".search")).to_contain_text("4 found")
     expect(page.locator('.box[tabindex="0"]')).to_contain_text("layer4")
-    landed(page)
+    part_in_sight(page)
     assert scale(page) >= 0.69
     page.keyboard.press("Enter")
     expect(page.locator('.box[tabindex="0"]')).to_contain_text("layer3")
@@ -100,7 +90,7 @@ def test_search_finds_what_is_folded_and_enter_opens_it(asking: Any, network: An
     page.get_by_role("searchbox").press("Enter")
     leaf = page.locator(".box.leaf", has_text="layer3.2.conv2.weight")
     expect(leaf).to_have_attribute("tabindex", "0")
-    landed(page)
+    part_in_sight(page)
     assert in_sight(page, leaf.get_attribute("data-key"))
     expect(page.get_by_role("searchbox")).to_have_value("layer3.2.conv2.weight")
 
@@ -111,7 +101,7 @@ def test_stepping_follows_the_node(show: Any, network: Any) -> None:
         page.get_by_role("button", name="Zoom in").click()
     for _ in range(8):
         page.get_by_role("button", name="Next step").click()
-        landed(page)
+        part_in_sight(page)
         now = page.locator(".box.now")
         expect(now).to_have_count(1)
         assert in_sight(page, now.get_attribute("data-key"))
@@ -187,7 +177,7 @@ def test_a_wrapped_chain_is_wrapped_anew_where_there_is_less_room(asking: Any, c
     assert page.evaluate(width) > 600
     page.set_viewport_size({"width": 480, "height": 800})
     page.wait_for_function(f"{width} < 600")
-    seen = [float(x) for x in page.locator(".graph-frame").get_attribute("data-view").split()]
+    seen = part_in_sight(page)
     assert scale(page) >= 0.69
     assert page.evaluate(width) < seen[0] + seen[2]  # nothing stands beside what is in sight
     page.set_viewport_size({"width": 1000, "height": 800})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from widget_page import part_in_sight
 
 from nbautograd.views.layout import layout
 
@@ -29,7 +30,7 @@ def test_the_first_frame_is_the_static_picture(show: Any, samples: Any) -> None:
         expect(box(page, b.key)).to_have_attribute("transform", f"translate({b.x},{b.y})")
         assert box(page, b.key).locator("text").all_text_contents()[: len(b.lines)] == [line.text for line in b.lines]
     assert page.locator(".edge path").count() == len(made.paths)
-    left, top, width, _ = map(float, page.locator(".graph-frame").get_attribute("data-view").split())
+    left, top, width, _ = part_in_sight(page)
     assert top == 0
     assert left <= 0
     assert left + width >= made.width  # all of it is seen
@@ -68,17 +69,17 @@ def test_enter_opens_and_escape_closes(show: Any, samples: Any) -> None:
 
 def test_click_opens_but_a_drag_pans(show: Any, samples: Any) -> None:
     page = show(samples.graph())
-    before = page.locator(".graph-frame").get_attribute("data-view")
+    before = part_in_sight(page)
     place = box(page, "n1").bounding_box()
     x, y = place["x"] + 20, place["y"] + 10
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 40, y + 15, steps=4)
     page.mouse.up()
-    assert page.locator(".graph-frame").get_attribute("data-view") != before
+    assert part_in_sight(page) != before
     expect(page.locator(".graph > .detail")).to_be_hidden()
     page.get_by_role("button", name="Show all").click()
-    assert page.locator(".graph-frame").get_attribute("data-view") == before
+    assert part_in_sight(page) == before
     box(page, "n1").click()
     expect(page.locator(".graph > .detail")).to_be_visible()
 
@@ -132,12 +133,11 @@ def test_zoom_by_button_and_by_wheel_with_control(show: Any, samples: Any) -> No
     page = show(samples.graph())
 
     def width() -> float:
-        return float(page.locator(".graph-frame").get_attribute("data-view").split()[2])
+        return part_in_sight(page)[2]
 
     whole = width()
     page.get_by_role("button", name="Zoom in").click()
     expect(page.locator(".minimap")).to_be_visible()  # and takes its room from the frame, a frame of the browser later
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     near = width()
     assert near < whole
     page.locator(".graph-frame").hover()

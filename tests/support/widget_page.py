@@ -64,3 +64,16 @@ def packed(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: packed(v) for k, v in value.items()}
     return [packed(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+STILL = """() => new Promise((done) => {
+  const view = () => document.querySelector(".nbag-live").shadowRoot.querySelector(".graph-frame")?.dataset.view;
+  const before = view();
+  requestAnimationFrame(() => requestAnimationFrame(() => done(before !== undefined && view() === before && before)));
+})"""
+
+
+def part_in_sight(page: Any) -> list[float]:
+    """The part of a graph that its frame shows, as x, y, width and height: once it is drawn and stands still."""
+    view: str = page.wait_for_function(STILL).json_value()
+    return [float(number) for number in view.split()]
