@@ -67,8 +67,13 @@ class SourceCell:
 
     @property
     def lang(self) -> str:
-        """The language of a markdown cell; empty where it serves both."""
+        """The language of a cell of text; empty where it serves both."""
         return str(self.metadata.get("lang", ""))
+
+    @property
+    def is_words(self) -> bool:
+        """Return True if this is the table of what code cells print and comment, in Chinese."""
+        return self.kind == "raw" and self.lang == "zh"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from nbautograd import messages
 from nbautograd.course import nbgrader
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.source import Source, SourceCell, SourceError, digest, stripped, without_magics
+from nbautograd.course.translations import code_words
 
 OURS = ("tags", "exercise", "lang", "pair", "of")
 PRIVATE = {"shown"}  # tags for the author's eyes
@@ -34,8 +35,9 @@ def notebook(
     """
     from nbformat import NotebookNode, v4
 
-    chosen = [cell for cell in source.cells if cell.lang in ("", lang)]
-    made = [new for cell in chosen for new in _cells(cell, lang, graded or {}, cell in outdated)]
+    words = code_words(source) if lang == "zh" else {}
+    chosen = [cell for cell in source.cells if cell.lang in ("", lang) and not cell.is_words]
+    made = [new for cell in chosen for new in _cells(cell, lang, words, graded or {}, cell in outdated)]
     content = v4.new_notebook(cells=_named(made))
     named = source.metadata
     about = {"name": source.name, "language": lang, "content": digest(written(NotebookNode(cells=content.cells)))[:16]}
@@ -57,12 +59,17 @@ def written(content: Any) -> str:
     return json.dumps(split_lines(copy.deepcopy(content)), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _cells(cell: SourceCell, lang: str, graded: Mapping[str, Exercise], outdated: bool) -> Iterator[Any]:
+def _cells(
+    cell: SourceCell, lang: str, words: Mapping[str, str], graded: Mapping[str, Exercise], outdated: bool
+) -> Iterator[Any]:
     """Make what a cell becomes; ``graded`` holds the exercises that get a cell of points for nbgrader."""
     from nbformat import v4
 
     text = cell.text
     if cell.kind == "code":
+        if not cell.is_answer:
+            for english, chinese in words.items():
+                text = text.replace(english, chinese)
         text = stripped(speaking(text, lang), lang)
         _parses(text)
     elif outdated and lang == cell.lang:

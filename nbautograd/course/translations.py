@@ -33,6 +33,21 @@ def pairs(source: Source) -> dict[str, dict[str, SourceCell]]:
     return found
 
 
+def code_words(source: Source) -> dict[str, str]:
+    """English words of the code cells (comments, what they print) -> the Chinese ones, the longest first.
+
+    Raises:
+        SourceError: for words that no code cell has, or a line without a translation.
+    """
+    code = "\n".join(cell.text for cell in source.cells if cell.kind == "code" and not cell.is_answer)
+    lines = [line for cell in source.cells if cell.is_words for line in cell.text.splitlines()]
+    words = dict(sorted((line.partition(" → ")[::2] for line in lines), key=lambda pair: -len(pair[0])))
+    for english, chinese in words.items():
+        if not chinese or english not in code:
+            raise SourceError("course.words_unused", text=english)
+    return words
+
+
 def stale(source: Source) -> Iterator[tuple[SourceCell, str]]:
     """Yield the Chinese cells made from another English text than the one there is now, and the stamp of that."""
     for both in pairs(source).values():

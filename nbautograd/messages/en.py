@@ -816,6 +816,7 @@ SENTENCES: dict[str, str] = {
     "course.no_language": "Not released: {name} has no cell in the language `{lang}`.",
     "course.pair_twice": "Two cells of the pair `{pair}` are in the same language ({lang}).",
     "course.pair_alone": "The cell `{pair}` ({lang}) has no partner in the other language.",
+    "course.words_unused": "The Chinese words of code have no translation for `{text}`, or no code cell has these words.",
     "course.no_python": "The cell that begins with `{text}` is not valid Python: {reason}",
     "course.refused.raised": "Not released: a {role} cell of `{exercise}` raised {error}. It begins with `{head}`.",
     "course.refused.plain": "Not released: a cell raised {error}. It begins with `{head}`.",

@@ -816,6 +816,7 @@ SENTENCES: dict[str, str] = {
     "course.no_language": "没有发布：{name} 里没有 `{lang}` 这种语言的单元格。",
     "course.pair_twice": "`{pair}` 这一对里有两个单元格是同一种语言（{lang}）。",
     "course.pair_alone": "单元格 `{pair}`（{lang}）缺少另一种语言的版本。",
+    "course.words_unused": "代码词表中的 `{text}` 没有译文，或者没有代码单元格含有它。",
     "course.no_python": "以 `{text}` 开头的单元格不是 Python 代码：{reason}",
     "course.refused.raised": "没有发布：`{exercise}` 的一个 {role} 单元格抛出了 {error}。它以 `{head}` 开头。",
     "course.refused.plain": "没有发布：有一个单元格抛出了 {error}。它以 `{head}` 开头。",

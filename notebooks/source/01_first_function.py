@@ -581,5 +581,10 @@ plt.show()
 #
 # **下一课**：02，输入换成矩阵。
 
+# %% [raw] lang="zh"
+# "arrows to" → "箭头指向"
+#   loss {losses[0] →   损失 {losses[0]
+# A value whose grad keeps what came last: adding to it replaces what was there. → 一个值，grad 只留最后来的：再加上去就顶掉原来的。
+
 # %%
 # %exercises

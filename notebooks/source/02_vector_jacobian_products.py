@@ -607,5 +607,8 @@ for last in (LinearFunction, Another):
 #
 # **记住这些。** `backward` 收到与输出同形的 $g$，返回与输入同形的 $g\,J$。用下标推导，用形状核对；测试时各个尺寸互不相同，上游梯度随机取。
 
+# %% [raw] lang="zh"
+# : loss {losses[0] → ：损失 {losses[0]
+
 # %%
 # %exercises

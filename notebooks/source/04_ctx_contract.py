@@ -565,5 +565,11 @@ class TwoCopies(Function):
 #
 # **下一课**：05，许多个数变成一个，一个梯度又变回许多个。
 
+# %% [raw] lang="zh"
+# the same without a bias: → 没有偏置也一样：
+# to the last digit: → 每一位都相同：
+# "no error" → "没有报错"
+# "refused:" → "被拒绝："
+
 # %%
 # %exercises

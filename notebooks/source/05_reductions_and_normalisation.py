@@ -539,5 +539,11 @@ for normalise in (LayerNorm.apply, first_path_alone):
 #
 # **下一课**：06，导数不存在的地方，由你来规定它。
 
+# %% [raw] lang="zh"
+# "apart" → "分开"
+# "together" → "合计"
+# : loss {loss.item():g}, gradient {slope → ：损失 {loss.item():g}，梯度 {slope
+# : loss {losses[0] → ：损失 {losses[0]
+
 # %%
 # %exercises

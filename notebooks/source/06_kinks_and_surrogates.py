@@ -420,5 +420,10 @@ def find_kinks(f, x, h=1e-6, tol=0.05):
 # - “错误”是说 `backward` 与 `forward` 相矛盾；“无法判断（平坦）”是说它可能是替代梯度，要对照定义来检查。
 # - 替代函数只属于 `backward`。如果它跑进了 `forward`，那就成了另一个网络。
 
+# %% [raw] lang="zh"
+# Two spiking neurons learn OR and AND of two bits; the losses on the way. → 两个脉冲神经元学习两个比特的“或”与“与”；返回途中的损失。
+# # the exercise is not answered yet → # 练习还没有作答
+# {name}: loss" → {name}：损失"
+
 # %%
 # %exercises

@@ -416,5 +416,9 @@ class Head(Function):
 # - 输入和输出都走 `save_for_backward`。把输出当作 `ctx` 的属性，就是打了个死结。
 # - 只返回属于自己的东西。输入的视图不属于你。
 
+# %% [raw] lang="zh"
+# {name:14} works → {name:14} 可以
+# {name:14} raises an error → {name:14} 报错
+
 # %%
 # %exercises

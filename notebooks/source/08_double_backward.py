@@ -509,5 +509,12 @@ plt.show()
 # - `.data`、`.detach()`、`no_grad`、numpy：只看一阶导数，永远察觉不到。
 # - `@once_differentiable` 只要一行，就能让第二次反向传播报错，前提是 `grad_output` 需要梯度。若不需要（例如后面只有 `.sum()`），那一份仍会无声地缺失：看一眼 `g.requires_grad`。
 
+# %% [raw] lang="zh"
+# "right: " → "正确："
+# "silent:" → "不声不响地错："
+# "unused:" → "没有用到："
+# "loud:  " → "报错："
+# : penalty {losses[0]:.2f}, smallest {min(losses):.4f}, at the end { → ：惩罚项 {losses[0]:.2f}，最小 {min(losses):.4f}，最后 {
+
 # %%
 # %exercises

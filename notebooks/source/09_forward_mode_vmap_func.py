@@ -451,5 +451,9 @@ def hessian_of(f, x):
 # - `jvp` 用的是 `save_for_forward` 保存的张量。它是对同一个导数的第二份说法，两份都要检查。
 # - vmap 规则：全是 torch 运算时自动生成，否则手写。要说清批次在哪一维，进来和出去都要说。
 
+# %% [raw] lang="zh"
+# # for section 2 → # 第 2 节要用
+# size of the sum {gradients.sum(0).norm():.3f}, the three largest: { → 和的大小 {gradients.sum(0).norm():.3f}，最大的三个：{
+
 # %%
 # %exercises

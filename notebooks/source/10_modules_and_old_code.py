@@ -500,5 +500,11 @@ class Repaired(nn.Module):
 # %% [markdown] lang="zh" pair="end" of="05c62511"
 # **记住这些。** Function 什么也不拥有，模块拥有它登记过的东西。`apply` 按顺序接受一切，默认值写在它外面。旧代码：改成静态方法，`self` 换成 `ctx`，`forward` 的每个参数都要有一个梯度。还有，一份被传抄多年的笔记并不因此就是对的：运行它，看一看。
 
+# %% [raw] lang="zh"
+# # no nn.Parameter: nobody registers it → # 不是 nn.Parameter：没有谁登记它
+#  parameters, loss { →  个参数，损失 {
+# first weight: |gradient| up to {gradient:.2g}, moved by up to {moved:.2g} → 第一个权重：|梯度| 最大 {gradient:.2g}，最多移动了 {moved:.2g}
+# "today:" → "如今："
+
 # %%
 # %exercises

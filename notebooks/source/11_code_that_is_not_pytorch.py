@@ -439,5 +439,15 @@ softplus.register_autograd(softplus_backward, setup_context=save_input)
 #
 # **记住这些。** 在 `forward` 里离开，带着同样的 dtype 回来，在 `backward` 里说明梯度；如果它也离开了 PyTorch，就加上 `@once_differentiable`。差分适合这样的场合：黑箱、输入少、float64、偶尔一次。其余情形：自己推导，让检查去做差分。
 
+# %% [raw] lang="zh"
+# y needs a gradient: → y 需要梯度：
+# check a backward in a test → 在测试里检查 backward
+# a layer with a million inputs → 有一百万个输入的层
+# a closed simulator → 看不到内部的模拟器
+# training in float16 → 用 float16 训练
+# a random simulator → 带随机性的模拟器
+# second derivatives → 二阶导数
+# in time: {in_time!s:5}  enough digits: {enough_digits!s:5}  first order: { → 来得及：{in_time!s:5}  位数够：{enough_digits!s:5}  只要一阶：{
+
 # %%
 # %exercises

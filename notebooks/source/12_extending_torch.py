@@ -464,5 +464,9 @@ print("units:", height.unit, smooth.unit, kept.unit)
 #
 # **接下来**：13 里，前向是一次搜索，反向只解一个方程。想往下走一层、看看反向传播自己做了哪些运算的，请看 16。
 
+# %% [raw] lang="zh"
+# "no unit" → "没有单位"
+# "units:" → "单位："
+
 # %%
 # %exercises

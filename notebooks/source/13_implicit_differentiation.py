@@ -360,5 +360,13 @@ print(f"strength {walk[0][0]:.3f} -> {walk[-1][0]:.2f}, best on the grid {grid.e
 # - 保存多少，与迭代次数无关。
 # - 在最小值处，方程就是“梯度为零”；方程的导数是黑塞矩阵，所以它奇异时就走不下去了。
 
+# %% [raw] lang="zh"
+# # kept alive, so that no address is used twice → # 留住它，免得同一地址用两次
+#  steps: {size:>6} bytes, relative error {of_value:.0e} of the value, {of_gradient:.0e} of the gradient →  步：{size:>6} 字节，相对误差：值 {of_value:.0e}，梯度 {of_gradient:.0e}
+# unrolled, 200 iterations: → 展开，200 次迭代：
+# implicit, 100 iterations: → 隐式，100 次迭代：
+# , "bytes") → , "字节")
+# strength {walk[0][0]:.3f} -> {walk[-1][0]:.2f}, best on the grid { → 强度 {walk[0][0]:.3f} -> {walk[-1][0]:.2f}，网格上最好的是 {
+
 # %%
 # %exercises

@@ -447,5 +447,17 @@ plt.show()
 # - 导数能由输出算出时，原地写入才划算；别忘了用 `mark_dirty` 如实告诉自动求导。
 # - 同一段计算要运行两遍，就得用同样的随机数，而且不影响之后的随机数。这些 torch 都有现成的：`torch.utils.checkpoint`。
 
+# %% [raw] lang="zh"
+# # runs when the slip is dropped → # 凭条被丢掉时运行
+# Bytes that wait for backward, from moment to moment. → 随时间变化、等着 backward 的字节数。
+# One forward and one backward; the bytes that wait, from moment to moment. → 一次 forward 和一次 backward；随时间变化、等着的字节数。
+# The bytes that a forward leaves behind. → 一次 forward 留下的字节数。
+#  MB at the top; one activation has { →  MB 是最高点；一个激活值占 {
+# keeps {size / logits.nbytes:.1f} times the logits, sum of |gradient| { → 留下 logits 的 {size / logits.nbytes:.1f} 倍，|梯度| 之和 {
+#  MB wait") →  MB 在等")
+# the same gradients: → 梯度相同：
+# A block behind a checkpoint. → 放在检查点后面的一块。
+#  MB at the top, the same gradients: { →  MB 是最高点，梯度相同：{
+
 # %%
 # %exercises

@@ -321,5 +321,9 @@ for number, (mutant, found) in enumerate(zip(made, killed, strict=True), 1):
 #
 # 课程到这里就结束了。`%exercises` 会告诉你还剩下什么。
 
+# %% [raw] lang="zh"
+# score: {sum(killed)} of {len(made)} → 得分：{len(made)} 个里杀掉 {sum(killed)} 个
+#  gets through:\n →  没被发现：\n
+
 # %%
 # %exercises

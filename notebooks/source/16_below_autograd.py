@@ -320,5 +320,10 @@ for way in (masked_after, masked_before):
 # - 拆包装、查数值，都要查到每一处：列表里、按名字传的参数里、普通的数；而且要赶在运算之前，因为它可能把结果写在传入的张量上。
 # - 一个 NaN 只有一个源头。`torch.autograd.detect_anomaly()` 指出与它对应的那行前向代码；模式指出的是那个运算，而且无穷大也不放过。
 
+# %% [raw] lang="zh"
+# loss {loss.item():.2f} → 损失 {loss.item():.2f}
+#  is operation {place + 1} of {len(names)}, and backward begins with {turn + 1} →  是 {len(names)} 个运算中的第 {place + 1} 个，backward 从第 {turn + 1} 个开始
+#  first: {watch.first}, finite: { →  第一处：{watch.first}，有限：{
+
 # %%
 # %exercises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import itertools
@@ -17,6 +18,7 @@ from nbautograd import messages
 from nbautograd.core.user_source import function_class
 from nbautograd.course import rendering as _registers  # noqa: F401
 from nbautograd.course import source as notebooks
+from nbautograd.course import student
 from nbautograd.course.answers import answers_of
 from nbautograd.course.catalogue import find
 from nbautograd.course.draw import InputGenerator
@@ -212,6 +214,24 @@ def test_a_notebook_has_what_it_should(path):
     assert {"course", "title_en", "title_zh", "minutes"} <= set(source.metadata)
     assert int(source.metadata["minutes"]) <= 95
     assert [cell.metadata["pair"] for cell, _ in stale(source)] == []
+
+
+def without_strings(content):
+    """Return what the code of a notebook does, whatever it says."""
+    texts = [notebooks.without_magics(cell.source) for cell in content.cells if cell.cell_type == "code"]
+    trees = [ast.parse(text.replace(notebooks.PLACEHOLDER["zh"], notebooks.PLACEHOLDER["en"])) for text in texts]
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+        elif isinstance(node, ast.JoinedStr):  # Chinese may put what is filled in into another order
+            node.values = sorted((v for v in node.values if not isinstance(v, ast.Constant)), key=ast.dump)
+    return [ast.dump(tree) for tree in trees]
+
+
+@each_source
+def test_chinese_words_change_no_code(path):
+    english, chinese = (without_strings(student.notebook(source_at(path), lang, [])) for lang in ("en", "zh"))
+    assert english == chinese
 
 
 @each_source

@@ -59,6 +59,26 @@ def test_chinese_has_the_same_code(tmp_path):
     assert 'nbautograd.set_language("zh")\n%load_ext nbautograd' in source_of(chinese[1])
 
 
+def test_what_code_says_is_chinese_in_a_chinese_notebook(tmp_path):
+    path = written(tmp_path, plain='loss = 3\nprint("the loss", loss)  # of the last step')
+    path.write_text(
+        path.read_text() + '\n# %% [raw] lang="zh"\n# "the loss" → "损失"\n# of the last step → 最后一步的\n'
+    )
+    said = {lang: source_of(cells(make(path, lang))[-2]) for lang in ("en", "zh")}
+    assert said == {
+        "en": 'loss = 3\nprint("the loss", loss)  # of the last step',
+        "zh": 'loss = 3\nprint("损失", loss)  # 最后一步的',
+    }
+
+
+@pytest.mark.parametrize("line", ["of the first step → 第一步的", "of the last step"])
+def test_chinese_words_of_no_code(tmp_path, line):
+    path = written(tmp_path, plain="x = 1  # of the last step")
+    path.write_text(path.read_text() + f'\n# %% [raw] lang="zh"\n# {line}\n')
+    with pytest.raises(SourceError, match="no code cell has these words"):
+        make(path, "zh")
+
+
 def test_two_releases_are_the_same_bytes(tmp_path):
     path = written(tmp_path)
     first, second = make(path, "en"), make(path, "en")
