@@ -6,7 +6,6 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -227,8 +226,8 @@ def check_fit(node: ast.Call, function: Callable[..., Any], arguments: tuple[Any
         raise UsageError(messages.text("magics.too_many_arguments", **params)) from None
 
 
-def undefined(error: EvaluationError, namespace: Namespace) -> tuple[str, str] | None:
-    """Return the name that an expression did not find, and the nearest one of the notebook, or "".
+def undefined(error: EvaluationError, namespace: Namespace) -> tuple[str, list[str]] | None:
+    """Return the name that an expression did not find, and those that the notebook has.
 
     None when the expression failed otherwise.
     """
@@ -236,7 +235,7 @@ def undefined(error: EvaluationError, namespace: Namespace) -> tuple[str, str] |
         return None
     name = error.__cause__.name or ""
     known = [n for n, value in namespace.items() if not n.startswith("_") and _is_the_notebooks(n, value)]
-    return name, "".join(get_close_matches(name, known, n=1))
+    return name, known
 
 
 def _is_the_notebooks(name: str, value: Any) -> bool:

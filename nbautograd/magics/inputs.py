@@ -98,9 +98,8 @@ def _tuple_of_starred(text: str) -> ast.expr | None:
 def _failed(text: str, cls: type, error: EvaluationError, namespace: Namespace) -> str:
     unknown = undefined(error, namespace)
     if unknown is not None:
-        name, near = unknown
-        message_id = "magics.inputs_undefined_near" if near else "magics.inputs_undefined"
-        return messages.text(message_id, text=text, name=name, near=near, function=cls.__name__)
+        sentence = messages.text("magics.inputs_undefined", text=text, name=unknown[0], function=cls.__name__)
+        return messages.with_guess(sentence, *unknown)
     return messages.text("magics.inputs_failed", text=text, error=one_line(error), function=cls.__name__)
 
 

@@ -6,7 +6,6 @@ import ast
 import dis
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -198,10 +197,9 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
     except EvaluationError:
         cls = None
     if cls is None:
-        near = get_close_matches(line, recorded, n=1)
-        which = "magics.no_such_function_near" if near else "magics.no_such_function"
         names = ", ".join(recorded) or "-"
-        raise UsageError(messages.text(which, magic=magic, text=line, near="".join(near), names=names))
+        sentence = messages.text("magics.no_such_function", magic=magic, text=line, names=names)
+        raise UsageError(messages.with_guess(sentence, line, recorded))
     return calls(cls)
 
 
@@ -277,5 +275,4 @@ def _failed(magic: str, error: EvaluationError, namespace: Namespace) -> str:
     unknown = undefined(error, namespace)
     if unknown is None:
         return messages.text("magics.line_failed", magic=magic, error=one_line(error))
-    name, near = unknown
-    return messages.text(f"magics.line_undefined{'_near' if near else ''}", magic=magic, name=name, near=near)
+    return messages.with_guess(messages.text("magics.line_undefined", magic=magic, name=unknown[0]), *unknown)

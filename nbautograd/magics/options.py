@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import get_args
 
 from IPython.core.error import UsageError
@@ -107,10 +107,15 @@ class Grammar:
             raise self.refused("magics.stray", text=stray)
         return " ".join(filter(None, operands)), fields
 
-    def refused(self, message_id: str, **params: str) -> UsageError:
-        """Return the error for a line that is not understood; a cell magic's says that its cell was not run."""
+    def refused(self, message_id: str, word: str = "", known: Iterable[str] = (), **params: str) -> UsageError:
+        """Return the error for a line that is not understood; a cell magic's says that its cell was not run.
+
+        Args:
+            message_id: what is wrong.
+            word: what was typed in place of one of those that are known.
+        """
         ending = f" {messages.text('magics.not_run')}" if self.magic.startswith("%%") else ""
-        return UsageError(messages.text(message_id, **params) + ending)
+        return UsageError(messages.with_guess(messages.text(message_id, **params), word, known) + ending)
 
     def _groups(self, line: str) -> list[tuple[str, str]]:
         """Return what stands before the first option, then each option as typed with what follows it."""
@@ -127,21 +132,19 @@ class Grammar:
         return [(spelling, line[begin:end].strip()) for (spelling, _, begin), end in zip(starts, ends, strict=True)]
 
     def _unknown(self, word: str) -> UsageError:
-        near = get_close_matches(word[2:], [s[2:] for s in self.by_spelling if s.startswith("--")], n=1)
-        if near:
-            return self.refused("magics.unknown_option_near", option=word, near=f"--{near[0]}")
         offered = " ".join(option.spellings[0] for option in self.options)
-        return self.refused("magics.unknown_option", option=word, options=offered)
+        known = [spelling for spelling in self.by_spelling if spelling.startswith("--")]
+        return self.refused("magics.unknown_option", word, known, option=word, options=offered)
 
     def _value(self, option: Option, spelling: str, text: str) -> str:
         value = text[1:-1].strip() if _QUOTED.fullmatch(text) else text
         if not value:
             raise self.refused("magics.no_value", option=spelling, metavar=option.usage)
         if option.choices and value not in option.choices:
-            near = get_close_matches(value, option.choices, n=1, cutoff=0.4)
-            which = "magics.unknown_choice_near" if near else "magics.unknown_choice"
             choices = ", ".join(option.choices)
-            raise self.refused(which, option=spelling, value=value, near="".join(near), choices=choices)
+            raise self.refused(
+                "magics.unknown_choice", value, option.choices, option=spelling, value=value, choices=choices
+            )
         if option.metavar == "SECONDS" and value != NO_LIMIT and not _SECONDS.fullmatch(value):
             raise self.refused("magics.no_seconds", option=spelling, value=value)
         return value

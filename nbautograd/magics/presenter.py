@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -85,10 +84,8 @@ class CellPresenter:
         if options.name not in known and _is_function(before):
             return before  # type: ignore[no-any-return]
         if options.name not in known:
-            near = get_close_matches(options.name, known, n=1)
-            which = "magics.no_such_name_near" if near else "magics.no_such_name"
-            names = ", ".join(known) or "-"
-            raise UsageError(messages.text(which, name=options.name, near="".join(near), names=names))
+            sentence = messages.text("magics.no_such_name", name=options.name, names=", ".join(known) or "-")
+            raise UsageError(messages.with_guess(sentence, options.name, known))
         return known[options.name]
 
     def _dispatches(self, traced: list[type], options: Options, since: int, alone: bool) -> None:

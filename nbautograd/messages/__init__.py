@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cache
 from string import Formatter
 from typing import Any
@@ -83,6 +84,18 @@ def fields(message_id: str) -> frozenset[str]:
 def paragraph(sentences: Iterable[str]) -> str:
     """Join sentences as the chosen language does: with a space in English, without one in Chinese."""
     return ("" if language() == "zh" else " ").join(sentence for sentence in sentences if sentence)
+
+
+def with_guess(sentence: str, word: str, known: Iterable[str]) -> str:
+    """Append the question whether the nearest of the known words is meant, where one is near.
+
+    Example:
+        >>> from nbautograd.messages import with_guess
+        >>> with_guess("There is no `prodct`.", "prodct", ["product", "quotient"])
+        'There is no `prodct`. Did you mean `product`?'
+    """
+    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return paragraph((sentence, text("magics.did_you_mean", near=near[0]) if near else ""))
 
 
 def printable(words: str) -> str:

@@ -104,7 +104,7 @@ def test_inputs_are_a_tuple_or_a_dict(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a, bb", "`bb` is not defined; did you mean `b`? Linear itself is defined and recorded."),
+        ("a, bb", "Did you mean `b`?"),
         ("a, zzz", "`zzz` is not defined. Define it above the class in this cell"),
         ("a, 1 / 0", "did not evaluate: ZeroDivisionError: division by zero. It is read as Python"),
         ("*pair, a", "`pair` is not defined. Define it above the class"),

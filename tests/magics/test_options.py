@@ -32,11 +32,11 @@ def test_lines_are_read_with_and_without_quotes(line: str, expected: Options) ->
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("--input a", "There is no option --input; did you mean --inputs?"),
-        ("--refrence torch.mul", "did you mean --reference?"),
+        ("--input a", "Did you mean `--inputs`?"),
+        ("--refrence torch.mul", "Did you mean `--reference`?"),
         ("--tolerance 3", "There is no option --tolerance. The options are --inputs"),  # not --reference
         ("--zzzzzz", "There is no option --zzzzzz. The options are --inputs --name --reference"),
-        ("--hints wher", "--hints cannot be wher; did you mean where?"),
+        ("--hints wher", "Did you mean `where`?"),
         ("--hints 17", "--hints cannot be 17; it is one of none, what, where, fix."),
         ("--inputs", "--inputs needs a value: --inputs, -i EXPR"),
         ("--inputs --order 2", "--inputs needs a value"),
