@@ -18,7 +18,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbautograd import explain
-from nbautograd.core.explaining.process_copy import in_copy
+from nbautograd.core.process_copy import in_copy
 
 
 def small() -> None:

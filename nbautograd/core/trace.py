@@ -5,12 +5,12 @@ profiler and coverage keep the hooks of the interpreter, which are theirs, and n
 Calls in a helper function, a comprehension or a loop belong to the line of the method that runs then.
 
 A mode cannot see what is no call of torch: Python's own numbers, conditions and containers, attributes that are set on
-ctx, numpy and ``random``. What they did is seen at the next call, between two lines.
+ctx, numpy and ``random``. What they did is seen at the next call, between two lines. So is what ``torch.compile`` made:
+Dynamo traces into a mode, and finds one that only calls.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
@@ -19,64 +19,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from nbautograd.core import forks
 from nbautograd.core.stumbles import hands_over
 
 
-class _Stance:
-    """That what ``torch.compile`` made runs as written: for the process, from the first that asks to the last.
-
-    One of several threads that put back what it found would leave the others' stance behind for ever.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._askers = forks.lock(), 0
-        self._held: contextlib.AbstractContextManager[Any] | None = None
-
-    def begin(self) -> None:
-        """Set it, where nobody has; without Dynamo there is nothing to set."""
-        with self._lock:
-            self._askers += 1
-            if self._held is None and "torch._dynamo" in sys.modules:
-                self._held = torch.compiler.set_stance("force_eager")
-
-    def end(self) -> None:
-        """Put back what was there before, where nobody else wants it."""
-        with self._lock:
-            self._askers -= 1
-            if not self._askers and self._held is not None:
-                self._held.__exit__(None, None, None)
-                self._held = None
-
-
-_stance = _Stance()
-
-
-class UncompiledMode(TorchFunctionMode):
-    """A mode under which what ``torch.compile`` made runs as written: Dynamo would trace into the mode itself.
-
-    That raises where a graph must not break (``fullgraph=True``), and compiles anew for each mode elsewhere. The stance
-    is the process's: compiled code of another thread runs uncompiled meanwhile.
-    """
-
-    def __enter__(self) -> Any:
-        """Enter the mode, once more where it is entered already."""
-        _stance.begin()
-        try:
-            return super().__enter__()  # type: ignore[no-untyped-call]
-        except BaseException:  # an interrupt: what was not entered is not left
-            _stance.end()
-            raise
-
-    def __exit__(self, *error: Any) -> None:
-        """Leave the mode."""
-        try:
-            super().__exit__(*error)  # type: ignore[no-untyped-call]
-        finally:
-            _stance.end()
-
-
-class Trace(UncompiledMode):
+class Trace(TorchFunctionMode):
     """Looks at a method before and after each call of torch that it makes.
 
     Args:
@@ -114,6 +60,8 @@ class Trace(UncompiledMode):
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Run a call of torch between two looks; calls that the looks make are not seen."""
+        if torch.compiler.is_compiling():
+            return func(*args, **(kwargs or {}))
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code is not self.code:
             frame = frame.f_back

@@ -19,8 +19,8 @@ from nbautograd.core import stumbles
 from nbautograd.core.checking.meant import Meant
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Phrase
-from nbautograd.core.explaining.process_copy import Refused, told_by_copy
 from nbautograd.core.findings import Finding
+from nbautograd.core.process_copy import Refused, told_by_copy
 from nbautograd.core.recording.watching import CopiedCall, Situation, WatchedFunction
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.audit_report import RANK, AuditedSituation

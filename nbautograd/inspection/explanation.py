@@ -20,7 +20,6 @@ from nbautograd.core.explaining.cells import cell_of, first_needed
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.grad_none import grad_none, of_returned
 from nbautograd.core.explaining.not_finite import of_gradients, of_value
-from nbautograd.core.explaining.process_copy import Refused, in_copy
 from nbautograd.core.explaining.program import Program, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
 from nbautograd.core.explaining.trial import (
@@ -37,6 +36,7 @@ from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
+from nbautograd.core.process_copy import Refused, in_copy
 from nbautograd.core.stumbles import any_errors, record
 from nbautograd.core.this_thread import warnings_ignored
 from nbautograd.core.user_source import method_at, returns, tree_of
@@ -287,7 +287,7 @@ def _of_run(run: Rerun, before: Explanation | None, apart: bool, ended: str | No
     if isinstance(seen, Refused):
         return _refused(seen, before)
     explanation, cause, now = seen
-    bare = ended if now == ended else in_copy(lambda: _bare_run(run))
+    bare = ended if now == ended else in_copy(lambda: _bare_run(run), compiled=True)
     if isinstance(bare, str) and bare != now:
         return _differs(now, bare, "copy", before)
     if cause is None or ended not in (None, now):

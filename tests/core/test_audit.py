@@ -18,12 +18,11 @@ from fn import Fn
 from torch import nn
 
 import nbautograd
-from nbautograd.core import formats
+from nbautograd.core import formats, process_copy
 from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.budget import OutOfBudgetError
 from nbautograd.core.display import Phrase
-from nbautograd.core.explaining import process_copy
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.inspection import audit as auditing
 from nbautograd.inspection import audited_calls

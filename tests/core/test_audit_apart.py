@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import nbautograd
-from nbautograd.core.explaining import process_copy
+from nbautograd.core import process_copy
 from nbautograd.inspection import audited_apart
 from nbautograd.inspection.audit import copied_calls
 
@@ -183,7 +183,7 @@ def test_an_interrupt_of_the_audit_keeps_what_a_copy_told():
 FORKING = """
 import torch
 import nbautograd
-from nbautograd.core.explaining import process_copy
+from nbautograd.core import process_copy
 
 @torch.jit.script
 def doubled(x):

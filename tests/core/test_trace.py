@@ -225,7 +225,7 @@ def test_a_debugger_sees_the_method_as_ever() -> None:
 
 
 @pytest.mark.parametrize("modes", [[Watch()], 2 * [UsageMeter()]], ids=["watch", "a backward inside of another one"])
-def test_our_modes_run_what_is_compiled_as_it_is_written(modes) -> None:
+def test_what_is_compiled_runs_under_our_modes_and_other_threads_keep_their_compiler(modes) -> None:
     compiled = torch.compile(lambda t: t.sin() * 2, backend="eager", fullgraph=True)
     x = torch.arange(3.0, requires_grad=True)
     plain = compiled(x + 1)
@@ -233,5 +233,6 @@ def test_our_modes_run_what_is_compiled_as_it_is_written(modes) -> None:
         for mode in modes:
             stack.enter_context(mode)
         assert torch.equal(compiled(x + 1), plain)
+        assert torch._dynamo.eval_frame._stance.stance == "default"
     assert torch.equal(compiled(x + 1), plain)
     assert list(_get_current_function_mode_stack()) == []

@@ -19,8 +19,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from nbautograd.core.explaining.cause import TrialEdit
 from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.optimizer_steps import StepWatch
-from nbautograd.core.explaining.process_copy import Refused, in_copy
 from nbautograd.core.explaining.watch import Pass, Watch, all_finite, tensors_of
+from nbautograd.core.process_copy import Refused, in_copy
 from nbautograd.core.stumbles import any_errors, hands_over, record
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import codes_in

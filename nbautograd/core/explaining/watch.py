@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef
 
 from nbautograd.core import stumbles
@@ -39,7 +40,6 @@ from nbautograd.core.graphs.names import variables_of
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
-from nbautograd.core.trace import UncompiledMode
 from nbautograd.core.user_source import tree_of
 
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
@@ -218,7 +218,7 @@ class Events:
         yield from ((tensor, event) for ref, event in pairs if (tensor := ref()) is not None)
 
 
-class Watch(UncompiledMode):
+class Watch(TorchFunctionMode):
     """Sees the calls of torch that a program makes.
 
     Args:
@@ -280,6 +280,8 @@ class Watch(UncompiledMode):
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Run a call of torch and note what it did."""
+        if torch.compiler.is_compiling():  # Dynamo traces into a mode
+            return func(*args, **(kwargs or {}))
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name in ("__get__", "__set__"):

@@ -104,6 +104,8 @@ class UsageMeter(TorchFunctionMode):
         self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
     ) -> Any:
         """Count a call; refuse it where its result could not be kept."""
+        if torch.compiler.is_compiling():  # Dynamo traces into a mode
+            return func(*args, **(kwargs or {}))
         named, name = kwargs or {}, getattr(func, "__name__", "")
         if name == "__get__":
             return func(*args, **named)

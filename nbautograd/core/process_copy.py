@@ -93,15 +93,21 @@ def _has_other_device() -> bool:
     return bool(accelerator is not None and ask(lambda: accelerator.is_available(), False))
 
 
-def in_copy(job: Callable[[], Any], longest: float = LONGEST_RUN) -> Any:
+def in_copy(job: Callable[[], Any], longest: float = LONGEST_RUN, compiled: bool = False) -> Any:
     """Return what a job returns in a copy of this process, or ``Refused``; what it returns has to be plain data.
 
     Args:
         job: what is run, out of reach of files and the network.
         longest: seconds after which the copy is ended.
+        compiled: False runs what ``torch.compile`` made as it is written, where a watch sees its calls of torch.
     """
 
-    *_, answer = told_by_copy(lambda _: job(), longest, fenced=True)
+    def apart(_: Tell) -> Any:
+        if not compiled and "torch._dynamo" in sys.modules:
+            torch.compiler.set_stance("force_eager")  # of a process that has no other thread
+        return job()
+
+    *_, answer = told_by_copy(apart, longest, fenced=True)
     if not (isinstance(answer, Refused) and answer.reason == "outside") or "torch._dynamo" in sys.modules:
         return answer
     # torch imports a large part of itself when it is first needed, which makes folders for its caches; as the program
@@ -109,7 +115,7 @@ def in_copy(job: Callable[[], Any], longest: float = LONGEST_RUN) -> Any:
     torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
         (torch.ones(1, requires_grad=True) * 2).mul_(2).sum().backward()
-    *_, answer = told_by_copy(lambda _: job(), longest, fenced=True)
+    *_, answer = told_by_copy(apart, longest, fenced=True)
     return answer
 
 
@@ -190,7 +196,9 @@ def _in_copy(job: Callable[[Tell], Any], writing: int, parent: int, fenced: bool
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # which ended before that
             return
-        torch.set_num_threads(1)  # the threads of the process are not there in its copy
+        torch.set_num_threads(
+            1
+        )  # GNU OpenMP waits in a copy for ever for the threads of the process, which are not there
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a copy that crashes leaves no file
         pipe = os.fdopen(writing, "wb")
         reached = _fence(writing) if fenced else []

@@ -21,8 +21,8 @@ import pytest
 import torch
 
 from nbautograd import explain
-from nbautograd.core.explaining import process_copy
-from nbautograd.core.explaining.process_copy import Refused, in_copy
+from nbautograd.core import process_copy
+from nbautograd.core.process_copy import Refused, in_copy
 
 
 def kernel_forbids_writing():
