@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -174,9 +175,16 @@ _BINDERS = frozenset(("setattr", "globals", "vars", "exec", "eval", "__dict__", 
 def _bound(code: CodeType) -> frozenset[str]:
     """Return the names outside itself, and of attributes, that a function gives other values, as far as code shows."""
     codes = list(codes_in(code))
-    steps = (step for one in codes for step in dis.get_instructions(one))
-    bound = {str(step.argval) for step in steps if step.opname in ("STORE_GLOBAL", "STORE_ATTR", "STORE_DEREF")}
+    steps = [step for one in codes for step in dis.get_instructions(one)]
+    bound = {str(step.argval) for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}
+    pairs = itertools.pairwise(steps)
+    bound |= {str(step.argval) for before, step in pairs if step.opname == "STORE_ATTR" and not _is_ctx(before)}
     return frozenset(bound | ({ANY} if any(_BINDERS & {*one.co_names} for one in codes) else set()))
+
+
+def _is_ctx(loaded: dis.Instruction) -> bool:
+    """Return True where an instruction loads a ctx last, of which no attribute is a name outside."""
+    return loaded.opname.startswith("LOAD_FAST") and str(loaded.argval).strip("()'").endswith("ctx")
 
 
 @functools.lru_cache(1024)

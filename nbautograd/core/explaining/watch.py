@@ -253,12 +253,12 @@ class Watch(TorchFunctionMode):
             return parameter
 
         nn.Parameter.__new__ = staticmethod(new)  # type: ignore[method-assign]
-        return super().__enter__()
+        return super().__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: Any) -> None:
         """Watch no longer."""
         nn.Parameter.__new__ = self._new  # type: ignore[method-assign]
-        super().__exit__(*error)
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def cut(self, tensor: torch.Tensor | None) -> Cut | None:
         """Return why a tensor has no graph, where it was taken out of one."""

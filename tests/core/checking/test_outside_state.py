@@ -37,10 +37,11 @@ class Reads(Fn):
 
     def forward(ctx, x):
         note((id(TABLE), id(ROWS), id(Reads.offset), id(Reads.kept)))
+        ctx.FACTOR, ctx.offset = FACTOR, Reads.offset  # names of ctx
         return x * FACTOR * TABLE["scale"][0] + torch.from_numpy(ROWS) + Reads.offset + len(Reads.kept)
 
     def backward(ctx, g):
-        return g * FACTOR
+        return g * ctx.FACTOR
 
 
 class Writes(Fn):
