@@ -47,26 +47,10 @@ class Wrong(Right):
         return grad * x.exp() * 2
 
 
-class WrongTwice(Fn):
-    """Right once; its backward takes the input out of the graph."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp()
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x.detach().exp()
-
-
-class Rounded(Fn):
-    """Straight through: meant to be no derivative."""
-
-    def forward(ctx, x):
-        return x.round()
-
-    def backward(ctx, grad):
-        return grad
+# Right once; its backward takes the input out of the graph.
+WrongTwice = Fn.of("WrongTwice", "x: save(x); return x.exp()", "grad: (x,) = saved; return grad * x.detach().exp()")
+# Straight through: meant to be no derivative.
+Rounded = Fn.of("Rounded", "x: return x.round()", "grad: return grad")
 
 
 class SingleOnly(Right):
@@ -125,14 +109,8 @@ class Twofold(Right):
         return 2 * Right.backward(ctx, grad)
 
 
-class Reversal(Fn):
-    """Hands its input on and turns its gradient round, as is meant."""
-
-    def forward(ctx, x):
-        return x.view_as(x)
-
-    def backward(ctx, grad):
-        return -grad
+# Hands its input on and turns its gradient round, as is meant.
+Reversal = Fn.of("Reversal", "x: return x.view_as(x)", "grad: return -grad")
 
 
 class Failing(Right):
@@ -147,14 +125,9 @@ class Failing(Right):
         return Right.forward(ctx, x)
 
 
-class Mixing(Fn):
-    """Mixes the rows of the batch, so that no slice of it can stand for all; wrong by a factor."""
-
-    def forward(ctx, x):
-        return x - x.mean(0, keepdim=True)
-
-    def backward(ctx, grad):
-        return 2 * (grad - grad.mean(0, keepdim=True))
+# Mixes the rows of the batch, so that no slice of it can stand for all; wrong by a factor.
+Mixing = Fn.of("Mixing", "x: return x - x.mean(0, keepdim=True)",
+    "grad: return 2 * (grad - grad.mean(0, keepdim=True))")  # fmt: skip
 
 
 def leaf(*shape, dtype=torch.float32):
@@ -371,14 +344,8 @@ def test_without_custom_functions_there_is_a_sentence():
     assert "nothing to check" in str(report)
 
 
-class Shifted(Fn):
-    def forward(ctx, x, by):
-        ctx.save_for_backward(x)
-        return x.sin() + by
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return torch.where(x > 0, 0.625, 1.0) * g * x.cos(), None
+Shifted = Fn.of("Shifted", "x, by: save(x); return x.sin() + by",
+    "g: (x,) = saved; return torch.where(x > 0, 0.625, 1.0) * g * x.cos(), None")  # fmt: skip
 
 
 def test_a_redacted_report_has_no_number_of_the_data():

@@ -35,18 +35,10 @@ def reason(situation):
     return getattr(situation.reason, "message_id", "").removeprefix("audit.")
 
 
-class Solve(Fn):
-    """Takes any matrix, and has a backward for symmetric ones."""
-
-    def forward(ctx, matrix, b):
-        x = torch.linalg.solve(matrix, b)
-        ctx.save_for_backward(matrix, x)
-        return x
-
-    def backward(ctx, grad):
-        matrix, x = ctx.saved_tensors
-        left = torch.linalg.solve(matrix, grad)
-        return -(left @ x.mH + x @ left.mH) / 2, left
+# Takes any matrix, and has a backward for symmetric ones.
+Solve = Fn.of("Solve", "matrix, b: x = torch.linalg.solve(matrix, b); save(matrix, x); return x",
+    "grad: matrix, x = saved; left = torch.linalg.solve(matrix, grad); "
+    "return -(left @ x.mH + x @ left.mH) / 2, left")  # fmt: skip
 
 
 class SolveOff(Solve):
@@ -79,14 +71,7 @@ class SolveByCholesky(Solve):
         return -left @ x.mT, left
 
 
-class Product(Fn):
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a @ b + 1
-
-    def backward(ctx, grad):
-        a, b = ctx.saved_tensors
-        return grad @ b.mT, a.mT @ grad
+Product = Fn.of("Product", "a, b: save(a, b); return a @ b + 1", "grad: a, b = saved; return grad @ b.mT, a.mT @ grad")
 
 
 class ProductTransposed(Product):
@@ -190,14 +175,8 @@ class BisectedOff(Bisected):
         return gradient * torch.linspace(1, 1.5, len(grad), dtype=grad.dtype), none
 
 
-class Bent(Fn):
-    """Its number is small and no tolerance: the term that backward leaves out vanishes with it."""
-
-    def forward(ctx, a, number):
-        return a + number * a**2
-
-    def backward(ctx, grad):
-        return grad, None
+# Its number is small and no tolerance: the term that backward leaves out vanishes with it.
+Bent = Fn.of("Bent", "a, number: return a + number * a**2", "grad: return grad, None")
 
 
 @pytest.mark.parametrize(
@@ -279,14 +258,7 @@ def test_a_gradient_that_is_delivered_by_hand_is_counted_where_it_arrives(functi
     assert (situation.verdict, reason(situation)) == (verdict, why)
 
 
-class Sine(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x.cos()
+Sine = Fn.of("Sine", "x: save(x); return x.sin()", "grad: (x,) = saved; return grad * x.cos()")
 
 
 class SineOff(Sine):

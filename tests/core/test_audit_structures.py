@@ -328,20 +328,11 @@ def test_a_backward_that_refuses_grad_is_no_wrong_one():
     assert "only works with `.backward()`" in str(report)
 
 
-class Solved(Fn):
-    """Reads one triangle, and returns the gradient of a matrix that stays symmetric."""
-
-    def forward(ctx, matrix, b):
-        ctx.factor = torch.linalg.cholesky(matrix.detach())
-        x = torch.cholesky_solve(b.detach(), ctx.factor)
-        ctx.save_for_backward(x)
-        return x
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        g = torch.cholesky_solve(grad, ctx.factor)
-        full = -g @ x.mT
-        return (full + full.mT) / 2, g
+# Reads one triangle, and returns the gradient of a matrix that stays symmetric.
+Solved = Fn.of("Solved", "matrix, b: ctx.factor = torch.linalg.cholesky(matrix.detach()); "
+    "x = torch.cholesky_solve(b.detach(), ctx.factor); save(x); return x",
+    "grad: (x,) = saved; g = torch.cholesky_solve(grad, ctx.factor); full = -g @ x.mT; "
+    "return (full + full.mT) / 2, g")  # fmt: skip
 
 
 class HalfSolved(Solved):

@@ -14,32 +14,10 @@ from nbautograd.inspection.report import run_inspection
 F64 = torch.float64
 
 
-class Product(Fn):
-    def forward(ctx, a, b):
-        ctx.save_for_backward(b, a)
-        print("forward ran")
-        return a * b
-
-    def backward(ctx, grad_output):
-        b, a = ctx.saved_tensors
-        return b * grad_output, a * grad_output
-
-
-class Raising(Fn):
-    def forward(ctx, x):
-        return x * 2
-
-    def backward(ctx, grad_output):
-        raise ValueError("no idea")
-
-
-class InPlace(Fn):
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x.mul_(3)
-
-    def backward(ctx, grad_output):
-        return 3 * grad_output
+Product = Fn.of("Product", 'a, b: save(b, a); print("forward ran"); return a * b',
+    "grad_output: b, a = saved; return b * grad_output, a * grad_output")  # fmt: skip
+Raising = Fn.of("Raising", "x: return x * 2", 'grad_output: raise ValueError("no idea")')
+InPlace = Fn.of("InPlace", "x: ctx.mark_dirty(x); return x.mul_(3)", "grad_output: return 3 * grad_output")
 
 
 def leaves(*shapes):
@@ -173,23 +151,9 @@ def test_outputs_carry_the_names_of_the_source():
     assert [name for _, name in report.graph.roots] == ["doubled", "tripled"]
 
 
-class Named(Fn):
-    def forward(ctx, x):
-        doubled, tripled = 2 * x, 3 * x
-        return doubled, tripled
-
-    def backward(ctx, grad_doubled, grad_tripled):
-        return 2 * grad_doubled + 3 * grad_tripled
-
-
-class NotUnpacked(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2
-
-    def backward(ctx, grad_output):
-        x = ctx.saved_tensors
-        return grad_output * 2 * x
+Named = Fn.of("Named", "x: doubled, tripled = 2 * x, 3 * x; return doubled, tripled",
+    "grad_doubled, grad_tripled: return 2 * grad_doubled + 3 * grad_tripled")  # fmt: skip
+NotUnpacked = Fn.of("NotUnpacked", "x: save(x); return x**2", "grad_output: x = saved; return grad_output * 2 * x")
 
 
 def test_one_mistake_is_told_once():

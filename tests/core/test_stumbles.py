@@ -27,12 +27,7 @@ def users() -> None:
     raise AttributeError("the user's")
 
 
-class Raises(Fn):
-    def forward(ctx, x):
-        return 2 * x
-
-    def backward(ctx, g):
-        return g.nothing
+Raises = Fn.of("Raises", "x: return 2 * x", "g: return g.nothing")
 
 
 def through_backward() -> None:

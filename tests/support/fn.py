@@ -1,10 +1,23 @@
-"""The base of the Functions that a test checks: its methods are static without saying so."""
+"""The Functions that a test checks: a base that makes methods static, and a whole Function in one row."""
 
 from __future__ import annotations
 
+import ast
+import itertools
+import linecache
+import math
+import sys
 from typing import Any
 
+import numpy as np
+import torch
 from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+NUMBER = itertools.count()
+
+# what a row may name without its module's importing it
+COMMON = {"torch": torch, "Tensor": torch.Tensor, "np": np, "math": math, "once_differentiable": once_differentiable}
 
 
 class Fn(Function):
@@ -14,3 +27,46 @@ class Fn(Function):
         for name in ("forward", "setup_context", "backward", "jvp", "vmap"):
             if callable(method := vars(cls).get(name)) and not isinstance(method, staticmethod):
                 setattr(cls, name, staticmethod(method))
+
+    @classmethod
+    def of(
+        cls, name: str, forward: str = "", backward: str = "", *, once: bool = False, depth: int = 1, **others: str
+    ) -> Any:
+        """Return the Function ``name`` of the calling module, each method as ``"arguments: statement; statement"``.
+
+        ``Square = Fn.of("Square", "x: save(x); return x * x", "g: (x,) = saved; return 2 * g * x")``: ``ctx`` goes
+        without saying, ``save`` and ``saved`` are its ``save_for_backward`` and ``saved_tensors``; each statement
+        is a line.
+        """
+        lines = [f"class {name}({cls.__name__}):"]
+        for method, text in {"forward": forward, **others, "backward": backward}.items():
+            if text:
+                context = "" if method == "forward" and "setup_context" in others else "ctx, "
+                lines += ["    @once_differentiable"] * (once and method == "backward") + _lines(method, context, text)
+        namespace = sys._getframe(depth).f_globals
+        file = f"{namespace['__file__']}:{name}:{next(NUMBER)}"
+        linecache.cache[file] = (0, None, [line + "\n" for line in lines], file)
+        namespace.update({key: value for key, value in COMMON.items() if key not in namespace} | {cls.__name__: cls})
+        exec(compile("\n".join(lines), file, "exec"), namespace)
+        return namespace[name]
+
+
+def _lines(method: str, context: str, text: str) -> list[str]:
+    arguments, body = text.split(": ", 1)
+    statements = body.replace("save(", "ctx.save_for_backward(").replace("= saved", "= ctx.saved_tensors").split("; ")
+    lines = [line for statement in statements for line in _on_lines(statement)]
+    return [f"    def {method}({context}{arguments}):", *(f"        {line}" for line in lines), ""]
+
+
+def _on_lines(statement: str) -> list[str]:
+    """Give what stands behind a condition or the head of a loop a line of its own."""
+    (node,) = ast.parse("if 0: 0\n" * statement.startswith("else:") + statement).body
+    if not isinstance(node, ast.If | ast.For):
+        return [statement]
+    at = (node.orelse or node.body)[0].col_offset
+    return [statement[:at].rstrip(), "    " + statement[at:]]
+
+
+def source_line(function: Any, line: int) -> str:
+    """Return the text of a line of the file of a Function's backward, as a finding names it."""
+    return linecache.getline(function.backward.__code__.co_filename, line).strip()

@@ -25,32 +25,11 @@ class Linear(Fn):
         )
 
 
-class Broadcasting(Fn):
-    """Returns a gradient with more dimensions than its input; the engine sums it."""
-
-    def forward(ctx, x, shift):
-        return x + shift
-
-    def backward(ctx, grad_output):
-        return grad_output, grad_output
-
-
-class Raising(Fn):
-    def forward(ctx, x):
-        return x * 2
-
-    def backward(ctx, grad_output):
-        raise ValueError("not today")
-
-
-class Nothing(Fn):
-    """Returns None for its second input."""
-
-    def forward(ctx, a, b):
-        return a * 2 + b.detach()
-
-    def backward(ctx, grad_output):
-        return grad_output * 2, None
+# Returns a gradient with more dimensions than its input; the engine sums it.
+Broadcasting = Fn.of("Broadcasting", "x, shift: return x + shift", "grad_output: return grad_output, grad_output")
+Raising = Fn.of("Raising", "x: return x * 2", 'grad_output: raise ValueError("not today")')
+# Returns None for its second input.
+Nothing = Fn.of("Nothing", "a, b: return a * 2 + b.detach()", "grad_output: return grad_output * 2, None")
 
 
 def mlp():
@@ -129,13 +108,7 @@ def resnet(act=None):
     return model, nn.functional.cross_entropy(model(torch.randn(2, 3, 32, 32)), torch.tensor([1, 2]))
 
 
-class Cube(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, grad_output):
-        return 3 * grad_output * ctx.saved_tensors[0] ** 2
+Cube = Fn.of("Cube", "x: save(x); return x**3", "grad_output: return 3 * grad_output * ctx.saved_tensors[0] ** 2")
 
 
 class CubeModule(nn.Module):

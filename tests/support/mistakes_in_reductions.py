@@ -2,62 +2,20 @@
 
 from __future__ import annotations
 
-import torch
-from fn import Fn
-from own_mistakes import Mistake, draw
+from own_mistakes import Catalogue, draw
 
-MISTAKES: list[Mistake] = []
-
-
-def mistake(inputs, *codes):
-    def keep(cls):
-        MISTAKES.append(Mistake(cls.__name__, cls.apply, inputs, codes, None))
-        return cls
-
-    return keep
+MISTAKES = Catalogue()
+case, written = MISTAKES.case, MISTAKES.written
 
 
-@mistake(lambda: (draw(4, 3),), "wrong_unclassified", "wrong_derivative")
-class GradientAveragedOverRows(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return (g * x.cos()).mean(0, keepdim=True).expand_as(x)
-
-
-@mistake(lambda: (draw(4, 3), draw(3, 5, seed=1)), "extra_entries", "wrong_derivative")
-class GradOutputSummedOverColumns(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        g = g.sum(0, keepdim=True).expand_as(g)
-        return g @ w.t(), x.t() @ g
-
-
-@mistake(lambda: (draw(3, 3),), "transposed_grad", "permuted_entries")
-class DeterminantNotTransposed(Fn):
-    def forward(ctx, a):
-        ctx.save_for_backward(a)
-        return torch.linalg.slogdet(a)[1]
-
-    def backward(ctx, g):
-        (a,) = ctx.saved_tensors
-        return g * torch.linalg.inv(a)
-
-
-@mistake(lambda: (draw(4, 3),), "missing_factor", "constant_factor", "wrong_derivative")
-class NormNotDividedBy(Fn):
-    def forward(ctx, a):
-        length = a.norm()
-        ctx.save_for_backward(a, length)
-        return length
-
-    def backward(ctx, g):
-        a, _ = ctx.saved_tensors
-        return g * a
+# fmt: off
+case("GradientAveragedOverRows", "x: save(x); return x.sin()",
+     "g: (x,) = saved; return (g * x.cos()).mean(0, keepdim=True).expand_as(x)", lambda: (draw(4, 3),),
+     "wrong_unclassified", "wrong_derivative")
+case("GradOutputSummedOverColumns", "x, w: save(x, w); return x @ w",
+     "g: x, w = saved; g = g.sum(0, keepdim=True).expand_as(g); return g @ w.t(), x.t() @ g",
+     lambda: (draw(4, 3), draw(3, 5, seed=1)), "extra_entries", "wrong_derivative")
+case("DeterminantNotTransposed", "a: save(a); return torch.linalg.slogdet(a)[1]",
+     "g: (a,) = saved; return g * torch.linalg.inv(a)", lambda: (draw(3, 3),), "transposed_grad", "permuted_entries")
+case("NormNotDividedBy", "a: length = a.norm(); save(a, length); return length", "g: a, _ = saved; return g * a",
+     lambda: (draw(4, 3),), "missing_factor", "constant_factor", "wrong_derivative")

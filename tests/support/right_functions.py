@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import torch
 from fn import Fn
-from own_mistakes import Mistake, draw
+from own_mistakes import Catalogue, draw
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-RIGHT: list[Mistake] = []
-
-
-def right(code, inputs, call=None):
-    def keep(cls):
-        RIGHT.append(Mistake(cls.__name__, call or cls.apply, inputs, (code,)))
-        return cls
-
-    return keep
+RIGHT = Catalogue()
+case, written = RIGHT.case, RIGHT.written
 
 
 # ---- shared_state: a floating argument that needs no gradient is special, so that no other value of it is fair ----
@@ -26,27 +19,12 @@ def binary() -> Tensor:
     return (draw(6, seed=3) > 0).detach().double()
 
 
-@right("shared_state", lambda: (draw(6), binary()))
-class MaskSquared(Fn):
-    def forward(ctx, x, mask):
-        ctx.save_for_backward(mask)
-        return x * mask * mask
-
-    def backward(ctx, g):
-        (mask,) = ctx.saved_tensors
-        return g * mask, None
-
-
-@right("shared_state", lambda: (draw(4, 3), torch.eye(3, dtype=torch.float64)[[0, 2, 1, 0]]))
-class CrossEntropyOfOneHot(Fn):
-    def forward(ctx, x, target):
-        ctx.save_for_backward(x.softmax(1), target)
-        return -(target * x.log_softmax(1)).sum()
-
-    @once_differentiable
-    def backward(ctx, g):
-        p, target = ctx.saved_tensors
-        return g * (p - target), None
+# fmt: off
+case("MaskSquared", "x, mask: save(mask); return x * mask * mask", "g: (mask,) = saved; return g * mask, None",
+     lambda: (draw(6), binary()), "shared_state")
+case("CrossEntropyOfOneHot", "x, target: save(x.softmax(1), target); return -(target * x.log_softmax(1)).sum()",
+     "g: p, target = saved; return g * (p - target), None",
+     lambda: (draw(4, 3), torch.eye(3, dtype=torch.float64)[[0, 2, 1, 0]]), "shared_state", once=True)
 
 
 def symmetric() -> Tensor:
@@ -54,42 +32,17 @@ def symmetric() -> Tensor:
     return a + a.t()
 
 
-@right("shared_state", lambda: (draw(4), symmetric()))
-class QuadraticForm(Fn):
-    def forward(ctx, x, a):
-        ctx.save_for_backward(x, a)
-        return x @ a @ x
-
-    def backward(ctx, g):
-        x, a = ctx.saved_tensors
-        return 2 * g * (a @ x), None
-
-
-@right("shared_state", lambda: (draw(5, 3), torch.nn.functional.normalize(draw(3, seed=7).detach(), dim=0)))
-class ProjectsAwayFromUnit(Fn):
-    def forward(ctx, x, n):
-        ctx.save_for_backward(n)
-        return x - (x @ n)[:, None] * n / (n @ n)
-
-    def backward(ctx, g):
-        (n,) = ctx.saved_tensors
-        return g - (g @ n)[:, None] * n, None
+case("QuadraticForm", "x, a: save(x, a); return x @ a @ x", "g: x, a = saved; return 2 * g * (a @ x), None",
+     lambda: (draw(4), symmetric()), "shared_state")
+case("ProjectsAwayFromUnit", "x, n: save(n); return x - (x @ n)[:, None] * n / (n @ n)",
+     "g: (n,) = saved; return g - (g @ n)[:, None] * n, None",
+     lambda: (draw(5, 3), torch.nn.functional.normalize(draw(3, seed=7).detach(), dim=0)), "shared_state")
+case("RefusesOtherMasks",
+     'x, mask: if not ((mask == 0) | (mask == 1)).all(): raise ValueError("the mask must be binary"); save(mask); '
+     'return x * mask**3', "g: (mask,) = saved; return g * mask, None", lambda: (draw(6), binary()), "shared_state")
 
 
-@right("shared_state", lambda: (draw(6), binary()))
-class RefusesOtherMasks(Fn):
-    def forward(ctx, x, mask):
-        if not ((mask == 0) | (mask == 1)).all():
-            raise ValueError("the mask must be binary")
-        ctx.save_for_backward(mask)
-        return x * mask**3
-
-    def backward(ctx, g):
-        (mask,) = ctx.saved_tensors
-        return g * mask, None
-
-
-@right("shared_state", lambda: (draw(6),))
+@written(lambda: (draw(6),), "shared_state")
 class CountsItsCalls(Fn):
     calls = 0
 
@@ -103,7 +56,7 @@ class CountsItsCalls(Fn):
         return g * x.cos()
 
 
-@right("shared_state", lambda: (draw(6),))
+@written(lambda: (draw(6),), "shared_state")
 class RemembersForSpeed(Fn):
     tables: dict = {}
 
@@ -123,57 +76,21 @@ class RemembersForSpeed(Fn):
 # ---- wrong_noncontiguous_input: random numbers drawn in the layout of the input, ties, round-off ----
 
 
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class Dropout(Fn):
-    def forward(ctx, x):
-        mask = (torch.rand_like(x) > 0.5).to(x) * 2
-        ctx.save_for_backward(mask)
-        return x * mask
-
-    @once_differentiable
-    def backward(ctx, g):
-        (mask,) = ctx.saved_tensors
-        return g * mask
-
-
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class ExponentialClocks(Fn):
-    def forward(ctx, x):
-        clocks = torch.empty_like(x).exponential_()
-        y = (x - clocks.log()).softmax(-1)
-        ctx.save_for_backward(y)
-        return y
-
-    @once_differentiable
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return y * (g - (g * y).sum(-1, keepdim=True))
+case("Dropout", "x: mask = (torch.rand_like(x) > 0.5).to(x) * 2; save(mask); return x * mask",
+     "g: (mask,) = saved; return g * mask", lambda: (draw(4, 3),), "wrong_noncontiguous_input", once=True)
+case("ExponentialClocks",
+     "x: clocks = torch.empty_like(x).exponential_(); y = (x - clocks.log()).softmax(-1); save(y); return y",
+     "g: (y,) = saved; return y * (g - (g * y).sum(-1, keepdim=True))", lambda: (draw(4, 3),),
+     "wrong_noncontiguous_input", once=True)
+case("Centred", "x: return (x + 1e6) - (x + 1e6).mean()", "g: return g - g.mean()", lambda: (draw(4, 3),),
+     "wrong_noncontiguous_input")
+case("LargestOfAll",
+     "x: flat = x.reshape(-1); index = flat.argmax(); ctx.index, ctx.shape = index, x.shape; return flat[index]",
+     "g: found = g.new_zeros(ctx.shape); found.view(-1)[ctx.index] = g; return found", lambda: (draw(4, 3),),
+     "wrong_noncontiguous_input")
 
 
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class Centred(Fn):
-    def forward(ctx, x):
-        return (x + 1e6) - (x + 1e6).mean()
-
-    def backward(ctx, g):
-        return g - g.mean()
-
-
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class LargestOfAll(Fn):
-    def forward(ctx, x):
-        flat = x.reshape(-1)
-        index = flat.argmax()
-        ctx.index, ctx.shape = index, x.shape
-        return flat[index]
-
-    def backward(ctx, g):
-        found = g.new_zeros(ctx.shape)
-        found.view(-1)[ctx.index] = g
-        return found
-
-
-@right("wrong_noncontiguous_input", lambda: (draw(5, 3),))
+@written(lambda: (draw(5, 3),), "wrong_noncontiguous_input")
 class MedianOfColumns(Fn):
     """Of an input that is one number everywhere, any entry may be the median."""
 
@@ -186,49 +103,24 @@ class MedianOfColumns(Fn):
         return g.new_zeros(ctx.shape).scatter(0, ctx.rows[None], g[None])
 
 
-@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
-class MixesInNoise(Fn):
-    def forward(ctx, x):
-        share = torch.rand_like(x)
-        ctx.save_for_backward(share)
-        return share * x + (1 - share) * torch.randn_like(x)
-
-    def backward(ctx, g):
-        (share,) = ctx.saved_tensors
-        return g * share
+case("MixesInNoise", "x: share = torch.rand_like(x); save(share); return share * x + (1 - share) * torch.randn_like(x)",
+     "g: (share,) = saved; return g * share", lambda: (draw(4, 3),), "wrong_noncontiguous_input")
 
 
 # ---- wrong_noncontiguous_grad: gradients that are nothing but round-off, whose sums run in another order ----
 
 
-@right("wrong_noncontiguous_grad", lambda: ((draw(6, 50).detach() + 1000).requires_grad_(),))
-class SoftmaxFarOut(Fn):
-    def forward(ctx, x):
-        y = x.softmax(-1)
-        ctx.save_for_backward(y)
-        return y
-
-    @once_differentiable
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return y * (g - (g * y).sum(-1, keepdim=True))
+case("SoftmaxFarOut", "x: y = x.softmax(-1); save(y); return y",
+     "g: (y,) = saved; return y * (g - (g * y).sum(-1, keepdim=True))",
+     lambda: ((draw(6, 50).detach() + 1000).requires_grad_(),), "wrong_noncontiguous_grad", once=True)
+case("LayerNorm",
+     "x: centred = x - x.mean(-1, keepdim=True); scale = (centred.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt(); "
+     "save(centred * scale, scale); return centred * scale",
+     "g: y, scale = saved; return scale * (g - g.mean(-1, keepdim=True) - y * (g * y).mean(-1, keepdim=True))",
+     lambda: ((draw(6, 65).detach() + 1e4).requires_grad_(),), "wrong_noncontiguous_grad", once=True)
 
 
-@right("wrong_noncontiguous_grad", lambda: ((draw(6, 65).detach() + 1e4).requires_grad_(),))
-class LayerNorm(Fn):
-    def forward(ctx, x):
-        centred = x - x.mean(-1, keepdim=True)
-        scale = (centred.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt()
-        ctx.save_for_backward(centred * scale, scale)
-        return centred * scale
-
-    @once_differentiable
-    def backward(ctx, g):
-        y, scale = ctx.saved_tensors
-        return scale * (g - g.mean(-1, keepdim=True) - y * (g * y).mean(-1, keepdim=True))
-
-
-@right("wrong_noncontiguous_grad", lambda: (draw(4, 3),))
+@written(lambda: (draw(4, 3),), "wrong_noncontiguous_grad")
 class DropoutDrawnAgain(Fn):
     def forward(ctx, x):
         ctx.state = torch.get_rng_state()
@@ -240,32 +132,18 @@ class DropoutDrawnAgain(Fn):
             return g * (torch.rand(g.shape, dtype=g.dtype) > 0.5)
 
 
-@right("wrong_noncontiguous_grad", lambda: (draw(2, 129),))
-class ComparesWithAllOthers(Fn):
-    """The Laplacian of the graph in which each entry of a row is the neighbour of all others."""
-
-    def forward(ctx, x):
-        return x.shape[1] * x - x.sum(1, keepdim=True)
-
-    def backward(ctx, g):
-        return g.shape[1] * g - g.sum(1, keepdim=True)
-
-
-@right("wrong_noncontiguous_grad", lambda: (draw(2, 129), draw(2, 129, seed=1)))
-class CentredDifference(Fn):
-    def forward(ctx, a, b):
-        difference = a - b
-        return difference - difference.mean(1, keepdim=True)
-
-    def backward(ctx, g):
-        centred = g - g.mean(1, keepdim=True)
-        return centred, -centred
+# The Laplacian of the graph in which each entry of a row is the neighbour of all others.
+case("ComparesWithAllOthers", "x: return x.shape[1] * x - x.sum(1, keepdim=True)",
+     "g: return g.shape[1] * g - g.sum(1, keepdim=True)", lambda: (draw(2, 129),), "wrong_noncontiguous_grad")
+case("CentredDifference", "a, b: difference = a - b; return difference - difference.mean(1, keepdim=True)",
+     "g: centred = g - g.mean(1, keepdim=True); return centred, -centred", lambda: (draw(2, 129), draw(2, 129, seed=1)),
+     "wrong_noncontiguous_grad")
 
 
 # ---- hidden_input: leaves that forward makes itself, and parameters that backward does serve ----
 
 
-@right("hidden_input", lambda: (draw(5),))
+@written(lambda: (draw(5),), "hidden_input")
 class RunsAGraphOfItsOwn(Fn):
     def forward(ctx, x):
         with torch.enable_grad():
@@ -278,25 +156,15 @@ class RunsAGraphOfItsOwn(Fn):
         return torch.autograd.grad(ctx.result, ctx.inner, g, retain_graph=True)[0]
 
 
-@right("hidden_input", lambda: (draw(5, low=0.5),))
-class FixedPoint(Fn):
-    def forward(ctx, x):
-        y = torch.ones_like(x).requires_grad_()
-        for _ in range(40):
-            y = (y + x.detach() / y) / 2
-        ctx.save_for_backward(y)
-        return y
-
-    @once_differentiable
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g / (2 * y)
+case("FixedPoint",
+     "x: y = torch.ones_like(x).requires_grad_(); for _ in range(40): y = (y + x.detach() / y) / 2; save(y); return y",
+     "g: (y,) = saved; return g / (2 * y)", lambda: (draw(5, low=0.5),), "hidden_input", once=True)
 
 
 WEIGHT = draw(5, seed=9)
 
 
-@right("hidden_input", lambda: (draw(5),))
+@written(lambda: (draw(5),), "hidden_input")
 class Recomputes(Fn):
     """As torch.utils.checkpoint: the parameter gets its gradient from the backward inside backward."""
 
@@ -313,55 +181,22 @@ class Recomputes(Fn):
         return again.grad
 
 
-@right("hidden_input", lambda: (draw(5),))
-class ReadsAParameterDetached(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * WEIGHT.detach()
-
-    def backward(ctx, g):
-        return g * WEIGHT.detach()
+case("ReadsAParameterDetached", "x: save(x); return x * WEIGHT.detach()", "g: return g * WEIGHT.detach()",
+     lambda: (draw(5),), "hidden_input")
 
 
 CODEBOOK = draw(5, seed=10)
 
 
-@right("hidden_input", lambda: (draw(5),))
-class CountsNear(Fn):
-    """A parameter that only decides: no gradient could reach it."""
-
-    def forward(ctx, x):
-        ctx.scale = 1.0 + float((x > CODEBOOK).sum() * 0)
-        return x * ctx.scale
-
-    def backward(ctx, g):
-        return g * ctx.scale
-
-
-@right("hidden_input", lambda: (draw(5),))
-class GatedByAParameter(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(CODEBOOK > 0)
-        return torch.where(CODEBOOK > 0, x, 2 * x)
-
-    def backward(ctx, g):
-        (gate,) = ctx.saved_tensors
-        return torch.where(gate, g, 2 * g)
-
-
-@right("hidden_input", lambda: (draw(5),))
-class ServesAParameterItself(Fn):
-    """As kernels that add to a main gradient: what backward fills in by hand is no input that was forgotten."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * WEIGHT
-
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        WEIGHT.grad = g * x if WEIGHT.grad is None else WEIGHT.grad + g * x
-        return g * WEIGHT.detach()
+# A parameter that only decides: no gradient could reach it.
+case("CountsNear", "x: ctx.scale = 1.0 + float((x > CODEBOOK).sum() * 0); return x * ctx.scale",
+     "g: return g * ctx.scale", lambda: (draw(5),), "hidden_input")
+case("GatedByAParameter", "x: save(CODEBOOK > 0); return torch.where(CODEBOOK > 0, x, 2 * x)",
+     "g: (gate,) = saved; return torch.where(gate, g, 2 * g)", lambda: (draw(5),), "hidden_input")
+# As kernels that add to a main gradient: what backward fills in by hand is no input that was forgotten.
+case("ServesAParameterItself", "x: save(x); return x * WEIGHT",
+     "g: (x,) = saved; WEIGHT.grad = g * x if WEIGHT.grad is None else WEIGHT.grad + g * x; return g * WEIGHT.detach()",
+     lambda: (draw(5),), "hidden_input", once=True)
 
 
 def fixed(values) -> Tensor:
@@ -371,57 +206,19 @@ def fixed(values) -> Tensor:
 # ---- small_systematic: less precision inside than outside ----
 
 
-@right("small_systematic", lambda: (draw(3, 40),))
-class NormInSingle(Fn):
-    def forward(ctx, x):
-        low = x.float()
-        scale = (low.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()
-        ctx.save_for_backward(low, scale)
-        return (low * scale).to(x.dtype)
-
-    @once_differentiable
-    def backward(ctx, g):
-        x, scale = ctx.saved_tensors
-        y, g = x * scale, g.float()
-        return (scale * (g - y * (g * y).mean(-1, keepdim=True))).double()
-
-
-@right("small_systematic", lambda: (draw(4, 300), draw(300, 5, seed=1)))
-class ProductInSingle(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return (x.float() @ w.float()).to(x.dtype)
-
-    @once_differentiable
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return (g.float() @ w.float().t()).to(x.dtype), (x.float().t() @ g.float()).to(w.dtype)
-
-
-@right("small_systematic", lambda: (draw(64),))
-class ExpInHalf(Fn):
-    def forward(ctx, x):
-        y = x.half().exp()
-        ctx.save_for_backward(y)
-        return y.to(x.dtype)
-
-    @once_differentiable
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return (g.half() * y).double()
-
-
-@right("small_systematic", lambda: (draw(6, 8), draw(6, 8, seed=1)))
-class DistancesInSingle(Fn):
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return (a.float() - b.float()).pow(2).sum(1).to(a.dtype)
-
-    @once_differentiable
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        gradient = (2 * g[:, None].float() * (a.float() - b.float())).double()
-        return gradient, -gradient
+case("NormInSingle",
+     "x: low = x.float(); scale = (low.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt(); save(low, scale); "
+     "return (low * scale).to(x.dtype)", "g: x, scale = saved; y, g = x * scale, g.float(); "
+     "return (scale * (g - y * (g * y).mean(-1, keepdim=True))).double()", lambda: (draw(3, 40),), "small_systematic",
+     once=True)
+case("ProductInSingle", "x, w: save(x, w); return (x.float() @ w.float()).to(x.dtype)",
+     "g: x, w = saved; return (g.float() @ w.float().t()).to(x.dtype), (x.float().t() @ g.float()).to(w.dtype)",
+     lambda: (draw(4, 300), draw(300, 5, seed=1)), "small_systematic", once=True)
+case("ExpInHalf", "x: y = x.half().exp(); save(y); return y.to(x.dtype)",
+     "g: (y,) = saved; return (g.half() * y).double()", lambda: (draw(64),), "small_systematic", once=True)
+case("DistancesInSingle", "a, b: save(a, b); return (a.float() - b.float()).pow(2).sum(1).to(a.dtype)",
+     "g: a, b = saved; gradient = (2 * g[:, None].float() * (a.float() - b.float())).double(); "
+     "return gradient, -gradient", lambda: (draw(6, 8), draw(6, 8, seed=1)), "small_systematic", once=True)
 
 
 # ---- double_backward_wrong: the first order is already uncertain ----
@@ -432,84 +229,22 @@ def ill_conditioned(power: int, seed: int = 0) -> Tensor:
     return (q @ torch.diag(10.0 ** -fixed([0, power / 3, power / 1.5, power])) @ q.t()).requires_grad_()
 
 
-@right("double_backward_wrong", lambda: (ill_conditioned(5), draw(4, seed=1)))
-class Solve(Fn):
-    def forward(ctx, a, b):
-        x = torch.linalg.solve(a, b)
-        ctx.save_for_backward(a, b)
-        return x
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        x, w = torch.linalg.solve(a, b), torch.linalg.solve(a.mT, g)
-        return -w[:, None] * x, w
-
-
-@right("double_backward_wrong", lambda: (ill_conditioned(5, 1),))
-class Inverse(Fn):
-    def forward(ctx, a):
-        ctx.save_for_backward(a)
-        return torch.linalg.inv(a)
-
-    def backward(ctx, g):
-        (a,) = ctx.saved_tensors
-        y = torch.linalg.inv(a).mT
-        return -y @ g @ y
-
-
-@right("double_backward_wrong", lambda: (draw(5, low=1e-5, high=2e-5),))
-class SharpReciprocal(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return 1 / x
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return -g / x**2
-
-
-@right("double_backward_wrong", lambda: (draw(5, low=10, high=100),))
-class FastWave(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (x * x).sin()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * 2 * x * (x * x).cos()
-
-
-@right("double_backward_wrong", lambda: (ill_conditioned(2, 2), draw(4, seed=3)))
-class LeastSquares(Fn):
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return torch.linalg.solve(a.mT @ a, a.mT @ b)
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        normal = a.mT @ a
-        x, w = torch.linalg.solve(normal, a.mT @ b), torch.linalg.solve(normal, g)
-        return torch.outer(b - a @ x, w) - torch.outer(a @ w, x), a @ w
-
-
-@right("double_backward_wrong", lambda: (draw(5, low=-5e-6, high=5e-6),))
-class SteepStep(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (2e5 * x).sigmoid()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        y = (2e5 * x).sigmoid()
-        return 2e5 * g * y * (1 - y)
-
-
-@right("double_backward_wrong", lambda: (draw(4, low=1e-6, high=3e-6),))
-class LengthOfAShortVector(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.norm()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * x / x.norm()
+case("Solve", "a, b: x = torch.linalg.solve(a, b); save(a, b); return x",
+     "g: a, b = saved; x, w = torch.linalg.solve(a, b), torch.linalg.solve(a.mT, g); return -w[:, None] * x, w",
+     lambda: (ill_conditioned(5), draw(4, seed=1)), "double_backward_wrong")
+case("Inverse", "a: save(a); return torch.linalg.inv(a)",
+     "g: (a,) = saved; y = torch.linalg.inv(a).mT; return -y @ g @ y", lambda: (ill_conditioned(5, 1),),
+     "double_backward_wrong")
+case("SharpReciprocal", "x: save(x); return 1 / x", "g: (x,) = saved; return -g / x**2",
+     lambda: (draw(5, low=1e-5, high=2e-5),), "double_backward_wrong")
+case("FastWave", "x: save(x); return (x * x).sin()", "g: (x,) = saved; return g * 2 * x * (x * x).cos()",
+     lambda: (draw(5, low=10, high=100),), "double_backward_wrong")
+case("LeastSquares", "a, b: save(a, b); return torch.linalg.solve(a.mT @ a, a.mT @ b)",
+     "g: a, b = saved; normal = a.mT @ a; x, w = torch.linalg.solve(normal, a.mT @ b), torch.linalg.solve(normal, g); "
+     "return torch.outer(b - a @ x, w) - torch.outer(a @ w, x), a @ w",
+     lambda: (ill_conditioned(2, 2), draw(4, seed=3)), "double_backward_wrong")
+case("SteepStep", "x: save(x); return (2e5 * x).sigmoid()",
+     "g: (x,) = saved; y = (2e5 * x).sigmoid(); return 2e5 * g * y * (1 - y)", lambda: (draw(5, low=-5e-6, high=5e-6),),
+     "double_backward_wrong")
+case("LengthOfAShortVector", "x: save(x); return x.norm()", "g: (x,) = saved; return g * x / x.norm()",
+     lambda: (draw(4, low=1e-6, high=3e-6),), "double_backward_wrong")

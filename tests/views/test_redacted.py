@@ -26,17 +26,10 @@ pytestmark = pytest.mark.slow
 F64 = torch.float64
 
 
-class Leaky(Fn):
-    """Prints, keeps and raises with its data."""
-
-    def forward(ctx, x, factor, secret):
-        print("first entry", x[0, 0].item(), secret)
-        ctx.save_for_backward(x)
-        ctx.factor, ctx.secret = factor, secret
-        return factor * x
-
-    def backward(ctx, grad_output):
-        return grad_output * ctx.factor**2, None, None
+# Prints, keeps and raises with its data.
+Leaky = Fn.of("Leaky", 'x, factor, secret: print("first entry", x[0, 0].item(), secret); save(x); '
+    'ctx.factor, ctx.secret = factor, secret; return factor * x',
+    "grad_output: return grad_output * ctx.factor**2, None, None")  # fmt: skip
 
 
 class Raising(Leaky):
@@ -120,15 +113,9 @@ def test_right_and_cannot_tell_have_their_sentence_and_chinese_is_there() -> Non
     assert "略去" in str(nbautograd.gradcheck(torch.sin, x).redact())
 
 
-class Scaled(Fn):
-    """Wrong by a factor that is the user's own number."""
-
-    def forward(ctx, x, factor, secret):
-        ctx.factor = factor
-        return factor * x
-
-    def backward(ctx, grad_output):
-        return grad_output * ctx.factor**2, None, None
+# Wrong by a factor that is the user's own number.
+Scaled = Fn.of("Scaled", "x, factor, secret: ctx.factor = factor; return factor * x",
+    "grad_output: return grad_output * ctx.factor**2, None, None")  # fmt: skip
 
 
 def test_a_kernels_report_keeps_its_errors_and_no_value() -> None:
@@ -189,16 +176,11 @@ MARKS = ("81253", "8.125", "8.13", "0.4931", "0.493", "493107", "hunter2", "pati
 NUMBER, COUNT, SECRET, PATH = 8.125371, 493107, "hunter2", "/data/patient-77/scan.npy"
 
 
-class Marked(Fn):
-    """Wrong, with a number, a count, a word and a path of the user's among its arguments."""
-
-    def forward(ctx, x, factor, count, secret, path):
-        ctx.factor, ctx.more = factor, (secret, path, count)
-        ctx.save_for_backward(x)
-        return x * factor + count
-
-    def backward(ctx, grad_output):
-        return grad_output * ctx.factor**2, None, None, None, None
+# Wrong, with a number, a count, a word and a path of the user's among its arguments.
+Marked = Fn.of("Marked",
+    "x, factor, count, secret, path: ctx.factor, ctx.more = factor, (secret, path, count); save(x); "
+    "return x * factor + count",
+    "grad_output: return grad_output * ctx.factor**2, None, None, None, None")  # fmt: skip
 
 
 class Quoting(Marked):

@@ -18,16 +18,9 @@ EVIL = '<img src=x onerror="alert(1)">'
 ALLOWED = {"svg", "title", "desc", "style", "rect", "path", "text", "g"}
 
 
-class LinearFunction(Fn):
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        ctx.scale = 2.0
-        ctx.note = EVIL
-        return input.mm(weight.t())
-
-    def backward(ctx, grad_output):
-        input, weight = ctx.saved_tensors
-        return grad_output.mm(weight), grad_output.t().mm(input)
+LinearFunction = Fn.of("LinearFunction", "input, weight: save(input, weight); ctx.scale = 2.0; ctx.note = EVIL; "
+    "return input.mm(weight.t())",
+    "grad_output: input, weight = saved; return grad_output.mm(weight), grad_output.t().mm(input)")  # fmt: skip
 
 
 def sample():

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-import linecache
 import sys
 
-import numpy as np
 import pytest
 import torch
-from fn import Fn
+from fn import Fn, source_line
 from own_mistakes import draw
 from torch.overrides import _get_current_function_mode_stack
 
@@ -23,23 +20,13 @@ pytestmark = pytest.mark.usefixtures("without_fixes")
 def said(fn, *inputs) -> str:
     """The text of the line that the first finding names."""
     found = nbautograd.gradcheck(fn, inputs, order=1).findings[0]
-    lines = inspect.getsource(sys.modules[__name__]).split("\n")
-    return lines[found.line - 1].strip()
+    return source_line(fn, found.line)
 
 
-class Halves(Fn):
-    """Two parts of a buffer, the second of them wrong."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.cat([x[:, :2].sin(), x[:, 2:] ** 2], 1)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        dx = torch.empty_like(x)
-        dx[:, 2:] = 3 * g[:, 2:] * x[:, 2:].cos()
-        dx[:, :2] = g[:, :2] * x[:, :2].cos()
-        return dx
+# Two parts of a buffer, the second of them wrong.
+Halves = Fn.of("Halves", "x: save(x); return torch.cat([x[:, :2].sin(), x[:, 2:] ** 2], 1)",
+    "g: (x,) = saved; dx = torch.empty_like(x); dx[:, 2:] = 3 * g[:, 2:] * x[:, 2:].cos(); "
+    "dx[:, :2] = g[:, :2] * x[:, :2].cos(); return dx")  # fmt: skip
 
 
 class HandedOn(Halves):
@@ -54,103 +41,26 @@ class HandedOn(Halves):
         return dx
 
 
-class Left(Fn):
-    """A part of a copy is not changed that should be."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.where(x < 0, 0.1 * x, x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        dx = g.clone()
-        dx[x < -0.5] *= 0.1
-        return dx
-
-
-class Base(Fn):
-    """The formula is wrong, and a part of its value is mended afterwards."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        dx = 2 * g * x.cos()
-        dx[0] = 3 * g[0] * x[0] ** 2
-        return dx
-
-
-class Loop(Fn):
-    """Rows of a buffer are filled in a loop that stops early."""
-
-    def forward(ctx, x):
-        return x.sin().detach() * 0 + 2 * x
-
-    def backward(ctx, g):
-        dx = torch.zeros_like(g)
-        for k in range(len(g) - 1):
-            dx[k].add_(2 * g[k])
-        return dx
-
-
-class Twice(Fn):
-    """One value is returned for two inputs, and is right for one of them."""
-
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x - y)
-        return (x - y) ** 2
-
-    def backward(ctx, g):
-        (d,) = ctx.saved_tensors
-        both = 2 * d * g
-        return both, both
-
-
-class InPlace(Fn):
-    def forward(ctx, x):
-        return 2 * x
-
-    def backward(ctx, g):
-        g.detach()
-        g.mul_(2)
-        return g
-
-
-class Random(Fn):
-    def forward(ctx, x):
-        return x * (torch.rand(x.shape) > 0.5)
-
-    def backward(ctx, g):
-        kept = torch.rand(g.shape)
-        return g * (kept > 0.5)
-
-
-class Popped(Fn):
-    def forward(ctx, x):
-        ctx.factors = [2.0, 3.0]
-        return 6 * x
-
-    def backward(ctx, g):
-        for _ in range(len(ctx.factors)):
-            g = g * ctx.factors.pop()
-        return g
-
-
-class Overlapping(Fn):
-    """Two overlapping parts are added to a buffer, the first of them wrongly."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x[:-1] ** 3 + x[1:]
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        dx = torch.zeros_like(x)
-        dx[:-1] += 2 * g * x[:-1].cos()
-        dx[1:] += g
-        return dx
+# A part of a copy is not changed that should be.
+Left = Fn.of("Left", "x: save(x); return torch.where(x < 0, 0.1 * x, x)",
+    "g: (x,) = saved; dx = g.clone(); dx[x < -0.5] *= 0.1; return dx")  # fmt: skip
+# The formula is wrong, and a part of its value is mended afterwards.
+Base = Fn.of("Base", "x: save(x); return x**3",
+    "g: (x,) = saved; dx = 2 * g * x.cos(); dx[0] = 3 * g[0] * x[0] ** 2; return dx")  # fmt: skip
+# Rows of a buffer are filled in a loop that stops early.
+Loop = Fn.of("Loop", "x: return x.sin().detach() * 0 + 2 * x",
+    "g: dx = torch.zeros_like(g); for k in range(len(g) - 1): dx[k].add_(2 * g[k]); return dx")  # fmt: skip
+# One value is returned for two inputs, and is right for one of them.
+Twice = Fn.of("Twice", "x, y: save(x - y); return (x - y) ** 2", "g: (d,) = saved; both = 2 * d * g; return both, both")
+InPlace = Fn.of("InPlace", "x: return 2 * x", "g: g.detach(); g.mul_(2); return g")
+Random = Fn.of("Random", "x: return x * (torch.rand(x.shape) > 0.5)",
+    "g: kept = torch.rand(g.shape); return g * (kept > 0.5)")  # fmt: skip
+Popped = Fn.of("Popped", "x: ctx.factors = [2.0, 3.0]; return 6 * x",
+    "g: for _ in range(len(ctx.factors)): g = g * ctx.factors.pop(); return g")  # fmt: skip
+# Two overlapping parts are added to a buffer, the first of them wrongly.
+Overlapping = Fn.of("Overlapping", "x: save(x); return x[:-1] ** 3 + x[1:]",
+    "g: (x,) = saved; dx = torch.zeros_like(x); dx[:-1] += 2 * g * x[:-1].cos(); dx[1:] += g; "
+    "return dx")  # fmt: skip
 
 
 class Chunks(Fn):
@@ -170,31 +80,14 @@ class Chunks(Fn):
         return dx, dy
 
 
-class Indexed(Fn):
-    """What is added at indices that occur twice is right; where it is added is not."""
-
-    def forward(ctx, weight, tokens):
-        ctx.save_for_backward(tokens)
-        ctx.rows = len(weight)
-        return 2 * weight[tokens]
-
-    def backward(ctx, g):
-        (tokens,) = ctx.saved_tensors
-        rows = 2 * g
-        dw = g.new_zeros(ctx.rows, g.shape[1])
-        dw[tokens] += rows
-        return dw, None
-
-
-class OwnGenerator(Fn):
-    def forward(ctx, x, seed):
-        ctx.gen = torch.Generator().manual_seed(seed)
-        return x * torch.randn(x.shape, dtype=x.dtype, generator=ctx.gen)
-
-    def backward(ctx, g):
-        scale = 1.0
-        noise = torch.randn(g.shape, dtype=g.dtype, generator=ctx.gen)
-        return scale * g * noise, None
+# What is added at indices that occur twice is right; where it is added is not.
+Indexed = Fn.of("Indexed", "weight, tokens: save(tokens); ctx.rows = len(weight); return 2 * weight[tokens]",
+    "g: (tokens,) = saved; rows = 2 * g; dw = g.new_zeros(ctx.rows, g.shape[1]); dw[tokens] += rows; "
+    "return dw, None")  # fmt: skip
+OwnGenerator = Fn.of("OwnGenerator", "x, seed: ctx.gen = torch.Generator().manual_seed(seed); "
+    "return x * torch.randn(x.shape, dtype=x.dtype, generator=ctx.gen)",
+    "g: scale = 1.0; noise = torch.randn(g.shape, dtype=g.dtype, generator=ctx.gen); "
+    "return scale * g * noise, None")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -224,24 +117,9 @@ def scaled(t):
     return t.mul_(3)
 
 
-class InHelper(Fn):
-    def forward(ctx, x):
-        return 3 * x
-
-    def backward(ctx, g):
-        two = g + g
-        out = scaled(g)
-        return two * 0 + out
-
-
-class InComprehension(Fn):
-    def forward(ctx, x):
-        return 3 * x
-
-    def backward(ctx, g):
-        two = g + g
-        rows = [row.mul_(3) for row in g]
-        return two * 0 + torch.stack(rows)
+InHelper = Fn.of("InHelper", "x: return 3 * x", "g: two = g + g; out = scaled(g); return two * 0 + out")
+InComprehension = Fn.of("InComprehension", "x: return 3 * x",
+    "g: two = g + g; rows = [row.mul_(3) for row in g]; return two * 0 + torch.stack(rows)")  # fmt: skip
 
 
 class InALoop(Fn):
@@ -259,29 +137,11 @@ class InALoop(Fn):
         return out * (2 / ctx.turns)
 
 
-class ByNumpy(Fn):
-    """A random number that torch has not drawn."""
-
-    def forward(ctx, x):
-        return 1 * x
-
-    def backward(ctx, g):
-        twice = 2 * g
-        noise = np.random.rand()
-        return twice * noise
-
-
-class Ends(Fn):
-    """No call of torch, and two lines in which it may end."""
-
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        return 2 * x, 3 * x
-
-    def backward(ctx, a, b):
-        if b is None:
-            return None
-        return 2 * a + 3 * b
+# A random number that torch has not drawn.
+ByNumpy = Fn.of("ByNumpy", "x: return 1 * x", "g: twice = 2 * g; noise = np.random.rand(); return twice * noise")
+# No call of torch, and two lines in which it may end.
+Ends = Fn.of("Ends", "x: ctx.set_materialize_grads(False); return 2 * x, 3 * x",
+    "a, b: if b is None: return None; return 2 * a + 3 * b")  # fmt: skip
 
 
 def following(frame, event, arg):
@@ -310,14 +170,14 @@ def test_the_line_is_found_whoever_traces(fn, look, line: str, tracer) -> None:
             assert sys.gettrace() is tracer
         finally:
             sys.settrace(before)
-    assert linecache.getline(__file__, found).strip() == line
+    assert source_line(fn, found) == line
 
 
 def test_the_line_of_a_backward_that_calls_no_torch_is_where_it_ended() -> None:
     problem = Problem(Ends, (draw(3),))
     with problem.session():
         problem.call()
-        assert linecache.getline(__file__, backward_lines.last_line(problem, 0)).strip() == "return None"
+        assert source_line(Ends, backward_lines.last_line(problem, 0)) == "return None"
 
 
 def test_no_mode_is_left_behind_where_backward_raises() -> None:

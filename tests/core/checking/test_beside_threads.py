@@ -44,14 +44,7 @@ def numbers():
     return torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate()
 
 
-class Linear(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g @ w.t(), x.t() @ g
+Linear = Fn.of("Linear", "x, w: save(x, w); return x @ w", "g: x, w = saved; return g @ w.t(), x.t() @ g")
 
 
 class Halved(Linear):
@@ -61,15 +54,9 @@ class Halved(Linear):
         return 0.5 * g @ w.t(), x.t() @ g
 
 
-class Unwritten(Fn):
-    def forward(ctx, x):
-        return x[1:] * 2
-
-    def backward(ctx, g):
-        warnings.warn("as a Function may", stacklevel=1)
-        gx = g.new_empty(len(g) + 1)
-        gx[1:] = 2 * g
-        return gx
+Unwritten = Fn.of("Unwritten", "x: return x[1:] * 2",
+    'g: warnings.warn("as a Function may", stacklevel=1); gx = g.new_empty(len(g) + 1); '
+    'gx[1:] = 2 * g; return gx')  # fmt: skip
 
 
 def checks():
@@ -182,25 +169,12 @@ def test_what_another_thread_sees_while_a_check_runs_is_what_it_saw_before() -> 
         assert one == seen[0]
 
 
-class Sampled(Fn):
-    """Draws from the generators that all threads share."""
-
-    def forward(ctx, x):
-        mask = torch.rand(x.shape, dtype=x.dtype) + random.random() + np.random.rand()
-        ctx.save_for_backward(mask)
-        return x * mask
-
-    def backward(ctx, g):
-        (mask,) = ctx.saved_tensors
-        return g * mask
-
-
-class DrawsInBackward(Fn):
-    def forward(ctx, x):
-        return x * 2
-
-    def backward(ctx, g):
-        return 2 * g + 0 * torch.randn_like(g)
+# Draws from the generators that all threads share.
+Sampled = Fn.of("Sampled",
+    "x: mask = torch.rand(x.shape, dtype=x.dtype) + random.random() + np.random.rand(); save(mask); "
+    "return x * mask",
+    "g: (mask,) = saved; return g * mask")  # fmt: skip
+DrawsInBackward = Fn.of("DrawsInBackward", "x: return x * 2", "g: return 2 * g + 0 * torch.randn_like(g)")
 
 
 def test_functions_that_draw_are_checked_one_after_the_other_and_leave_the_generators() -> None:

@@ -24,55 +24,18 @@ def first(fn, *inputs) -> Finding:
     return report.findings[0]
 
 
-class SegmentMean(Fn):
-    """Each element of the output has a count of its own, which no mean or sum explains."""
-
-    def forward(ctx, x, index):
-        counts = torch.bincount(index)
-        ctx.save_for_backward(index)
-        return torch.zeros(len(counts), dtype=x.dtype).index_add(0, index, x) / counts
-
-    def backward(ctx, g):
-        (index,) = ctx.saved_tensors
-        return g[index], None
-
-
-class RowMean(Fn):
-    def forward(ctx, x, mask):
-        ctx.save_for_backward(mask)
-        return (x * mask).sum(1) / mask.sum(1)
-
-    def backward(ctx, g):
-        (mask,) = ctx.saved_tensors
-        return g[:, None] * mask, None
-
-
-class RowScale(Fn):
-    """The factor of each row stands nowhere at hand."""
-
-    def forward(ctx, x, index):
-        return (x * torch.tensor([2.0, 3.0], dtype=x.dtype)[index][:, None]).sum(1)
-
-    def backward(ctx, g):
-        return g[:, None].expand(-1, 4), None
-
-
-class Steep(Fn):
-    def forward(ctx, z):
-        ctx.save_for_backward(z)
-        return torch.where(z.exp() > 1.2, z**2, z)
-
-    def backward(ctx, g):
-        return g * 1.0
-
-
-class Bounded(Fn):
-    def forward(ctx, z, limit):
-        ctx.limit = limit
-        return torch.where(z > 0.25, z * limit, z)
-
-    def backward(ctx, g):
-        return g, None
+# Each element of the output has a count of its own, which no mean or sum explains.
+SegmentMean = Fn.of("SegmentMean", "x, index: counts = torch.bincount(index); save(index); "
+    "return torch.zeros(len(counts), dtype=x.dtype).index_add(0, index, x) / counts",
+    "g: (index,) = saved; return g[index], None")  # fmt: skip
+RowMean = Fn.of("RowMean", "x, mask: save(mask); return (x * mask).sum(1) / mask.sum(1)",
+    "g: (mask,) = saved; return g[:, None] * mask, None")  # fmt: skip
+# The factor of each row stands nowhere at hand.
+RowScale = Fn.of("RowScale", "x, index: return (x * torch.tensor([2.0, 3.0], dtype=x.dtype)[index][:, None]).sum(1)",
+    "g: return g[:, None].expand(-1, 4), None")  # fmt: skip
+Steep = Fn.of("Steep", "z: save(z); return torch.where(z.exp() > 1.2, z**2, z)", "g: return g * 1.0")
+Bounded = Fn.of("Bounded", "z, limit: ctx.limit = limit; return torch.where(z > 0.25, z * limit, z)",
+    "g: return g, None")  # fmt: skip
 
 
 def test_a_threshold_stands_in_the_code() -> None:
@@ -82,28 +45,11 @@ def test_a_threshold_stands_in_the_code() -> None:
     assert first(Bounded, z, 3.0).params["where"] == "z > 0.25"
 
 
-class LaterHalf(Fn):
-    """Wrong in the later half, which happens to be negative."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        grad = 3 * g * x**2
-        return torch.cat([grad[:3], grad[3:] * x[3:].cos()])
-
-
-class LaterHalfMinus(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        grad = 3 * g * x**2
-        return torch.cat([grad[:3], -grad[3:]])
+# Wrong in the later half, which happens to be negative.
+LaterHalf = Fn.of("LaterHalf", "x: save(x); return x**3",
+    "g: (x,) = saved; grad = 3 * g * x**2; return torch.cat([grad[:3], grad[3:] * x[3:].cos()])")  # fmt: skip
+LaterHalfMinus = Fn.of("LaterHalfMinus", "x: save(x); return x**3",
+    "g: (x,) = saved; grad = 3 * g * x**2; return torch.cat([grad[:3], -grad[3:]])")  # fmt: skip
 
 
 class LaterHalfTwice(LaterHalfMinus):
@@ -129,12 +75,7 @@ def test_what_holds_by_luck_gives_way_to_the_place(fn, code: str, message: str) 
     assert found.params["part"] == "output[3:] / x[3:]"
 
 
-class WideSum(Fn):
-    def forward(ctx, x):
-        return x.cumsum(1)
-
-    def backward(ctx, g):
-        return g.sum(1, keepdim=True).expand_as(g)
+WideSum = Fn.of("WideSum", "x: return x.cumsum(1)", "g: return g.sum(1, keepdim=True).expand_as(g)")
 
 
 def test_a_sum_that_is_too_wide_is_no_missing_mask() -> None:
@@ -143,16 +84,9 @@ def test_a_sum_that_is_too_wide_is_no_missing_mask() -> None:
     assert "mask" not in found.message
 
 
-class RowShare(Fn):
-    """Of each output the share of the first column is lost; other outputs use that column rightly."""
-
-    def forward(ctx, x):
-        return torch.cat([x, x[:, :1] + x[:, 1:2]], 1)
-
-    def backward(ctx, g):
-        grad = g[:, :-1].clone()
-        grad[:, 1] += g[:, -1]
-        return grad
+# Of each output the share of the first column is lost; other outputs use that column rightly.
+RowShare = Fn.of("RowShare", "x: return torch.cat([x, x[:, :1] + x[:, 1:2]], 1)",
+    "g: grad = g[:, :-1].clone(); grad[:, 1] += g[:, -1]; return grad")  # fmt: skip
 
 
 def test_a_lost_share_is_not_called_zero_altogether() -> None:
@@ -161,14 +95,9 @@ def test_a_lost_share_is_not_called_zero_altogether() -> None:
     assert "all of" not in found.message
 
 
-class Trapezoid(Fn):
-    """Wrong at the two ends alone."""
-
-    def forward(ctx, y):
-        return (y[..., 1:] + y[..., :-1]).sum(-1) / 2
-
-    def backward(ctx, g):
-        return g[..., None].expand(-1, 6)
+# Wrong at the two ends alone.
+Trapezoid = Fn.of("Trapezoid", "y: return (y[..., 1:] + y[..., :-1]).sum(-1) / 2",
+    "g: return g[..., None].expand(-1, 6)")  # fmt: skip
 
 
 def test_two_ends_are_no_sum_over_the_dimension() -> None:
@@ -177,19 +106,12 @@ def test_two_ends_are_no_sum_over_the_dimension() -> None:
     assert found.params["part"] == "y[:, [0, -1]]"
 
 
-class Huber(Fn):
-    """Wrong where the difference is below minus delta; at these inputs the prediction is too."""
-
-    def forward(ctx, pred, target, delta):
-        err = pred - target
-        ctx.save_for_backward(err)
-        ctx.delta = delta
-        return torch.where(err.abs() <= delta, 0.5 * err**2, delta * (err.abs() - 0.5 * delta)).sum()
-
-    def backward(ctx, g):
-        (err,) = ctx.saved_tensors
-        d = torch.where(err.abs() <= ctx.delta, err, torch.full_like(err, ctx.delta))
-        return g * d, -g * d, None
+# Wrong where the difference is below minus delta; at these inputs the prediction is too.
+Huber = Fn.of("Huber", "pred, target, delta: err = pred - target; save(err); ctx.delta = delta; "
+    "return torch.where(err.abs() <= delta, 0.5 * err**2, delta * (err.abs() - 0.5 * delta)).sum()",
+    "g: (err,) = saved; "
+    "d = torch.where(err.abs() <= ctx.delta, err, torch.full_like(err, ctx.delta)); "
+    "return g * d, -g * d, None")  # fmt: skip
 
 
 def test_of_conditions_that_hold_at_the_same_elements_the_one_is_named_that_holds_elsewhere() -> None:
@@ -199,44 +121,18 @@ def test_of_conditions_that_hold_at_the_same_elements_the_one_is_named_that_hold
     assert found.params["where"] == "err < -delta"
 
 
-class Reparametrised(Fn):
-    """The share through the first output is twice the right one, the one through the second is right."""
-
-    def forward(ctx, logvar, eps):
-        std = torch.exp(0.5 * logvar)
-        ctx.save_for_backward(std, eps)
-        return std * eps, 0.5 * (std**2 - logvar).sum(-1)
-
-    def backward(ctx, gz, gkl):
-        std, eps = ctx.saved_tensors
-        return gz * eps * std + gkl[:, None] * 0.5 * (std**2 - 1), None
-
-
-class WeightedLoss(Fn):
-    """The ratio is that of the weights which these labels pick to the number of samples."""
-
-    def forward(ctx, logits, labels, weight):
-        logp, w = torch.log_softmax(logits, 1), weight[labels]
-        ctx.save_for_backward(logp, labels, w)
-        return -(w * logp[torch.arange(len(labels)), labels]).sum() / w.sum()
-
-    def backward(ctx, g):
-        logp, labels, w = ctx.saved_tensors
-        d = torch.exp(logp)
-        d[torch.arange(len(labels)), labels] -= 1
-        return g * d * w[:, None] / len(labels), None, None
-
-
-class Sorted(Fn):
-    """Gathered where it has to be scattered: the inverse permutation, and no matrix anywhere."""
-
-    def forward(ctx, x):
-        values, order = x.sort(-1)
-        ctx.save_for_backward(order)
-        return values
-
-    def backward(ctx, g):
-        return g.gather(-1, ctx.saved_tensors[0])
+# The share through the first output is twice the right one, the one through the second is right.
+Reparametrised = Fn.of("Reparametrised", "logvar, eps: std = torch.exp(0.5 * logvar); save(std, eps); "
+    "return std * eps, 0.5 * (std**2 - logvar).sum(-1)",
+    "gz, gkl: std, eps = saved; return gz * eps * std + gkl[:, None] * 0.5 * (std**2 - 1), None")  # fmt: skip
+# The ratio is that of the weights which these labels pick to the number of samples.
+WeightedLoss = Fn.of("WeightedLoss", "logits, labels, weight: logp, w = torch.log_softmax(logits, 1), weight[labels]; "
+    "save(logp, labels, w); return -(w * logp[torch.arange(len(labels)), labels]).sum() / w.sum()",
+    "g: logp, labels, w = saved; d = torch.exp(logp); d[torch.arange(len(labels)), labels] -= 1; "
+    "return g * d * w[:, None] / len(labels), None, None")  # fmt: skip
+# Gathered where it has to be scattered: the inverse permutation, and no matrix anywhere.
+Sorted = Fn.of("Sorted", "x: values, order = x.sort(-1); save(order); return values",
+    "g: return g.gather(-1, ctx.saved_tensors[0])")  # fmt: skip
 
 
 def test_a_permutation_lacks_no_transpose() -> None:
@@ -246,30 +142,13 @@ def test_a_permutation_lacks_no_transpose() -> None:
     assert ".t()" not in found.message
 
 
-class Product(Fn):
-    def forward(ctx, z, h):
-        ctx.save_for_backward(z, h)
-        return z * h
-
-    def backward(ctx, g):
-        z, h = ctx.saved_tensors
-        return g * h.conj(), g * z
-
-
-class Polar(Fn):
-    """Returns None as soon as one of its outputs is not used."""
-
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        norm = x.norm(dim=-1, keepdim=True)
-        ctx.save_for_backward(x / norm, norm)
-        return x / norm, norm
-
-    def backward(ctx, g, gn):
-        unit, norm = ctx.saved_tensors
-        if g is None or gn is None:
-            return None
-        return (g - (g * unit).sum(-1, keepdim=True) * unit) / norm + gn * unit
+Product = Fn.of("Product", "z, h: save(z, h); return z * h", "g: z, h = saved; return g * h.conj(), g * z")
+# Returns None as soon as one of its outputs is not used.
+Polar = Fn.of("Polar",
+    "x: ctx.set_materialize_grads(False); norm = x.norm(dim=-1, keepdim=True); save(x / norm, norm); "
+    "return x / norm, norm",
+    "g, gn: unit, norm = saved; if g is None or gn is None: return None; "
+    "return (g - (g * unit).sum(-1, keepdim=True) * unit) / norm + gn * unit")  # fmt: skip
 
 
 def test_a_gradient_that_is_none_is_no_question_of_values() -> None:
@@ -278,16 +157,9 @@ def test_a_gradient_that_is_none_is_no_question_of_values() -> None:
     assert not [f for f in found if f.message_id.startswith("causes.") and f.where is not None]
 
 
-class Energy(Fn):
-    """Right but for a factor wherever the matrix is symmetric, which forward takes for granted."""
-
-    def forward(ctx, x, matrix):
-        ctx.save_for_backward(x, matrix)
-        return x @ matrix @ x
-
-    def backward(ctx, g):
-        x, matrix = ctx.saved_tensors
-        return g * (matrix @ x), None
+# Right but for a factor wherever the matrix is symmetric, which forward takes for granted.
+Energy = Fn.of("Energy", "x, matrix: save(x, matrix); return x @ matrix @ x",
+    "g: x, matrix = saved; return g * (matrix @ x), None")  # fmt: skip
 
 
 def test_data_that_is_symmetric_stays_symmetric_at_other_inputs_and_sizes() -> None:
@@ -307,17 +179,11 @@ def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
         assert torch.allclose(other @ other.T, torch.eye(len(other), dtype=torch.float64))
 
 
-class Tail(Fn):
-    """Below -5 an approximation takes the place of the derivative; 2 stands in the code as an exponent alone."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.special.log_ndtr(x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        ratio = torch.exp(-0.5 * x**2 - torch.special.log_ndtr(x)) / 2.5066282746310002
-        return g * torch.where(x < -5, -x, ratio)
+# Below -5 an approximation takes the place of the derivative; 2 stands in the code as an exponent alone.
+Tail = Fn.of("Tail", "x: save(x); return torch.special.log_ndtr(x)",
+    "g: (x,) = saved; "
+    "ratio = torch.exp(-0.5 * x**2 - torch.special.log_ndtr(x)) / 2.5066282746310002; "
+    "return g * torch.where(x < -5, -x, ratio)")  # fmt: skip
 
 
 def test_a_threshold_is_told_apart_from_others_where_no_input_lies_between() -> None:
@@ -325,17 +191,9 @@ def test_a_threshold_is_told_apart_from_others_where_no_input_lies_between() -> 
     assert first(Tail, x.requires_grad_()).params["where"] == "x < -5"
 
 
-class Floored(Fn):
-    """Lets the gradient through where forward cuts it off."""
-
-    def forward(ctx, v, eps):
-        ctx.save_for_backward(v)
-        floored = v.clamp(min=eps)
-        return floored + floored**3 / 3
-
-    def backward(ctx, g):
-        (v,) = ctx.saved_tensors
-        return g * (1 + v**2), None
+# Lets the gradient through where forward cuts it off.
+Floored = Fn.of("Floored", "v, eps: save(v); floored = v.clamp(min=eps); return floored + floored**3 / 3",
+    "g: (v,) = saved; return g * (1 + v**2), None")  # fmt: skip
 
 
 class Shrunk(Floored):
@@ -359,16 +217,8 @@ def test_a_value_and_not_its_absolute_value_is_named_where_all_inputs_are_positi
     assert first(fn, v, 0.1).params["where"] == "v < eps"
 
 
-class Lower(Fn):
-    """Reads the lower triangle alone, and gives the upper one a gradient too."""
-
-    def forward(ctx, L, x):
-        ctx.save_for_backward(x)
-        return L.tril() @ x
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return torch.outer(g, x), None
+# Reads the lower triangle alone, and gives the upper one a gradient too.
+Lower = Fn.of("Lower", "L, x: save(x); return L.tril() @ x", "g: (x,) = saved; return torch.outer(g, x), None")
 
 
 def test_a_triangle_that_is_zero_here_is_no_condition_on_values() -> None:
@@ -376,19 +226,10 @@ def test_a_triangle_that_is_zero_here_is_no_condition_on_values() -> None:
     assert first(Lower, L, 1 + draw(4).detach().abs()).params["where"] == "i < j"
 
 
-class Factor(Fn):
-    """The diagonal of phi is not halved: of the rows that are wrong some entries are right."""
-
-    def forward(ctx, A):
-        L = torch.linalg.cholesky((A + A.T) / 2)
-        ctx.save_for_backward(L)
-        return L
-
-    def backward(ctx, g):
-        (L,) = ctx.saved_tensors
-        S = torch.linalg.solve_triangular(L.T, (L.T @ g.tril()).tril(), upper=True)
-        S = torch.linalg.solve_triangular(L, S, upper=False, left=False)
-        return (S + S.T) / 2
+# The diagonal of phi is not halved: of the rows that are wrong some entries are right.
+Factor = Fn.of("Factor", "A: L = torch.linalg.cholesky((A + A.T) / 2); save(L); return L",
+    "g: (L,) = saved; S = torch.linalg.solve_triangular(L.T, (L.T @ g.tril()).tril(), upper=True); "
+    "S = torch.linalg.solve_triangular(L, S, upper=False, left=False); return (S + S.T) / 2")  # fmt: skip
 
 
 def test_a_condition_of_rows_holds_for_all_entries_of_these_rows() -> None:
@@ -408,18 +249,10 @@ class Rotated(Fn):
         return torch.cat([a * cos - b * sin, b * cos - a * sin], -1), None
 
 
-class LargestRowTwice(Fn):
-    """Which row is wrong depends on the values: it is no part of the input that could be named."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        scale = torch.ones(len(x), 1, dtype=x.dtype)
-        scale[x.sum(1).argmax()] = 2
-        return 2 * g * x * scale
+# Which row is wrong depends on the values: it is no part of the input that could be named.
+LargestRowTwice = Fn.of("LargestRowTwice", "x: save(x); return x**2",
+    "g: (x,) = saved; scale = torch.ones(len(x), 1, dtype=x.dtype); scale[x.sum(1).argmax()] = 2; "
+    "return 2 * g * x * scale")  # fmt: skip
 
 
 def test_a_part_that_is_another_at_other_values_is_not_named() -> None:
@@ -444,25 +277,10 @@ class _NoContext:
         pass
 
 
-class Matrix(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(w)
-        return x @ w
-
-    def backward(ctx, g):
-        (w,) = ctx.saved_tensors
-        return g @ w, None
-
-
-class Rolled(Fn):
-    """Of the shifts along two dimensions none is undone."""
-
-    def forward(ctx, x, shifts):
-        ctx.shifts = shifts
-        return torch.roll(x, shifts, dims=(-2, -1))
-
-    def backward(ctx, g):
-        return torch.roll(g, ctx.shifts, dims=(-2, -1)), None
+Matrix = Fn.of("Matrix", "x, w: save(w); return x @ w", "g: (w,) = saved; return g @ w, None")
+# Of the shifts along two dimensions none is undone.
+Rolled = Fn.of("Rolled", "x, shifts: ctx.shifts = shifts; return torch.roll(x, shifts, dims=(-2, -1))",
+    "g: return torch.roll(g, ctx.shifts, dims=(-2, -1)), None")  # fmt: skip
 
 
 class RolledBackOnce(Rolled):
@@ -477,26 +295,12 @@ class RolledBackLast(Rolled):
         return torch.roll(g, (ctx.shifts[0], -ctx.shifts[1]), dims=(-2, -1)), None
 
 
-class RolledByNumbers(Fn):
-    """The second shift is half the size, and undone; the first is not."""
-
-    def forward(ctx, x):
-        return torch.roll(x, (1, 2), dims=(-2, -1))
-
-    def backward(ctx, g):
-        return torch.roll(g, (1, -2), dims=(-2, -1))
-
-
-class Shifted(Fn):
-    """A term is missing; of one number to one number any error is a ratio."""
-
-    def forward(ctx, sigma, x):
-        ctx.save_for_backward(sigma, x)
-        return ((sigma / x) ** 6).sum() - len(x) * (sigma / 2) ** 6
-
-    def backward(ctx, g):
-        sigma, x = ctx.saved_tensors
-        return g * (6 * sigma**5 / x**6).sum(), None
+# The second shift is half the size, and undone; the first is not.
+RolledByNumbers = Fn.of("RolledByNumbers", "x: return torch.roll(x, (1, 2), dims=(-2, -1))",
+    "g: return torch.roll(g, (1, -2), dims=(-2, -1))")  # fmt: skip
+# A term is missing; of one number to one number any error is a ratio.
+Shifted = Fn.of("Shifted", "sigma, x: save(sigma, x); return ((sigma / x) ** 6).sum() - len(x) * (sigma / 2) ** 6",
+    "g: sigma, x = saved; return g * (6 * sigma**5 / x**6).sum(), None")  # fmt: skip
 
 
 def test_of_a_single_entry_a_ratio_that_moves_is_no_factor() -> None:
@@ -505,83 +309,34 @@ def test_of_a_single_entry_a_ratio_that_moves_is_no_factor() -> None:
     assert found.code == "wrong_derivative"
 
 
-class Offsets(Fn):
-    """A table read at j - i, whose gradient is collected at i - j."""
-
-    def forward(ctx, scores, table):
-        i = torch.arange(len(scores))
-        ctx.offsets = i[None] - i[:, None] + len(scores) - 1
-        return scores + table[ctx.offsets]
-
-    def backward(ctx, g):
-        table = g.new_zeros(2 * len(g) - 1)
-        return g, table.index_add_(0, ctx.offsets.T.reshape(-1), g.reshape(-1))
-
-
-class Padded(Fn):
-    """Tokens that occur twice keep one contribution; a padding token has none."""
-
-    def forward(ctx, weight, tokens, padding):
-        ctx.save_for_backward(tokens)
-        ctx.rows, ctx.padding = len(weight), padding
-        return weight[tokens].masked_fill((tokens == padding)[:, None], 0.0)
-
-    def backward(ctx, g):
-        (tokens,) = ctx.saved_tensors
-        grad = g.new_zeros(ctx.rows, g.shape[1])
-        grad[tokens] += g
-        grad[ctx.padding] = 0
-        return grad, None, None
-
-
-class AverageSegment(Fn):
-    """Divides by the mean length of the segments; the last segment is empty."""
-
-    def forward(ctx, x, index):
-        counts = torch.bincount(index, minlength=4).clamp(min=1).to(x)
-        ctx.save_for_backward(index, counts)
-        return x.new_zeros(4, x.shape[1]).index_add_(0, index, x) / counts[:, None]
-
-    def backward(ctx, g):
-        index, counts = ctx.saved_tensors
-        return g[index] / counts.mean(), None
-
-
-class Interpolated(Fn):
-    """The position is in units of the grid, its gradient is not."""
-
-    def forward(ctx, f, t):
-        position = t * (f.shape[0] - 1)
-        low = position.floor().long().clamp(0, f.shape[0] - 2)
-        ctx.save_for_backward(f, low, position - low)
-        return f[low] + (position - low) * (f[low + 1] - f[low])
-
-    def backward(ctx, g):
-        f, low, w = ctx.saved_tensors
-        grid = torch.zeros_like(f).index_add_(0, low, g * (1 - w)).index_add_(0, low + 1, g * w)
-        return grid, g * (f[low + 1] - f[low])
-
-
-class Divergence(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return 0.5 * (x.exp() - x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 0.5 * g * (x.exp() - x)
-
-
-class ScaleForgotten(Fn):
-    def forward(ctx, x, w):
-        r = (x * x).mean(-1, keepdim=True).rsqrt()
-        ctx.save_for_backward(x, w, r)
-        return x * r * w
-
-    def backward(ctx, g):
-        x, w, r = ctx.saved_tensors
-        gw = g * w
-        return r * gw - x * r**3 * (gw * x).mean(-1, keepdim=True), (g * x).sum(0)
+# A table read at j - i, whose gradient is collected at i - j.
+Offsets = Fn.of("Offsets", "scores, table: i = torch.arange(len(scores)); "
+    "ctx.offsets = i[None] - i[:, None] + len(scores) - 1; return scores + table[ctx.offsets]",
+    "g: table = g.new_zeros(2 * len(g) - 1); "
+    "return g, table.index_add_(0, ctx.offsets.T.reshape(-1), g.reshape(-1))")  # fmt: skip
+# Tokens that occur twice keep one contribution; a padding token has none.
+Padded = Fn.of("Padded", "weight, tokens, padding: save(tokens); ctx.rows, ctx.padding = len(weight), padding; "
+    "return weight[tokens].masked_fill((tokens == padding)[:, None], 0.0)",
+    "g: (tokens,) = saved; grad = g.new_zeros(ctx.rows, g.shape[1]); grad[tokens] += g; "
+    "grad[ctx.padding] = 0; return grad, None, None")  # fmt: skip
+# Divides by the mean length of the segments; the last segment is empty.
+AverageSegment = Fn.of("AverageSegment",
+    "x, index: counts = torch.bincount(index, minlength=4).clamp(min=1).to(x); save(index, counts); "
+    "return x.new_zeros(4, x.shape[1]).index_add_(0, index, x) / counts[:, None]",
+    "g: index, counts = saved; return g[index] / counts.mean(), None")  # fmt: skip
+# The position is in units of the grid, its gradient is not.
+Interpolated = Fn.of("Interpolated",
+    "f, t: position = t * (f.shape[0] - 1); low = position.floor().long().clamp(0, f.shape[0] - 2); "
+    "save(f, low, position - low); return f[low] + (position - low) * (f[low + 1] - f[low])",
+    "g: f, low, w = saved; "
+    "grid = torch.zeros_like(f).index_add_(0, low, g * (1 - w)).index_add_(0, low + 1, g * w); "
+    "return grid, g * (f[low + 1] - f[low])")  # fmt: skip
+Divergence = Fn.of("Divergence", "x: save(x); return 0.5 * (x.exp() - x)",
+    "g: (x,) = saved; return 0.5 * g * (x.exp() - x)")  # fmt: skip
+ScaleForgotten = Fn.of("ScaleForgotten",
+    "x, w: r = (x * x).mean(-1, keepdim=True).rsqrt(); save(x, w, r); return x * r * w",
+    "g: x, w, r = saved; gw = g * w; "
+    "return r * gw - x * r**3 * (gw * x).mean(-1, keepdim=True), (g * x).sum(0)")  # fmt: skip
 
 
 @pytest.mark.usefixtures("fixes")
@@ -598,20 +353,12 @@ def test_a_summand_and_what_is_summed_up_are_mended(fn, shapes, change: str) -> 
     assert change in found.fix.source
 
 
-class FirstTwo(Fn):
-    """Wrong at the first two elements, where b happens to be small; what changes that is refused."""
-
-    def forward(ctx, a, b):
-        small = b.abs() < 1
-        if a.shape != (6,) or not small.equal(torch.arange(6) < 2):
-            raise ValueError("outside")
-        ctx.save_for_backward(a, b)
-        return a.square() * b
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        share = torch.cat([a[:2].sin(), 2 * a[2:]])
-        return g * share * b, g * a.square()
+# Wrong at the first two elements, where b happens to be small; what changes that is refused.
+FirstTwo = Fn.of("FirstTwo", 'a, b: small = b.abs() < 1; '
+    'if a.shape != (6,) or not small.equal(torch.arange(6) < 2): raise ValueError("outside"); '
+    'save(a, b); return a.square() * b',
+    "g: a, b = saved; share = torch.cat([a[:2].sin(), 2 * a[2:]]); "
+    "return g * share * b, g * a.square()")  # fmt: skip
 
 
 def test_a_condition_that_holds_at_the_same_elements_wherever_it_is_asked_is_none():

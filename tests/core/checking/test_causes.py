@@ -85,16 +85,9 @@ def test_the_right_twin_of_a_mistake_is_not_accused(mistake: Mistake) -> None:
     assert [f for f in report.findings if f.kind == "bug"] == []
 
 
-class LinearForgotTranspose(Fn):
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        return input.mm(weight)
-
-    def backward(ctx, grad_output):
-        input, weight = ctx.saved_tensors
-        grad_input = grad_output.mm(weight.t())
-        grad_weight = input.mm(grad_output)
-        return grad_input, grad_weight
+LinearForgotTranspose = Fn.of("LinearForgotTranspose", "input, weight: save(input, weight); return input.mm(weight)",
+    "grad_output: input, weight = saved; grad_input = grad_output.mm(weight.t()); "
+    "grad_weight = input.mm(grad_output); return grad_input, grad_weight")  # fmt: skip
 
 
 def first(fn, inputs) -> Finding:
@@ -188,25 +181,11 @@ def test_a_number_of_formulas_is_recognised(number: float, text: str | None) -> 
     assert factors.written(number) == text
 
 
-class ErfWithoutItsFactor(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.erf(x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * torch.exp(-x * x)
-
-
-class SoftplusWithoutBeta(Fn):
-    def forward(ctx, x, beta):
-        ctx.save_for_backward(x)
-        ctx.beta = beta
-        return torch.nn.functional.softplus(x, beta)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * torch.sigmoid(x), None
+ErfWithoutItsFactor = Fn.of("ErfWithoutItsFactor", "x: save(x); return torch.erf(x)",
+    "g: (x,) = saved; return g * torch.exp(-x * x)")  # fmt: skip
+SoftplusWithoutBeta = Fn.of("SoftplusWithoutBeta",
+    "x, beta: save(x); ctx.beta = beta; return torch.nn.functional.softplus(x, beta)",
+    "g: (x,) = saved; return g * torch.sigmoid(x), None")  # fmt: skip
 
 
 @pytest.mark.parametrize(

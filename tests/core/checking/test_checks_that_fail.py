@@ -26,28 +26,10 @@ def doubles(*shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
-class ByView(Fn):
-    """Wrong for a gradient that is not contiguous, which the probe of layouts alone finds."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * x * g.view(-1).view(x.shape)
-
-
-class Linear(Fn):
-    """Wrong by a factor."""
-
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return 0.5 * g @ w.t(), x.t() @ g
+# Wrong for a gradient that is not contiguous, which the probe of layouts alone finds.
+ByView = Fn.of("ByView", "x: save(x); return x * x", "g: (x,) = saved; return 2 * x * g.view(-1).view(x.shape)")
+# Wrong by a factor.
+Linear = Fn.of("Linear", "x, w: save(x, w); return x @ w", "g: x, w = saved; return 0.5 * g @ w.t(), x.t() @ g")
 
 
 class Cube(Fn):
@@ -138,14 +120,8 @@ def test_a_cause_that_cannot_be_looked_for_leaves_the_verdict(number: int, monke
     assert any(finding.kind == "bug" and finding.where == (0, 0) for finding in report.findings)
 
 
-class Doubled(Fn):
-    """Wrong by a factor, in one line."""
-
-    def forward(ctx, x):
-        return 2 * x
-
-    def backward(ctx, g):
-        return g
+# Wrong by a factor, in one line.
+Doubled = Fn.of("Doubled", "x: return 2 * x", "g: return g")
 
 
 @pytest.mark.parametrize("name", [*KINDS])

@@ -9,16 +9,8 @@ from functions_checked import Square
 
 import nbautograd
 
-
-class Root(Fn):
-    def forward(ctx, x):
-        root = x.sqrt()
-        ctx.save_for_backward(root)
-        return root
-
-    def backward(ctx, grad_output):
-        (root,) = ctx.saved_tensors
-        return grad_output / (2 * root)
+Root = Fn.of("Root", "x: root = x.sqrt(); save(root); return root",
+    "grad_output: (root,) = saved; return grad_output / (2 * root)")  # fmt: skip
 
 
 class WrongRoot(Root):
@@ -63,14 +55,8 @@ def test_an_input_that_is_not_finite_is_named():
         assert said in str(check(Root, 4.0, value).reason)
 
 
-class Step(Fn):
-    """Jumps at 2, with a slope that belongs to neither side."""
-
-    def forward(ctx, x):
-        return torch.where(x >= 2, 3 * x, x * x)
-
-    def backward(ctx, grad_output):
-        return 2 * grad_output
+# Jumps at 2, with a slope that belongs to neither side.
+Step = Fn.of("Step", "x: return torch.where(x >= 2, 3 * x, x * x)", "grad_output: return 2 * grad_output")
 
 
 def test_the_element_at_a_jump_is_named_with_its_value():
@@ -92,14 +78,8 @@ def test_a_large_single_precision_function_is_not_accused_of_its_second_derivati
         assert nbautograd.gradcheck(Square, (x,)).verdict == "right"
 
 
-class Scale(Fn):
-    def forward(ctx, x, factor):
-        ctx.save_for_backward(x, factor)
-        return x * factor
-
-    def backward(ctx, grad_output):
-        x, factor = ctx.saved_tensors
-        return grad_output * factor, (grad_output * x).sum()
+Scale = Fn.of("Scale", "x, factor: save(x, factor); return x * factor",
+    "grad_output: x, factor = saved; return grad_output * factor, (grad_output * x).sum()")  # fmt: skip
 
 
 class Scaled(torch.nn.Module):
@@ -119,12 +99,7 @@ def test_what_a_module_hands_to_its_function_is_not_hidden():
 FACTOR = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
 
 
-class Hidden(Fn):
-    def forward(ctx, x):
-        return x * FACTOR
-
-    def backward(ctx, grad_output):
-        return grad_output * FACTOR
+Hidden = Fn.of("Hidden", "x: return x * FACTOR", "grad_output: return grad_output * FACTOR")
 
 
 def test_what_forward_takes_from_outside_is():
@@ -133,17 +108,9 @@ def test_what_forward_takes_from_outside_is():
     assert [f.code for f in direct.findings][:1] == ["hidden_input"]
 
 
-class ScaledMean(Fn):
-    """Wrong by a number, with an argument that it does not use."""
-
-    def forward(ctx, x, y, unused):
-        ctx.save_for_backward(x, y)
-        return (x * y).mean(0).sin()
-
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        h = g * (x * y).mean(0).cos()
-        return h * y / 3, h * x / 4, None
+# Wrong by a number, with an argument that it does not use.
+ScaledMean = Fn.of("ScaledMean", "x, y, unused: save(x, y); return (x * y).mean(0).sin()",
+    "g: x, y = saved; h = g * (x * y).mean(0).cos(); return h * y / 3, h * x / 4, None")  # fmt: skip
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((0,), torch.float64), ((0,), torch.int64), ((0, 3), torch.float64)])

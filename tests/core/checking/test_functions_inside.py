@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 import threading
 
 import pytest
 import torch
-from fn import Fn
+from fn import Fn, source_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import Function
@@ -22,40 +21,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_fixes")]
 F64 = torch.float64
 
 
-class Sine(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * x.cos()
-
-
-class Scaled(Fn):
-    """Backward forgets the factor."""
-
-    def forward(ctx, x, weight, factor):
-        ctx.save_for_backward(x, weight)
-        ctx.factor = factor
-        return factor * (x @ weight)
-
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output @ weight.t(), ctx.factor * (x.t() @ grad_output), None
-
-
-class Apart(Fn):
-    """The same mistake with setup_context."""
-
-    def forward(x, factor):
-        return factor * x
-
-    def setup_context(ctx, inputs, output):
-        ctx.factor = inputs[1]
-
-    def backward(ctx, grad_output):
-        return grad_output / ctx.factor, None
+Sine = Fn.of("Sine", "x: save(x); return x.sin()", "grad_output: (x,) = saved; return grad_output * x.cos()")
+# Backward forgets the factor.
+Scaled = Fn.of("Scaled", "x, weight, factor: save(x, weight); ctx.factor = factor; return factor * (x @ weight)",
+    "grad_output: x, weight = saved; "
+    "return grad_output @ weight.t(), ctx.factor * (x.t() @ grad_output), None")  # fmt: skip
+# The same mistake with setup_context.
+Apart = Fn.of("Apart", "x, factor: return factor * x",
+    "grad_output: return grad_output / ctx.factor, None",
+    setup_context="inputs, output: ctx.factor = inputs[1]")  # fmt: skip
 
 
 class OfClass(Function):
@@ -266,19 +240,11 @@ def test_calls_that_do_not_disturb_each_other_are_not_accused_of_it(x):
     assert check(lambda x: ConfiguredApart.apply(ConfiguredApart.apply(x, {"power": 3}), {}), x).verdict == "right"
 
 
-class Quantised(Fn):
-    """A straight-through output, and a loss with a wrong mean."""
-
-    def forward(ctx, x, codes):
-        index = torch.cdist(x, codes).argmin(1)
-        ctx.save_for_backward(x, codes[index], index)
-        ctx.shape = codes.shape
-        return codes[index], ((x - codes[index]) ** 2).sum(1).mean()
-
-    def backward(ctx, grad_codes, grad_loss):
-        x, near, index = ctx.saved_tensors
-        d = grad_loss * 2 * (x - near) / x.numel()
-        return grad_codes + d, x.new_zeros(ctx.shape).index_add_(0, index, -d)
+# A straight-through output, and a loss with a wrong mean.
+Quantised = Fn.of("Quantised", "x, codes: index = torch.cdist(x, codes).argmin(1); save(x, codes[index], index); "
+    "ctx.shape = codes.shape; return codes[index], ((x - codes[index]) ** 2).sum(1).mean()",
+    "grad_codes, grad_loss: x, near, index = saved; d = grad_loss * 2 * (x - near) / x.numel(); "
+    "return grad_codes + d, x.new_zeros(ctx.shape).index_add_(0, index, -d)")  # fmt: skip
 
 
 @pytest.mark.slow
@@ -289,7 +255,7 @@ def test_an_output_that_hands_its_gradient_through_is_not_the_first_to_blame():
     for fn, loss in ((Quantised, 1), (lambda x, codes: Quantised.apply(x, codes)[1], 0)):
         found = nbautograd.gradcheck(fn, inputs, order=1).findings[0]
         assert (found.code, found.where) == ("wrong_derivative", (loss, 0))
-        assert linecache.getline(__file__, found.line).strip().startswith("d = grad_loss")
+        assert source_line(Quantised, found.line).startswith("d = grad_loss")
     assert found.fix is not None
     assert found.fix.source.strip().endswith(("/ index.numel()", "/ x.shape[0]"))
 

@@ -22,39 +22,15 @@ def fix(cls, *inputs) -> str | None:
     return found[0].source.strip() if found else None
 
 
-class FullForLower(Fn):
-    def forward(ctx, lower, b):
-        x = torch.linalg.solve_triangular(lower, b, upper=False)
-        ctx.save_for_backward(lower, x)
-        return x
-
-    def backward(ctx, g):
-        lower, x = ctx.saved_tensors
-        gb = torch.linalg.solve_triangular(lower.T, g, upper=True)
-        gl = -gb @ x.T
-        return gl, gb
-
-
-class OneBoundOnly(Fn):
-    def forward(ctx, x, low, high):
-        ctx.save_for_backward(x)
-        ctx.low, ctx.high = low, high
-        return x.clamp(low, high)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x < ctx.high), None, None
-
-
-class SlopeWrittenOut(Fn):
-    def forward(ctx, x, slope):
-        ctx.save_for_backward(x)
-        ctx.slope = slope
-        return torch.where(x > 0, x, slope * x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return torch.where(x > 0, g, 0.01 * g), None
+FullForLower = Fn.of("FullForLower",
+    "lower, b: x = torch.linalg.solve_triangular(lower, b, upper=False); save(lower, x); return x",
+    "g: lower, x = saved; gb = torch.linalg.solve_triangular(lower.T, g, upper=True); "
+    "gl = -gb @ x.T; return gl, gb")  # fmt: skip
+OneBoundOnly = Fn.of("OneBoundOnly", "x, low, high: save(x); ctx.low, ctx.high = low, high; return x.clamp(low, high)",
+    "g: (x,) = saved; return g * (x < ctx.high), None, None")  # fmt: skip
+SlopeWrittenOut = Fn.of("SlopeWrittenOut",
+    "x, slope: save(x); ctx.slope = slope; return torch.where(x > 0, x, slope * x)",
+    "g: (x,) = saved; return torch.where(x > 0, g, 0.01 * g), None")  # fmt: skip
 
 
 class LastStepOnly(Fn):
@@ -79,89 +55,26 @@ class LastStepOnly(Fn):
         return torch.stack(gxs), gw
 
 
-class SumOverEverything(Fn):
-    def forward(ctx, x):
-        n = x.norm(dim=1, keepdim=True)
-        y = x / n
-        ctx.save_for_backward(y, n)
-        return y
-
-    def backward(ctx, g):
-        y, n = ctx.saved_tensors
-        return (g - y * (g * y).sum()) / n
-
-
-class HalvesExchanged(Fn):
-    def forward(ctx, x):
-        a, b = x.chunk(2, -1)
-        ctx.save_for_backward(a, b)
-        return a * b.sin()
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        return torch.cat([g * a * b.cos(), g * b.sin()], -1)
-
-
-class SoftmaxTermLost(Fn):
-    def forward(ctx, h):
-        p = h.softmax(1)
-        grid = torch.arange(h.shape[1], dtype=h.dtype)
-        ctx.save_for_backward(p, grid)
-        return p @ grid
-
-    def backward(ctx, g):
-        p, grid = ctx.saved_tensors
-        return g[:, None] * p * grid
-
-
-class PowerRule(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x + 0.7 * x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (1 + 0.7 * x**2)
-
-
-class RowsAgainstColumns(Fn):
-    def forward(ctx, x):
-        y = x.logsumexp(1)
-        ctx.save_for_backward(x, y)
-        return y
-
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        return g[:, None] * torch.exp(x - y)
-
-
-class WrittenOver(Fn):
-    """What overlapping windows give to the same element is written over."""
-
-    def forward(ctx, x):
-        windows = x.unfold(1, 3, 1)
-        best, at = windows.max(2)
-        ctx.save_for_backward(at + torch.arange(windows.shape[1]))
-        ctx.shape = x.shape
-        return best
-
-    def backward(ctx, g):
-        (at,) = ctx.saved_tensors
-        gx = g.new_zeros(ctx.shape)
-        gx.scatter_(1, at, g)
-        return gx
-
-
-class EdgesAgainstTheirDirection(Fn):
-    def forward(ctx, x, weight, source, target):
-        ctx.save_for_backward(weight, source, target)
-        return torch.zeros_like(x).index_add_(0, target, weight[:, None] * x[source])
-
-    def backward(ctx, g):
-        weight, source, target = ctx.saved_tensors
-        gx = torch.zeros_like(g)
-        gx.index_add_(0, target, weight[:, None] * g[source])
-        return gx, None, None, None
+SumOverEverything = Fn.of("SumOverEverything", "x: n = x.norm(dim=1, keepdim=True); y = x / n; save(y, n); return y",
+    "g: y, n = saved; return (g - y * (g * y).sum()) / n")  # fmt: skip
+HalvesExchanged = Fn.of("HalvesExchanged", "x: a, b = x.chunk(2, -1); save(a, b); return a * b.sin()",
+    "g: a, b = saved; return torch.cat([g * a * b.cos(), g * b.sin()], -1)")  # fmt: skip
+SoftmaxTermLost = Fn.of("SoftmaxTermLost",
+    "h: p = h.softmax(1); grid = torch.arange(h.shape[1], dtype=h.dtype); save(p, grid); "
+    "return p @ grid",
+    "g: p, grid = saved; return g[:, None] * p * grid")  # fmt: skip
+PowerRule = Fn.of("PowerRule", "x: save(x); return x + 0.7 * x**3", "g: (x,) = saved; return g * (1 + 0.7 * x**2)")
+RowsAgainstColumns = Fn.of("RowsAgainstColumns", "x: y = x.logsumexp(1); save(x, y); return y",
+    "g: x, y = saved; return g[:, None] * torch.exp(x - y)")  # fmt: skip
+# What overlapping windows give to the same element is written over.
+WrittenOver = Fn.of("WrittenOver", "x: windows = x.unfold(1, 3, 1); best, at = windows.max(2); "
+    "save(at + torch.arange(windows.shape[1])); ctx.shape = x.shape; return best",
+    "g: (at,) = saved; gx = g.new_zeros(ctx.shape); gx.scatter_(1, at, g); return gx")  # fmt: skip
+EdgesAgainstTheirDirection = Fn.of("EdgesAgainstTheirDirection",
+    "x, weight, source, target: save(weight, source, target); "
+    "return torch.zeros_like(x).index_add_(0, target, weight[:, None] * x[source])",
+    "g: weight, source, target = saved; gx = torch.zeros_like(g); "
+    "gx.index_add_(0, target, weight[:, None] * g[source]); return gx, None, None, None")  # fmt: skip
 
 
 class SmoothingForgotten(Fn):
@@ -180,78 +93,25 @@ class SmoothingForgotten(Fn):
         return g[:, None] * (2 * t / under[:, None] - share), None
 
 
-class OwnShareCounted(Fn):
-    """What comes after each element, and what it gives itself."""
-
-    def forward(ctx, x):
-        before = x.cumsum(0) - x
-        ctx.save_for_backward(x, before)
-        return x * before
-
-    def backward(ctx, g):
-        x, before = ctx.saved_tensors
-        gx = g * x
-        after = gx.flip(0).cumsum(0).flip(0)
-        return g * before + after
-
-
-class NotSymmetric(Fn):
-    def forward(ctx, d, m):
-        ctx.save_for_backward(d, m)
-        return (d @ m * d).sum(1)
-
-    def backward(ctx, g):
-        d, m = ctx.saved_tensors
-        return g[:, None] * (d @ m), d.T @ (g[:, None] * d)
-
-
-class GatheredBack(Fn):
-    def forward(ctx, x):
-        y, order = x.sort(-1)
-        ctx.save_for_backward(order)
-        return y
-
-    def backward(ctx, g):
-        (order,) = ctx.saved_tensors
-        return g.gather(-1, order)
-
-
-class SmallNumberForgotten(Fn):
-    def forward(ctx, x, eps):
-        scale = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
-        ctx.eps = eps
-        ctx.save_for_backward(x)
-        return x * scale
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        scale = x.square().mean(-1, keepdim=True).rsqrt()
-        return scale * g - x * scale**3 * (g * x).mean(-1, keepdim=True), None
-
-
-class MeanOverEverything(Fn):
-    def forward(ctx, z):
-        there = z > z.mean(-1, keepdim=True)
-        ctx.save_for_backward(there)
-        return (z - (z * there).sum(-1, keepdim=True) / there.sum(-1, keepdim=True)) * there
-
-    def backward(ctx, g):
-        (there,) = ctx.saved_tensors
-        gs = g * there
-        return gs - there * gs.sum(-1, keepdim=True) / there.shape[-1]
-
-
-class CountedOnce(Fn):
-    def forward(ctx, table, at):
-        ctx.save_for_backward(at)
-        ctx.shape = table.shape
-        return table[at]
-
-    def backward(ctx, g):
-        (at,) = ctx.saved_tensors
-        gt = g.new_zeros(ctx.shape)
-        gt[at] += g
-        return gt, None
+# What comes after each element, and what it gives itself.
+OwnShareCounted = Fn.of("OwnShareCounted", "x: before = x.cumsum(0) - x; save(x, before); return x * before",
+    "g: x, before = saved; gx = g * x; after = gx.flip(0).cumsum(0).flip(0); "
+    "return g * before + after")  # fmt: skip
+NotSymmetric = Fn.of("NotSymmetric", "d, m: save(d, m); return (d @ m * d).sum(1)",
+    "g: d, m = saved; return g[:, None] * (d @ m), d.T @ (g[:, None] * d)")  # fmt: skip
+GatheredBack = Fn.of("GatheredBack", "x: y, order = x.sort(-1); save(order); return y",
+    "g: (order,) = saved; return g.gather(-1, order)")  # fmt: skip
+SmallNumberForgotten = Fn.of("SmallNumberForgotten",
+    "x, eps: scale = (x.square().mean(-1, keepdim=True) + eps).rsqrt(); ctx.eps = eps; save(x); "
+    "return x * scale",
+    "g: (x,) = saved; scale = x.square().mean(-1, keepdim=True).rsqrt(); "
+    "return scale * g - x * scale**3 * (g * x).mean(-1, keepdim=True), None")  # fmt: skip
+MeanOverEverything = Fn.of("MeanOverEverything", "z: there = z > z.mean(-1, keepdim=True); save(there); "
+    "return (z - (z * there).sum(-1, keepdim=True) / there.sum(-1, keepdim=True)) * there",
+    "g: (there,) = saved; gs = g * there; "
+    "return gs - there * gs.sum(-1, keepdim=True) / there.shape[-1]")  # fmt: skip
+CountedOnce = Fn.of("CountedOnce", "table, at: save(at); ctx.shape = table.shape; return table[at]",
+    "g: (at,) = saved; gt = g.new_zeros(ctx.shape); gt[at] += g; return gt, None")  # fmt: skip
 
 
 class ProductRule(Fn):
@@ -271,17 +131,10 @@ def slope(x, y, c):
     return y / (nx * ny) - c[:, None] * x / nx
 
 
-class CosineOfRows(Fn):
-    """The mistake stands in a function that backward calls twice, in single precision."""
-
-    def forward(ctx, x, y):
-        c = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))
-        ctx.save_for_backward(x, y, c)
-        return c
-
-    def backward(ctx, g):
-        x, y, c = ctx.saved_tensors
-        return g[:, None] * slope(x, y, c), g[:, None] * slope(y, x, c)
+# The mistake stands in a function that backward calls twice, in single precision.
+CosineOfRows = Fn.of("CosineOfRows",
+    "x, y: c = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1)); save(x, y, c); return c",
+    "g: x, y, c = saved; return g[:, None] * slope(x, y, c), g[:, None] * slope(y, x, c)")  # fmt: skip
 
 
 class SoftmaxOfEdges(Fn):
@@ -298,28 +151,12 @@ class SoftmaxOfEdges(Fn):
         return gp - p * gp.sum(), None, None
 
 
-class AxesExchanged(Fn):
-    def forward(ctx, x):
-        return x.view(2, 2, 3, 5).permute(0, 3, 1, 2).reshape(2, 30)
-
-    def backward(ctx, g):
-        return g.view(2, 5, 2, 3).permute(0, 2, 1, 3).reshape(2, 30)
-
-
-class WholeDiagonal(Fn):
-    """The gradient of a Cholesky factor, its diagonal counted twice."""
-
-    def forward(ctx, a):
-        lower = torch.linalg.cholesky(a)
-        ctx.save_for_backward(lower)
-        return lower
-
-    def backward(ctx, g):
-        (lower,) = ctx.saved_tensors
-        inverse = torch.linalg.inv(lower)
-        phi = (lower.mT @ g).tril()
-        s = inverse.mT @ phi @ inverse
-        return (s + s.mT) / 2
+AxesExchanged = Fn.of("AxesExchanged", "x: return x.view(2, 2, 3, 5).permute(0, 3, 1, 2).reshape(2, 30)",
+    "g: return g.view(2, 5, 2, 3).permute(0, 2, 1, 3).reshape(2, 30)")  # fmt: skip
+# The gradient of a Cholesky factor, its diagonal counted twice.
+WholeDiagonal = Fn.of("WholeDiagonal", "a: lower = torch.linalg.cholesky(a); save(lower); return lower",
+    "g: (lower,) = saved; inverse = torch.linalg.inv(lower); phi = (lower.mT @ g).tril(); "
+    "s = inverse.mT @ phi @ inverse; return (s + s.mT) / 2")  # fmt: skip
 
 
 def single(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -373,35 +210,12 @@ def test_a_kind_of_edit_finds_the_fix_in_the_words_of_the_code(cls, inputs, sour
     assert fix(cls, *inputs) == source
 
 
-class ThresholdFarAway(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.relu()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x > 100)
-
-
-class Largest(Fn):
-    def forward(ctx, x, dim):
-        values, indices = x.max(dim)
-        ctx.save_for_backward(indices)
-        ctx.dim, ctx.shape = dim, x.shape
-        return values
-
-    def backward(ctx, g):
-        zeros = torch.zeros(ctx.shape, dtype=g.dtype)
-        return zeros.scatter(0, ctx.saved_tensors[0].unsqueeze(ctx.dim), g.unsqueeze(ctx.dim)), None
-
-
-class Halved(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, g):
-        return 2 * g * ctx.saved_tensors[0] ** 2
+ThresholdFarAway = Fn.of("ThresholdFarAway", "x: save(x); return x.relu()", "g: (x,) = saved; return g * (x > 100)")
+Largest = Fn.of("Largest", "x, dim: values, indices = x.max(dim); save(indices); ctx.dim, ctx.shape = dim, x.shape; "
+    "return values",
+    "g: zeros = torch.zeros(ctx.shape, dtype=g.dtype); "
+    "return zeros.scatter(0, ctx.saved_tensors[0].unsqueeze(ctx.dim), g.unsqueeze(ctx.dim)), None")  # fmt: skip
+Halved = Fn.of("Halved", "x: save(x); return x**3", "g: return 2 * g * ctx.saved_tensors[0] ** 2")
 
 
 @pytest.mark.parametrize(
@@ -418,20 +232,11 @@ def test_a_threshold_is_zero_or_a_constant_of_forward() -> None:
     assert fix(ThresholdFarAway, draw(8)) in ("return g * (x > 0)", None)
 
 
-class IndexOfTheWrongDimension(Fn):
-    """Right for a square input once its result is transposed, and never for any other."""
-
-    def forward(ctx, x):
-        m, at = x.max(dim=1)
-        ctx.save_for_backward(at)
-        ctx.shape = x.shape
-        return m
-
-    def backward(ctx, g):
-        (at,) = ctx.saved_tensors
-        out = g.new_zeros(ctx.shape)
-        out.scatter_(0, at[None, :], g[None, :])
-        return out
+# Right for a square input once its result is transposed, and never for any other.
+IndexOfTheWrongDimension = Fn.of("IndexOfTheWrongDimension",
+    "x: m, at = x.max(dim=1); save(at); ctx.shape = x.shape; return m",
+    "g: (at,) = saved; out = g.new_zeros(ctx.shape); out.scatter_(0, at[None, :], g[None, :]); "
+    "return out")  # fmt: skip
 
 
 def test_a_change_that_is_right_for_a_square_input_alone_is_not_offered() -> None:
@@ -442,26 +247,11 @@ def test_each_kind_has_a_place() -> None:
     assert {kind.place for kind in KINDS.values()} == {"value", "part", "whole"}
 
 
-class UnionOfBounds(Fn):
-    def forward(ctx, x, low, high):
-        ctx.save_for_backward(x)
-        ctx.low, ctx.high = low, high
-        return x.clamp(low, high)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        inside = (x > ctx.low) | (x < ctx.high)
-        return g * inside, None, None
-
-
-class ReadAtTheIndex(Fn):
-    def forward(ctx, x, w, order):
-        ctx.save_for_backward(w, order)
-        return (w * x)[order]
-
-    def backward(ctx, g):
-        w, order = ctx.saved_tensors
-        return w * (2 * g)[order] / 2, None, None
+UnionOfBounds = Fn.of("UnionOfBounds",
+    "x, low, high: save(x); ctx.low, ctx.high = low, high; return x.clamp(low, high)",
+    "g: (x,) = saved; inside = (x > ctx.low) | (x < ctx.high); return g * inside, None, None")  # fmt: skip
+ReadAtTheIndex = Fn.of("ReadAtTheIndex", "x, w, order: save(w, order); return (w * x)[order]",
+    "g: w, order = saved; return w * (2 * g)[order] / 2, None, None")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -477,51 +267,17 @@ def test_what_an_edit_binds_to_stays_together(cls, inputs, source: str) -> None:
     assert fix(cls, *inputs) == source
 
 
-class SumsFromTheStart(Fn):
-    """Written with functions of torch and a dimension given by its name, as with methods."""
-
-    def forward(ctx, x):
-        y = torch.logcumsumexp(x, dim=-1)
-        ctx.save_for_backward(x, y)
-        return y
-
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        sums = torch.cumsum(g * torch.exp(-y), dim=-1)
-        return torch.exp(x) * sums
-
-
-class SumsOverRows(Fn):
-    def forward(ctx, x, s):
-        ctx.save_for_backward(x, s)
-        return x * torch.unsqueeze(s, 1)
-
-    def backward(ctx, g):
-        x, s = ctx.saved_tensors
-        return g * s[:, None], torch.sum(g * x, dim=0)
-
-
-class WrongFunction(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.sin(x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * torch.sinh(x)
-
-
-class FactorsExchanged(Fn):
-    def forward(ctx, x):
-        eye = torch.eye(len(x), dtype=x.dtype)
-        lower = torch.linalg.cholesky(x @ x.mT + eye)
-        ctx.save_for_backward(x, torch.linalg.solve_triangular(lower, eye, upper=False))
-        return torch.log(torch.diagonal(lower)).sum()
-
-    def backward(ctx, g):
-        x, inverse = ctx.saved_tensors
-        whole = inverse @ inverse.t()
-        return g * (whole @ x)
+# Written with functions of torch and a dimension given by its name, as with methods.
+SumsFromTheStart = Fn.of("SumsFromTheStart", "x: y = torch.logcumsumexp(x, dim=-1); save(x, y); return y",
+    "g: x, y = saved; sums = torch.cumsum(g * torch.exp(-y), dim=-1); return torch.exp(x) * sums")  # fmt: skip
+SumsOverRows = Fn.of("SumsOverRows", "x, s: save(x, s); return x * torch.unsqueeze(s, 1)",
+    "g: x, s = saved; return g * s[:, None], torch.sum(g * x, dim=0)")  # fmt: skip
+WrongFunction = Fn.of("WrongFunction", "x: save(x); return torch.sin(x)", "g: (x,) = saved; return g * torch.sinh(x)")
+FactorsExchanged = Fn.of("FactorsExchanged",
+    "x: eye = torch.eye(len(x), dtype=x.dtype); lower = torch.linalg.cholesky(x @ x.mT + eye); "
+    "save(x, torch.linalg.solve_triangular(lower, eye, upper=False)); "
+    "return torch.log(torch.diagonal(lower)).sum()",
+    "g: x, inverse = saved; whole = inverse @ inverse.t(); return g * (whole @ x)")  # fmt: skip
 
 
 @pytest.mark.parametrize(

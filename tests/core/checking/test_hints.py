@@ -12,17 +12,8 @@ from nbautograd.core import findings as cutting
 from nbautograd.core.checking.repair import search
 from nbautograd.errors import CallError
 
-
-class MeanOfProduct(Fn):
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        grad_a = g * b
-        grad_b = -g * a
-        return grad_a, grad_b
+MeanOfProduct = Fn.of("MeanOfProduct", "a, b: save(a, b); return a * b",
+    "g: a, b = saved; grad_a = g * b; grad_b = -g * a; return grad_a, grad_b")  # fmt: skip
 
 
 def first(hints: str) -> nbautograd.types.Finding:

@@ -66,16 +66,9 @@ def test_the_last_row_holds_for_any_wrong_block() -> None:
     assert table.HYPOTHESES[-1].confirmation is SAME_PART  # which takes a part back at most
 
 
-class SignHere(Fn):
-    """Minus the right gradient for five elements, and something else for any other number of them."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return -2 * g * x if len(x) == 5 else 3 * g * x.abs()
+# Minus the right gradient for five elements, and something else for any other number of them.
+SignHere = Fn.of("SignHere", "x: save(x); return x * x",
+    "g: (x,) = saved; return -2 * g * x if len(x) == 5 else 3 * g * x.abs()")  # fmt: skip
 
 
 def test_a_cause_that_holds_at_the_inputs_alone_is_not_named() -> None:
@@ -92,16 +85,9 @@ def test_the_guard_above_can_trip(monkeypatch) -> None:
     assert found.code == "sign"
 
 
-class TwoRatios(Fn):
-    """Two outputs, of which the gradient of one is right and that of the other is half of it."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.mean(1), (x * x).mean(1)
-
-    def backward(ctx, gm, gv):
-        (x,) = ctx.saved_tensors
-        return (gm[:, None] + gv[:, None] * x).expand_as(x) / x.shape[1]
+# Two outputs, of which the gradient of one is right and that of the other is half of it.
+TwoRatios = Fn.of("TwoRatios", "x: save(x); return x.mean(1), (x * x).mean(1)",
+    "gm, gv: (x,) = saved; return (gm[:, None] + gv[:, None] * x).expand_as(x) / x.shape[1]")  # fmt: skip
 
 
 def test_the_ratio_of_one_output_is_measured_by_that_output_alone() -> None:
@@ -118,16 +104,9 @@ def test_the_variable_that_only_wrong_gradients_use_is_named() -> None:
         assert "in place of `ds` it is right" in found.message
 
 
-class Masked(Fn):
-    """Two shares of an input; the first output's gradient is used, but never gets through."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.relu(), -(-x).relu()
-
-    def backward(ctx, ga, gb):
-        (x,) = ctx.saved_tensors
-        return ga * (x > 100) + gb * (x < 0)
+# Two shares of an input; the first output's gradient is used, but never gets through.
+Masked = Fn.of("Masked", "x: save(x); return x.relu(), -(-x).relu()",
+    "ga, gb: (x,) = saved; return ga * (x > 100) + gb * (x < 0)")  # fmt: skip
 
 
 def test_a_gradient_that_is_used_in_vain_is_not_called_unused() -> None:
@@ -157,16 +136,9 @@ def test_what_a_copy_of_an_input_may_have_made_backward_raise_is_no_verdict() ->
     assert [f.code for f in report.findings] == ["input_read_outside"]
 
 
-class SlopeOfBoth(Fn):
-    """The gradient of one slope per column, counted where the slope plays no part as well."""
-
-    def forward(ctx, x, a):
-        ctx.save_for_backward(x, a)
-        return torch.where(x >= 0, x, a * x)
-
-    def backward(ctx, g):
-        x, a = ctx.saved_tensors
-        return torch.where(x >= 0, g, a * g), (g * x).sum(0)
+# The gradient of one slope per column, counted where the slope plays no part as well.
+SlopeOfBoth = Fn.of("SlopeOfBoth", "x, a: save(x, a); return torch.where(x >= 0, x, a * x)",
+    "g: x, a = saved; return torch.where(x >= 0, g, a * g), (g * x).sum(0)")  # fmt: skip
 
 
 def test_a_condition_may_be_one_on_the_output() -> None:
@@ -174,14 +146,7 @@ def test_a_condition_may_be_one_on_the_output() -> None:
     assert (found.message_id, found.params["where"]) == ("causes.extra_entries_where", "x > 0")
 
 
-class Lower(Fn):
-    def forward(ctx, w, x):
-        ctx.save_for_backward(w, x)
-        return w.tril() @ x
-
-    def backward(ctx, g):
-        w, x = ctx.saved_tensors
-        return g @ x.T, w.tril().T @ g
+Lower = Fn.of("Lower", "w, x: save(w, x); return w.tril() @ x", "g: w, x = saved; return g @ x.T, w.tril().T @ g")
 
 
 def test_the_part_of_a_matrix_is_named_by_its_indices() -> None:

@@ -21,16 +21,8 @@ def matrix(condition, seed, symmetric=False):
     return ((made + made.mT) / 2 if symmetric else made).requires_grad_()
 
 
-class Solve(Fn):
-    def forward(ctx, a, b):
-        x = torch.linalg.solve(a, b)
-        ctx.save_for_backward(a, x)
-        return x
-
-    def backward(ctx, grad):
-        a, x = ctx.saved_tensors
-        back = torch.linalg.solve(a.mT, grad)
-        return -back @ x.mT, back
+Solve = Fn.of("Solve", "a, b: x = torch.linalg.solve(a, b); save(a, x); return x",
+    "grad: a, x = saved; back = torch.linalg.solve(a.mT, grad); return -back @ x.mT, back")  # fmt: skip
 
 
 class WrongSolve(Fn):
@@ -42,15 +34,8 @@ class WrongSolve(Fn):
         return back @ x.mT, back
 
 
-class Inverse(Fn):
-    def forward(ctx, a):
-        inverse = torch.linalg.inv(a)
-        ctx.save_for_backward(inverse)
-        return inverse
-
-    def backward(ctx, grad):
-        (inverse,) = ctx.saved_tensors
-        return -inverse.mT @ grad @ inverse.mT
+Inverse = Fn.of("Inverse", "a: inverse = torch.linalg.inv(a); save(inverse); return inverse",
+    "grad: (inverse,) = saved; return -inverse.mT @ grad @ inverse.mT")  # fmt: skip
 
 
 class WrongInverse(Fn):
@@ -122,16 +107,10 @@ def test_a_backward_that_rounds_more_than_it_is_off_says_so():
     assert "backward noise" in {block.reason for block in report.blocks.values()}
 
 
-class Paired(Fn):
-    """1 - x where the target is exactly 1, x elsewhere; backward is off by one part in a hundred thousand."""
-
-    def forward(ctx, x, target):
-        ctx.save_for_backward(target)
-        return torch.where(target == 1, 1 - x, x)
-
-    def backward(ctx, grad_output):
-        (target,) = ctx.saved_tensors
-        return 1.00001 * torch.where(target == 1, -grad_output, grad_output), None
+# 1 - x where the target is exactly 1, x elsewhere; backward is off by one part in a hundred thousand.
+Paired = Fn.of("Paired", "x, target: save(target); return torch.where(target == 1, 1 - x, x)",
+    "grad_output: (target,) = saved; "
+    "return 1.00001 * torch.where(target == 1, -grad_output, grad_output), None")  # fmt: skip
 
 
 def test_what_a_last_bit_switches_is_no_rounding():

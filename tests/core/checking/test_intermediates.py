@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-
 import pytest
 import torch
-from fn import Fn
+from fn import Fn, source_line
 from own_mistakes import draw
 
 import nbautograd
@@ -23,96 +21,32 @@ def first(cls, *inputs) -> tuple[Finding, str]:
     report = nbautograd.gradcheck(cls, inputs, order=1)
     assert report.verdict == "wrong"
     found = report.findings[0]
-    with open(inspect.getfile(cls), encoding="utf-8") as file:
-        lines = file.read().split("\n")
-    return found, lines[found.line - 1].strip()
+    return found, source_line(cls, found.line)
 
 
-class Norm(Fn):
-    """What forward adds before the root is forgotten where backward computes it again."""
-
-    def forward(ctx, x, weight):
-        r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 0.3)
-        ctx.save_for_backward(x, weight)
-        return x * r * weight
-
-    def backward(ctx, g):
-        x, weight = ctx.saved_tensors
-        r = torch.rsqrt(x.square().mean(-1, keepdim=True))
-        gn = g * weight
-        gx = r * gn - x * r**3 * (gn * x).mean(-1, keepdim=True)
-        return gx, (g * x * r).sum(0)
-
-
-class Attention(Fn):
-    """The rows of the gradient of the scores are not centred with the probabilities as weights."""
-
-    def forward(ctx, q, k, v):
-        scores = q @ k.t()
-        p = torch.softmax(scores, -1)
-        ctx.save_for_backward(q, k, v, p)
-        return p @ v
-
-    def backward(ctx, g):
-        q, k, v, p = ctx.saved_tensors
-        gv = p.t() @ g
-        gp = g @ v.t()
-        gs = p * (gp - (gp * p).mean(-1, keepdim=True))
-        return gs @ k, gs.t() @ q, gv
-
-
-class Huber(Fn):
-    """Backward has another threshold than forward."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        inner = x.abs() < 1.5
-        return torch.where(inner, 0.5 * x * x, 1.5 * (x.abs() - 0.75)).sum()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign())
-        return g * slope
-
-
-class Saves(Fn):
-    """What backward takes for the output is the input."""
-
-    def forward(ctx, x):
-        y = x.sigmoid()
-        z = y * 2
-        ctx.save_for_backward(x)
-        return z
-
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        slope = y * (1 - y)
-        return 2 * g * slope
-
-
-class Guarded(Fn):
-    """The gradient of the bias waits for another input to need one."""
-
-    def forward(ctx, x, bias):
-        return x.square() + bias
-
-    def backward(ctx, g):
-        gb = None
-        if ctx.needs_input_grad[0]:
-            gb = g.sum(0)
-        return None, gb
-
-
-class Centred(Fn):
-    """Where it goes wrong is the return: what comes before, made right, would be right after it as well."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.cumsum(0) - x.mean(0)
-
-    def backward(ctx, g):
-        part = g.flip(0).cumsum(0).flip(0) * 1.0
-        return part + 0.25 * (part.mean(0) - g.mean(0))
+# What forward adds before the root is forgotten where backward computes it again.
+Norm = Fn.of("Norm", "x, weight: r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 0.3); save(x, weight); "
+    "return x * r * weight",
+    "g: x, weight = saved; r = torch.rsqrt(x.square().mean(-1, keepdim=True)); gn = g * weight; "
+    "gx = r * gn - x * r**3 * (gn * x).mean(-1, keepdim=True); return gx, (g * x * r).sum(0)")  # fmt: skip
+# The rows of the gradient of the scores are not centred with the probabilities as weights.
+Attention = Fn.of("Attention",
+    "q, k, v: scores = q @ k.t(); p = torch.softmax(scores, -1); save(q, k, v, p); return p @ v",
+    "g: q, k, v, p = saved; gv = p.t() @ g; gp = g @ v.t(); "
+    "gs = p * (gp - (gp * p).mean(-1, keepdim=True)); return gs @ k, gs.t() @ q, gv")  # fmt: skip
+# Backward has another threshold than forward.
+Huber = Fn.of("Huber", "x: save(x); inner = x.abs() < 1.5; "
+    "return torch.where(inner, 0.5 * x * x, 1.5 * (x.abs() - 0.75)).sum()",
+    "g: (x,) = saved; slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign()); return g * slope")  # fmt: skip
+# What backward takes for the output is the input.
+Saves = Fn.of("Saves", "x: y = x.sigmoid(); z = y * 2; save(x); return z",
+    "g: (y,) = saved; slope = y * (1 - y); return 2 * g * slope")  # fmt: skip
+# The gradient of the bias waits for another input to need one.
+Guarded = Fn.of("Guarded", "x, bias: return x.square() + bias",
+    "g: gb = None; if ctx.needs_input_grad[0]: gb = g.sum(0); return None, gb")  # fmt: skip
+# Where it goes wrong is the return: what comes before, made right, would be right after it as well.
+Centred = Fn.of("Centred", "x: save(x); return x.cumsum(0) - x.mean(0)",
+    "g: part = g.flip(0).cumsum(0).flip(0) * 1.0; return part + 0.25 * (part.mean(0) - g.mean(0))")  # fmt: skip
 
 
 def _slope(x, bound):
@@ -120,42 +54,15 @@ def _slope(x, bound):
     return torch.where(inner, x, bound * x.sign())
 
 
-class Helped(Fn):
-    """The condition is wrong in a function that backward calls."""
-
-    def forward(ctx, x, bound):
-        ctx.save_for_backward(x)
-        ctx.bound = bound
-        return 0.5 * x.clamp(-bound, bound).square() + bound * (x.abs() - bound).clamp(min=0)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * _slope(x, ctx.bound), None
-
-
-class Takes(Fn):
-    """Backward takes the first of what is saved for the second."""
-
-    def forward(ctx, x):
-        y = x.sigmoid()
-        ctx.save_for_backward(x, y)
-        return y * 2
-
-    def backward(ctx, g):
-        y, _ = ctx.saved_tensors
-        slope = y * (1 - y)
-        return 2 * g * slope
-
-
-class Counted(Fn):
-    """A number is wrong, and the line that uses it is not."""
-
-    def forward(ctx, x):
-        return x - x.mean(0)
-
-    def backward(ctx, g):
-        n = g.numel()
-        return g - g.sum(0) / n
+# The condition is wrong in a function that backward calls.
+Helped = Fn.of("Helped", "x, bound: save(x); ctx.bound = bound; "
+    "return 0.5 * x.clamp(-bound, bound).square() + bound * (x.abs() - bound).clamp(min=0)",
+    "g: (x,) = saved; return g * _slope(x, ctx.bound), None")  # fmt: skip
+# Backward takes the first of what is saved for the second.
+Takes = Fn.of("Takes", "x: y = x.sigmoid(); save(x, y); return y * 2",
+    "g: y, _ = saved; slope = y * (1 - y); return 2 * g * slope")  # fmt: skip
+# A number is wrong, and the line that uses it is not.
+Counted = Fn.of("Counted", "x: return x - x.mean(0)", "g: n = g.numel(); return g - g.sum(0) / n")
 
 
 def _turned(x, angle):
@@ -163,15 +70,9 @@ def _turned(x, angle):
     return torch.stack((a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()), -1)
 
 
-class Turned(Fn):
-    """Backward turns by the same angle once more."""
-
-    def forward(ctx, x, angle):
-        ctx.save_for_backward(angle)
-        return _turned(x, angle)
-
-    def backward(ctx, g):
-        return _turned(g, *ctx.saved_tensors), None
+# Backward turns by the same angle once more.
+Turned = Fn.of("Turned", "x, angle: save(angle); return _turned(x, angle)",
+    "g: return _turned(g, *ctx.saved_tensors), None")  # fmt: skip
 
 
 def test_a_function_that_forward_calls_too_is_not_blamed() -> None:
@@ -200,23 +101,12 @@ def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
     assert "or on the way to it" in str(found.params(1)["begins"])
 
 
-class Gates(Fn):
-    """What arrives at one of two products is taken for what arrives at the other."""
-
-    def forward(ctx, x, w, h, u):
-        gi = x @ w
-        gh = h @ u
-        n = torch.tanh(gi * 0.5 + gi.sigmoid() * gh)
-        ctx.save_for_backward(x, w, h, u, gi, gh, n)
-        return n
-
-    def backward(ctx, g):
-        x, w, h, u, gi, gh, n = ctx.saved_tensors
-        s = gi.sigmoid()
-        dn = g * (1 - n * n)
-        d_gi = dn * (0.5 + gh * s * (1 - s))
-        d_gh = d_gi * 1
-        return d_gi @ w.t(), x.t() @ d_gi, d_gh @ u.t(), h.t() @ d_gh
+# What arrives at one of two products is taken for what arrives at the other.
+Gates = Fn.of("Gates", "x, w, h, u: gi = x @ w; gh = h @ u; n = torch.tanh(gi * 0.5 + gi.sigmoid() * gh); "
+    "save(x, w, h, u, gi, gh, n); return n",
+    "g: x, w, h, u, gi, gh, n = saved; s = gi.sigmoid(); dn = g * (1 - n * n); "
+    "d_gi = dn * (0.5 + gh * s * (1 - s)); d_gh = d_gi * 1; "
+    "return d_gi @ w.t(), x.t() @ d_gi, d_gh @ u.t(), h.t() @ d_gh")  # fmt: skip
 
 
 def test_a_variable_that_is_called_after_what_belongs_there() -> None:
@@ -228,48 +118,25 @@ def test_a_variable_that_is_called_after_what_belongs_there() -> None:
     assert found.expression == "gh"
 
 
-class Window(Fn):
-    """One of the weights of backward is another than forward's."""
-
-    def forward(ctx, x):
-        ctx.size = x.shape[1]
-        return torch.fft.rfft(x).real.cumsum(1)
-
-    def backward(ctx, g):
-        twice = torch.full((ctx.size // 2 + 1,), 1.0, dtype=g.dtype)
-        twice[2] = 0.5
-        return torch.fft.fft(g.flip(1).cumsum(1).flip(1) * twice, n=ctx.size).real
-
-
-class Support(Fn):
-    """The mean of backward is over all elements, that of forward over the positive ones."""
-
-    def forward(ctx, x):
-        there = (x > 0).to(x.dtype)
-        ctx.save_for_backward(there)
-        return there * (x - (x * there).sum(1, keepdim=True) / there.sum(1, keepdim=True))
-
-    def backward(ctx, g):
-        (there,) = ctx.saved_tensors
-        mean = (g * there).sum(1, keepdim=True) / there.shape[1]
-        return there * (g - mean)
+# One of the weights of backward is another than forward's.
+Window = Fn.of("Window", "x: ctx.size = x.shape[1]; return torch.fft.rfft(x).real.cumsum(1)",
+    "g: twice = torch.full((ctx.size // 2 + 1,), 1.0, dtype=g.dtype); twice[2] = 0.5; "
+    "return torch.fft.fft(g.flip(1).cumsum(1).flip(1) * twice, n=ctx.size).real")  # fmt: skip
+# The mean of backward is over all elements, that of forward over the positive ones.
+Support = Fn.of("Support", "x: there = (x > 0).to(x.dtype); save(there); "
+    "return there * (x - (x * there).sum(1, keepdim=True) / there.sum(1, keepdim=True))",
+    "g: (there,) = saved; mean = (g * there).sum(1, keepdim=True) / there.shape[1]; "
+    "return there * (g - mean)")  # fmt: skip
 
 
 PARTLY = [[0.9, -0.4, 0.3, 1.2, -0.8, 0.5], [-0.6, 0.7, 1.1, 0.2, -1.3, 0.4], [0.8, 0.6, -0.9, 0.1, 1.4, -0.2]]
 
 
-class Divergence(Fn):
-    """Backward leaves out that the mean is taken off as well."""
-
-    def forward(ctx, a, b):
-        log_p, log_q = a.log_softmax(-1), b.log_softmax(-1)
-        ctx.save_for_backward(log_p, log_q)
-        return (log_p.exp() * (log_p - log_q)).sum(-1)
-
-    def backward(ctx, g):
-        log_p, log_q = ctx.saved_tensors
-        slope = log_p.exp() * (log_p - log_q)
-        return g[..., None] * slope, g[..., None] * (log_q.exp() - log_p.exp())
+# Backward leaves out that the mean is taken off as well.
+Divergence = Fn.of("Divergence", "a, b: log_p, log_q = a.log_softmax(-1), b.log_softmax(-1); save(log_p, log_q); "
+    "return (log_p.exp() * (log_p - log_q)).sum(-1)",
+    "g: log_p, log_q = saved; slope = log_p.exp() * (log_p - log_q); "
+    "return g[..., None] * slope, g[..., None] * (log_q.exp() - log_p.exp())")  # fmt: skip
 
 
 class SelectiveScan(Fn):
@@ -317,19 +184,9 @@ def test_a_variable_that_alone_enters_all_that_is_wrong_at_one_point_is_not_blam
     assert len({id(point) for point in first_point}) > 1
 
 
-class Scaled(Fn):
-    """What backward begins with is right as the gradient of the output, and not as what its name says."""
-
-    def forward(ctx, x, scale):
-        wide = x.exp() + x
-        ctx.save_for_backward(x, scale)
-        return wide * scale
-
-    def backward(ctx, g):
-        x, _ = ctx.saved_tensors
-        gw = g * 1
-        gx = gw * (x.exp() + 1)
-        return gx * 1, (g * (x.exp() + x)).sum(0)
+# What backward begins with is right as the gradient of the output, and not as what its name says.
+Scaled = Fn.of("Scaled", "x, scale: wide = x.exp() + x; save(x, scale); return wide * scale",
+    "g: x, _ = saved; gw = g * 1; gx = gw * (x.exp() + 1); return gx * 1, (g * (x.exp() + x)).sum(0)")  # fmt: skip
 
 
 def test_of_two_lines_that_may_lack_a_factor_the_later_is_named_and_the_earlier_not_called_right() -> None:
@@ -341,22 +198,12 @@ def test_of_two_lines_that_may_lack_a_factor_the_later_is_named_and_the_earlier_
     assert (found.site.name, found.unknown) == ("gx", ("gw",))
 
 
-class Fixed(Fn):
-    """Solves nothing on the way back: what comes out of the solve is grad_output as it went in."""
-
-    def forward(ctx, w, x):
-        z = torch.zeros_like(x)
-        for _ in range(200):
-            z = torch.tanh(w @ z + x)
-        ctx.save_for_backward(w, z)
-        return z
-
-    def backward(ctx, g):
-        _, z = ctx.saved_tensors
-        slope = 1 - z * z
-        u = torch.linalg.solve(torch.eye(len(z), dtype=z.dtype), g)
-        gx = u * slope
-        return torch.outer(gx, z), gx
+# Solves nothing on the way back: what comes out of the solve is grad_output as it went in.
+Fixed = Fn.of("Fixed", "w, x: z = torch.zeros_like(x); for _ in range(200): z = torch.tanh(w @ z + x); save(w, z); "
+    "return z",
+    "g: _, z = saved; slope = 1 - z * z; "
+    "u = torch.linalg.solve(torch.eye(len(z), dtype=z.dtype), g); gx = u * slope; "
+    "return torch.outer(gx, z), gx")  # fmt: skip
 
 
 def test_what_comes_out_as_grad_output_went_in_is_not_called_right() -> None:
@@ -401,21 +248,10 @@ def test_what_a_loop_writes_is_not_said_to_agree_by_its_value_before_it() -> Non
     assert "gz" in found.unknown
 
 
-class OneStepShort(Fn):
-    """Backward goes one step less than forward went; the number of steps is the same on both sides."""
-
-    def forward(ctx, w, x, steps):
-        for _ in range(steps):
-            x = x @ w
-        ctx.save_for_backward(w)
-        ctx.steps = steps
-        return x
-
-    def backward(ctx, g):
-        (w,) = ctx.saved_tensors
-        for _ in range(ctx.steps - 1, 0, -1):
-            g = g @ w.T
-        return None, g, None
+# Backward goes one step less than forward went; the number of steps is the same on both sides.
+OneStepShort = Fn.of("OneStepShort",
+    "w, x, steps: for _ in range(steps): x = x @ w; save(w); ctx.steps = steps; return x",
+    "g: (w,) = saved; for _ in range(ctx.steps - 1, 0, -1): g = g @ w.T; return None, g, None")  # fmt: skip
 
 
 def test_a_number_in_the_head_of_a_loop_is_not_said_to_agree() -> None:
@@ -475,16 +311,9 @@ def test_a_number_is_right_where_forward_calls_it_so() -> None:
     assert "other" in found.unknown
 
 
-class Weighed(Fn):
-    """One number comes out, and elements of a mask that weigh enough make it up, whatever is wrong."""
-
-    def forward(ctx, w, a):
-        ctx.save_for_backward(a)
-        return w * (a.sum() - 10)
-
-    def backward(ctx, g):
-        (a,) = ctx.saved_tensors
-        return g * (a * (a > 0)).sum(), None
+# One number comes out, and elements of a mask that weigh enough make it up, whatever is wrong.
+Weighed = Fn.of("Weighed", "w, a: save(a); return w * (a.sum() - 10)",
+    "g: (a,) = saved; return g * (a * (a > 0)).sum(), None")  # fmt: skip
 
 
 def test_a_value_that_backward_computes_again() -> None:
@@ -500,18 +329,11 @@ def test_a_gradient_on_the_way() -> None:
     assert "gradient of `scores`" in found.message
 
 
-class Dice(Fn):
-    """Takes the derivative of the squares in the denominator for one."""
-
-    def forward(ctx, p, t):
-        ctx.save_for_backward(p, t)
-        return 1 - 2 * (p * t).sum(1) / (p.square() + t.square()).sum(1)
-
-    def backward(ctx, g):
-        p, t = ctx.saved_tensors
-        whole = (p.square() + t.square()).sum(1, keepdim=True)
-        slope = -2 * (t * whole - (p * t).sum(1, keepdim=True)) / whole**2
-        return g[:, None] * slope, None
+# Takes the derivative of the squares in the denominator for one.
+Dice = Fn.of("Dice", "p, t: save(p, t); return 1 - 2 * (p * t).sum(1) / (p.square() + t.square()).sum(1)",
+    "g: p, t = saved; whole = (p.square() + t.square()).sum(1, keepdim=True); "
+    "slope = -2 * (t * whole - (p * t).sum(1, keepdim=True)) / whole**2; "
+    "return g[:, None] * slope, None")  # fmt: skip
 
 
 def slope_of(x):
@@ -621,21 +443,11 @@ def test_no_fix_leaves_a_term_that_is_too_small_to_see() -> None:
 TILE = 4  # rows
 
 
-class Tiled(Fn):
-    """Drops the rows that fill no whole tile."""
-
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        gw = torch.zeros_like(w)
-        rows = x.shape[0]
-        tiles = rows // TILE
-        for k in range(tiles):
-            gw += x[k * TILE : (k + 1) * TILE].t() @ g[k * TILE : (k + 1) * TILE]
-        return g @ w.t(), gw
+# Drops the rows that fill no whole tile.
+Tiled = Fn.of("Tiled", "x, w: save(x, w); return x @ w",
+    "g: x, w = saved; gw = torch.zeros_like(w); rows = x.shape[0]; tiles = rows // TILE; "
+    "for k in range(tiles): gw += x[k * TILE : (k + 1) * TILE].t() @ g[k * TILE : (k + 1) * TILE]; "
+    "return g @ w.t(), gw")  # fmt: skip
 
 
 def test_what_only_has_to_be_large_enough_is_no_size() -> None:
@@ -654,13 +466,7 @@ def test_no_fix_is_right_by_the_value_of_a_number_outside_alone() -> None:
 GAIN = 3.0
 
 
-class Gained(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return GAIN * x.sin()
-
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0].cos()
+Gained = Fn.of("Gained", "x: save(x); return GAIN * x.sin()", "g: return g * ctx.saved_tensors[0].cos()")
 
 
 class GainedTwice(Gained):
@@ -684,19 +490,9 @@ def test_a_number_that_the_function_has_by_a_name_is_not_written_out(fn) -> None
     assert GAIN == 3.0
 
 
-class PowerOf(Fn):
-    """Weighs with something else than the power below; of a square that is the base itself."""
-
-    def forward(ctx, x, p):
-        base = x.abs()
-        ctx.save_for_backward(x)
-        ctx.p = p
-        return (base**p).sum()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        weight = x.abs().exp()
-        return g * ctx.p * weight * x.sign(), None
+# Weighs with something else than the power below; of a square that is the base itself.
+PowerOf = Fn.of("PowerOf", "x, p: base = x.abs(); save(x); ctx.p = p; return (base**p).sum()",
+    "g: (x,) = saved; weight = x.abs().exp(); return g * ctx.p * weight * x.sign(), None")  # fmt: skip
 
 
 def test_what_belongs_in_a_variables_place_does_so_for_other_arguments_too() -> None:
@@ -711,17 +507,9 @@ def test_what_is_saved() -> None:
     assert line == "ctx.save_for_backward(x)"
 
 
-class Wrapped(Fn):
-    """Counts the images anew, from what is wrapped already: none."""
-
-    def forward(ctx, x, edge):
-        wrapped = x - torch.round(x / edge) * edge
-        ctx.save_for_backward(wrapped, edge)
-        return wrapped
-
-    def backward(ctx, g):
-        x, edge = ctx.saved_tensors
-        return g, -(g * torch.round(x / edge)).sum()
+# Counts the images anew, from what is wrapped already: none.
+Wrapped = Fn.of("Wrapped", "x, edge: wrapped = x - torch.round(x / edge) * edge; save(wrapped, edge); return wrapped",
+    "g: x, edge = saved; return g, -(g * torch.round(x / edge)).sum()")  # fmt: skip
 
 
 def test_the_line_that_saves_is_quoted_where_it_is_named() -> None:
@@ -819,20 +607,11 @@ def test_the_class_stays_as_it_is_while_it_is_checked() -> None:
     assert met == {own}
 
 
-class Gated(Fn):
-    """``g`` is written twice; the second time from the first."""
-
-    def forward(ctx, gates, c):
-        f, g = gates.chunk(2, 1)
-        f, g = f.sigmoid(), g.tanh()
-        ctx.save_for_backward(f, g, c)
-        return f * c + g
-
-    def backward(ctx, grad_output):
-        f, g, c = ctx.saved_tensors
-        df = grad_output * c * f * (1 - f)
-        dg = grad_output * g * (1 - g)
-        return torch.cat([df, dg], 1), grad_output * f
+# ``g`` is written twice; the second time from the first.
+Gated = Fn.of("Gated", "gates, c: f, g = gates.chunk(2, 1); f, g = f.sigmoid(), g.tanh(); save(f, g, c); "
+    "return f * c + g",
+    "grad_output: f, g, c = saved; df = grad_output * c * f * (1 - f); "
+    "dg = grad_output * g * (1 - g); return torch.cat([df, dg], 1), grad_output * f")  # fmt: skip
 
 
 def test_a_name_that_forward_writes_twice_is_told_by_the_line_of_the_value_that_is_meant():
@@ -842,18 +621,11 @@ def test_a_name_that_forward_writes_twice_is_told_by_the_line_of_the_value_that_
     assert f"gradient of `g` (line {chunk})" in found.message
 
 
-class LogDensity(Fn):
-    """Forgets a term that only the diagonal has, which is larger than 0.5 here, and the rest is not."""
-
-    def forward(ctx, x, L):
-        z = torch.linalg.solve_triangular(L, x.T, upper=False)
-        ctx.save_for_backward(z, L)
-        return -0.5 * (z**2).sum(0) - L.diagonal().log().sum()
-
-    def backward(ctx, grad_output):
-        z, L = ctx.saved_tensors
-        s = torch.linalg.solve_triangular(L.T, z, upper=True)
-        return -(s * grad_output).T, ((s * grad_output) @ z.T).tril()
+# Forgets a term that only the diagonal has, which is larger than 0.5 here, and the rest is not.
+LogDensity = Fn.of("LogDensity", "x, L: z = torch.linalg.solve_triangular(L, x.T, upper=False); save(z, L); "
+    "return -0.5 * (z**2).sum(0) - L.diagonal().log().sum()",
+    "grad_output: z, L = saved; s = torch.linalg.solve_triangular(L.T, z, upper=True); "
+    "return -(s * grad_output).T, ((s * grad_output) @ z.T).tril()")  # fmt: skip
 
 
 def test_entries_that_are_places_are_not_told_by_values_that_lie_so():
@@ -866,23 +638,11 @@ def test_entries_that_are_places_are_not_told_by_values_that_lie_so():
     assert "i == j" in found.message
 
 
-class Biweight(Fn):
-    """The residual is scaled in forward, and not where backward asks which ones are outliers."""
-
-    def forward(ctx, r, s, c):
-        u = r / (s * c)
-        rho = (c * c / 6) * (1 - (1 - u * u) ** 3)
-        ctx.save_for_backward(r)
-        ctx.s, ctx.c = s, c
-        return torch.where(u.abs() < 1, rho, torch.full_like(rho, c * c / 6))
-
-    def backward(ctx, g):
-        (r,) = ctx.saved_tensors
-        s, c = ctx.s, ctx.c
-        u = r / (s * c)
-        psi = (r / s**2) * (1 - u * u) ** 2
-        inlier = r.abs() < c
-        return g * psi * inlier, None, None
+# The residual is scaled in forward, and not where backward asks which ones are outliers.
+Biweight = Fn.of("Biweight", "r, s, c: u = r / (s * c); rho = (c * c / 6) * (1 - (1 - u * u) ** 3); save(r); "
+    "ctx.s, ctx.c = s, c; return torch.where(u.abs() < 1, rho, torch.full_like(rho, c * c / 6))",
+    "g: (r,) = saved; s, c = ctx.s, ctx.c; u = r / (s * c); psi = (r / s**2) * (1 - u * u) ** 2; "
+    "inlier = r.abs() < c; return g * psi * inlier, None, None")  # fmt: skip
 
 
 def _outside(u, rho, c):
@@ -896,20 +656,11 @@ def test_a_factor_is_not_blamed_for_the_mask_beside_it() -> None:
     assert (found.message_id, line) == ("causes.wrong_variable_value", "inlier = r.abs() < c")
 
 
-class Trapezoid(Fn):
-    """The half weights of the two ends are forgotten."""
-
-    def forward(ctx, f, at, h):
-        lam = torch.exp(f)
-        ctx.save_for_backward(lam, at)
-        ctx.h = h
-        return f[at].sum() - h * (lam[1:] + lam[:-1]).sum() / 2
-
-    def backward(ctx, g):
-        lam, at = ctx.saved_tensors
-        gf = -ctx.h * lam
-        gf.index_add_(0, at, torch.ones_like(lam[at]))
-        return g * gf, None, None
+# The half weights of the two ends are forgotten.
+Trapezoid = Fn.of("Trapezoid", "f, at, h: lam = torch.exp(f); save(lam, at); ctx.h = h; "
+    "return f[at].sum() - h * (lam[1:] + lam[:-1]).sum() / 2",
+    "g: lam, at = saved; gf = -ctx.h * lam; gf.index_add_(0, at, torch.ones_like(lam[at])); "
+    "return g * gf, None, None")  # fmt: skip
 
 
 def test_of_a_wrong_variable_the_part_is_said_that_is_wrong() -> None:
@@ -918,20 +669,11 @@ def test_of_a_wrong_variable_the_part_is_said_that_is_wrong() -> None:
     assert "Only `f[[0, -1]]` is wrong." in found.message
 
 
-class BothWays(Fn):
-    """A symmetric loss of which backward forgets the columns; the identity that it subtracts is right."""
-
-    def forward(ctx, a, b):
-        scores = a @ b.t()
-        rows, columns = scores.log_softmax(1), scores.log_softmax(0)
-        ctx.save_for_backward(a, b, rows, columns)
-        return -(rows.diagonal().mean() + columns.diagonal().mean())
-
-    def backward(ctx, grad_output):
-        a, b, rows, _columns = ctx.saved_tensors
-        identity = torch.eye(len(a), dtype=a.dtype)
-        wrong = grad_output * (rows.exp() - identity) / len(a)
-        return wrong @ b, wrong.t() @ a
+# A symmetric loss of which backward forgets the columns; the identity that it subtracts is right.
+BothWays = Fn.of("BothWays", "a, b: scores = a @ b.t(); rows, columns = scores.log_softmax(1), scores.log_softmax(0); "
+    "save(a, b, rows, columns); return -(rows.diagonal().mean() + columns.diagonal().mean())",
+    "grad_output: a, b, rows, _columns = saved; identity = torch.eye(len(a), dtype=a.dtype); "
+    "wrong = grad_output * (rows.exp() - identity) / len(a); return wrong @ b, wrong.t() @ a")  # fmt: skip
 
 
 def test_what_is_made_without_the_inputs_numbers_is_not_blamed_where_each_input_needs_another():
@@ -940,21 +682,12 @@ def test_what_is_made_without_the_inputs_numbers_is_not_blamed_where_each_input_
     assert "at `identity`" not in str(found)
 
 
-class SoftCap(Fn):
-    """Scores that are capped and made probabilities; backward takes the cap's slope at the capped scores."""
-
-    def forward(ctx, q, k, v):
-        capped = 2 * torch.tanh(q @ k.t() / 2)
-        p = torch.softmax(capped, -1)
-        ctx.save_for_backward(q, k, v, capped, p)
-        return p @ v
-
-    def backward(ctx, grad_output):
-        q, k, v, capped, p = ctx.saved_tensors
-        dp = grad_output @ v.t()
-        ds = p * (dp - (dp * p).sum(-1, keepdim=True))
-        ds = ds * (1 - torch.tanh(capped / 2) ** 2)
-        return ds @ k, ds.t() @ q, p.t() @ grad_output
+# Scores that are capped and made probabilities; backward takes the cap's slope at the capped scores.
+SoftCap = Fn.of("SoftCap", "q, k, v: capped = 2 * torch.tanh(q @ k.t() / 2); p = torch.softmax(capped, -1); "
+    "save(q, k, v, capped, p); return p @ v",
+    "grad_output: q, k, v, capped, p = saved; dp = grad_output @ v.t(); "
+    "ds = p * (dp - (dp * p).sum(-1, keepdim=True)); ds = ds * (1 - torch.tanh(capped / 2) ** 2); "
+    "return ds @ k, ds.t() @ q, p.t() @ grad_output")  # fmt: skip
 
 
 def test_what_varies_with_the_inputs_is_not_blamed_because_other_values_of_it_would_mend():

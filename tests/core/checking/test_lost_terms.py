@@ -19,20 +19,11 @@ def draw(*shape, seed=0):
     return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
-class LayerNorm(Fn):
-    """Without the term of the mean."""
-
-    def forward(ctx, x, gamma):
-        s = (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
-        h = (x - x.mean(-1, keepdim=True)) / s
-        ctx.save_for_backward(h, s, gamma)
-        return h * gamma
-
-    def backward(ctx, grad_output):
-        h, s, gamma = ctx.saved_tensors
-        g = grad_output * gamma
-        grad_x = (g - h * (g * h).mean(-1, keepdim=True)) / s
-        return grad_x, (grad_output * h).sum(0)
+# Without the term of the mean.
+LayerNorm = Fn.of("LayerNorm", "x, gamma: s = (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt(); "
+    "h = (x - x.mean(-1, keepdim=True)) / s; save(h, s, gamma); return h * gamma",
+    "grad_output: h, s, gamma = saved; g = grad_output * gamma; "
+    "grad_x = (g - h * (g * h).mean(-1, keepdim=True)) / s; return grad_x, (grad_output * h).sum(0)")  # fmt: skip
 
 
 class GroupNorm(Fn):
@@ -51,56 +42,15 @@ class GroupNorm(Fn):
         return ((g - g.mean(-1, keepdim=True)) / s).reshape(2, 6)
 
 
-class Centred(Fn):
-    def forward(ctx, x):
-        return x - x.mean(0)
-
-    def backward(ctx, grad_output):
-        return grad_output
-
-
-class Rows(Fn):
-    def forward(ctx, table, index):
-        ctx.save_for_backward(index)
-        ctx.count = table.shape[0]
-        return table[index]
-
-    def backward(ctx, grad_output):
-        (index,) = ctx.saved_tensors
-        grad = grad_output.new_zeros(ctx.count, grad_output.shape[1])
-        grad[index] = grad_output
-        return grad, None
-
-
-class Counting(Fn):
-    def forward(ctx, x):
-        ctx.count = 0
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        ctx.count += 1
-        return 2 * grad_output * x / ctx.count
-
-
-class Swish(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        s = x.sigmoid()
-        return grad_output * x * s * (1 - s)
-
-
-class Lower(Fn):
-    def forward(ctx, x):
-        return x.tril()
-
-    def backward(ctx, grad_output):
-        return grad_output.triu()
+Centred = Fn.of("Centred", "x: return x - x.mean(0)", "grad_output: return grad_output")
+Rows = Fn.of("Rows", "table, index: save(index); ctx.count = table.shape[0]; return table[index]",
+    "grad_output: (index,) = saved; grad = grad_output.new_zeros(ctx.count, grad_output.shape[1]); "
+    "grad[index] = grad_output; return grad, None")  # fmt: skip
+Counting = Fn.of("Counting", "x: ctx.count = 0; save(x); return x * x",
+    "grad_output: (x,) = saved; ctx.count += 1; return 2 * grad_output * x / ctx.count")  # fmt: skip
+Swish = Fn.of("Swish", "x: save(x); return x * x.sigmoid()",
+    "grad_output: (x,) = saved; s = x.sigmoid(); return grad_output * x * s * (1 - s)")  # fmt: skip
+Lower = Fn.of("Lower", "x: return x.tril()", "grad_output: return grad_output.triu()")
 
 
 @pytest.mark.parametrize(
@@ -151,33 +101,10 @@ def test_what_an_earlier_call_left_is_noticed():
     assert (found.code, found.message_id) == ("shared_state", "causes.wrong_later")
 
 
-class Power(Fn):
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x)
-        ctx.n = n
-        return x**n
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * x ** (ctx.n - 1), None
-
-
-class FirstRow(Fn):
-    def forward(ctx, x, b):
-        return 2 * x + b
-
-    def backward(ctx, grad_output):
-        return 2 * grad_output, grad_output[0]
-
-
-class Modulus(Fn):
-    def forward(ctx, z):
-        ctx.save_for_backward(z)
-        return z.abs() ** 2
-
-    def backward(ctx, grad_output):
-        (z,) = ctx.saved_tensors
-        return grad_output * z
+Power = Fn.of("Power", "x, n: save(x); ctx.n = n; return x**n",
+    "grad_output: (x,) = saved; return grad_output * x ** (ctx.n - 1), None")  # fmt: skip
+FirstRow = Fn.of("FirstRow", "x, b: return 2 * x + b", "grad_output: return 2 * grad_output, grad_output[0]")
+Modulus = Fn.of("Modulus", "z: save(z); return z.abs() ** 2", "grad_output: (z,) = saved; return grad_output * z")
 
 
 def test_a_number_on_ctx_is_used_rather_than_written_out():
@@ -218,14 +145,6 @@ def test_the_right_ones_are_not_accused(fn):
     assert not [f for f in gradcheck(fn, inputs, order=1).findings if f.kind == "bug"]
 
 
-class MeanSquare(Fn):
-    """Divides by the number of rows, not of elements."""
-
-    def forward(ctx, x, target):
-        diff = x - target
-        ctx.save_for_backward(diff)
-        return (diff**2).mean()
-
-    def backward(ctx, g):
-        (diff,) = ctx.saved_tensors
-        return g * 2 * diff / diff.shape[0], None
+# Divides by the number of rows, not of elements.
+MeanSquare = Fn.of("MeanSquare", "x, target: diff = x - target; save(diff); return (diff**2).mean()",
+    "g: (diff,) = saved; return g * 2 * diff / diff.shape[0], None")  # fmt: skip

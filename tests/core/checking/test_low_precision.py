@@ -80,14 +80,8 @@ def test_right_says_what_could_not_have_been_seen(dtype):
     assert f"Computed in {str(dtype).removeprefix('torch.')}" in str(report.reason)
 
 
-class HalfInBackward(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x * w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g * w, (g * x).half().to(w.dtype)
+HalfInBackward = Fn.of("HalfInBackward", "x, w: save(x, w); return x * w",
+    "g: x, w = saved; return g * w, (g * x).half().to(w.dtype)")  # fmt: skip
 
 
 class HalfThroughout(HalfInBackward):
@@ -159,16 +153,10 @@ def test_half_precision_in_backward_alone_is_a_mistake_and_a_risk_where_it_holds
     assert told == ([] if kind is None else [(kind, message)])
 
 
-class SoftmaxSavedInFewBytes(Fn):
-    """Its exponent is large, so that a relative error of 0.4 % in it becomes a larger one."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x.bfloat16())
-        return torch.softmax(x, -1)
-
-    def backward(ctx, g):
-        p = torch.softmax(ctx.saved_tensors[0].to(g.dtype), -1)
-        return p * (g - (g * p).sum(-1, keepdim=True))
+# Its exponent is large, so that a relative error of 0.4 % in it becomes a larger one.
+SoftmaxSavedInFewBytes = Fn.of("SoftmaxSavedInFewBytes", "x: save(x.bfloat16()); return torch.softmax(x, -1)",
+    "g: p = torch.softmax(ctx.saved_tensors[0].to(g.dtype), -1); "
+    "return p * (g - (g * p).sum(-1, keepdim=True))")  # fmt: skip
 
 
 def test_the_error_that_is_said_is_the_one_that_is_measured():
@@ -183,17 +171,9 @@ def test_the_error_that_is_said_is_the_one_that_is_measured():
     assert "digits" not in found.message
 
 
-class SlopeOfFewBytes(Fn):
-    """The formula of backward is right, and what it is given has three digits."""
-
-    def forward(ctx, x):
-        y = torch.tanh(1.3 * x)
-        ctx.save_for_backward(y.bfloat16())
-        return 0.9 * y
-
-    def backward(ctx, g):
-        y = ctx.saved_tensors[0].to(g.dtype)
-        return g * (0.9 * 1.3) * (1 - y * y)
+# The formula of backward is right, and what it is given has three digits.
+SlopeOfFewBytes = Fn.of("SlopeOfFewBytes", "x: y = torch.tanh(1.3 * x); save(y.bfloat16()); return 0.9 * y",
+    "g: y = ctx.saved_tensors[0].to(g.dtype); return g * (0.9 * 1.3) * (1 - y * y)")  # fmt: skip
 
 
 def test_a_formula_is_not_blamed_beside_a_number_that_was_rounded():
@@ -227,19 +207,13 @@ def test_the_precision_is_that_of_numbers_that_an_output_or_a_gradient_is_comput
     assert rounds_more or ((f"Computed in {dtype}" in str(report.reason)) if dtype else not report.reason)
 
 
-class Quantised(Fn):
-    """Backward computes with the gradient of the scale, which is marked."""
-
-    def forward(ctx, x):
-        scale = x.abs().amax(-1, keepdim=True)
-        ctx.mark_non_differentiable(scale)
-        ctx.save_for_backward(x, scale)
-        return x / scale, scale
-
-    def backward(ctx, g, gs):
-        x, scale = ctx.saved_tensors
-        top = torch.zeros_like(x).scatter(-1, x.abs().argmax(-1, keepdim=True), 1.0) * x.sign()
-        return g / scale + top * (gs - (g * x).sum(-1, keepdim=True) / scale**2)
+# Backward computes with the gradient of the scale, which is marked.
+Quantised = Fn.of("Quantised",
+    "x: scale = x.abs().amax(-1, keepdim=True); ctx.mark_non_differentiable(scale); save(x, scale); "
+    "return x / scale, scale",
+    "g, gs: x, scale = saved; "
+    "top = torch.zeros_like(x).scatter(-1, x.abs().argmax(-1, keepdim=True), 1.0) * x.sign(); "
+    "return g / scale + top * (gs - (g * x).sum(-1, keepdim=True) / scale**2)")  # fmt: skip
 
 
 def test_a_gradient_that_backward_computes_and_never_gets_is_a_mistake_inside_a_callable_too() -> None:

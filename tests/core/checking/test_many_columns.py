@@ -51,28 +51,12 @@ def test_a_subgradient_at_many_kinks_is_no_mismatch():
     assert (block.verdict, block.reason, block.wrong) == ("subgradient", "kink", 0)
 
 
-class SquareOffset(Fn):
-    """Smooth at zero, and wrong only there."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return 3 * x + x * x
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * (3 + 2 * x) * (x != 0)
-
-
-class ReluTwo(Fn):
-    """Wrong at its kink, where 2 is outside the slopes to both sides."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.relu()
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * ((x > 0) + 2.0 * (x == 0))
+# Smooth at zero, and wrong only there.
+SquareOffset = Fn.of("SquareOffset", "x: save(x); return 3 * x + x * x",
+    "grad: (x,) = saved; return grad * (3 + 2 * x) * (x != 0)")  # fmt: skip
+# Wrong at its kink, where 2 is outside the slopes to both sides.
+ReluTwo = Fn.of("ReluTwo", "x: save(x); return x.relu()",
+    "grad: (x,) = saved; return grad * ((x > 0) + 2.0 * (x == 0))")  # fmt: skip
 
 
 @pytest.mark.parametrize(("fn", "kink"), [(SquareOffset, False), (ReluTwo, True)])

@@ -23,14 +23,7 @@ def test_a_right_function_is_called_right(one: Mistake) -> None:
     assert report.verdict == "right", report.reason
 
 
-class HoldsAtOne(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * g * x
+HoldsAtOne = Fn.of("HoldsAtOne", "x: save(x); return x**3", "g: (x,) = saved; return 3 * g * x")
 
 
 class KeepsTheFirst(Fn):
@@ -123,17 +116,10 @@ def test_right_in_low_precision_says_what_it_could_have_seen() -> None:
     assert nbautograd.gradcheck(masked, draw(6), order=1).reason == ""  # a mask in low precision is exact
 
 
-class LogDeterminant(Fn):
-    """Reads the lower triangle of symmetric matrices, and has the gradient that torch.linalg.cholesky would give."""
-
-    def forward(ctx, x):
-        lower = torch.linalg.cholesky(x)
-        ctx.save_for_backward(lower)
-        return 2 * lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
-    def backward(ctx, grad):
-        (lower,) = ctx.saved_tensors
-        return grad[..., None, None] * torch.cholesky_inverse(lower)
+# Reads the lower triangle of symmetric matrices, and has the gradient that torch.linalg.cholesky would give.
+LogDeterminant = Fn.of("LogDeterminant", "x: lower = torch.linalg.cholesky(x); save(lower); "
+    "return 2 * lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)",
+    "grad: (lower,) = saved; return grad[..., None, None] * torch.cholesky_inverse(lower)")  # fmt: skip
 
 
 class OneSided(LogDeterminant):
@@ -145,16 +131,9 @@ class OneSided(LogDeterminant):
         return right + right.tril(-1) + right.triu(1)
 
 
-class Transposed(Fn):
-    """Reads both triangles; its gradient is right for symmetric changes alone."""
-
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(weight)
-        return (x * weight).sum()
-
-    def backward(ctx, grad):
-        (weight,) = ctx.saved_tensors
-        return grad * weight.t(), None
+# Reads both triangles; its gradient is right for symmetric changes alone.
+Transposed = Fn.of("Transposed", "x, weight: save(weight); return (x * weight).sum()",
+    "grad: (weight,) = saved; return grad * weight.t(), None")  # fmt: skip
 
 
 def symmetric(*batch: int) -> Tensor:
@@ -182,16 +161,9 @@ def test_a_gradient_that_is_right_for_symmetric_changes_alone_is_wrong_where_bot
     assert nbautograd.gradcheck(Transposed, (symmetric(), draw(3, 3).detach()), order=1).verdict == "wrong"
 
 
-class FarSine(Fn):
-    """A sine far from zero: in single precision its argument is known to 1e-4."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.sin(1.5 * x)
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 1.5 * torch.cos(1.5 * x)
+# A sine far from zero: in single precision its argument is known to 1e-4.
+FarSine = Fn.of("FarSine", "x: save(x); return torch.sin(1.5 * x)",
+    "grad_output: (x,) = saved; return grad_output * 1.5 * torch.cos(1.5 * x)")  # fmt: skip
 
 
 class OnlySingle(FarSine):
@@ -203,18 +175,13 @@ class OnlySingle(FarSine):
         return FarSine.forward(ctx, x)
 
 
-class FarFromZero(Fn):
-    """Numbers less their mean over their deviation, as a norm computes them, where the mean is large."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True)
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        z = (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True)
-        means = grad_output.mean(-1, keepdim=True) + z * (grad_output * z).mean(-1, keepdim=True)
-        return (grad_output - means) / x.std(-1, unbiased=False, keepdim=True)
+# Numbers less their mean over their deviation, as a norm computes them, where the mean is large.
+FarFromZero = Fn.of("FarFromZero",
+    "x: save(x); return (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True)",
+    "grad_output: (x,) = saved; "
+    "z = (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True); "
+    "means = grad_output.mean(-1, keepdim=True) + z * (grad_output * z).mean(-1, keepdim=True); "
+    "return (grad_output - means) / x.std(-1, unbiased=False, keepdim=True)")  # fmt: skip
 
 
 class FarFromZeroDoubled(FarFromZero):
@@ -260,16 +227,9 @@ def test_values_far_from_zero_lose_digits_and_are_not_called_wrong():
     assert nbautograd.gradcheck(FarFromZeroDoubled, (x,)).verdict == "wrong"
 
 
-class MeanFree(Fn):
-    """What is left of numbers less their mean; a shift of all of them changes nothing."""
-
-    def forward(ctx, x, shift):
-        moved = x + shift
-        return moved - moved.mean()
-
-    def backward(ctx, grad_output):
-        grad = grad_output - grad_output.mean()
-        return grad, grad.sum()
+# What is left of numbers less their mean; a shift of all of them changes nothing.
+MeanFree = Fn.of("MeanFree", "x, shift: moved = x + shift; return moved - moved.mean()",
+    "grad_output: grad = grad_output - grad_output.mean(); return grad, grad.sum()")  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -57,15 +57,9 @@ def test_no_false_alarm_on_torchs_operators():
     assert len(undecided) <= 0.005 * right
 
 
-class Damaged(Fn):
-    """The identity with a damaged gradient, put in front of an operator."""
-
-    def forward(ctx, x, damage):
-        ctx.damage = damage
-        return x.view_as(x)
-
-    def backward(ctx, grad):
-        return DAMAGES[ctx.damage](grad), None
+# The identity with a damaged gradient, put in front of an operator.
+Damaged = Fn.of("Damaged", "x, damage: ctx.damage = damage; return x.view_as(x)",
+    "grad: return DAMAGES[ctx.damage](grad), None")  # fmt: skip
 
 
 @pytest.mark.nightly

@@ -19,102 +19,35 @@ def doubles(*shape, seed=0):
     return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
-class ExclusiveSum(Fn):
-    """A running sum, without the element itself where it is exclusive; backward forgets that."""
-
-    def forward(ctx, x, exclusive):
-        ctx.exclusive = exclusive
-        y = x.cumsum(-1)
-        return y - x if exclusive else y
-
-    def backward(ctx, grad_output):
-        grad = grad_output.flip(-1).cumsum(-1).flip(-1)
-        return grad, None
-
-
-class Deviation(Fn):
-    """A standard deviation whose backward divides by n whatever the correction is."""
-
-    def forward(ctx, x, correction):
-        n = x.shape[-1]
-        mean = x.mean(-1, keepdim=True)
-        std = (((x - mean) ** 2).sum(-1) / (n - correction)).sqrt()
-        ctx.save_for_backward(x, mean, std)
-        ctx.correction = correction
-        return std
-
-    def backward(ctx, grad_output):
-        x, mean, std = ctx.saved_tensors
-        n = x.shape[-1]
-        return (grad_output / (std * n)).unsqueeze(-1) * (x - mean), None
-
-
-class Spaced(Fn):
-    """A second difference on a grid; the gradient lacks the square of the spacing."""
-
-    def forward(ctx, u, spacing):
-        ctx.spacing = spacing
-        return (u[2:] - 2 * u[1:-1] + u[:-2]) / spacing**2
-
-    def backward(ctx, grad_output):
-        g = torch.zeros(grad_output.shape[0] + 2, dtype=grad_output.dtype)
-        g[2:] += grad_output
-        g[1:-1] -= 2 * grad_output
-        g[:-2] += grad_output
-        return g, None
-
-
-class LastOfTwo(Fn):
-    """A log of the softmax over the last dimension; backward forgets the sum."""
-
-    def forward(ctx, x):
-        y = x.log_softmax(-1)
-        ctx.save_for_backward(y)
-        return y
-
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return grad_output - y.exp() * grad_output
-
-
-class Divergence(Fn):
-    """A divergence of logarithms, or of probabilities; backward forgets the inner derivative of the former."""
-
-    def forward(ctx, q, target, log_target):
-        logt = target if log_target else target.log()
-        t = target.exp() if log_target else target
-        ctx.save_for_backward(q, logt, t)
-        ctx.log_target = log_target
-        return (t * (logt - q)).sum()
-
-    def backward(ctx, g):
-        q, logt, t = ctx.saved_tensors
-        return -g * t, g * (logt - q + 1), None
-
-
-class Named(Fn):
-    """One of two curves, chosen by a string; backward has the derivative of one of them."""
-
-    def forward(ctx, x, kind):
-        ctx.save_for_backward(x)
-        return x.square() * 3 if kind != "flat" else x.square()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * g * x, None
-
-
-class Weighted(Fn):
-    """A weight of the output, or none; backward always forgets it."""
-
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x)
-        ctx.scale = scale
-        return x.square() if scale is None else x.square() * scale
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * g * x, None
+# A running sum, without the element itself where it is exclusive; backward forgets that.
+ExclusiveSum = Fn.of("ExclusiveSum",
+    "x, exclusive: ctx.exclusive = exclusive; y = x.cumsum(-1); return y - x if exclusive else y",
+    "grad_output: grad = grad_output.flip(-1).cumsum(-1).flip(-1); return grad, None")  # fmt: skip
+# A standard deviation whose backward divides by n whatever the correction is.
+Deviation = Fn.of("Deviation", "x, correction: n = x.shape[-1]; mean = x.mean(-1, keepdim=True); "
+    "std = (((x - mean) ** 2).sum(-1) / (n - correction)).sqrt(); save(x, mean, std); "
+    "ctx.correction = correction; return std",
+    "grad_output: x, mean, std = saved; n = x.shape[-1]; "
+    "return (grad_output / (std * n)).unsqueeze(-1) * (x - mean), None")  # fmt: skip
+# A second difference on a grid; the gradient lacks the square of the spacing.
+Spaced = Fn.of("Spaced", "u, spacing: ctx.spacing = spacing; return (u[2:] - 2 * u[1:-1] + u[:-2]) / spacing**2",
+    "grad_output: g = torch.zeros(grad_output.shape[0] + 2, dtype=grad_output.dtype); "
+    "g[2:] += grad_output; g[1:-1] -= 2 * grad_output; g[:-2] += grad_output; return g, None")  # fmt: skip
+# A log of the softmax over the last dimension; backward forgets the sum.
+LastOfTwo = Fn.of("LastOfTwo", "x: y = x.log_softmax(-1); save(y); return y",
+    "grad_output: (y,) = saved; return grad_output - y.exp() * grad_output")  # fmt: skip
+# A divergence of logarithms, or of probabilities; backward forgets the inner derivative of the former.
+Divergence = Fn.of("Divergence", "q, target, log_target: logt = target if log_target else target.log(); "
+    "t = target.exp() if log_target else target; save(q, logt, t); ctx.log_target = log_target; "
+    "return (t * (logt - q)).sum()",
+    "g: q, logt, t = saved; return -g * t, g * (logt - q + 1), None")  # fmt: skip
+# One of two curves, chosen by a string; backward has the derivative of one of them.
+Named = Fn.of("Named", 'x, kind: save(x); return x.square() * 3 if kind != "flat" else x.square()',
+    "g: (x,) = saved; return 2 * g * x, None")  # fmt: skip
+# A weight of the output, or none; backward always forgets it.
+Weighted = Fn.of("Weighted",
+    "x, scale: save(x); ctx.scale = scale; return x.square() if scale is None else x.square() * scale",
+    "g: (x,) = saved; return 2 * g * x, None")  # fmt: skip
 
 
 def fixes(report):
@@ -177,31 +110,14 @@ def test_inputs_keep_their_names_where_an_argument_inside_is_another():
     assert "`angle`" in found.message
 
 
-class Powered(Fn):
-    """The inner derivative of the cosine is forgotten."""
-
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x)
-        ctx.scale = scale
-        return scale * (x**2).sin()
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.scale * (x**2).cos(), None
-
-
-class GroupedVariance(Fn):
-    """Divided by the number of observations, not by one less; how often each value was seen is an argument."""
-
-    def forward(ctx, x, counts):
-        n = counts.sum()
-        away = x - (counts * x).sum() / n
-        ctx.save_for_backward(away, counts)
-        return (counts * away.square()).sum() / (n - 1)
-
-    def backward(ctx, g):
-        away, counts = ctx.saved_tensors
-        return g * 2 * counts * away / counts.sum(), None
+# The inner derivative of the cosine is forgotten.
+Powered = Fn.of("Powered", "x, scale: save(x); ctx.scale = scale; return scale * (x**2).sin()",
+    "grad_output: (x,) = saved; return grad_output * ctx.scale * (x**2).cos(), None")  # fmt: skip
+# Divided by the number of observations, not by one less; how often each value was seen is an argument.
+GroupedVariance = Fn.of("GroupedVariance",
+    "x, counts: n = counts.sum(); away = x - (counts * x).sum() / n; save(away, counts); "
+    "return (counts * away.square()).sum() / (n - 1)",
+    "g: away, counts = saved; return g * 2 * counts * away / counts.sum(), None")  # fmt: skip
 
 
 class Norm(Fn):
@@ -227,35 +143,15 @@ class Norm(Fn):
         return weighted, None
 
 
-class Levels(Fn):
-    """An absolute error at several levels, each a number of a list: one more size than backward divides by."""
-
-    def forward(ctx, x, levels):
-        away = x - x.new_tensor(levels)
-        ctx.save_for_backward(away)
-        return away.abs().mean()
-
-    def backward(ctx, g):
-        (away,) = ctx.saved_tensors
-        slope = g * away.sign()
-        return slope / away.shape[0], None
-
-
-class Spectrum(Fn):
-    """A filter on a half spectrum, whose last number stands once only where the length is even."""
-
-    def forward(ctx, x, h):
-        ctx.save_for_backward(x, h)
-        return torch.fft.irfft(torch.fft.rfft(x) * h, n=x.shape[-1])
-
-    def backward(ctx, g):
-        x, h = ctx.saved_tensors
-        spectrum = torch.fft.rfft(g)
-        times = torch.full(h.shape, 2.0, dtype=x.dtype)
-        times[0] = 1.0
-        times[-1] = 1.0
-        grad_h = times / x.shape[-1] * (spectrum * torch.fft.rfft(x).conj()).sum(0)
-        return torch.fft.irfft(spectrum * h.conj(), n=x.shape[-1]), grad_h
+# An absolute error at several levels, each a number of a list: one more size than backward divides by.
+Levels = Fn.of("Levels", "x, levels: away = x - x.new_tensor(levels); save(away); return away.abs().mean()",
+    "g: (away,) = saved; slope = g * away.sign(); return slope / away.shape[0], None")  # fmt: skip
+# A filter on a half spectrum, whose last number stands once only where the length is even.
+Spectrum = Fn.of("Spectrum", "x, h: save(x, h); return torch.fft.irfft(torch.fft.rfft(x) * h, n=x.shape[-1])",
+    "g: x, h = saved; spectrum = torch.fft.rfft(g); times = torch.full(h.shape, 2.0, dtype=x.dtype); "
+    "times[0] = 1.0; times[-1] = 1.0; "
+    "grad_h = times / x.shape[-1] * (spectrum * torch.fft.rfft(x).conj()).sum(0); "
+    "return torch.fft.irfft(spectrum * h.conj(), n=x.shape[-1]), grad_h")  # fmt: skip
 
 
 def wrong_report(fn, *inputs):
@@ -273,19 +169,9 @@ def test_a_fix_for_an_infinite_argument_leaves_finite_ones_right():
         assert fix.strip().startswith("slope = x *")
 
 
-class HalvedExponent(Fn):
-    """The exponent is halved with integers, which is right where it is even."""
-
-    def forward(ctx, x, p):
-        e = 1 + (x * x).sum(-1)
-        ctx.save_for_backward(x, e)
-        ctx.p = p
-        return e ** (p / 2)
-
-    def backward(ctx, g):
-        x, e = ctx.saved_tensors
-        h = ctx.p // 2
-        return (g * 2 * h * e ** (h - 1))[..., None] * x, None
+# The exponent is halved with integers, which is right where it is even.
+HalvedExponent = Fn.of("HalvedExponent", "x, p: e = 1 + (x * x).sum(-1); save(x, e); ctx.p = p; return e ** (p / 2)",
+    "g: x, e = saved; h = ctx.p // 2; return (g * 2 * h * e ** (h - 1))[..., None] * x, None")  # fmt: skip
 
 
 def test_a_factor_of_one_odd_number_is_not_named_where_another_takes_another():

@@ -31,24 +31,11 @@ def complex_draw(*shape: int) -> torch.Tensor:
     return torch.complex(draw(*shape).detach(), draw(*shape, seed=1).detach()).requires_grad_()
 
 
-class RealPartWrong(Fn):
-    def forward(ctx, z):
-        ctx.save_for_backward(z)
-        return z.abs() ** 2 + z.real
-
-    def backward(ctx, g):
-        (z,) = ctx.saved_tensors
-        return 2 * g * z + g * z.real.sin()
-
-
-class ImaginaryPartScaled(Fn):
-    """The output is complex, and what comes back through its imaginary part is scaled wrongly."""
-
-    def forward(ctx, x):
-        return torch.complex(x * 2, x * 3)
-
-    def backward(ctx, g):
-        return 2 * g.real + 5 * g.imag
+RealPartWrong = Fn.of("RealPartWrong", "z: save(z); return z.abs() ** 2 + z.real",
+    "g: (z,) = saved; return 2 * g * z + g * z.real.sin()")  # fmt: skip
+# The output is complex, and what comes back through its imaginary part is scaled wrongly.
+ImaginaryPartScaled = Fn.of("ImaginaryPartScaled", "x: return torch.complex(x * 2, x * 3)",
+    "g: return 2 * g.real + 5 * g.imag")  # fmt: skip
 
 
 @pytest.mark.usefixtures("without_fixes")
@@ -58,24 +45,10 @@ def test_a_part_of_a_complex_tensor_is_its_real_or_imaginary_one(shape) -> None:
     assert first(ImaginaryPartScaled, draw(*shape)).params["expression"] == "x * 3"
 
 
-class Centred(Fn):
-    def forward(ctx, z):
-        return z - z.mean((0, 1), keepdim=True)
-
-    def backward(ctx, g):
-        return g
-
-
-class InstanceNorm(Fn):
-    def forward(ctx, x):
-        inv = (x.var((1, 2), keepdim=True, unbiased=False) + 1e-5).rsqrt()
-        xh = (x - x.mean((1, 2), keepdim=True)) * inv
-        ctx.save_for_backward(xh, inv)
-        return xh
-
-    def backward(ctx, g):
-        xh, inv = ctx.saved_tensors
-        return inv * (g - xh * (g * xh).mean((1, 2), keepdim=True))
+Centred = Fn.of("Centred", "z: return z - z.mean((0, 1), keepdim=True)", "g: return g")
+InstanceNorm = Fn.of("InstanceNorm", "x: inv = (x.var((1, 2), keepdim=True, unbiased=False) + 1e-5).rsqrt(); "
+    "xh = (x - x.mean((1, 2), keepdim=True)) * inv; save(xh, inv); return xh",
+    "g: xh, inv = saved; return inv * (g - xh * (g * xh).mean((1, 2), keepdim=True))")  # fmt: skip
 
 
 @pytest.mark.usefixtures("fixes")
@@ -97,14 +70,7 @@ def test_a_mean_over_several_dimensions_is_mended(fn, inputs, change: str) -> No
 LAST: dict[str, torch.Tensor] = {}
 
 
-class ReadsAGlobal(Fn):
-    def forward(ctx, x):
-        LAST["x"] = x
-        return x * x
-
-    def backward(ctx, g):
-        two = 2
-        return g * two * LAST["x"]
+ReadsAGlobal = Fn.of("ReadsAGlobal", 'x: LAST["x"] = x; return x * x', 'g: two = 2; return g * two * LAST["x"]')
 
 
 class ReadsItsClass(Fn):
@@ -130,17 +96,9 @@ def test_state_is_placed_where_backward_reads_it(fn) -> None:
         assert (found.code, found.line) == ("shared_state", line)
 
 
-class TwoOutputs(Fn):
-    """Torch puts zeros in the place of None here, so that backward never meets one; it draws random numbers."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp(), x * 1.0
-
-    def backward(ctx, g, h):
-        (x,) = ctx.saved_tensors
-        small = (g != 0).to(g) * (h != 0).to(g)
-        return g * x.exp() + h + small * g
+# Torch puts zeros in the place of None here, so that backward never meets one; it draws random numbers.
+TwoOutputs = Fn.of("TwoOutputs", "x: save(x); return x.exp(), x * 1.0",
+    "g, h: (x,) = saved; small = (g != 0).to(g) * (h != 0).to(g); return g * x.exp() + h + small * g")  # fmt: skip
 
 
 def test_a_none_that_never_arrives_is_no_cause() -> None:
@@ -148,17 +106,9 @@ def test_a_none_that_never_arrives_is_no_cause() -> None:
     assert "undefined_grad" not in {found.code for found in report.findings}
 
 
-class TwoReturns(Fn):
-    def forward(ctx, x, w, b=None):
-        ctx.save_for_backward(x, w)
-        ctx.biased = b is not None
-        return x * w if b is None else x * w + b
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        if ctx.biased:
-            return g * w, g * x.exp(), g
-        return g * w, g * x.cos(), None
+TwoReturns = Fn.of("TwoReturns",
+    "x, w, b=None: save(x, w); ctx.biased = b is not None; return x * w if b is None else x * w + b",
+    "g: x, w = saved; if ctx.biased: return g * w, g * x.exp(), g; return g * w, g * x.cos(), None")  # fmt: skip
 
 
 class TwoAssignments(Fn):
@@ -176,16 +126,9 @@ class TwoAssignments(Fn):
         return gx, None
 
 
-class EarlyReturn(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        if not ctx.needs_input_grad[1]:
-            return 2 * g @ w.t(), None
-        return g @ w.t(), x.t() @ g * 3
+EarlyReturn = Fn.of("EarlyReturn", "x, w: save(x, w); return x @ w",
+    "g: x, w = saved; if not ctx.needs_input_grad[1]: return 2 * g @ w.t(), None; "
+    "return g @ w.t(), x.t() @ g * 3")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -205,23 +148,8 @@ def test_the_value_that_is_named_is_the_one_that_ran(fn, inputs, line: int, expr
     assert found.params["value"].params["expression"] == expression
 
 
-class NotReturned(Fn):
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x * 2
-
-    def backward(ctx, g):
-        return 2 * g
-
-
-class SavesANumber(Fn):
-    def forward(ctx, x):
-        y = x * 2
-        ctx.save_for_backward(x, 3)
-        return y
-
-    def backward(ctx, g):
-        return 2 * g
+NotReturned = Fn.of("NotReturned", "x: ctx.mark_dirty(x); return x * 2", "g: return 2 * g")
+SavesANumber = Fn.of("SavesANumber", "x: y = x * 2; save(x, 3); return y", "g: return 2 * g")
 
 
 @pytest.mark.parametrize(("fn", "line"), [(NotReturned, 1), (SavesANumber, 2)])
@@ -230,16 +158,9 @@ def test_what_forward_did_is_placed_in_forward(fn, line: int) -> None:
     assert (found.code, found.line) == ("exception", fn.forward.__code__.co_firstlineno + line)
 
 
-class RoundsInside(Fn):
-    """The gradient of x is off by one in a hundred, which numbers of half precision hide."""
-
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x.half().to(x.dtype).exp() * w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g * x.exp() * w * 1.01, g * x.exp() * 2
+# The gradient of x is off by one in a hundred, which numbers of half precision hide.
+RoundsInside = Fn.of("RoundsInside", "x, w: save(x, w); return x.half().to(x.dtype).exp() * w",
+    "g: x, w = saved; return g * x.exp() * w * 1.01, g * x.exp() * 2")  # fmt: skip
 
 
 def test_beside_what_is_wrong_nothing_is_right_that_could_not_be_seen() -> None:
@@ -248,13 +169,8 @@ def test_beside_what_is_wrong_nothing_is_right_that_could_not_be_seen() -> None:
     assert str(report.reason) in " ".join(render("text", report).split())
 
 
-class Centring(Fn):
-    def forward(ctx, x, training):
-        ctx.training = training
-        return x - (x.mean(0) if training else 0.0)
-
-    def backward(ctx, g):
-        return g - g.mean(0), None
+Centring = Fn.of("Centring", "x, training: ctx.training = training; return x - (x.mean(0) if training else 0.0)",
+    "g: return g - g.mean(0), None")  # fmt: skip
 
 
 def test_the_argument_with_which_it_is_right_is_said_first() -> None:
@@ -263,16 +179,9 @@ def test_the_argument_with_which_it_is_right_is_said_first() -> None:
     assert found.params["cause"].message_id == "causes.wrong_unclassified.what"
 
 
-class Tanh(Fn):
-    def forward(ctx, x, y, z):
-        ctx.save_for_backward(x, y, z)
-        return (x * y * z).tanh()
-
-    def backward(ctx, g):
-        x, y, z = ctx.saved_tensors
-        h = (x * y * z).tanh()
-        gh = g * (1 - h)
-        return gh * y * z, gh * x * z, gh * x * y
+Tanh = Fn.of("Tanh", "x, y, z: save(x, y, z); return (x * y * z).tanh()",
+    "g: x, y, z = saved; h = (x * y * z).tanh(); gh = g * (1 - h); "
+    "return gh * y * z, gh * x * z, gh * x * y")  # fmt: skip
 
 
 def test_inputs_that_go_wrong_at_one_place_have_one_paragraph() -> None:
@@ -283,16 +192,8 @@ def test_inputs_that_go_wrong_at_one_place_have_one_paragraph() -> None:
     assert "`x`, `y` and `z` goes" in shown
 
 
-class Leaky(Fn):
-    def forward(ctx, x, alpha):
-        ctx.save_for_backward(x)
-        ctx.alpha = alpha
-        return torch.where(x >= alpha, x * x, alpha * x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        alpha = ctx.alpha
-        return torch.where(x >= alpha, g * x, alpha * g), None
+Leaky = Fn.of("Leaky", "x, alpha: save(x); ctx.alpha = alpha; return torch.where(x >= alpha, x * x, alpha * x)",
+    "g: (x,) = saved; alpha = ctx.alpha; return torch.where(x >= alpha, g * x, alpha * g), None")  # fmt: skip
 
 
 OURS = re.compile(r"(?<![\w.])_(held|seen|cut|noted|chosen|around)\b")

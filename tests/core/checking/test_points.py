@@ -11,29 +11,10 @@ from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.points import KINDS, points
 from nbautograd.core.checking.problem import Problem
 
-
-class Twice(Fn):
-    """The product and the square, of which backward doubles the second one's gradient."""
-
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x * w, x * x
-
-    def backward(ctx, g, h):
-        x, w = ctx.saved_tensors
-        return g * w + 4 * h * x, g * x
-
-
-class Writes(Fn):
-    """A backward that writes into what it saved."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x * x)
-        return x**3
-
-    def backward(ctx, g):
-        (square,) = ctx.saved_tensors
-        return g * square.mul_(3)
+# The product and the square, of which backward doubles the second one's gradient.
+Twice = Fn.of("Twice", "x, w: save(x, w); return x * w, x * x", "g, h: x, w = saved; return g * w + 4 * h * x, g * x")
+# A backward that writes into what it saved.
+Writes = Fn.of("Writes", "x: save(x * x); return x**3", "g: (square,) = saved; return g * square.mul_(3)")
 
 
 def test_a_point_is_called_once_and_through_single_outputs_too() -> None:

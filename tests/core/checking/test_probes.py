@@ -16,15 +16,8 @@ from nbautograd.core.checking.problem import Problem
 pytestmark = pytest.mark.usefixtures("without_fixes")
 
 
-class Scaled(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return (x * w).mean(0)
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        rows = x.shape[0]
-        return (g * w).expand_as(x) / rows, (g * x / rows).float()
+Scaled = Fn.of("Scaled", "x, w: save(x, w); return (x * w).mean(0)",
+    "g: x, w = saved; rows = x.shape[0]; return (g * w).expand_as(x) / rows, (g * x / rows).float()")  # fmt: skip
 
 
 def problem_of(fn, *inputs) -> Problem:
@@ -127,14 +120,7 @@ def test_thinning_keeps_named_indices_and_few_others() -> None:
     assert spread_indices(5, 10) == [0, 1, 2, 3, 4]
 
 
-class KillHead(Fn):
-    def forward(ctx, x):
-        return x.clone()
-
-    def backward(ctx, g):
-        g = g.clone()
-        g[:, :3] = 0
-        return g
+KillHead = Fn.of("KillHead", "x: return x.clone()", "g: g = g.clone(); g[:, :3] = 0; return g")
 
 
 def test_a_part_that_gets_no_gradient_is_told_as_a_slice() -> None:
@@ -143,13 +129,8 @@ def test_a_part_that_gets_no_gradient_is_told_as_a_slice() -> None:
     assert "is zero in all of `x[:, :3]`, but should not be" in finding.message
 
 
-class NegativeLost(Fn):
-    def forward(ctx, x):
-        ctx.shape = x.shape
-        return x.sum()
-
-    def backward(ctx, g):
-        return g.clamp(min=0).expand(ctx.shape)
+NegativeLost = Fn.of("NegativeLost", "x: ctx.shape = x.shape; return x.sum()",
+    "g: return g.clamp(min=0).expand(ctx.shape)")  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -238,14 +219,7 @@ def test_a_block_that_differs_is_never_right(size) -> None:
     assert (report.verdict, report.blocks[0, 0].verdict == "match") == ("cannot tell", False)
 
 
-class RootMean(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.logsumexp(0)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * x.exp()
+RootMean = Fn.of("RootMean", "x: save(x); return x.logsumexp(0)", "g: (x,) = saved; return g * x.exp()")
 
 
 def test_a_ratio_that_changes_with_the_input_is_no_constant_to_multiply_with() -> None:
@@ -253,14 +227,7 @@ def test_a_ratio_that_changes_with_the_input_is_no_constant_to_multiply_with() -
     assert (finding.code, "ratio" in finding.params) == ("wrong_derivative", False)
 
 
-class OnlyMatrices(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g @ w.t(), x.t() @ g
+OnlyMatrices = Fn.of("OnlyMatrices", "x, w: save(x, w); return x @ w", "g: x, w = saved; return g @ w.t(), x.t() @ g")
 
 
 class MixesTheBatch(OnlyMatrices):
@@ -271,15 +238,8 @@ class MixesTheBatch(OnlyMatrices):
         return gx.flip(0) if gx.dim() > 2 else gx, x.reshape(-1, x.shape[-1]).t() @ g.reshape(-1, g.shape[-1])
 
 
-class OverAll(Fn):
-    def forward(ctx, x):
-        y = torch.softmax(x, 0)
-        ctx.save_for_backward(y)
-        return y
-
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return y * (g - (g * y).sum(0, keepdim=True))
+OverAll = Fn.of("OverAll", "x: y = torch.softmax(x, 0); save(y); return y",
+    "g: (y,) = saved; return y * (g - (g * y).sum(0, keepdim=True))")  # fmt: skip
 
 
 @pytest.mark.parametrize(("cls", "said"), [(OnlyMatrices, "fails"), (MixesTheBatch, "wrong")])
@@ -294,17 +254,10 @@ def test_nothing_is_said_of_a_batch_that_means_something_else() -> None:
     assert nbautograd.gradcheck(OverAll, draw(3, 4)).findings == ()
 
 
-class OnlyTogether(Fn):
-    """Right for each input alone and for all three, wrong for the first two."""
-
-    def forward(ctx, a, b, c):
-        ctx.save_for_backward(a, b, c)
-        return a * b * c
-
-    def backward(ctx, grad):
-        a, b, c = ctx.saved_tensors
-        wrong = 2 if ctx.needs_input_grad == (True, True, False) else 1
-        return wrong * grad * b * c, grad * a * c, grad * a * b
+# Right for each input alone and for all three, wrong for the first two.
+OnlyTogether = Fn.of("OnlyTogether", "a, b, c: save(a, b, c); return a * b * c",
+    "grad: a, b, c = saved; wrong = 2 if ctx.needs_input_grad == (True, True, False) else 1; "
+    "return wrong * grad * b * c, grad * a * c, grad * a * b")  # fmt: skip
 
 
 def test_subsets_of_the_inputs_that_require_grad_are_tried():
@@ -314,16 +267,9 @@ def test_subsets_of_the_inputs_that_require_grad_are_tried():
     assert [f.code for f in found if f.kind == "bug"] == ["needs_input_grad_wrong"]
 
 
-class ReadsMemory(Fn):
-    """Right for any input that has memory of its own for each element."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return 2 * grad * (x if 0 not in x.stride() else x * x)
+# Right for any input that has memory of its own for each element.
+ReadsMemory = Fn.of("ReadsMemory", "x: save(x); return x * x",
+    "grad: (x,) = saved; return 2 * grad * (x if 0 not in x.stride() else x * x)")  # fmt: skip
 
 
 def test_inputs_whose_elements_share_memory_are_tried():
@@ -333,16 +279,9 @@ def test_inputs_whose_elements_share_memory_are_tried():
     assert [f.code for f in found if f.kind == "bug"] == ["wrong_noncontiguous_input"]
 
 
-class OverwritesFirst(Fn):
-    """The second gradient is computed from what the first one left of grad_output."""
-
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b + b
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        return g.mul_(b), g * (a + 1)
+# The second gradient is computed from what the first one left of grad_output.
+OverwritesFirst = Fn.of("OverwritesFirst", "a, b: save(a, b); return a * b + b",
+    "g: a, b = saved; return g.mul_(b), g * (a + 1)")  # fmt: skip
 
 
 def test_a_backward_that_writes_into_grad_output_does_not_write_into_what_it_is_compared_by() -> None:
@@ -352,26 +291,11 @@ def test_a_backward_that_writes_into_grad_output_does_not_write_into_what_it_is_
     assert "mutates_grad_output" in {f.code for f in report.findings}
 
 
-class NeedsAView(Fn):
-    """Its ``view`` takes one number seen everywhere, and not what is transposed."""
-
-    def forward(ctx, x):
-        return 2 * x
-
-    def backward(ctx, g):
-        return (2 * g.view(-1)).view(g.shape)
-
-
-class NeedsMemory(Fn):
-    """Takes a gradient in any order, as a kernel that is handed strides, but none that is one number."""
-
-    def forward(ctx, x):
-        return 2 * x
-
-    def backward(ctx, g):
-        if 0 in g.stride():
-            raise RuntimeError("a stride of 0")
-        return 2 * g
+# Its ``view`` takes one number seen everywhere, and not what is transposed.
+NeedsAView = Fn.of("NeedsAView", "x: return 2 * x", "g: return (2 * g.view(-1)).view(g.shape)")
+# Takes a gradient in any order, as a kernel that is handed strides, but none that is one number.
+NeedsMemory = Fn.of("NeedsMemory", "x: return 2 * x",
+    'g: if 0 in g.stride(): raise RuntimeError("a stride of 0"); return 2 * g')  # fmt: skip
 
 
 @pytest.mark.parametrize(("fn", "after"), [(NeedsAView, "y.t()"), (NeedsMemory, "y.sum()")])

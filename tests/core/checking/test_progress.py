@@ -20,16 +20,9 @@ def doubles(*shape):
     return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
-class OneByOne(Fn):
-    """Leaves torch, so that every row and column is asked on its own."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.cumsum(x.numpy() ** 2))
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return torch.from_numpy(np.cumsum(grad.numpy()[::-1])[::-1].copy()) * 2 * x
+# Leaves torch, so that every row and column is asked on its own.
+OneByOne = Fn.of("OneByOne", "x: save(x); return torch.from_numpy(np.cumsum(x.numpy() ** 2))",
+    "grad: (x,) = saved; return torch.from_numpy(np.cumsum(grad.numpy()[::-1])[::-1].copy()) * 2 * x")  # fmt: skip
 
 
 @pytest.mark.parametrize("returned", [None, (), 3])
@@ -120,14 +113,7 @@ def test_a_jacobian_can_be_stopped_too():
     assert not report.complete
 
 
-class Exp(Fn):
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        return y
-
-    def backward(ctx, grad):
-        return 1.5 * grad * ctx.saved_tensors[0]
+Exp = Fn.of("Exp", "x: y = x.exp(); save(y); return y", "grad: return 1.5 * grad * ctx.saved_tensors[0]")
 
 
 @pytest.mark.parametrize("fn", [Exp, torch.exp])
@@ -152,17 +138,9 @@ def test_the_curve_of_a_linear_function_has_only_round_off(fn, where):
     assert (errors <= 1e-14 / steps).all()
 
 
-class Stateful(Fn):
-    """Doubles what it should not, and keeps its output on ctx."""
-
-    def forward(ctx, x):
-        ctx.y = x.sin()
-        ctx.save_for_backward(x)
-        return ctx.y
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return 2 * grad * x.cos()
+# Doubles what it should not, and keeps its output on ctx.
+Stateful = Fn.of("Stateful", "x: ctx.y = x.sin(); save(x); return ctx.y",
+    "grad: (x,) = saved; return 2 * grad * x.cos()")  # fmt: skip
 
 
 def test_a_check_stopped_while_it_looks_for_causes_keeps_those_that_it_has():

@@ -64,17 +64,8 @@ def test_only_the_first_variant_that_does_not_hold_is_told():
     assert asked == ["holds", "breaks"]
 
 
-class Inverse(Fn):
-    """Cannot be called at a matrix of one number, whatever its layout."""
-
-    def forward(ctx, x):
-        y = torch.linalg.inv(x)
-        ctx.save_for_backward(y)
-        return y
-
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return -y.T @ g @ y.T
+# Cannot be called at a matrix of one number, whatever its layout.
+Inverse = Fn.of("Inverse", "x: y = torch.linalg.inv(x); save(y); return y", "g: (y,) = saved; return -y.T @ g @ y.T")
 
 
 def test_a_layout_is_no_reason_where_the_same_numbers_raise_without_it():

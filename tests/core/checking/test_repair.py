@@ -80,16 +80,8 @@ def test_the_mended_line_makes_the_gradient_right_where_it_was_never_tried() -> 
     assert torch.autograd.gradcheck(scope["LinearNoTranspose"].apply, (x, w, b))
 
 
-class AgreesAtOnesOnly(Fn):
-    """At x == 1 a changed constant gives the right number, anywhere else it does not."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**4 + x.sin()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * 2 * x
+# At x == 1 a changed constant gives the right number, anywhere else it does not.
+AgreesAtOnesOnly = Fn.of("AgreesAtOnesOnly", "x: save(x); return x**4 + x.sin()", "g: (x,) = saved; return g * 2 * x")
 
 
 def test_no_fix_that_fails_at_fresh_points_is_offered() -> None:
@@ -98,15 +90,9 @@ def test_no_fix_that_fails_at_fresh_points_is_offered() -> None:
     assert all(f.fix is None for f in report.findings)
 
 
-class RightForSquareOnly(Fn):
-    """The sum over the wrong dimension fits a square input; so would an edit that only fits square inputs."""
-
-    def forward(ctx, x, b):
-        ctx.columns = b.shape[0]
-        return x * 2 + b
-
-    def backward(ctx, g):
-        return 2 * g, g.sum(1)
+# The sum over the wrong dimension fits a square input; so would an edit that only fits square inputs.
+RightForSquareOnly = Fn.of("RightForSquareOnly", "x, b: ctx.columns = b.shape[0]; return x * 2 + b",
+    "g: return 2 * g, g.sum(1)")  # fmt: skip
 
 
 def test_a_fix_works_for_other_shapes() -> None:
@@ -131,14 +117,7 @@ def test_the_users_class_is_untouched() -> None:
     assert dict(vars(LinearNoTranspose)) == before
 
 
-class WritesAFile(Fn):
-    def forward(ctx, x):
-        return x * 2
-
-    def backward(ctx, g):
-        import os
-
-        return g * 3 * (os.getpid() > 0)
+WritesAFile = Fn.of("WritesAFile", "x: return x * 2", "g: import os; return g * 3 * (os.getpid() > 0)")
 
 
 class CallsOpen(Fn):
@@ -182,12 +161,7 @@ def test_a_class_without_source_gets_no_fix_and_no_error() -> None:
     assert report.findings[0].fix is None
 
 
-class TooManyValues(Fn):
-    def forward(ctx, x):
-        return x * 2
-
-    def backward(ctx, g):
-        return g * 2, None, g
+TooManyValues = Fn.of("TooManyValues", "x: return x * 2", "g: return g * 2, None, g")
 
 
 def test_an_exception_of_the_contract_is_mended() -> None:
@@ -210,15 +184,9 @@ def test_edits_keep_letters_beyond_ascii_in_place() -> None:
     assert fix.source.strip() == "return größe * 2"
 
 
-class WithFlag(Fn):
-    def forward(ctx, flag, x, weight):
-        ctx.save_for_backward(x, weight)
-        return x.mm(weight)
-
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        grad_weight = x.mm(grad_output)
-        return None, grad_output.mm(weight.t()), grad_weight
+WithFlag = Fn.of("WithFlag", "flag, x, weight: save(x, weight); return x.mm(weight)",
+    "grad_output: x, weight = saved; grad_weight = x.mm(grad_output); "
+    "return None, grad_output.mm(weight.t()), grad_weight")  # fmt: skip
 
 
 def test_a_wrapper_with_its_arguments_in_another_order_names_value_line_and_change() -> None:
@@ -231,14 +199,7 @@ def test_a_wrapper_with_its_arguments_in_another_order_names_value_line_and_chan
     assert found.fix.source.strip() == "grad_weight = x.t().mm(grad_output)"
 
 
-class TwiceWrong(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g @ w.t(), -(g.t() @ x)
+TwiceWrong = Fn.of("TwiceWrong", "x, w: save(x, w); return x @ w", "g: x, w = saved; return g @ w.t(), -(g.t() @ x)")
 
 
 def test_two_edits_in_sequence_mend_what_one_cannot() -> None:
@@ -292,27 +253,11 @@ def test_the_same_tries_are_made_on_any_machine(monkeypatch) -> None:
     assert left[0] == left[1]
 
 
-class Unmendable(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.special.bessel_j0(x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * x.sin()
-
-
-class MeanLoss(Fn):
-    def forward(ctx, logits, target):
-        said = logits.log_softmax(1)
-        ctx.save_for_backward(said, target)
-        return -said.gather(1, target[:, None]).mean()
-
-    def backward(ctx, g):
-        said, target = ctx.saved_tensors
-        p = said.exp()
-        p[torch.arange(len(target)), target] -= 1
-        return g * p, None
+Unmendable = Fn.of("Unmendable", "x: save(x); return torch.special.bessel_j0(x)", "g: (x,) = saved; return g * x.sin()")
+MeanLoss = Fn.of("MeanLoss", "logits, target: said = logits.log_softmax(1); save(said, target); "
+    "return -said.gather(1, target[:, None]).mean()",
+    "g: said, target = saved; p = said.exp(); p[torch.arange(len(target)), target] -= 1; "
+    "return g * p, None")  # fmt: skip
 
 
 def test_labels_keep_the_size_of_their_samples_when_others_are_tried() -> None:
@@ -322,14 +267,8 @@ def test_labels_keep_the_size_of_their_samples_when_others_are_tried() -> None:
     assert fix.source.strip() in {f"return g * p / {n}, None" for n in sizes}
 
 
-class Reordered(Fn):
-    def forward(ctx, x, order):
-        ctx.save_for_backward(order)
-        return x[:, order]
-
-    def backward(ctx, g):
-        (order,) = ctx.saved_tensors
-        return g[:, order], None
+Reordered = Fn.of("Reordered", "x, order: save(order); return x[:, order]",
+    "g: (order,) = saved; return g[:, order], None")  # fmt: skip
 
 
 def test_a_permutation_stays_one_when_others_are_tried() -> None:
@@ -338,16 +277,9 @@ def test_a_permutation_stays_one_when_others_are_tried() -> None:
     assert fix.source.strip() == "return g[:, order.argsort()], None"
 
 
-class Cell(Fn):
-    """What arrives for the second output is lost on the way to both inputs, each of which needs its own change."""
-
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b, a * a + 3 * b
-
-    def backward(ctx, ga, gb):
-        a, b = ctx.saved_tensors
-        return torch.stack([ga[0] * b[0], *(ga * b)[1:]]), ga * a + 3 * ga
+# What arrives for the second output is lost on the way to both inputs, each of which needs its own change.
+Cell = Fn.of("Cell", "a, b: save(a, b); return a * b, a * a + 3 * b",
+    "ga, gb: a, b = saved; return torch.stack([ga[0] * b[0], *(ga * b)[1:]]), ga * a + 3 * ga")  # fmt: skip
 
 
 def test_a_change_that_leaves_another_input_wrong_is_not_offered() -> None:
@@ -357,16 +289,10 @@ def test_a_change_that_leaves_another_input_wrong_is_not_offered() -> None:
     assert [f.fix for f in report.findings if f.fix is not None] == []
 
 
-class Exchanged(Fn):
-    """The gradients of the bounds are returned in each other's place."""
-
-    def forward(ctx, x, low, high):
-        ctx.save_for_backward(x < low, x > high)
-        return torch.maximum(torch.minimum(x, high), low)
-
-    def backward(ctx, g):
-        under, over = ctx.saved_tensors
-        return g * ~(under | over), g * over, g * under
+# The gradients of the bounds are returned in each other's place.
+Exchanged = Fn.of("Exchanged",
+    "x, low, high: save(x < low, x > high); return torch.maximum(torch.minimum(x, high), low)",
+    "g: under, over = saved; return g * ~(under | over), g * over, g * under")  # fmt: skip
 
 
 def test_gradients_that_are_exchanged_are_one_change() -> None:
@@ -375,21 +301,10 @@ def test_gradients_that_are_exchanged_are_one_change() -> None:
     assert fix.source.strip() == "return g * ~(under | over), g * under, g * over"
 
 
-class MeanOverTheBatch(Fn):
-    """A matrix shared by a batch gets the mean; where it has a batch of its own, or there is none, all is right."""
-
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a @ b
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        ga, gb = g @ b.mT, a.mT @ g
-        if ga.dim() > a.dim():
-            ga = ga.mean(0)
-        if gb.dim() > b.dim():
-            gb = gb.sum(0)
-        return ga, gb
+# A matrix shared by a batch gets the mean; where it has a batch of its own, or there is none, all is right.
+MeanOverTheBatch = Fn.of("MeanOverTheBatch", "a, b: save(a, b); return a @ b",
+    "g: a, b = saved; ga, gb = g @ b.mT, a.mT @ g; if ga.dim() > a.dim(): ga = ga.mean(0); "
+    "if gb.dim() > b.dim(): gb = gb.sum(0); return ga, gb")  # fmt: skip
 
 
 def test_a_factor_that_is_right_for_one_shape_of_batch_is_no_fix() -> None:
@@ -400,17 +315,9 @@ def test_a_factor_that_is_right_for_one_shape_of_batch_is_no_fix() -> None:
         assert "return" not in fix.source
 
 
-class Unsqueezed(Fn):
-    """The dimension that was summed is put back as the last one."""
-
-    def forward(ctx, x, dim):
-        ctx.dim = dim
-        ctx.save_for_backward(x)
-        return (x * x).sum(dim)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * g.unsqueeze(-1) * x, None
+# The dimension that was summed is put back as the last one.
+Unsqueezed = Fn.of("Unsqueezed", "x, dim: ctx.dim = dim; save(x); return (x * x).sum(dim)",
+    "g: (x,) = saved; return 2 * g.unsqueeze(-1) * x, None")  # fmt: skip
 
 
 def test_a_dimension_is_put_back_for_all_ranks_or_not_at_all() -> None:
@@ -420,16 +327,9 @@ def test_a_dimension_is_put_back_for_all_ranks_or_not_at_all() -> None:
         assert "unsqueeze(ctx.dim)" in fix.source
 
 
-class MasksInPlace(Fn):
-    """The second gradient is computed from what the first one left of grad_output."""
-
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x)
-        return torch.relu(x) + y
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g.mul_(x > 0), g.clone()
+# The second gradient is computed from what the first one left of grad_output.
+MasksInPlace = Fn.of("MasksInPlace", "x, y: save(x); return torch.relu(x) + y",
+    "g: (x,) = saved; return g.mul_(x > 0), g.clone()")  # fmt: skip
 
 
 def test_what_a_change_in_place_spoils_gets_no_cause_beside_it() -> None:
@@ -440,32 +340,11 @@ def test_what_a_change_in_place_spoils_gets_no_cause_beside_it() -> None:
     assert "g.mul(x > 0)" in bugs[0].fix.source
 
 
-class Swish(Fn):
-    """A factor is missing inside one of two terms."""
-
-    def forward(ctx, x):
-        s = torch.sigmoid(x)
-        ctx.save_for_backward(x, s)
-        return x * s
-
-    def backward(ctx, g):
-        x, s = ctx.saved_tensors
-        return g * (s + x * s)
-
-
-class Gate(Fn):
-    """A factor is missing from what a later value is computed from."""
-
-    def forward(ctx, x, w):
-        t = torch.tanh(x)
-        ctx.save_for_backward(x, t, w)
-        return t * w.sigmoid() + x
-
-    def backward(ctx, g):
-        _, t, w = ctx.saved_tensors
-        o = w.sigmoid()
-        do = g * t
-        return g * (1 + o * (1 - t * t)), do * o
+# A factor is missing inside one of two terms.
+Swish = Fn.of("Swish", "x: s = torch.sigmoid(x); save(x, s); return x * s", "g: x, s = saved; return g * (s + x * s)")
+# A factor is missing from what a later value is computed from.
+Gate = Fn.of("Gate", "x, w: t = torch.tanh(x); save(x, t, w); return t * w.sigmoid() + x",
+    "g: _, t, w = saved; o = w.sigmoid(); do = g * t; return g * (1 + o * (1 - t * t)), do * o")  # fmt: skip
 
 
 class Bent(Gate):
@@ -496,17 +375,9 @@ def _series(x, cut):
     return torch.where(x.abs() < cut, -x / 6, (x * x.cos() - x.sin()) / (x * x))
 
 
-class Sinc(Fn):
-    """The series near zero is wrong; where it begins is not, and another place there would only hide it."""
-
-    def forward(ctx, x, cut):
-        ctx.save_for_backward(x)
-        ctx.cut = cut
-        return x.sin() / x
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * _series(x, ctx.cut), None
+# The series near zero is wrong; where it begins is not, and another place there would only hide it.
+Sinc = Fn.of("Sinc", "x, cut: save(x); ctx.cut = cut; return x.sin() / x",
+    "g: (x,) = saved; return g * _series(x, ctx.cut), None")  # fmt: skip
 
 
 def test_where_a_branch_begins_is_not_moved_to_leave_it_empty() -> None:

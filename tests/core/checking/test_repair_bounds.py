@@ -223,13 +223,7 @@ def test_what_backward_may_reach(value: object, may: bool) -> None:
     assert bounds.reachable(value) is may
 
 
-class CallsWhatIsOnCtx(Fn):
-    def forward(ctx, f, x):
-        ctx.f = f
-        return 2 * x
-
-    def backward(ctx, g):
-        return None, 3 * ctx.f(g)
+CallsWhatIsOnCtx = Fn.of("CallsWhatIsOnCtx", "f, x: ctx.f = f; return 2 * x", "g: return None, 3 * ctx.f(g)")
 
 
 def same(x):

@@ -15,21 +15,10 @@ from nbautograd.core.checking.repair.script import Hints, names, places, read
 from nbautograd.core.checking.repair.values import idle, noted_values
 from nbautograd.core.checking.repair.verification_points import Stage
 
-
-class RowsWeighed(Fn):
-    def forward(ctx, x, w, power):
-        ctx.save_for_backward(x, w)
-        ctx.power = power
-        return x**power * w[:, None]
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        rows = x.shape[0]
-        slope = ctx.power * x ** (ctx.power - 1)
-        gx = g * slope * w[:, None]
-        gw = (g * x**ctx.power).sum(0)
-        late = gw[:rows]
-        return gx, late, None
+RowsWeighed = Fn.of("RowsWeighed", "x, w, power: save(x, w); ctx.power = power; return x**power * w[:, None]",
+    "g: x, w = saved; rows = x.shape[0]; slope = ctx.power * x ** (ctx.power - 1); "
+    "gx = g * slope * w[:, None]; gw = (g * x**ctx.power).sum(0); late = gw[:rows]; "
+    "return gx, late, None")  # fmt: skip
 
 
 def weighed() -> tuple[torch.Tensor, torch.Tensor, int]:

@@ -30,17 +30,9 @@ def fixes_of(fn, inputs) -> list[Fix]:
     return [f.fix for f in findings if f.fix is not None]
 
 
-class SharedFactor(Fn):
-    """Both gradients go through one wrong line."""
-
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return 2 * a * b
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        d = g * 3
-        return d * b, d * a
+# Both gradients go through one wrong line.
+SharedFactor = Fn.of("SharedFactor", "a, b: save(a, b); return 2 * a * b",
+    "g: a, b = saved; d = g * 3; return d * b, d * a")  # fmt: skip
 
 
 def test_one_change_that_mends_two_inputs_is_offered_once() -> None:
@@ -48,16 +40,8 @@ def test_one_change_that_mends_two_inputs_is_offered_once() -> None:
     assert fix.source.strip() == "d = g * 2"
 
 
-class ClampedDifference(Fn):
-    def forward(ctx, a, b):
-        d = (a - b).clamp(-0.5, 0.5)
-        ctx.save_for_backward(a - b)
-        return d * 1.0
-
-    def backward(ctx, g):
-        (diff,) = ctx.saved_tensors
-        d = g * (diff.abs() < 0.5)
-        return d, d
+ClampedDifference = Fn.of("ClampedDifference", "a, b: d = (a - b).clamp(-0.5, 0.5); save(a - b); return d * 1.0",
+    "g: (diff,) = saved; d = g * (diff.abs() < 0.5); return d, d")  # fmt: skip
 
 
 def test_what_was_right_stays_right() -> None:
@@ -65,15 +49,10 @@ def test_what_was_right_stays_right() -> None:
     assert fix.source.strip() == "return d, -d"  # d = -d would turn the first one over
 
 
-class Noisy(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        noise = torch.rand_like(x.t().contiguous()) * torch.nn.functional.dropout(x, 0.5)
-        return g * 3 * x + 0 * noise
+Noisy = Fn.of("Noisy", "x: save(x); return x**3",
+    "g: (x,) = saved; "
+    "noise = torch.rand_like(x.t().contiguous()) * torch.nn.functional.dropout(x, 0.5); "
+    "return g * 3 * x + 0 * noise")  # fmt: skip
 
 
 def test_nothing_is_edited_inside_what_draws_random_numbers() -> None:
@@ -86,14 +65,8 @@ def test_nothing_is_edited_inside_what_draws_random_numbers() -> None:
     assert touched == []
 
 
-class Useless(Fn):
-    """The second argument does not matter; its gradient is zero, which no difference of equals should say."""
-
-    def forward(ctx, a, b):
-        return 2 * a + 0 * b
-
-    def backward(ctx, g):
-        return 2 * g, g
+# The second argument does not matter; its gradient is zero, which no difference of equals should say.
+Useless = Fn.of("Useless", "a, b: return 2 * a + 0 * b", "g: return 2 * g, g")
 
 
 def test_a_zero_is_said_in_so_many_words() -> None:
@@ -118,16 +91,9 @@ def test_names_and_short_texts_are_preferred() -> None:
     assert ranked == ["return x * g", "return 1 * x * g", "return x / 0.25 * g"]
 
 
-class Grouped(Fn):
-    """Takes an even number of columns, which adding one would not leave."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.reshape(len(x), 2, -1).prod(1)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return x.reshape(len(x), 2, -1).flip(0) * g[:, None]
+# Takes an even number of columns, which adding one would not leave.
+Grouped = Fn.of("Grouped", "x: save(x); return x.reshape(len(x), 2, -1).prod(1)",
+    "g: (x,) = saved; return x.reshape(len(x), 2, -1).flip(0) * g[:, None]")  # fmt: skip
 
 
 def test_one_size_at_a_time_is_doubled() -> None:
@@ -138,14 +104,8 @@ def test_one_size_at_a_time_is_doubled() -> None:
     assert shapes == [(8, 4), (4, 8)]
 
 
-class SumAndDifference(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp(), x.sin()
-
-    def backward(ctx, g_exp, g_sin):
-        (x,) = ctx.saved_tensors
-        return g_exp * x.exp() + g_sin * x.sin()
+SumAndDifference = Fn.of("SumAndDifference", "x: save(x); return x.exp(), x.sin()",
+    "g_exp, g_sin: (x,) = saved; return g_exp * x.exp() + g_sin * x.sin()")  # fmt: skip
 
 
 def test_each_output_is_verified_by_itself_as_well() -> None:
@@ -153,36 +113,20 @@ def test_each_output_is_verified_by_itself_as_well() -> None:
     assert fix.source.strip() == "return g_exp * x.exp() + g_sin * x.cos()"
 
 
-class WrittenOver(Fn):
-    """Keeps a tensor that it then multiplies by an input; dividing by that input undoes it where it is not zero."""
-
-    def forward(ctx, x, w):
-        centred = x - x.mean(0)
-        ctx.centred = centred
-        ctx.save_for_backward(w)
-        return centred.mul_(w)
-
-    def backward(ctx, g):
-        (w,) = ctx.saved_tensors
-        gx = g * w
-        return gx - gx.mean(0), (g * ctx.centred).sum(0)
+# Keeps a tensor that it then multiplies by an input; dividing by that input undoes it where it is not zero.
+WrittenOver = Fn.of("WrittenOver",
+    "x, w: centred = x - x.mean(0); ctx.centred = centred; save(w); return centred.mul_(w)",
+    "g: (w,) = saved; gx = g * w; return gx - gx.mean(0), (g * ctx.centred).sum(0)")  # fmt: skip
 
 
 def test_no_fix_divides_by_what_may_be_zero() -> None:
     assert fixes_of(WrittenOver, (draw(4, 3), draw(3, seed=1))) == []
 
 
-class IgnoredAtLeastOne(Fn):
-    """A mean over what is not ignored, of at least one; backward takes the mean over all."""
-
-    def forward(ctx, x, target):
-        keep = target != -1
-        ctx.save_for_backward(x, keep)
-        return (x.square() * keep).sum() / keep.sum().clamp(min=1)
-
-    def backward(ctx, g):
-        x, keep = ctx.saved_tensors
-        return g * 2 * x * keep / keep.numel(), None
+# A mean over what is not ignored, of at least one; backward takes the mean over all.
+IgnoredAtLeastOne = Fn.of("IgnoredAtLeastOne", "x, target: keep = target != -1; save(x, keep); "
+    "return (x.square() * keep).sum() / keep.sum().clamp(min=1)",
+    "g: x, keep = saved; return g * 2 * x * keep / keep.numel(), None")  # fmt: skip
 
 
 def test_no_fix_divides_by_a_count_that_may_be_zero() -> None:
@@ -191,19 +135,12 @@ def test_no_fix_divides_by_a_count_that_may_be_zero() -> None:
     assert not any(f.fix is not None and "/ keep.sum()" in f.fix.source for f in report.findings)
 
 
-class BoundOfAProduct(Fn):
-    """A condition on ``beta * x``; backward asks of x alone."""
-
-    def forward(ctx, x, beta, threshold):
-        ctx.save_for_backward(x)
-        ctx.beta, ctx.threshold = beta, threshold
-        bx = beta * x
-        return torch.where(bx > threshold, x, torch.log1p(torch.exp(bx)) / beta)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        big = x > ctx.threshold
-        return torch.where(big, g, g * torch.sigmoid(ctx.beta * x)), None, None
+# A condition on ``beta * x``; backward asks of x alone.
+BoundOfAProduct = Fn.of("BoundOfAProduct",
+    "x, beta, threshold: save(x); ctx.beta, ctx.threshold = beta, threshold; bx = beta * x; "
+    "return torch.where(bx > threshold, x, torch.log1p(torch.exp(bx)) / beta)",
+    "g: (x,) = saved; big = x > ctx.threshold; "
+    "return torch.where(big, g, g * torch.sigmoid(ctx.beta * x)), None, None")  # fmt: skip
 
 
 def test_a_condition_is_right_between_bounds_made_of_arguments() -> None:
@@ -213,17 +150,10 @@ def test_a_condition_is_right_between_bounds_made_of_arguments() -> None:
     assert fix.source.strip() in ("big = x * ctx.beta > ctx.threshold", "big = ctx.beta * x > ctx.threshold")
 
 
-class HalfForgotten(Fn):
-    """A gradient with respect to a symmetric matrix, of which forward reads one triangle."""
-
-    def forward(ctx, a):
-        lower = torch.linalg.cholesky(a)
-        ctx.save_for_backward(lower)
-        return lower.diagonal().log().sum()
-
-    def backward(ctx, g):
-        (lower,) = ctx.saved_tensors
-        return g * torch.cholesky_inverse(lower)
+# A gradient with respect to a symmetric matrix, of which forward reads one triangle.
+HalfForgotten = Fn.of("HalfForgotten",
+    "a: lower = torch.linalg.cholesky(a); save(lower); return lower.diagonal().log().sum()",
+    "g: (lower,) = saved; return g * torch.cholesky_inverse(lower)")  # fmt: skip
 
 
 def test_what_reads_one_triangle_is_mended_as_a_function_of_symmetric_matrices() -> None:
@@ -235,17 +165,9 @@ def test_what_reads_one_triangle_is_mended_as_a_function_of_symmetric_matrices()
     )
 
 
-class AllCounted(Fn):
-    """A mask that is handed over as numbers is one in all dimensions that are tried."""
-
-    def forward(ctx, x, mask):
-        kept = x * mask
-        ctx.save_for_backward(kept, mask)
-        return (kept**2).sum() / mask.sum()
-
-    def backward(ctx, g):
-        kept, mask = ctx.saved_tensors
-        return 2 * g * kept / mask.numel(), None
+# A mask that is handed over as numbers is one in all dimensions that are tried.
+AllCounted = Fn.of("AllCounted", "x, mask: kept = x * mask; save(kept, mask); return (kept**2).sum() / mask.sum()",
+    "g: kept, mask = saved; return 2 * g * kept / mask.numel(), None")  # fmt: skip
 
 
 def test_a_mask_stays_one_where_there_is_a_dimension_more() -> None:
@@ -253,19 +175,12 @@ def test_a_mask_stays_one_where_there_is_a_dimension_more() -> None:
     assert fix.source.strip() == "return 2 * g * kept / mask.sum(), None"
 
 
-class PairsOfRows(Fn):
-    """As many rows in one as in the other: where that is not so, what is right here is wrong as well."""
-
-    def forward(ctx, a, b, tau):
-        near = a @ b.T
-        p = (near / tau).log_softmax(1)
-        ctx.save_for_backward(a, b, tau, near, p)
-        return -p.diagonal().mean()
-
-    def backward(ctx, g):
-        a, b, tau, near, p = ctx.saved_tensors
-        d = g * (p.exp() - torch.eye(len(a), dtype=a.dtype)) / len(a)
-        return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau
+# As many rows in one as in the other: where that is not so, what is right here is wrong as well.
+PairsOfRows = Fn.of("PairsOfRows",
+    "a, b, tau: near = a @ b.T; p = (near / tau).log_softmax(1); save(a, b, tau, near, p); "
+    "return -p.diagonal().mean()",
+    "g: a, b, tau, near, p = saved; d = g * (p.exp() - torch.eye(len(a), dtype=a.dtype)) / len(a); "
+    "return d @ b / tau, d.T @ a / tau, -(d * near).sum() / tau")  # fmt: skip
 
 
 def test_where_what_is_right_here_is_wrong_no_fix_is_refuted() -> None:
@@ -279,16 +194,10 @@ def test_where_what_is_right_here_is_wrong_no_fix_is_refuted() -> None:
     )
 
 
-class LowerAgainstUpper(Fn):
-    """Bounds that are differentiated as well: a lower one above the upper is no case that anybody writes for."""
-
-    def forward(ctx, x, lo, hi):
-        ctx.save_for_backward(x, lo, hi)
-        return torch.minimum(torch.maximum(x, lo), hi)
-
-    def backward(ctx, g):
-        x, lo, hi = ctx.saved_tensors
-        return g * ((x >= lo) & (x <= hi)), g * (x < hi), g * (x > hi)
+# Bounds that are differentiated as well: a lower one above the upper is no case that anybody writes for.
+LowerAgainstUpper = Fn.of("LowerAgainstUpper",
+    "x, lo, hi: save(x, lo, hi); return torch.minimum(torch.maximum(x, lo), hi)",
+    "g: x, lo, hi = saved; return g * ((x >= lo) & (x <= hi)), g * (x < hi), g * (x > hi)")  # fmt: skip
 
 
 def test_a_mask_and_labels_are_all_alike_at_some_points() -> None:
@@ -325,16 +234,11 @@ def reach(n, back=False):
     return rel.clamp(-2, 2) + 2
 
 
-class OtherWayRound(Fn):
-    """Forward calls the function as well in which an edit would mend this backward."""
-
-    def forward(ctx, scores, table):
-        ctx.n, ctx.size = scores.shape[-1], len(table)
-        return scores + table[reach(ctx.n)]
-
-    def backward(ctx, g):
-        at = reach(ctx.n, back=True)
-        return g, torch.zeros(ctx.size, dtype=g.dtype).index_add(0, at.flatten(), g.flatten())
+# Forward calls the function as well in which an edit would mend this backward.
+OtherWayRound = Fn.of("OtherWayRound", "scores, table: ctx.n, ctx.size = scores.shape[-1], len(table); "
+    "return scores + table[reach(ctx.n)]",
+    "g: at = reach(ctx.n, back=True); "
+    "return g, torch.zeros(ctx.size, dtype=g.dtype).index_add(0, at.flatten(), g.flatten())")  # fmt: skip
 
 
 def test_what_forward_calls_as_well_stays_as_it_is() -> None:
@@ -342,15 +246,8 @@ def test_what_forward_calls_as_well_stays_as_it_is() -> None:
         assert "rel" not in fix.before
 
 
-class Detached(Fn):
-    """Half of the gradient is not seen by autograd of the forward."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2 + x.detach() ** 2
-
-    def backward(ctx, g):
-        return 2 * g * ctx.saved_tensors[0]
+# Half of the gradient is not seen by autograd of the forward.
+Detached = Fn.of("Detached", "x: save(x); return x**2 + x.detach() ** 2", "g: return 2 * g * ctx.saved_tensors[0]")
 
 
 def test_autograd_of_forward_counts_only_where_a_difference_bears_it_out() -> None:
@@ -370,18 +267,9 @@ def test_autograd_of_forward_counts_only_where_a_difference_bears_it_out() -> No
     assert fix.source.strip() == "return 4 * g * ctx.saved_tensors[0]"
 
 
-class RefusesBeyondOne(Fn):
-    """Takes no element beyond 1, so that no difference can be had at 1 itself."""
-
-    def forward(ctx, x):
-        if (x > 1).any():
-            raise ValueError("beyond 1")
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * g * x
+# Takes no element beyond 1, so that no difference can be had at 1 itself.
+RefusesBeyondOne = Fn.of("RefusesBeyondOne", 'x: if (x > 1).any(): raise ValueError("beyond 1"); save(x); return x * x',
+    "g: (x,) = saved; return 3 * g * x")  # fmt: skip
 
 
 def test_a_point_from_which_forward_takes_no_step_says_nothing() -> None:

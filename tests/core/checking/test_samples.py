@@ -129,17 +129,11 @@ class SquaresSummed(Fn):
         return SquaresSummed.FACTOR * x * g
 
 
-class Spread(Fn):
-    """Two inputs, many outputs."""
-
-    def forward(ctx, x):
-        t = torch.linspace(0, 1, 200_000, dtype=x.dtype)
-        ctx.save_for_backward(x, t)
-        return x[0] * t.sin() + x[0] * x[1] * t.cos()
-
-    def backward(ctx, g):
-        x, t = ctx.saved_tensors
-        return torch.stack([(g * (t.sin() + x[1] * t.cos())).sum(), (g * x[0] * t.cos()).sum()])
+# Two inputs, many outputs.
+Spread = Fn.of("Spread", "x: t = torch.linspace(0, 1, 200_000, dtype=x.dtype); save(x, t); "
+    "return x[0] * t.sin() + x[0] * x[1] * t.cos()",
+    "g: x, t = saved; "
+    "return torch.stack([(g * (t.sin() + x[1] * t.cos())).sum(), (g * x[0] * t.cos()).sum()])")  # fmt: skip
 
 
 @pytest.mark.parametrize(("fn", "count"), [(SquaresSummed, 200_000), (Spread, 2)])

@@ -9,7 +9,6 @@ import torch
 from fn import Fn
 from functions_checked import RoundStraightThrough
 from own_mistakes import draw
-from torch.autograd.function import once_differentiable
 
 import nbautograd
 from nbautograd.core.checking import second_order
@@ -18,19 +17,9 @@ from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.pytest_plugin import assert_gradients
 
-
-class MyCube(Fn):
-    def forward(x):
-        return x**3, 3 * x**2
-
-    def setup_context(ctx, inputs, output):
-        (x,) = inputs
-        _, dx = output
-        ctx.save_for_backward(x, dx)
-
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        return grad_output * dx + grad_dx * 6 * x
+MyCube = Fn.of("MyCube", "x: return x**3, 3 * x**2",
+    "grad_output, grad_dx: x, dx = saved; return grad_output * dx + grad_dx * 6 * x",
+    setup_context="inputs, output: (x,) = inputs; _, dx = output; save(x, dx)")  # fmt: skip
 
 
 class MyCubeWithoutGradDx(MyCube):
@@ -40,25 +29,9 @@ class MyCubeWithoutGradDx(MyCube):
         return grad_output * dx
 
 
-class Sine(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * x.cos()
-
-
-class ThroughNumpy(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return torch.from_numpy(g.numpy() * x.detach().cos().numpy())
+Sine = Fn.of("Sine", "x: save(x); return x.sin()", "g: (x,) = saved; return g * x.cos()", once=True)
+ThroughNumpy = Fn.of("ThroughNumpy", "x: save(x); return x.sin()",
+    "g: (x,) = saved; return torch.from_numpy(g.numpy() * x.detach().cos().numpy())")  # fmt: skip
 
 
 def test_the_cube_with_both_shares_is_right_in_both_orders() -> None:
@@ -140,15 +113,9 @@ def test_an_order_that_there_is_not_is_refused(order: object) -> None:
         nbautograd.gradcheck(Sine, draw(4), order=order)  # type: ignore[arg-type]
 
 
-class Solve(Fn):
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return torch.linalg.solve(a, b)
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        v = torch.linalg.solve(a.mT, g)
-        return -v.unsqueeze(-1) * torch.linalg.solve(a, b), v
+Solve = Fn.of("Solve", "a, b: save(a, b); return torch.linalg.solve(a, b)",
+    "g: a, b = saved; v = torch.linalg.solve(a.mT, g); "
+    "return -v.unsqueeze(-1) * torch.linalg.solve(a, b), v")  # fmt: skip
 
 
 @pytest.mark.parametrize("condition", [1e2, 1e4, 1e6])
@@ -186,25 +153,9 @@ def test_order_one_asks_for_nothing_more() -> None:
     assert report.order2 is None
 
 
-class CubeOfData(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * x.data**2 * g
-
-
-class Product(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return torch.relu(x @ w)
-
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        g = g * (x @ w > 0)
-        return g @ w.t(), x.t() @ g
+CubeOfData = Fn.of("CubeOfData", "x: save(x); return x**3", "g: (x,) = saved; return 3 * x.data**2 * g")
+Product = Fn.of("Product", "x, w: save(x, w); return torch.relu(x @ w)",
+    "g: x, w = saved; g = g * (x @ w > 0); return g @ w.t(), x.t() @ g")  # fmt: skip
 
 
 def test_a_large_function_is_sampled() -> None:
@@ -302,16 +253,9 @@ def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.Monke
     assert report.order2.verdict == "wrong"
 
 
-class LeakySum(Fn):
-    """A right loss, one number of many."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.nn.functional.leaky_relu(x).sum()
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * torch.where(x > 0, 1.0, 0.01)
+# A right loss, one number of many.
+LeakySum = Fn.of("LeakySum", "x: save(x); return torch.nn.functional.leaky_relu(x).sum()",
+    "grad: (x,) = saved; return grad * torch.where(x > 0, 1.0, 0.01)")  # fmt: skip
 
 
 def test_a_loss_of_many_numbers_is_looked_at() -> None:

@@ -21,14 +21,8 @@ def first(fn, *inputs, **options):
     return nbautograd.gradcheck(fn, inputs, **options).findings[0]
 
 
-class Rounded(Fn):
-    """Straight through."""
-
-    def forward(ctx, x):
-        return x.round()
-
-    def backward(ctx, grad):
-        return grad
+# Straight through.
+Rounded = Fn.of("Rounded", "x: return x.round()", "grad: return grad")
 
 
 @pytest.mark.parametrize("values", [[0.5, 1.2, -1.5], [0.5], [0.1, 0.2]])
@@ -38,14 +32,8 @@ def test_a_straight_through_gradient_is_flat_also_where_the_forward_jumps(values
     assert [f.code for f in report.findings] == ["surrogate"]
 
 
-class ReluAtJump(Fn):
-    """A step of size one at zero and a slope elsewhere: not flat, and half of the slope is forgotten."""
-
-    def forward(ctx, x):
-        return 2 * x + (x > 0).double()
-
-    def backward(ctx, grad):
-        return grad
+# A step of size one at zero and a slope elsewhere: not flat, and half of the slope is forgotten.
+ReluAtJump = Fn.of("ReluAtJump", "x: return 2 * x + (x > 0).double()", "grad: return grad")
 
 
 def test_a_wrong_slope_beside_a_jump_is_wrong():
@@ -53,15 +41,8 @@ def test_a_wrong_slope_beside_a_jump_is_wrong():
     assert nbautograd.gradcheck(ReluAtJump, x).verdict == "wrong"
 
 
-class InPlace(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x.clone())
-        ctx.mark_dirty(x)
-        return x.pow_(2)
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return 2 * grad * x
+InPlace = Fn.of("InPlace", "x: save(x.clone()); ctx.mark_dirty(x); return x.pow_(2)",
+    "grad: (x,) = saved; return 2 * grad * x")  # fmt: skip
 
 
 @pytest.mark.parametrize("check", [lambda *a: nbautograd.gradcheck(a[0], a[1:], order=1), nbautograd.inspect])
@@ -73,19 +54,10 @@ def test_an_in_place_function_is_checked_at_its_inputs(check):
     assert block.analytical().diagonal().tolist() == [2.0, -4.0, 6.0]
 
 
-class WrongJvp(Fn):
-    def forward(x):
-        return x * x
-
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    def backward(ctx, grad):
-        return 2 * grad * ctx.saved_tensors[0]
-
-    def jvp(ctx, tangent):
-        return tangent * ctx.saved_tensors[0]
+WrongJvp = Fn.of("WrongJvp", "x: return x * x",
+    "grad: return 2 * grad * ctx.saved_tensors[0]",
+    setup_context="inputs, output: save(*inputs); ctx.save_for_forward(*inputs)",
+    jvp="tangent: return tangent * ctx.saved_tensors[0]")  # fmt: skip
 
 
 def test_a_wrong_jvp_is_not_blamed_on_backward():
@@ -95,14 +67,7 @@ def test_a_wrong_jvp_is_not_blamed_on_backward():
     assert render("text", report).startswith("WrongJvp: jvp is wrong, backward is right.")
 
 
-class NotUnpacked(Fn):
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        return y
-
-    def backward(ctx, grad):
-        return grad * ctx.saved_tensors
+NotUnpacked = Fn.of("NotUnpacked", "x: y = x.exp(); save(y); return y", "grad: return grad * ctx.saved_tensors")
 
 
 class Unpacked(Fn):
@@ -131,13 +96,8 @@ class ScaleIsNone(Unpacked):
         return grad * x.exp() * ctx.scale
 
 
-class NoneUnseen(Fn):
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        return 2 * x, 3 * x
-
-    def backward(ctx, a, b):
-        return 2 * a + 3 * b
+NoneUnseen = Fn.of("NoneUnseen", "x: ctx.set_materialize_grads(False); return 2 * x, 3 * x",
+    "a, b: return 2 * a + 3 * b")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -153,24 +113,10 @@ def test_only_the_cause_is_blamed(fn, message):
     assert first(fn, doubles(3)).message_id == message
 
 
-class Linear(Fn):
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return x @ weight.t()
-
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output @ weight.t(), grad_output.t() @ x
-
-
-class SumRows(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sum(1)
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * torch.ones_like(x)
+Linear = Fn.of("Linear", "x, weight: save(x, weight); return x @ weight.t()",
+    "grad_output: x, weight = saved; return grad_output @ weight.t(), grad_output.t() @ x")  # fmt: skip
+SumRows = Fn.of("SumRows", "x: save(x); return x.sum(1)",
+    "grad_output: (x,) = saved; return grad_output * torch.ones_like(x)")  # fmt: skip
 
 
 @pytest.mark.usefixtures("fixes")
@@ -185,24 +131,8 @@ def test_shapes_that_do_not_fit_are_named():
     assert "4 meets 3" in found.message
 
 
-class OutputOnCtx(Fn):
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.result = y
-        return y
-
-    def backward(ctx, grad):
-        return grad * ctx.result
-
-
-class NanAtZero(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.abs()
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x / x.abs()
+OutputOnCtx = Fn.of("OutputOnCtx", "x: y = x.exp(); ctx.result = y; return y", "grad: return grad * ctx.result")
+NanAtZero = Fn.of("NanAtZero", "x: save(x); return x.abs()", "grad: (x,) = saved; return grad * x / x.abs()")
 
 
 def test_a_mistake_is_told_once():
@@ -212,13 +142,7 @@ def test_a_mistake_is_told_once():
     assert [f.code for f in nbautograd.inspect(NanAtZero, x).findings] == ["nonfinite"]
 
 
-class Halved(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, grad):
-        return grad * ctx.saved_tensors[0]
+Halved = Fn.of("Halved", "x: save(x); return x * x", "grad: return grad * ctx.saved_tensors[0]")
 
 
 @pytest.mark.parametrize("hints", ["what", "where"])

@@ -20,42 +20,13 @@ COUNT = torch.zeros((), dtype=torch.int64)
 HISTORY = {"means": [torch.zeros(3, dtype=D)]}
 
 
-class CountsCalls(Fn):
-    def forward(ctx, x):
-        COUNT.add_(1)
-        return x * 2
-
-    def backward(ctx, g):
-        return g * 2
-
-
-class KeepsAMean(Fn):
-    def forward(ctx, x):
-        MEAN.mul_(0.9).add_(x.mean(0), alpha=0.1)
-        return x * 2
-
-    def backward(ctx, g):
-        return g * 2
-
-
-class SubtractsTheMean(Fn):
-    """The output reads the buffer after it was moved towards this very input."""
-
-    def forward(ctx, x):
-        MEAN.mul_(0.9).add_(x.mean(0), alpha=0.1)
-        return x - MEAN
-
-    def backward(ctx, g):
-        return g - 0.1 * g.mean(0)
-
-
-class InADictionary(Fn):
-    def forward(ctx, x):
-        HISTORY["means"][0].copy_(x.mean(0))
-        return x + HISTORY["means"][0]
-
-    def backward(ctx, g):
-        return g + g.mean(0)
+CountsCalls = Fn.of("CountsCalls", "x: COUNT.add_(1); return x * 2", "g: return g * 2")
+KeepsAMean = Fn.of("KeepsAMean", "x: MEAN.mul_(0.9).add_(x.mean(0), alpha=0.1); return x * 2", "g: return g * 2")
+# The output reads the buffer after it was moved towards this very input.
+SubtractsTheMean = Fn.of("SubtractsTheMean", "x: MEAN.mul_(0.9).add_(x.mean(0), alpha=0.1); return x - MEAN",
+    "g: return g - 0.1 * g.mean(0)")  # fmt: skip
+InADictionary = Fn.of("InADictionary", 'x: HISTORY["means"][0].copy_(x.mean(0)); return x + HISTORY["means"][0]',
+    "g: return g + g.mean(0)")  # fmt: skip
 
 
 class OnTheClass(Fn):
@@ -69,15 +40,9 @@ class OnTheClass(Fn):
         return g * 3
 
 
-class Batch(Fn):
-    """As a batch norm: the running mean is an argument, and neither output nor gradient depends on it."""
-
-    def forward(ctx, x, mean):
-        mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
-        return x - x.mean(0)
-
-    def backward(ctx, g):
-        return g - g.mean(0), None
+# As a batch norm: the running mean is an argument, and neither output nor gradient depends on it.
+Batch = Fn.of("Batch", "x, mean: mean.mul_(0.9).add_(x.mean(0), alpha=0.1); return x - x.mean(0)",
+    "g: return g - g.mean(0), None")  # fmt: skip
 
 
 class Normalised(nn.Module):
@@ -192,28 +157,14 @@ def test_a_buffer_that_is_an_argument_stays_too() -> None:
     assert mean.tolist() == [1, 1, 1]
 
 
-class ReadsTheBuffer(Fn):
-    def forward(ctx, x, scale):
-        scale.mul_(0.9).add_(x.detach().abs().mean(0), alpha=0.1)
-        ctx.scale = scale
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * x.cos() * (ctx.scale / ctx.scale.mean()) ** 0 + 0 * g * ctx.scale, None
-
-
-class ScalesByTheBuffer(Fn):
-    """Straight through the scale, which is read again in backward: by then another call may have moved it."""
-
-    def forward(ctx, x, scale):
-        scale.add_(1.0)
-        ctx.scale = scale
-        return x * scale
-
-    def backward(ctx, g):
-        return g * ctx.scale, None
+ReadsTheBuffer = Fn.of("ReadsTheBuffer",
+    "x, scale: scale.mul_(0.9).add_(x.detach().abs().mean(0), alpha=0.1); ctx.scale = scale; "
+    "save(x); return x.sin()",
+    "g: (x,) = saved; "
+    "return g * x.cos() * (ctx.scale / ctx.scale.mean()) ** 0 + 0 * g * ctx.scale, None")  # fmt: skip
+# Straight through the scale, which is read again in backward: by then another call may have moved it.
+ScalesByTheBuffer = Fn.of("ScalesByTheBuffer", "x, scale: scale.add_(1.0); ctx.scale = scale; return x * scale",
+    "g: return g * ctx.scale, None")  # fmt: skip
 
 
 class CopiesTheBuffer(ScalesByTheBuffer):
@@ -274,18 +225,10 @@ class AddsToGrad(Fn):
         return g * WEIGHT
 
 
-class OfALayer(Fn):
-    def forward(ctx, x, layer):
-        ctx.layer = layer
-        ctx.save_for_backward(x)
-        return x * layer.weight
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        weight = ctx.layer.weight
-        gradient = (g * x).sum(0).detach()
-        weight.grad = gradient if weight.grad is None else weight.grad + gradient
-        return g * weight, None
+OfALayer = Fn.of("OfALayer", "x, layer: ctx.layer = layer; save(x); return x * layer.weight",
+    "g: (x,) = saved; weight = ctx.layer.weight; gradient = (g * x).sum(0).detach(); "
+    "weight.grad = gradient if weight.grad is None else weight.grad + gradient; "
+    "return g * weight, None")  # fmt: skip
 
 
 class Layer(nn.Module):
@@ -346,73 +289,20 @@ def test_a_backward_that_leaves_grad_alone_is_not_said_to_write_it() -> None:
 # ---- what backward writes on ctx: scratch space and caches are its own ----
 
 
-class Remembers(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.cache = {}
-        return x.exp()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        if "slope" not in ctx.cache:
-            ctx.cache["slope"] = x.exp()
-        return g * ctx.cache["slope"]
-
-
-class WritesScratch(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.scratch = torch.empty_like(x)
-        return x.sin()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        torch.cos(x.detach(), out=ctx.scratch)
-        return g * ctx.scratch
-
-
-class SortsItsList(Fn):
-    def forward(ctx, x):
-        ctx.parts = [x.cos(), torch.ones_like(x)]
-        return x.sin()
-
-    def backward(ctx, g):
-        total = torch.ones_like(g)
-        for part in ctx.parts:
-            total = total * part
-        ctx.parts.reverse()
-        return g * total
-
-
-class TimesItself(Fn):
-    def forward(ctx, x):
-        ctx.times = []
-        return x * 2
-
-    def backward(ctx, g):
-        ctx.times.append(len(ctx.times))
-        return g * 2
-
-
-class ReadsItsSet(Fn):
-    def forward(ctx, x):
-        ctx.powers = {1, 2}
-        ctx.save_for_backward(x)
-        return x + x**2
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return sum(g * n * x ** (n - 1) for n in ctx.powers)
-
-
-class CollectsShapes(Fn):
-    def forward(ctx, x):
-        ctx.shapes = {"x": tuple(x.shape)}
-        return x.reshape(-1) * 1.0
-
-    def backward(ctx, g):
-        ctx.shapes["g"] = tuple(g.shape)
-        return g.reshape(ctx.shapes["x"])
+Remembers = Fn.of("Remembers", "x: save(x); ctx.cache = {}; return x.exp()",
+    'g: (x,) = saved; if "slope" not in ctx.cache: ctx.cache["slope"] = x.exp(); '
+    'return g * ctx.cache["slope"]')  # fmt: skip
+WritesScratch = Fn.of("WritesScratch", "x: save(x); ctx.scratch = torch.empty_like(x); return x.sin()",
+    "g: (x,) = saved; torch.cos(x.detach(), out=ctx.scratch); return g * ctx.scratch")  # fmt: skip
+SortsItsList = Fn.of("SortsItsList", "x: ctx.parts = [x.cos(), torch.ones_like(x)]; return x.sin()",
+    "g: total = torch.ones_like(g); for part in ctx.parts: total = total * part; "
+    "ctx.parts.reverse(); return g * total")  # fmt: skip
+TimesItself = Fn.of("TimesItself", "x: ctx.times = []; return x * 2",
+    "g: ctx.times.append(len(ctx.times)); return g * 2")  # fmt: skip
+ReadsItsSet = Fn.of("ReadsItsSet", "x: ctx.powers = {1, 2}; save(x); return x + x**2",
+    "g: (x,) = saved; return sum(g * n * x ** (n - 1) for n in ctx.powers)")  # fmt: skip
+CollectsShapes = Fn.of("CollectsShapes", 'x: ctx.shapes = {"x": tuple(x.shape)}; return x.reshape(-1) * 1.0',
+    'g: ctx.shapes["g"] = tuple(g.shape); return g.reshape(ctx.shapes["x"])')  # fmt: skip
 
 
 class QueuesParts(Fn):

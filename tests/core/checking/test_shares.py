@@ -19,54 +19,20 @@ def first(fn, *inputs) -> Finding:
     return report.findings[0]
 
 
-class Focal(Fn):
-    """The weight of a sample depends on the input too."""
-
-    def forward(ctx, z, gamma):
-        p = torch.sigmoid(z)
-        ctx.save_for_backward(p)
-        ctx.gamma = gamma
-        return -((1 - p) ** gamma * p.log()).mean()
-
-    def backward(ctx, g):
-        (p,) = ctx.saved_tensors
-        return -g * (1 - p) ** ctx.gamma * (1 - p) / p.numel(), None
-
-
-class Gram(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (x @ x.t()).exp().sum(1)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return (g[:, None] * (x @ x.t()).exp()) @ x
-
-
-class Clipped(Fn):
-    def forward(ctx, x):
-        scale = torch.clamp(0.5 / x.norm(dim=-1, keepdim=True), max=1.0)
-        ctx.save_for_backward(scale)
-        return x * scale
-
-    def backward(ctx, g):
-        (scale,) = ctx.saved_tensors
-        return g * scale
-
-
-class Mixed(Fn):
-    """The share through the square has the wrong sign for x, and half its size for y."""
-
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        square = (x * y) ** 2
-        return (x * y).exp() + square.cos() * x.sin()
-
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        square, e = (x * y) ** 2, (x * y).exp()
-        common = -square.sin() * x.sin() * 2 * x * y
-        return g * (y * e - common * y + square.cos() * x.cos()), g * (x * e + 0.5 * common * x)
+# The weight of a sample depends on the input too.
+Focal = Fn.of("Focal", "z, gamma: p = torch.sigmoid(z); save(p); ctx.gamma = gamma; "
+    "return -((1 - p) ** gamma * p.log()).mean()",
+    "g: (p,) = saved; return -g * (1 - p) ** ctx.gamma * (1 - p) / p.numel(), None")  # fmt: skip
+Gram = Fn.of("Gram", "x: save(x); return (x @ x.t()).exp().sum(1)",
+    "g: (x,) = saved; return (g[:, None] * (x @ x.t()).exp()) @ x")  # fmt: skip
+Clipped = Fn.of("Clipped", "x: scale = torch.clamp(0.5 / x.norm(dim=-1, keepdim=True), max=1.0); save(scale); "
+    "return x * scale",
+    "g: (scale,) = saved; return g * scale")  # fmt: skip
+# The share through the square has the wrong sign for x, and half its size for y.
+Mixed = Fn.of("Mixed", "x, y: save(x, y); square = (x * y) ** 2; return (x * y).exp() + square.cos() * x.sin()",
+    "g: x, y = saved; square, e = (x * y) ** 2, (x * y).exp(); "
+    "common = -square.sin() * x.sin() * 2 * x * y; "
+    "return g * (y * e - common * y + square.cos() * x.cos()), g * (x * e + 0.5 * common * x)")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -91,17 +57,9 @@ def test_the_share_may_be_scaled() -> None:
     assert (found.message_id, found.params["ratio"]) == ("causes.share_scaled", "0.5")
 
 
-class Normed(Fn):
-    """Forgets that the mean of the squares is divided by their number."""
-
-    def forward(ctx, x):
-        r = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
-        ctx.save_for_backward(x, r)
-        return x * r
-
-    def backward(ctx, g):
-        x, r = ctx.saved_tensors
-        return g * r - x * r**3 * (g * x).sum(-1, keepdim=True)
+# Forgets that the mean of the squares is divided by their number.
+Normed = Fn.of("Normed", "x: r = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6); save(x, r); return x * r",
+    "g: x, r = saved; return g * r - x * r**3 * (g * x).sum(-1, keepdim=True)")  # fmt: skip
 
 
 def test_a_factor_that_depends_on_a_size_is_said_to() -> None:
@@ -110,29 +68,13 @@ def test_a_factor_that_depends_on_a_size_is_said_to() -> None:
     assert "another multiple of it at other sizes" in found.message
 
 
-class Unrelated(Fn):
-    """No expression of forward that is constant has this gradient."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin() * x.exp()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x.cos() * x.exp() + x.atan())
-
-
-class LeavesTorch(Fn):
-    """Autograd sees nothing of this forward, and is no witness."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        plain = torch.from_numpy(x.detach().numpy().copy())
-        return plain.sin() * plain.exp()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * x.cos() * x.exp()
+# No expression of forward that is constant has this gradient.
+Unrelated = Fn.of("Unrelated", "x: save(x); return x.sin() * x.exp()",
+    "g: (x,) = saved; return g * (x.cos() * x.exp() + x.atan())")  # fmt: skip
+# Autograd sees nothing of this forward, and is no witness.
+LeavesTorch = Fn.of("LeavesTorch", "x: save(x); plain = torch.from_numpy(x.detach().numpy().copy()); "
+    "return plain.sin() * plain.exp()",
+    "g: (x,) = saved; return g * x.cos() * x.exp()")  # fmt: skip
 
 
 @pytest.mark.parametrize("fn", [Unrelated, LeavesTorch])
@@ -140,28 +82,11 @@ def test_where_no_expression_explains_it_none_is_named(fn) -> None:
     assert not first(fn, draw(6)).message_id.startswith("causes.share")
 
 
-class Either(Fn):
-    """The number that is wrong may belong to one share or to the other."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp() + 2 * x + 5 * x
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x.exp() + 6.3)
-
-
-class Sole(Fn):
-    """One of two shares is nine tenths of what it should be."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp() + (x.sin() * x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x.exp() + 0.9 * (x.cos() * x + x.sin()))
+# The number that is wrong may belong to one share or to the other.
+Either = Fn.of("Either", "x: save(x); return x.exp() + 2 * x + 5 * x", "g: (x,) = saved; return g * (x.exp() + 6.3)")
+# One of two shares is nine tenths of what it should be.
+Sole = Fn.of("Sole", "x: save(x); return x.exp() + (x.sin() * x)",
+    "g: (x,) = saved; return g * (x.exp() + 0.9 * (x.cos() * x + x.sin()))")  # fmt: skip
 
 
 def test_no_share_is_said_to_be_scaled_where_two_may_be_or_too_few_entries_tell() -> None:

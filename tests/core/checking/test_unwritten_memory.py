@@ -13,91 +13,24 @@ from torch.utils import deterministic
 import nbautograd
 from nbautograd.core.checking.quiet import FilledMemory
 
-
-class LastLeftOut(Fn):
-    def forward(ctx, x):
-        return x[:-1] * 2
-
-    def backward(ctx, g):
-        gx = g.new_empty(len(g) + 1)
-        gx[:-1] = 2 * g
-        return gx
-
-
-class AddedToWhatWasThere(Fn):
-    def forward(ctx, table, at):
-        ctx.save_for_backward(at)
-        ctx.shape = table.shape
-        return table[at]
-
-    def backward(ctx, g):
-        (at,) = ctx.saved_tensors
-        return torch.empty(ctx.shape, dtype=g.dtype).index_add_(0, at, g), None
-
-
-class FirstRowForgotten(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        gx = torch.empty_like(x)
-        for i in range(1, len(x)):
-            gx[i] = 2 * x[i] * g[i]
-        return gx
-
-
-class ForwardForgets(Fn):
-    def forward(ctx, x):
-        y = torch.empty_like(x)
-        y[1:] = x[1:]
-        return y
-
-    def backward(ctx, g):
-        gx = g.clone()
-        gx[0] = 0
-        return gx
-
-
-class AllWritten(Fn):
-    def forward(ctx, x):
-        y = torch.exp(x, out=torch.empty_like(x))
-        ctx.save_for_backward(y)
-        return y
-
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        gx = torch.empty_like(y)
-        for i in range(len(y)):
-            gx[i] = g[i] * y[i]
-        return gx
-
-
-class RootAtZero(Fn):
-    """Its gradient is NaN there whatever memory holds."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sqrt()
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return torch.mul(g * 0, x.rsqrt(), out=torch.empty_like(x))
-
-
-class OutsideForgotten(Fn):
-    """To begin with grad_output itself would mend the values, and write into it."""
-
-    def forward(ctx, x, mask):
-        ctx.save_for_backward(x, mask)
-        return torch.where(mask, x * x, x)
-
-    def backward(ctx, g):
-        x, mask = ctx.saved_tensors
-        gx = torch.empty_like(x)
-        gx[mask] = 2 * x[mask] * g[mask]
-        return gx, None
+LastLeftOut = Fn.of("LastLeftOut", "x: return x[:-1] * 2",
+    "g: gx = g.new_empty(len(g) + 1); gx[:-1] = 2 * g; return gx")  # fmt: skip
+AddedToWhatWasThere = Fn.of("AddedToWhatWasThere", "table, at: save(at); ctx.shape = table.shape; return table[at]",
+    "g: (at,) = saved; return torch.empty(ctx.shape, dtype=g.dtype).index_add_(0, at, g), None")  # fmt: skip
+FirstRowForgotten = Fn.of("FirstRowForgotten", "x: save(x); return x**2",
+    "g: (x,) = saved; gx = torch.empty_like(x); for i in range(1, len(x)): gx[i] = 2 * x[i] * g[i]; "
+    "return gx")  # fmt: skip
+ForwardForgets = Fn.of("ForwardForgets", "x: y = torch.empty_like(x); y[1:] = x[1:]; return y",
+    "g: gx = g.clone(); gx[0] = 0; return gx")  # fmt: skip
+AllWritten = Fn.of("AllWritten", "x: y = torch.exp(x, out=torch.empty_like(x)); save(y); return y",
+    "g: (y,) = saved; gx = torch.empty_like(y); for i in range(len(y)): gx[i] = g[i] * y[i]; "
+    "return gx")  # fmt: skip
+# Its gradient is NaN there whatever memory holds.
+RootAtZero = Fn.of("RootAtZero", "x: save(x); return x.sqrt()",
+    "g: (x,) = saved; return torch.mul(g * 0, x.rsqrt(), out=torch.empty_like(x))")  # fmt: skip
+# To begin with grad_output itself would mend the values, and write into it.
+OutsideForgotten = Fn.of("OutsideForgotten", "x, mask: save(x, mask); return torch.where(mask, x * x, x)",
+    "g: x, mask = saved; gx = torch.empty_like(x); gx[mask] = 2 * x[mask] * g[mask]; return gx, None")  # fmt: skip
 
 
 def flat(report) -> str:

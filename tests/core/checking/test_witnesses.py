@@ -97,14 +97,7 @@ def reaches_through(fn, callable_around, wrong):
     assert "apply" not in vars(fn)
 
 
-class HalfExp(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.half().exp().double()
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x.exp()
+HalfExp = Fn.of("HalfExp", "x: save(x); return x.half().exp().double()", "grad: (x,) = saved; return grad * x.exp()")
 
 
 def test_a_report_is_read_in_the_language_of_the_moment():
@@ -122,16 +115,9 @@ def test_a_report_is_read_in_the_language_of_the_moment():
         assert str(report.reason) in shown["text/plain"]
 
 
-class TwiceTooMuch(Fn):
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return (x @ w).softmax(-1), x.sum()
-
-    def backward(ctx, g, h):
-        x, w = ctx.saved_tensors
-        y = (x @ w).softmax(-1)
-        d = y * (g - (g * y).sum(-1, keepdim=True))
-        return d @ w.T + 2 * h, x.T @ d
+TwiceTooMuch = Fn.of("TwiceTooMuch", "x, w: save(x, w); return (x @ w).softmax(-1), x.sum()",
+    "g, h: x, w = saved; y = (x @ w).softmax(-1); d = y * (g - (g * y).sum(-1, keepdim=True)); "
+    "return d @ w.T + 2 * h, x.T @ d")  # fmt: skip
 
 
 @pytest.mark.parametrize("fn", [TwiceTooMuch, checked.Offset, checked.Exp])

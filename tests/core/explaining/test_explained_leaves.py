@@ -519,14 +519,8 @@ def refused_by_anomaly_mode():
 # ---- Functions ----
 
 
-class WrongShape(Fn):
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x)
-        return x @ weight
-
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return None, grad_output.t() @ x
+WrongShape = Fn.of("WrongShape", "x, weight: save(x); return x @ weight",
+    "grad_output: (x,) = saved; return None, grad_output.t() @ x")  # fmt: skip
 
 
 @case("shapes are written as everywhere", "returned_shape", "weight")

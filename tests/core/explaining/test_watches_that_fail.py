@@ -56,14 +56,7 @@ def test_a_watched_program_goes_on(owner: Any, name: str, expected: Any, monkeyp
     stumbles.forget()
 
 
-class Square(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * x * g
+Square = Fn.of("Square", "x: save(x); return x * x", "g: (x,) = saved; return 2 * x * g")
 
 
 HOOKS = [

@@ -15,15 +15,9 @@ from nbautograd.core.graphs.build import Walk
 from nbautograd.core.graphs.folding import fold_to
 from nbautograd.core.graphs.names import Names
 
-
-class TwoOutputs(Fn):
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b, a - b
-
-    def backward(ctx, grad_product, grad_difference):
-        a, b = ctx.saved_tensors
-        return grad_product * b + grad_difference, grad_product * a - grad_difference
+TwoOutputs = Fn.of("TwoOutputs", "a, b: save(a, b); return a * b, a - b",
+    "grad_product, grad_difference: a, b = saved; "
+    "return grad_product * b + grad_difference, grad_product * a - grad_difference")  # fmt: skip
 
 
 def halves(a, b):

@@ -11,16 +11,8 @@ import nbautograd
 from nbautograd.core.graphs.caller_code import find_change
 from nbautograd.views.layout import layout
 
-
-class KeepsItsOutput(Fn):
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        return y
-
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return grad_output * y
+KeepsItsOutput = Fn.of("KeepsItsOutput", "x: y = x.exp(); save(y); return y",
+    "grad_output: (y,) = saved; return grad_output * y")  # fmt: skip
 
 
 def leaf(count=3):

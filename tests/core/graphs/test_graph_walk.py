@@ -157,13 +157,7 @@ def test_looking_keeps_nothing_alive():
     assert len(made.nodes) == 2
 
 
-class Held(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.clone()
-
-    def backward(ctx, grad_output):
-        return grad_output
+Held = Fn.of("Held", "x: save(x); return x.clone()", "grad_output: return grad_output")
 
 
 def test_a_chain_of_ten_thousand_is_walked_without_recursion():

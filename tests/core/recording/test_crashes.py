@@ -236,13 +236,7 @@ def test_no_code_of_an_exception_runs(error, text):
     assert log[0].exception == text
 
 
-class Square(Fn):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, grad):
-        return 2 * ctx.saved_tensors[0] * grad
+Square = Fn.of("Square", "x: save(x); return x * x", "grad: return 2 * ctx.saved_tensors[0] * grad")
 
 
 WAYS = {

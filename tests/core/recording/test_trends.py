@@ -88,14 +88,8 @@ def test_a_call_that_raised_is_bad_too():
     assert measured.failed.sum() == 1
 
 
-class Given(Fn):
-    """x * 2, whatever else it is given."""
-
-    def forward(ctx, x, other):
-        return x * 2
-
-    def backward(ctx, grad_output):
-        return grad_output * 2, None
+# x * 2, whatever else it is given.
+Given = Fn.of("Given", "x, other: return x * 2", "grad_output: return grad_output * 2, None")
 
 
 def test_what_expand_repeats_and_windows_that_overlap_are_not_written_out():

@@ -24,27 +24,9 @@ import nbautograd
 from nbautograd.core.recording import watching
 from nbautograd.core.recording.watching import FunctionWatch
 
-
-class Square(Fn):
-    def forward(ctx, x, note=None):
-        ctx.save_for_backward(x)
-        return x * x
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad, None
-
-
-class Product(Fn):
-    def forward(x, y):
-        return x * y
-
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    def backward(ctx, grad):
-        x, y = ctx.saved_tensors
-        return grad * y, grad * x
+Square = Fn.of("Square", "x, note=None: save(x); return x * x", "grad: (x,) = saved; return 2 * x * grad, None")
+Product = Fn.of("Product", "x, y: return x * y",
+    "grad: x, y = saved; return grad * y, grad * x", setup_context="inputs, output: save(*inputs)")  # fmt: skip
 
 
 square = Square.apply  # kept before any watch begins, as most programs do
@@ -185,20 +167,11 @@ def test_an_argument_that_cannot_be_copied_is_named():
     assert "list_iterator" in str(situation.lacking)
 
 
-class Cubed(Fn):
-    """Raises in backward where it is told to."""
-
-    def forward(x, fails):
-        return x**3
-
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0])
-        ctx.fails = inputs[1]
-
-    def backward(ctx, grad):
-        if ctx.fails:
-            raise ValueError("told to")
-        return 3 * grad * ctx.saved_tensors[0] ** 2, None
+# Raises in backward where it is told to.
+Cubed = Fn.of("Cubed", "x, fails: return x**3",
+    'grad: if ctx.fails: raise ValueError("told to"); '
+    'return 3 * grad * ctx.saved_tensors[0] ** 2, None',
+    setup_context="inputs, output: save(inputs[0]); ctx.fails = inputs[1]")  # fmt: skip
 
 
 class CubedByVjp(Fn):
