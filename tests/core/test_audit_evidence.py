@@ -41,43 +41,21 @@ Solve = Fn.of("Solve", "matrix, b: x = torch.linalg.solve(matrix, b); save(matri
     "return -(left @ x.mH + x @ left.mH) / 2, left")  # fmt: skip
 
 
-class SolveOff(Solve):
-    def backward(ctx, grad):
-        matrix, b = Solve.backward(ctx, grad)
-        return 2 * matrix, b
-
-
-class SolveOneOff(Solve):
-    """Off in one pair of entries, on both sides of the diagonal."""
-
-    def backward(ctx, grad):
-        matrix, b = Solve.backward(ctx, grad)
-        matrix[0, 1] += 0.1
-        matrix[1, 0] += 0.1
-        return matrix, b
-
-
-class SolveByCholesky(Solve):
-    """Reads one triangle, and returns the gradient of a matrix of which both are read."""
-
-    def forward(ctx, matrix, b):
-        x = torch.cholesky_solve(b, torch.linalg.cholesky(matrix))
-        ctx.save_for_backward(matrix, x)
-        return x
-
-    def backward(ctx, grad):
-        matrix, x = ctx.saved_tensors
-        left = torch.linalg.solve(matrix, grad)
-        return -left @ x.mT, left
+SolveOff = Solve.of("SolveOff", backward="grad: matrix, b = Solve.backward(ctx, grad); return 2 * matrix, b")
+# Off in one pair of entries, on both sides of the diagonal.
+SolveOneOff = Solve.of("SolveOneOff",
+    backward="grad: matrix, b = Solve.backward(ctx, grad); matrix[0, 1] += 0.1; matrix[1, 0] += 0.1; "
+    "return matrix, b")  # fmt: skip
+# Reads one triangle, and returns the gradient of a matrix of which both are read.
+SolveByCholesky = Solve.of("SolveByCholesky",
+    "matrix, b: x = torch.cholesky_solve(b, torch.linalg.cholesky(matrix)); save(matrix, x); return x",
+    "grad: matrix, x = saved; left = torch.linalg.solve(matrix, grad); return -left @ x.mT, left")  # fmt: skip
 
 
 Product = Fn.of("Product", "a, b: save(a, b); return a @ b + 1", "grad: a, b = saved; return grad @ b.mT, a.mT @ grad")
 
 
-class ProductTransposed(Product):
-    def backward(ctx, grad):
-        a, b = Product.backward(ctx, grad)
-        return a.mT, b
+ProductTransposed = Product.of("ProductTransposed", backward="grad: a, b = Product.backward(ctx, grad); return a.mT, b")
 
 
 def matrix(kind):
@@ -139,11 +117,8 @@ class FixedPointOff(FixedPoint):
         return 1.5 * FixedPoint.backward(ctx, grad)[0], None
 
 
-class FixedPointTo(FixedPoint):
-    """Under a name that says nothing."""
-
-    def forward(ctx, a, stop):
-        return FixedPoint.forward(ctx, a, stop)
+# Under a name that says nothing.
+FixedPointTo = FixedPoint.of("FixedPointTo", "a, stop: return FixedPoint.forward(ctx, a, stop)")
 
 
 class FixedPointWithOptions(FixedPoint):
@@ -231,11 +206,8 @@ class ByHandHalf(ByHand):
         return grad * ctx.weight, None
 
 
-class ByHandOff(ByHand):
-    """Its other gradient is wrong."""
-
-    def backward(ctx, grad):
-        return 2 * ByHand.backward(ctx, grad)[0], None
+# Its other gradient is wrong.
+ByHandOff = ByHand.of("ByHandOff", backward="grad: return 2 * ByHand.backward(ctx, grad)[0], None")
 
 
 class ByHandNever(ByHand):
@@ -266,12 +238,8 @@ class SineOff(Sine):
         return 1.1 * Sine.backward(ctx, grad)
 
 
-class SineOffInNumpy(SineOff):
-    """Its forward leaves torch, so that autograd says nothing of it."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(x.detach().numpy()).sin()
+# Its forward leaves torch, so that autograd says nothing of it.
+SineOffInNumpy = SineOff.of("SineOffInNumpy", "x: save(x); return torch.from_numpy(x.detach().numpy()).sin()")
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,9 @@ class Recomputed(Fn):
         return None, gradients[0], *(g * Recomputed.factor for g in gradients[1:])
 
 
-class Halved(Recomputed):
-    """The same with half the gradient of the weights."""
-
-    def backward(ctx, grad):
-        none, x, *weights = Recomputed.backward(ctx, grad)
-        return none, x, *(g / 2 for g in weights)
+# The same with half the gradient of the weights.
+Halved = Recomputed.of("Halved", backward="grad: none, x, *weights = Recomputed.backward(ctx, grad); "
+    "return none, x, *(g / 2 for g in weights)")  # fmt: skip
 
 
 class Coupling:
@@ -335,10 +332,7 @@ Solved = Fn.of("Solved", "matrix, b: ctx.factor = torch.linalg.cholesky(matrix.d
     "return (full + full.mT) / 2, g")  # fmt: skip
 
 
-class HalfSolved(Solved):
-    def backward(ctx, grad):
-        matrix, b = Solved.backward(ctx, grad)
-        return matrix / 2, b
+HalfSolved = Solved.of("HalfSolved", backward="grad: matrix, b = Solved.backward(ctx, grad); return matrix / 2, b")
 
 
 @pytest.mark.slow
@@ -398,11 +392,8 @@ class Inverse(Fn):
         return None, grad / slope, *torch.autograd.grad(y, log_scale, -grad / slope, retain_graph=True)
 
 
-class Refused(Inverse):
-    """Returns what the engine refuses, in the program as well."""
-
-    def backward(ctx, grad):
-        return None, grad.new_zeros(5), None
+# Returns what the engine refuses, in the program as well.
+Refused = Inverse.of("Refused", backward="grad: return None, grad.new_zeros(5), None")
 
 
 class Raising(Inverse):

@@ -7,8 +7,7 @@ import weakref
 
 import pytest
 import torch
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
+from fn import Fn
 from torch.nn import functional
 
 from nbautograd import gradcheck
@@ -19,16 +18,8 @@ def numbers(*shape):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
 
 
-class LostTranspose(Function):
-    @staticmethod
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        return input.mm(weight)
-
-    @staticmethod
-    def backward(ctx, g):
-        input, weight = ctx.saved_tensors
-        return g.mm(weight.t()), input.mm(g)
+LostTranspose = Fn.of("LostTranspose", "input, weight: save(input, weight); return input.mm(weight)",
+    "g: input, weight = saved; return g.mm(weight.t()), input.mm(g)")  # fmt: skip
 
 
 def test_02_a_lost_transpose_fails_at_once_where_the_input_is_not_square():
@@ -37,16 +28,8 @@ def test_02_a_lost_transpose_fails_at_once_where_the_input_is_not_square():
         LostTranspose.apply(numbers(3, 2), numbers(2, 3)).sum().backward()
 
 
-class Forgiven(Function):
-    """A sum with a bias whose gradient is not summed, and two values too many."""
-
-    @staticmethod
-    def forward(ctx, x, bias):
-        return x + bias
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, g, None, None
+# A sum with a bias whose gradient is not summed, and two values too many.
+Forgiven = Fn.of("Forgiven", "x, bias: return x + bias", "g: return g, g, None, None")
 
 
 def test_02_the_engine_sums_what_the_input_broadcasts_to_and_ignores_none_at_the_end():
@@ -76,16 +59,8 @@ def test_03_the_usual_step_fails_a_right_function_of_float32(right):
     assert not torch.autograd.gradcheck(right, (x.requires_grad_(),), raise_exception=False)
 
 
-class OneWrong(Function):
-    """The identity, but for one entry of its gradient."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return torch.cat([g[:1] * 1.01, g[1:]])
+# The identity, but for one entry of its gradient.
+OneWrong = Fn.of("OneWrong", "x: return x.clone()", "g: return torch.cat([g[:1] * 1.01, g[1:]])")
 
 
 def test_03_fast_mode_can_miss_a_single_wrong_entry():
@@ -117,32 +92,10 @@ def test_03_a_float32_function_that_bends_too_much_cannot_be_told():
     assert gradcheck(lambda x: (50 * x).sin(), (x,)).verdict == "cannot tell"
 
 
-class Cube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-
-class WritesIntoGradOutput(Cube):
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g.mul_(3 * x * x)
-
-
-class LosesDigits(Cube):
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return (3 * x * x * g).float()
-
-
-class Detached(Cube):
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * x.detach() ** 2 * g
+Cube = Fn.of("Cube", "x: save(x); return x**3")
+WritesIntoGradOutput = Cube.of("WritesIntoGradOutput", backward="g: (x,) = saved; return g.mul_(3 * x * x)")
+LosesDigits = Cube.of("LosesDigits", backward="g: (x,) = saved; return (3 * x * x * g).float()")
+Detached = Cube.of("Detached", backward="g: (x,) = saved; return 3 * x.detach() ** 2 * g")
 
 
 @pytest.mark.parametrize(
@@ -163,14 +116,12 @@ def test_03_two_of_the_faults_fail_a_test_and_a_lost_dtype_is_in_the_report(faul
         assert report.raise_if_wrong() is report
 
 
-class Scaled(Function):
+class Scaled(Fn):
     got = 0
 
-    @staticmethod
     def forward(x, factor=2.0):
         return x * factor
 
-    @staticmethod
     def setup_context(ctx, inputs, output):
         Scaled.got = len(inputs)
 
@@ -185,15 +136,9 @@ def test_04_defaults_are_filled_in_before_setup_context_and_keywords_are_a_matte
         assert Scaled.apply(numbers(2), factor=3.0).requires_grad
 
 
-class Twice(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2, x * 3
-
-    @staticmethod
-    def backward(ctx, g_double, g_triple):
-        assert torch.equal(g_triple, torch.zeros(3, dtype=torch.float64))
-        return g_double * 2
+Twice = Fn.of("Twice", "x: return x * 2, x * 3",
+    "g_double, g_triple: assert torch.equal(g_triple, torch.zeros(3, dtype=torch.float64)); "
+    "return g_double * 2")  # fmt: skip
 
 
 def test_04_an_output_that_nobody_uses_sends_back_zeros():
@@ -202,18 +147,8 @@ def test_04_an_output_that_nobody_uses_sends_back_zeros():
     assert x.grad.tolist() == [2, 2, 2]
 
 
-class SavesItsNumber(Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x, n)
-        return x * x
-
-
-class Square(SavesItsNumber):
-    @staticmethod
-    def backward(ctx, g):
-        x, _ = ctx.saved_tensors
-        return g * 2 * x, None
+SavesItsNumber = Fn.of("SavesItsNumber", "x, n: save(x, n); return x * x")
+Square = SavesItsNumber.of("Square", backward="g: x, _ = saved; return g * 2 * x, None")
 
 
 def test_04_save_for_backward_takes_tensors_and_none_and_notices_a_change():
@@ -226,15 +161,7 @@ def test_04_save_for_backward_takes_tensors_and_none_and_notices_a_change():
         square.sum().backward()
 
 
-class KeepsItsInput(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2 * ctx.x
+KeepsItsInput = Fn.of("KeepsItsInput", "x: ctx.x = x; return x * x", "g: return g * 2 * ctx.x")
 
 
 def test_04_a_check_mentions_an_input_kept_as_an_attribute():
@@ -269,14 +196,7 @@ def test_06_torch_calls_relu_wrong_at_zero_and_abs_right():
     assert (origin / origin.abs()).isnan()
 
 
-class StraightThrough(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
+StraightThrough = Fn.of("StraightThrough", "x: return x.round()", "g: return g")
 
 
 def test_06_nobody_can_tell_of_a_straight_through_gradient():
@@ -299,15 +219,7 @@ def test_06_the_slopes_of_a_smooth_function_differ_by_the_step_times_the_second_
     assert apart < 0.05
 
 
-class Dirty(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x.exp_()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
+Dirty = Fn.of("Dirty", "x: ctx.mark_dirty(x); return x.exp_()", "g: return g")
 
 
 def test_07_a_leaf_that_requires_grad_cannot_be_changed_in_place():
@@ -335,17 +247,7 @@ def test_07_sine_keeps_its_input_and_exp_its_output():
     assert torch.allclose(sine.grad_fn._saved_self.sin(), sine)
 
 
-class Unmarked(Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.exp_()
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g * y
+Unmarked = Fn.of("Unmarked", "x: x.exp_(); save(x); return x", "g: (y,) = saved; return g * y")
 
 
 def test_07_without_mark_dirty_what_was_given_has_the_gradient_1_and_torch_is_content():
@@ -359,15 +261,7 @@ def test_07_without_mark_dirty_what_was_given_has_the_gradient_1_and_torch_is_co
     assert "mutates_input" in [found.code for found in report.findings]
 
 
-class Greedy(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 3
-
-    @staticmethod
-    def backward(ctx, g):
-        g *= 3
-        return g
+Greedy = Fn.of("Greedy", "x: return x * 3", "g: g *= 3; return g")
 
 
 def test_07_torch_is_content_with_a_changed_grad_output():
@@ -375,8 +269,7 @@ def test_07_torch_is_content_with_a_changed_grad_output():
     assert [found.code for found in gradcheck(Greedy, (numbers(1),)).findings] == ["mutates_grad_output"]
 
 
-class Knotted(Function):
-    @staticmethod
+class Knotted(Fn):
     def forward(ctx, x):
         ctx.y = x.tanh()
         Knotted.context = weakref.ref(ctx)
@@ -397,17 +290,7 @@ def test_07_the_node_is_ctx_and_an_output_on_it_waits_for_the_collector():
     assert Knotted.context() is None
 
 
-class Once(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(3 * x**2)
-        return x**3
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        (slope,) = ctx.saved_tensors
-        return g * slope
+Once = Fn.of("Once", "x: save(3 * x**2); return x**3", "g: (slope,) = saved; return g * slope", once=True)
 
 
 def test_08_a_second_backward_that_may_leave_inputs_out_never_enters_the_node():

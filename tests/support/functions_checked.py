@@ -15,11 +15,8 @@ Linear = Fn.of("Linear", "input, weight, bias=None: save(input, weight, bias); o
     "return grad_output.mm(weight.t()), input.t().mm(grad_output), grad_bias")  # fmt: skip
 
 
-class LinearWrong(Linear):
-    @staticmethod
-    def backward(ctx, grad_output):
-        input, weight, _ = ctx.saved_tensors
-        return grad_output.mm(weight.t()), input.mm(grad_output), None
+LinearWrong = Linear.of("LinearWrong", backward="grad_output: input, weight, _ = saved; "
+    "return grad_output.mm(weight.t()), input.mm(grad_output), None")  # fmt: skip
 
 
 # Its backward is diagonal, as if rows did not couple.

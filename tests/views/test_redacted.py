@@ -190,12 +190,9 @@ class Quoting(Marked):
         raise ValueError(f"{ctx.factor} {ctx.more} {ctx.saved_tensors[0]}")
 
 
-class Edged(Marked):
-    """Cannot be told, with the element and its number in the reason."""
-
-    def forward(ctx, x, factor, count, secret, path):
-        ctx.factor = factor
-        return torch.where(x > factor, float("nan"), x)
+# Cannot be told, with the element and its number in the reason.
+Edged = Marked.of("Edged", 'x, factor, count, secret, path: ctx.factor = factor; '
+    'return torch.where(x > factor, float("nan"), x)')  # fmt: skip
 
 
 def marked(dtype: torch.dtype = F64) -> torch.Tensor:

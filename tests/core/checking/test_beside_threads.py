@@ -47,11 +47,7 @@ def numbers():
 Linear = Fn.of("Linear", "x, w: save(x, w); return x @ w", "g: x, w = saved; return g @ w.t(), x.t() @ g")
 
 
-class Halved(Linear):
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return 0.5 * g @ w.t(), x.t() @ g
+Halved = Linear.of("Halved", backward="g: x, w = saved; return 0.5 * g @ w.t(), x.t() @ g")
 
 
 Unwritten = Fn.of("Unwritten", "x: return x[1:] * 2",

@@ -52,12 +52,8 @@ LaterHalfMinus = Fn.of("LaterHalfMinus", "x: save(x); return x**3",
     "g: (x,) = saved; grad = 3 * g * x**2; return torch.cat([grad[:3], -grad[3:]])")  # fmt: skip
 
 
-class LaterHalfTwice(LaterHalfMinus):
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        grad = 3 * g * x**2
-        return torch.cat([grad[:3], 2 * grad[3:]])
+LaterHalfTwice = LaterHalfMinus.of("LaterHalfTwice",
+    backward="g: (x,) = saved; grad = 3 * g * x**2; return torch.cat([grad[:3], 2 * grad[3:]])")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -196,19 +192,9 @@ Floored = Fn.of("Floored", "v, eps: save(v); floored = v.clamp(min=eps); return 
     "g: (v,) = saved; return g * (1 + v**2), None")  # fmt: skip
 
 
-class Shrunk(Floored):
-    @staticmethod
-    def forward(ctx, v, eps):
-        ctx.save_for_backward(v)
-        return torch.where(v.abs() < eps, 0, v + v**3 / 3)
-
-
-class Positive(Shrunk):
-    """Has no value below zero."""
-
-    @staticmethod
-    def forward(ctx, v, eps):
-        return Shrunk.forward(ctx, v, eps) + 0 * v.detach().log()
+Shrunk = Floored.of("Shrunk", "v, eps: save(v); return torch.where(v.abs() < eps, 0, v + v**3 / 3)")
+# Has no value below zero.
+Positive = Shrunk.of("Positive", "v, eps: return Shrunk.forward(ctx, v, eps) + 0 * v.detach().log()")
 
 
 @pytest.mark.parametrize("fn", [Floored, Positive])

@@ -6,8 +6,8 @@ import math
 
 import pytest
 import torch
+from fn import Fn
 from torch import Tensor
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.exactness import slight_blocks
@@ -35,17 +35,15 @@ def until(tolerance, start, step):
     return start
 
 
-class FixedPoint(Function):
+class FixedPoint(Fn):
     """y = tanh(W y + x), its adjoint solved like it."""
 
-    @staticmethod
     def forward(ctx, x, w, tolerance):
         y = until(tolerance, torch.zeros_like(x), lambda y: torch.tanh(y @ w.t() + x))
         ctx.save_for_backward(w, y)
         ctx.tolerance = tolerance
         return y
 
-    @staticmethod
     def backward(ctx, g):
         w, y = ctx.saved_tensors
         slope = 1 - y * y
@@ -53,10 +51,9 @@ class FixedPoint(Function):
         return v, v.t() @ y, None
 
 
-class Sinkhorn(Function):
+class Sinkhorn(Fn):
     """A plan with uniform marginals."""
 
-    @staticmethod
     def forward(ctx, cost, tolerance):
         even = -math.log(len(cost))
 
@@ -68,7 +65,6 @@ class Sinkhorn(Function):
         ctx.save_for_backward(plan)
         return plan
 
-    @staticmethod
     def backward(ctx, g):
         (plan,) = ctx.saved_tensors
         a, b = plan.sum(1), plan.sum(0)
@@ -77,32 +73,21 @@ class Sinkhorn(Function):
         return -plan * (g - u[: len(a), None] - u[len(a) :]), None
 
 
-class PowerIteration(Function):
-    @staticmethod
-    def forward(ctx, a, tolerance):
-        s = (a + a.t()) / 2
-        start = torch.full_like(s[0], len(s) ** -0.5)
-        v = until(tolerance, start, lambda v: s @ v / (s @ v).norm())
-        ctx.save_for_backward(v)
-        return v @ s @ v
-
-    @staticmethod
-    def backward(ctx, g):
-        (v,) = ctx.saved_tensors
-        return g * torch.outer(v, v), None
+PowerIteration = Fn.of("PowerIteration",
+    "a, tolerance: s = (a + a.t()) / 2; start = torch.full_like(s[0], len(s) ** -0.5); "
+    "v = until(tolerance, start, lambda v: s @ v / (s @ v).norm()); save(v); return v @ s @ v",
+    "g: (v,) = saved; return g * torch.outer(v, v), None")  # fmt: skip
 
 
-class Erf(Function):
+class Erf(Fn):
     """Abramowitz and Stegun 7.1.26, off by 1.5e-7, with the exact derivative."""
 
-    @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         t = 1 / (1 + 0.3275911 * x.abs())
         p = 0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
         return x.sign() * (1 - t * p * torch.exp(-x * x))
 
-    @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * 2 / math.sqrt(math.pi) * torch.exp(-x * x)
@@ -121,17 +106,15 @@ def runge_kutta(f, state, steps, h):
     return state
 
 
-class Ode(Function):
+class Ode(Fn):
     """y' = tanh(W y) and its continuous adjoint, which is the gradient of the steps but for their error."""
 
-    @staticmethod
     def forward(ctx, y, w, steps):
         (y,) = runge_kutta(lambda s: [torch.tanh(s[0] @ w.t())], [y], steps, 1 / steps)
         ctx.save_for_backward(y, w)
         ctx.steps = steps
         return y
 
-    @staticmethod
     def backward(ctx, g):
         y, w = ctx.saved_tensors
 
@@ -183,54 +166,15 @@ def test_a_callable_around_it_is_right_to_that_as_well() -> None:
     assert not [f for f in report.findings if f.kind == "bug"]
 
 
-class RmsNorm(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * (x.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        r = x.pow(2).mean(-1, keepdim=True).rsqrt()
-        return r * (g - x * r * r * (g * x).mean(-1, keepdim=True))
-
-
-class BatchNorm(Function):
-    @staticmethod
-    def forward(ctx, x, eps):
-        ctx.save_for_backward(x)
-        return (x - x.mean(0)) / (x.var(0, unbiased=False) + eps).sqrt()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        s = x.var(0, unbiased=False).sqrt()
-        h = (x - x.mean(0)) / s
-        return (g - g.mean(0) - h * (g * h).mean(0)) / s, None
-
-
-class Logarithm(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.log(x.abs() + EPSILON)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g / ctx.saved_tensors[0]
-
-
-class EpsilonBehind(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.rsqrt()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return -0.5 * g / (x * x.sqrt() + 1e-6)
+RmsNorm = Fn.of("RmsNorm", "x: save(x); return x * (x.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()",
+    "g: (x,) = saved; r = x.pow(2).mean(-1, keepdim=True).rsqrt(); "
+    "return r * (g - x * r * r * (g * x).mean(-1, keepdim=True))")  # fmt: skip
+BatchNorm = Fn.of("BatchNorm", "x, eps: save(x); return (x - x.mean(0)) / (x.var(0, unbiased=False) + eps).sqrt()",
+    "g: (x,) = saved; s = x.var(0, unbiased=False).sqrt(); h = (x - x.mean(0)) / s; "
+    "return (g - g.mean(0) - h * (g * h).mean(0)) / s, None")  # fmt: skip
+Logarithm = Fn.of("Logarithm", "x: save(x); return torch.log(x.abs() + EPSILON)", "g: return g / ctx.saved_tensors[0]")
+EpsilonBehind = Fn.of("EpsilonBehind", "x: save(x); return x.rsqrt()",
+    "g: (x,) = saved; return -0.5 * g / (x * x.sqrt() + 1e-6)")  # fmt: skip
 
 
 FORGOTTEN = {
@@ -260,17 +204,9 @@ def test_the_callers_own_tolerance_decides() -> None:
     assert nbautograd.gradcheck(fn, inputs(), order=1, rtol=1e-9, atol=0.0).verdict == "wrong"
 
 
-class BesideAMistake(Erf):
-    """The same with a second input, whose gradient is plainly wrong."""
-
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.y = y
-        return Erf.forward(ctx, x) * y
-
-    @staticmethod
-    def backward(ctx, g):
-        return Erf.backward(ctx, g) * ctx.y, 3 * g
+# The same with a second input, whose gradient is plainly wrong.
+BesideAMistake = Erf.of("BesideAMistake", "x, y: ctx.y = y; return Erf.forward(ctx, x) * y",
+    "g: return Erf.backward(ctx, g) * ctx.y, 3 * g")  # fmt: skip
 
 
 def test_beside_a_mistake_it_is_not_named() -> None:
@@ -279,18 +215,9 @@ def test_beside_a_mistake_it_is_not_named() -> None:
     assert {f.where for f in report.findings if f.kind == "bug"} == {(0, 1)}
 
 
-class ShortSeries(Function):
-    """A sine by three terms, whose gradient is off by little for small inputs alone."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x - x**3 / 6 + x**5 / 120
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * x.cos()
+# A sine by three terms, whose gradient is off by little for small inputs alone.
+ShortSeries = Fn.of("ShortSeries", "x: save(x); return x - x**3 / 6 + x**5 / 120",
+    "g: (x,) = saved; return g * x.cos()")  # fmt: skip
 
 
 def test_what_is_off_by_more_nearby_cannot_be_told() -> None:

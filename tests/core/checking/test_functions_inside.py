@@ -220,12 +220,9 @@ class Configured(Fn):
         return grad_output * ctx.settings["power"] * x ** (ctx.settings["power"] - 1), None
 
 
-class ConfiguredApart(Configured):
-    @staticmethod
-    def forward(ctx, x, overrides):
-        ctx.settings = {**Configured.DEFAULTS, **overrides}
-        ctx.save_for_backward(x)
-        return x ** ctx.settings["power"]
+ConfiguredApart = Configured.of("ConfiguredApart",
+    'x, overrides: ctx.settings = {**Configured.DEFAULTS, **overrides}; save(x); '
+    'return x ** ctx.settings["power"]')  # fmt: skip
 
 
 def test_of_calls_that_are_right_alone_one_that_disturbs_another_is_named(x):

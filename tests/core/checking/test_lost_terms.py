@@ -121,22 +121,12 @@ def test_the_pair_of_a_complex_number_is_no_size():
     assert "shape" not in found.message
 
 
-class RightRows(Rows):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (index,) = ctx.saved_tensors
-        grad = grad_output.new_zeros(ctx.count, grad_output.shape[1])
-        return grad.index_add(0, index, grad_output), None
-
-
-class HarmlessCount(Counting):
-    """Counts its backwards and computes with none of it."""
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        ctx.count += 1
-        return 2 * grad_output * x
+RightRows = Rows.of("RightRows",
+    backward="grad_output: (index,) = saved; grad = grad_output.new_zeros(ctx.count, grad_output.shape[1]); "
+    "return grad.index_add(0, index, grad_output), None")  # fmt: skip
+# Counts its backwards and computes with none of it.
+HarmlessCount = Counting.of("HarmlessCount",
+    backward="grad_output: (x,) = saved; ctx.count += 1; return 2 * grad_output * x")  # fmt: skip
 
 
 @pytest.mark.parametrize("fn", [RightRows, HarmlessCount])

@@ -84,52 +84,17 @@ HalfInBackward = Fn.of("HalfInBackward", "x, w: save(x, w); return x * w",
     "g: x, w = saved; return g * w, (g * x).half().to(w.dtype)")  # fmt: skip
 
 
-class HalfThroughout(HalfInBackward):
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return (x.half() * w.half()).to(x.dtype)
-
-
-class SavedInFewBytes(HalfInBackward):
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x.bfloat16(), w)
-        return x * w
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g * w, g * x.to(w.dtype)
-
-
-class RoundedForAPrint(HalfInBackward):
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        ctx.shown = x.half().tolist()
-        return x * w
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g * w, g * x
-
-
-class RoundedThroughItem(RoundedForAPrint):
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return torch.stack([float(a.half().item()) * b for a, b in zip(x, w, strict=True)])
-
-
-class RoundedThroughNumpy(RoundedForAPrint):
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        half = x.half()
-        array = half.numpy().astype("float64")
-        return torch.from_numpy(array) * w
+HalfThroughout = HalfInBackward.of("HalfThroughout", "x, w: save(x, w); return (x.half() * w.half()).to(x.dtype)")
+SavedInFewBytes = HalfInBackward.of("SavedInFewBytes", "x, w: save(x.bfloat16(), w); return x * w",
+    "g: x, w = saved; return g * w, g * x.to(w.dtype)")  # fmt: skip
+RoundedForAPrint = HalfInBackward.of("RoundedForAPrint",
+    "x, w: save(x, w); ctx.shown = x.half().tolist(); return x * w",
+    "g: x, w = saved; return g * w, g * x")  # fmt: skip
+RoundedThroughItem = RoundedForAPrint.of("RoundedThroughItem", "x, w: save(x, w); "
+    "return torch.stack([float(a.half().item()) * b for a, b in zip(x, w, strict=True)])")  # fmt: skip
+RoundedThroughNumpy = RoundedForAPrint.of("RoundedThroughNumpy",
+    'x, w: save(x, w); half = x.half(); array = half.numpy().astype("float64"); '
+    'return torch.from_numpy(array) * w')  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -166,13 +166,8 @@ FarSine = Fn.of("FarSine", "x: save(x); return torch.sin(1.5 * x)",
     "grad_output: (x,) = saved; return grad_output * 1.5 * torch.cos(1.5 * x)")  # fmt: skip
 
 
-class OnlySingle(FarSine):
-    """The same for single precision alone, as a kernel is."""
-
-    @staticmethod
-    def forward(ctx, x):
-        assert x.dtype is torch.float32
-        return FarSine.forward(ctx, x)
+# The same for single precision alone, as a kernel is.
+OnlySingle = FarSine.of("OnlySingle", "x: assert x.dtype is torch.float32; return FarSine.forward(ctx, x)")
 
 
 # Numbers less their mean over their deviation, as a norm computes them, where the mean is large.
@@ -184,12 +179,9 @@ FarFromZero = Fn.of("FarFromZero",
     "return (grad_output - means) / x.std(-1, unbiased=False, keepdim=True)")  # fmt: skip
 
 
-class FarFromZeroDoubled(FarFromZero):
-    """The same with a factor too many."""
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * FarFromZero.backward(ctx, grad_output)
+# The same with a factor too many.
+FarFromZeroDoubled = FarFromZero.of("FarFromZeroDoubled",
+    backward="grad_output: return 2 * FarFromZero.backward(ctx, grad_output)")  # fmt: skip
 
 
 @pytest.mark.parametrize("cls", [FarSine, OnlySingle])

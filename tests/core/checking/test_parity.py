@@ -179,12 +179,7 @@ def test_gradgradcheck_is_order_2() -> None:
 Cube = Fn.of("Cube", "x: save(x); return x**3", "g: (x,) = saved; return 3 * x**2 * g")
 
 
-class CubeOnce(Cube):
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * g
+CubeOnce = Cube.of("CubeOnce", backward="g: (x,) = saved; return 3 * x**2 * g", once=True)
 
 
 def test_grad_outputs_are_of_both_signs_and_follow_the_seed() -> None:

@@ -22,11 +22,8 @@ MyCube = Fn.of("MyCube", "x: return x**3, 3 * x**2",
     setup_context="inputs, output: (x,) = inputs; _, dx = output; save(x, dx)")  # fmt: skip
 
 
-class MyCubeWithoutGradDx(MyCube):
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        _, dx = ctx.saved_tensors
-        return grad_output * dx
+MyCubeWithoutGradDx = MyCube.of("MyCubeWithoutGradDx",
+    backward="grad_output, grad_dx: _, dx = saved; return grad_output * dx")  # fmt: skip
 
 
 Sine = Fn.of("Sine", "x: save(x); return x.sin()", "g: (x,) = saved; return g * x.cos()", once=True)

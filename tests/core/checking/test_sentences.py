@@ -84,16 +84,8 @@ class Unpacked(Fn):
         return grad * x.exp() * ctx.scale
 
 
-class ScaleIsNone(Unpacked):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        return Unpacked.forward(ctx, x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x.exp() * ctx.scale
+ScaleIsNone = Unpacked.of("ScaleIsNone", "x: ctx.set_materialize_grads(False); return Unpacked.forward(ctx, x)",
+    "grad: (x,) = saved; return grad * x.exp() * ctx.scale")  # fmt: skip
 
 
 NoneUnseen = Fn.of("NoneUnseen", "x: ctx.set_materialize_grads(False); return 2 * x, 3 * x",

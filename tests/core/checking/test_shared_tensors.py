@@ -167,26 +167,11 @@ ScalesByTheBuffer = Fn.of("ScalesByTheBuffer", "x, scale: scale.add_(1.0); ctx.s
     "g: return g * ctx.scale, None")  # fmt: skip
 
 
-class CopiesTheBuffer(ScalesByTheBuffer):
-    @staticmethod
-    def forward(ctx, x, scale):
-        scale.add_(1.0)
-        ctx.scale = scale.clone()
-        return x * scale
-
-
-class SavesTheBuffer(ScalesByTheBuffer):
-    """Torch itself refuses the backward where another call has moved it."""
-
-    @staticmethod
-    def forward(ctx, x, scale):
-        scale.add_(1.0)
-        ctx.save_for_backward(scale)
-        return x * scale
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0], None
+CopiesTheBuffer = ScalesByTheBuffer.of("CopiesTheBuffer",
+    "x, scale: scale.add_(1.0); ctx.scale = scale.clone(); return x * scale")  # fmt: skip
+# Torch itself refuses the backward where another call has moved it.
+SavesTheBuffer = ScalesByTheBuffer.of("SavesTheBuffer", "x, scale: scale.add_(1.0); save(scale); return x * scale",
+    "g: return g * ctx.saved_tensors[0], None")  # fmt: skip
 
 
 def test_a_buffer_that_backward_reads_is_state_that_another_call_reaches() -> None:
@@ -355,18 +340,8 @@ class PopsParts(QueuesParts):
         return tuple(out) or (None, None)
 
 
-class SumsScratch(WritesScratch):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.scratch = torch.zeros_like(x)
-        return x.sin()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        ctx.scratch += x.detach().cos()
-        return g * ctx.scratch
+SumsScratch = WritesScratch.of("SumsScratch", "x: save(x); ctx.scratch = torch.zeros_like(x); return x.sin()",
+    "g: (x,) = saved; ctx.scratch += x.detach().cos(); return g * ctx.scratch")  # fmt: skip
 
 
 @pytest.mark.parametrize(

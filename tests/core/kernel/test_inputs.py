@@ -138,13 +138,9 @@ class Masked(Fn):
         return tuple(g.to(grad.dtype) for g in Masked.gradients(ctx, grad))
 
 
-class LastHeadOff(Masked):
-    """Wrong in one head of one gradient."""
-
-    def backward(ctx, grad):
-        dq, dk, dv = Masked.gradients(ctx, grad)
-        dv[-1] = dv[0]
-        return tuple(g.to(grad.dtype) for g in (dq, dk, dv))
+# Wrong in one head of one gradient.
+LastHeadOff = Masked.of("LastHeadOff", backward="grad: dq, dk, dv = Masked.gradients(ctx, grad); dv[-1] = dv[0]; "
+    "return tuple(g.to(grad.dtype) for g in (dq, dk, dv))")  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [pytest.param(torch.float16, marks=pytest.mark.slow), torch.bfloat16], ids=str)
