@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_course_notebooks import errors, executed, said
+from test_course_notebooks import by_day, errors, executed, said
 from test_glossary import misused, terms
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 GUIDES = ("torch_errors", "audit")
 LANGUAGES = ("en", "zh")
 each_guide = pytest.mark.parametrize("name", GUIDES)
-each_language = pytest.mark.parametrize("lang", LANGUAGES)
+DAILY = (("torch_errors", "en"), ("audit", "zh"))  # the code is the same in both, which a test holds
 CELL = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
 KEEP = "optimizer.step()\n    state = state.detach()"
 NORM = "r = (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt()"
@@ -158,8 +159,10 @@ def with_tries(name: str, lang: str) -> dict[str, Any]:
     return guide
 
 
-@each_guide
-@each_language
+@pytest.mark.parametrize(
+    ("name", "lang"),
+    [by_day(*pair, day=pair in DAILY) for pair in itertools.product(GUIDES, LANGUAGES)],
+)
 @pytest.mark.notebooks
 def test_a_guide_shows_what_its_text_says(name, lang):
     cells = {cell.id: cell for cell in executed(with_tries(name, lang), lang) if cell.cell_type == "code"}

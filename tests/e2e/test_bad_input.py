@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from jupyter_app import cell, execute, ours, run_cell, visit, wait_for_file, write
+from jupyter_app import cell, ours, run_cell, visit, write
 from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -40,17 +40,6 @@ class Double(Function):
     @staticmethod
     def backward(ctx, g):
         return g * 2"""
-SLOW = """%%autograd_function --inputs torch.ones(3,dtype=torch.float64,requires_grad=True)
-class Slow(Function):
-    @staticmethod
-    def forward(ctx, x):
-        import pathlib, threading
-        pathlib.Path("entered").touch()
-        threading.Event().wait(0.5)
-        return x * 2
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2"""
 NO_INPUTS = "%%autograd_function --inputs no_such_name\nclass Late(Function):\n    pass"
 OUR_FILES = re.compile(r"nbautograd/\S+\.py")  # in a traceback or a warning
 
@@ -70,18 +59,4 @@ def test_bad_input_gets_a_sentence(page, lab, artifacts):
     page.set_viewport_size({"width": 1000, "height": 2600})
     cell(page, 1).evaluate("cell => cell.scrollIntoView()")
     page.screenshot(path=artifacts / "lab-bad-input.png")
-    assert ours(page.errors) == []
-
-
-def test_an_interrupt_leaves_what_is_done(page, lab, artifacts):
-    visit(page, lab, write(lab, "interrupt.ipynb", SETUP, SLOW, "6 * 7"))
-    run_cell(page, 1)
-    run_cell(page, 2, wait=False)
-    wait_for_file(page, lab.root / "entered")
-    execute(page, "notebook:interrupt-kernel")
-    expect(cell(page, 2).locator(".jp-InputPrompt")).to_contain_text("[2]", timeout=60_000)
-    run_cell(page, 3)
-    expect(cell(page, 3)).to_contain_text("42", timeout=60_000)
-    assert OUR_FILES.findall(cell(page, 2).locator(".jp-OutputArea").inner_text()) == []
-    page.screenshot(path=artifacts / "lab-interrupt.png")
     assert ours(page.errors) == []

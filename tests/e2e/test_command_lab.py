@@ -28,7 +28,7 @@ def test_lab_serves_the_demo(tmp_path, artifacts):
     assert f"http://127.0.0.1:{port}/lab/tree/nbautograd-demo.ipynb" in said
 
 
-@pytest.fixture(scope="module", params=["en", "zh"])
+@pytest.fixture(scope="module", params=["en", pytest.param("zh", marks=pytest.mark.nightly)])
 def headless(request, tmp_path_factory):
     """What `nbautograd lab --headless` writes, and what it says."""
     folder = tmp_path_factory.mktemp("headless")

@@ -217,7 +217,7 @@ def test_the_commands_stand_in_the_palette_and_in_the_run_menu(opened, checked):
     assert page.evaluate(SOURCE, 2) == "%load_ext nbautograd\n%autograd_graph x"
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", ["JupyterLab Dark", pytest.param("JupyterLab Light", marks=pytest.mark.nightly)])
 def test_a_card_can_be_read_in_every_theme(opened, checked, theme, artifacts: Path):
     page = opened(f"theme_{theme.split()[1]}.ipynb", ("one", SQUARE, checked))
     choose_theme(page, theme)

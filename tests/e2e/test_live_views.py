@@ -158,7 +158,7 @@ class Cubed(torch.autograd.Function):
 CHECK = """%gradcheck Cubed.apply(torch.linspace(1, 2, 3, dtype=torch.float64, requires_grad=True))"""
 
 
-@pytest.mark.parametrize("served", ["lab", "notebook7"])
+@pytest.mark.parametrize("served", ["lab", pytest.param("notebook7", marks=pytest.mark.nightly)])
 def test_the_class_with_the_tried_change_comes_in_a_cell_below_and_runs(served, page, request):
     app = request.getfixturevalue(served)
     visit(page, app, write(app, "below.ipynb", "%load_ext nbautograd\nimport torch", WRONG, CHECK, "print('last')"))

@@ -86,7 +86,13 @@ def one_report_in_each(page: Any, cells: tuple[int, ...] = (0, 1)) -> None:
         expect(seen.filter(visible=True)).to_have_count(1)
 
 
-@pytest.mark.parametrize(("app", "state"), [("lab", False), ("lab", True), ("notebook7", False)])
+OFTEN = [False, pytest.param(True, marks=pytest.mark.nightly)]  # whether the saved state is there
+
+
+@pytest.mark.parametrize(
+    ("app", "state"),
+    [("lab", False), *(pytest.param(*one, marks=pytest.mark.nightly) for one in (("lab", True), ("notebook7", False)))],
+)
 def test_a_fresh_kernel(page: Any, request: Any, executed: Any, app: str, state: bool, artifacts: Path) -> None:
     served = request.getfixturevalue(app)
     opened(page, served, saved(served, f"fresh-{state}.ipynb", executed, state=state))
@@ -96,14 +102,14 @@ def test_a_fresh_kernel(page: Any, request: Any, executed: Any, app: str, state:
     assert ours(page.errors) == []
 
 
-@pytest.mark.parametrize("state", [False, True], ids=["state lost", "state saved"])
+@pytest.mark.parametrize("state", OFTEN, ids=["state lost", "state saved"])
 def test_no_kernel(page: Any, lab: App, executed: Any, state: bool, artifacts: Path) -> None:
     opened(page, lab, saved(lab, f"none-{state}.ipynb", executed, state=state, kernel=False), kernel=False)
     one_report_in_each(page)
     page.screenshot(path=artifacts / f"lab-none-{state}.png")
 
 
-@pytest.mark.parametrize("app", ["lab", "notebook7"])
+@pytest.mark.parametrize("app", ["lab", pytest.param("notebook7", marks=pytest.mark.nightly)])
 def test_untrusted(page: Any, request: Any, executed: Any, app: str) -> None:
     served = request.getfixturevalue(app)
     opened(page, served, saved(served, "untrusted.ipynb", executed, state=True, trusted=False))
@@ -111,7 +117,7 @@ def test_untrusted(page: Any, request: Any, executed: Any, app: str) -> None:
     expect(page.locator(".nbag-live")).to_have_count(0)
 
 
-@pytest.mark.parametrize("state", [False, True], ids=["state lost", "state saved"])
+@pytest.mark.parametrize("state", OFTEN, ids=["state lost", "state saved"])
 def test_nbconvert_without_network(page: Any, executed: Any, tmp_path: Path, state: bool, artifacts: Path) -> None:
     from nbconvert import HTMLExporter
 

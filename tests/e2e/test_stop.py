@@ -40,7 +40,7 @@ class Endless(torch.autograd.Function):
 INTERRUPT = "() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')"
 
 
-@pytest.fixture(params=["lab", "notebook7"])
+@pytest.fixture(params=["lab", pytest.param("notebook7", marks=pytest.mark.nightly)])
 def served(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
 

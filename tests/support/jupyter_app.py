@@ -183,14 +183,6 @@ def run_cell(page: Any, number: int, *, wait: bool = True) -> None:
         page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
 
 
-def wait_for_file(page: Any, file: Path, seconds: float = 60) -> None:
-    """Until the kernel has made this file, looked for twenty times a second."""
-    deadline = time.monotonic() + seconds
-    while not file.exists():
-        assert time.monotonic() < deadline, f"{file.name} was not made"
-        page.wait_for_timeout(50)
-
-
 def cell(page: Any, number: int) -> Any:
     """The code cell with this number, counted from 1."""
     return page.locator(".jp-CodeCell").nth(number - 1)
