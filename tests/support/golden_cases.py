@@ -27,6 +27,15 @@ GOLDEN = Path(__file__).parents[1] / "core" / "checking" / "golden" / "reports.j
 # the search for fixes is dear, so a sample of the wrong ones has it: what the demo shows, and one in this many
 FIXED = 4
 
+SETS = {
+    "own": own_mistakes.MISTAKES,
+    "right": own_mistakes.CORRECT,
+    "layers": mistakes_in_layers.MISTAKES,
+    "plumbing": mistakes_in_plumbing.MISTAKES,
+    "reductions": mistakes_in_reductions.MISTAKES,
+    "odd": odd_but_right.CORRECT,
+}
+
 Case = tuple[str, Callable[..., Any], Callable[[], tuple[Any, ...]], str]
 
 
@@ -38,15 +47,7 @@ def cases() -> Iterator[Case]:
     yield "demo/LinearWrong/what", checked.LinearWrong.apply, lambda: (draw(4, 4), draw(4, 2, seed=1)), "what"
     for name in ("Exp", "Softmax", "RoundStraightThrough", "ClampNoMask", "Raises", "NumpySin", "OwnJvp"):
         yield f"checked/{name}", getattr(checked, name).apply, lambda: (draw(2, 3),), "where"
-    sets = {
-        "own": own_mistakes.MISTAKES,
-        "right": own_mistakes.CORRECT,
-        "layers": mistakes_in_layers.MISTAKES,
-        "plumbing": mistakes_in_plumbing.MISTAKES,
-        "reductions": mistakes_in_reductions.MISTAKES,
-        "odd": odd_but_right.CORRECT,
-    }
-    for room, mistakes in sets.items():
+    for room, mistakes in SETS.items():
         for number, mistake in enumerate(mistakes):
             hints = "fix" if mistake.codes and number % FIXED == 0 else "where"
             yield f"{room}/{mistake.name}", mistake.fn, mistake.inputs, hints

@@ -45,8 +45,8 @@ class Catalogue(list[Mistake]):
         return keep
 
 
-CASES = Catalogue()
-case, written = CASES.case, CASES.written
+ROWS = Catalogue()
+case, written = ROWS.case, ROWS.written
 
 # fmt: off
 case("AffineTransposedWeight", "x, w: save(x, w); return x @ w.t()",
@@ -191,5 +191,5 @@ def in_second_order(mistake: Mistake) -> bool:
     return mistake.codes == ("double_backward_wrong",)
 
 
-MISTAKES = [case for case in CASES if case.codes]
-CORRECT = [case for case in CASES if not case.codes]
+MISTAKES = [case for case in ROWS if case.codes]
+CORRECT = [case for case in ROWS if not case.codes]
