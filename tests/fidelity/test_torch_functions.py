@@ -97,7 +97,9 @@ def test_the_database_is_covered():
 
 
 @pytest.mark.slow
-@in_a_watch_too
+@pytest.mark.parametrize(
+    "watched", [pytest.param(False, id="recorded", marks=pytest.mark.nightly), pytest.param(True, id="watched")]
+)  # a watch of calls that are recorded has both
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("info", database.autograd_function_db, ids=lambda info: info.name)
 def test_functions_of_the_database(info, way, watched):

@@ -131,10 +131,17 @@ def slope(x, y, c):
     return y / (nx * ny) - c[:, None] * x / nx
 
 
-# The mistake stands in a function that backward calls twice, in single precision.
-CosineOfRows = Fn.of("CosineOfRows",
-    "x, y: c = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1)); save(x, y, c); return c",
-    "g: x, y, c = saved; return g[:, None] * slope(x, y, c), g[:, None] * slope(y, x, c)")  # fmt: skip
+class CosineOfRows(Fn):
+    """The mistake stands in a function that backward calls twice, in single precision."""
+
+    def forward(ctx, x, y):
+        c = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))
+        ctx.save_for_backward(x, y, c)
+        return c
+
+    def backward(ctx, g):
+        x, y, c = ctx.saved_tensors
+        return g[:, None] * slope(x, y, c), g[:, None] * slope(y, x, c)
 
 
 class SoftmaxOfEdges(Fn):

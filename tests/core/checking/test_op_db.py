@@ -16,7 +16,6 @@ from nbautograd.core.checking.run import GradcheckRun
 pytest.importorskip("expecttest", reason="torch's op_db needs the package expecttest")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-PER_OP = 3
 DAMAGES = {
     "negated": lambda g: -g,
     "slightly scaled": lambda g: g * 1.00001,
@@ -39,20 +38,21 @@ def torch_passes(fn, inputs):
         return False
 
 
-def test_no_false_alarm_on_torchs_operators():
+@pytest.mark.parametrize(("per_op", "least"), [(1, 280), pytest.param(3, 800, marks=pytest.mark.nightly)])
+def test_no_false_alarm_on_torchs_operators(per_op, least):
     from op_db_samples import samples
 
     alarms, undecided, right = [], [], 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, fn, inputs in samples(PER_OP):
+        for name, fn, inputs in samples(per_op):
             found = verdicts(fn, inputs)
             right += found <= {"match", "subgradient"}
             if found & {"mismatch", "error"} and torch_passes(fn, inputs):
                 alarms.append(name)
             elif found & {"undecided", "flat"} and torch_passes(fn, inputs):
                 undecided.append(name)
-    assert right > 800
+    assert right > least
     assert alarms == []
     assert len(undecided) <= 0.005 * right
 

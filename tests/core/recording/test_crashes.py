@@ -22,7 +22,7 @@ from nbautograd.core.recording.snapshot import SUMMARY, VALUES, elements, snapsh
 KINDS = [*odd_tensors.KINDS, "changed by another thread", "interrupted lookups"]
 
 
-@pytest.fixture(scope="module", params=["process_vm_readv", "pipe"])
+@pytest.fixture(scope="module", params=["process_vm_readv", pytest.param("pipe", marks=pytest.mark.nightly)])
 def outcomes(request):
     """All kinds, each in a process of its own."""
     done = subprocess.run(
