@@ -3,6 +3,7 @@
 // prettier-ignore
 export const WORDS = {
   "en": {
+    "always": "Always, in this session",
     "apply": "Apply",
     "apply_and_run": "Apply and run",
     "changed_since": "The code has changed since it was checked. Run the cell again.",
@@ -15,12 +16,21 @@ export const WORDS = {
     "command.graph": "Autograd: show the graph of the selected variable",
     "command.next": "Autograd: go to the next finding",
     "command.release": "Autograd: hide the change of this line",
+    "find": "Find the line",
+    "finding": "The cells run once more, in a copy of the process",
     "ghost": "change that was tried",
     "gone": "The checked code is not in a cell of this notebook.",
     "line": "line {line}",
+    "lines": "your lines of this error",
+    "more": "More",
+    "no_kernel": "No kernel is connected.",
+    "open": "Show",
+    "stop": "Stop",
+    "traceback": "traceback, with {count} frames of torch",
     "untrusted": "This notebook is not trusted, so the change cannot be applied. Run the cell to trust its output."
   },
   "zh": {
+    "always": "本次会话里总是如此",
     "apply": "应用",
     "apply_and_run": "应用并运行",
     "changed_since": "代码在检查之后改过。请重新运行这个单元格。",
@@ -33,9 +43,17 @@ export const WORDS = {
     "command.graph": "Autograd：显示所选变量的计算图",
     "command.next": "Autograd：转到下一处发现",
     "command.release": "Autograd：隐藏这一行的修改",
+    "find": "找出这一行",
+    "finding": "正在进程的副本里重新运行这些单元格",
     "ghost": "试过的修改",
     "gone": "检查过的代码不在这个 notebook 的单元格里。",
     "line": "第 {line} 行",
+    "lines": "你的代码里与这个错误有关的行",
+    "more": "更多",
+    "no_kernel": "没有连接到内核。",
+    "open": "查看",
+    "stop": "停止",
+    "traceback": "回溯，其中 torch 的帧有 {count} 个",
     "untrusted": "这个 notebook 未受信任，不能应用修改。重新运行单元格即可信任它的输出。"
   }
 };

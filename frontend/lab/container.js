@@ -25,18 +25,30 @@ const container = {
     scope = given;
   },
   async get() {
-    const [apputils, codemirror, notebook, translation, view, state] = await Promise.all(
-      [
-        "@jupyterlab/apputils",
-        "@jupyterlab/codemirror",
-        "@jupyterlab/notebook",
-        "@jupyterlab/translation",
-        "@codemirror/view",
-        "@codemirror/state",
-      ].map(shared),
-    );
-    const plugins = [plugin({ apputils, codemirror, notebook, translation, view, state })];
-    return () => ({ __esModule: true, default: plugins });
+    const [apputils, codemirror, notebook, rendermime, translation, widgets, view, state] =
+      await Promise.all(
+        [
+          "@jupyterlab/apputils",
+          "@jupyterlab/codemirror",
+          "@jupyterlab/notebook",
+          "@jupyterlab/rendermime",
+          "@jupyterlab/translation",
+          "@lumino/widgets",
+          "@codemirror/view",
+          "@codemirror/state",
+        ].map(shared),
+      );
+    const modules = {
+      apputils,
+      codemirror,
+      notebook,
+      rendermime,
+      translation,
+      widgets,
+      view,
+      state,
+    };
+    return () => ({ __esModule: true, default: [plugin(modules)] });
   },
 };
 

@@ -22,7 +22,8 @@ export interface CellModel {
   executionState?: string;
   outputs?: {
     length: number;
-    get(k: number): { data: Record<string, any>; type: string };
+    get(k: number): { data: Record<string, any>; type: string; toJSON(): any };
+    set(k: number, output: object): void;
     changed: Signal<() => void>;
   };
 }
@@ -33,11 +34,24 @@ export interface Cell {
   node: HTMLElement;
 }
 
+export interface Kernel {
+  interrupt(): Promise<void>;
+  requestExecute(
+    content: object,
+    disposeOnDone: boolean,
+    metadata: object,
+  ): {
+    onIOPub: (message: { header: { msg_type: string }; content: any }) => void;
+    done: Promise<unknown>;
+  };
+}
+
 export interface NotebookPanel {
   node: HTMLElement;
-  sessionContext: unknown;
+  sessionContext: { session: { kernel: Kernel | null } | null };
   context: { ready: Promise<void>; path: string; save(): Promise<void> };
   content: {
+    rendermime: { addFactory(factory: object, rank: number): void };
     model: {
       cells: { length: number; get(k: number): CellModel; changed: Signal<() => void> };
     };
@@ -60,6 +74,8 @@ export interface Modules {
   apputils: any;
   codemirror: any;
   notebook: NotebookModule;
+  rendermime: any;
+  widgets: any;
   view: any;
   state: any;
   translation: any;

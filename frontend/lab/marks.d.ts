@@ -33,3 +33,20 @@ export interface MarksState {
   checked: CheckedText[];
   marks: EditorMark[];
 }
+
+/** One of the user's lines that an explanation names. */
+export interface CardRow {
+  role: string;
+  place: string;
+  text: string;
+  main: boolean;
+}
+
+/** What stands in the place of a traceback: the answer, and the user's own lines in the order they ran. */
+export interface ExplanationCard {
+  language: string;
+  answer: string;
+  rows: CardRow[];
+  change: EditorChange | null;
+  find: string;
+}

@@ -3,6 +3,7 @@
 import { applyChange } from "./apply.js";
 import { Commands } from "./commands.js";
 import { editorMarks, markAtCaret } from "./editor.js";
+import { CARD, explanationOutput } from "./explanation_card.js";
 import { NotebookMarks } from "./notebook_marks.js";
 import { beginOf } from "./place.js";
 import { words } from "./words.js";
@@ -13,11 +14,17 @@ import sheet from "./lab.css";
 /** @typedef {import("./notebook_marks.js").Found} Found */
 
 class Extension {
-  /** @param {Application} app @param {import("./jupyterlab").Modules} modules @param {any} tracker */
-  constructor(app, modules, tracker) {
+  /**
+   * @param {Application} app @param {import("./jupyterlab").Modules} modules
+   * @param {any} tracker @param {any} outputs the registry of what shows outputs
+   */
+  constructor(app, modules, tracker, outputs) {
     this.app = app;
     this.modules = modules;
     this.tracker = tracker;
+    this.Explanation = explanationOutput(modules.widgets, outputs, () =>
+      tracker.filter(() => true),
+    );
     /** @type {Map<string, Set<EditorView>>} by the cell's id: a notebook may be open twice */
     this.views = new Map();
     /** @type {Map<string, Found[]>} */
@@ -43,6 +50,9 @@ class Extension {
 
   /** @param {import("./jupyterlab").NotebookPanel} panel */
   async follow(panel) {
+    const createRenderer = (/** @type {object} */ options) => new this.Explanation(options);
+    // before their HTML; a notebook has a registry of its own, which is copied when it is opened
+    panel.content.rendermime.addFactory({ safe: true, mimeTypes: [CARD], createRenderer }, 0);
     await panel.context.ready;
     new NotebookMarks(panel, (cell, found) => {
       this.found.set(cell, found);
@@ -140,19 +150,23 @@ function caretLine(cell) {
 
 /** @param {import("./jupyterlab").Modules} modules */
 export function plugin(modules) {
-  const { apputils, codemirror, notebook, translation } = modules;
+  const { apputils, codemirror, notebook, rendermime, translation } = modules;
   return {
     id: "nbautograd:plugin",
     autoStart: true,
-    requires: [notebook.INotebookTracker, codemirror.IEditorExtensionRegistry],
+    requires: [
+      notebook.INotebookTracker,
+      codemirror.IEditorExtensionRegistry,
+      rendermime.IRenderMimeRegistry,
+    ],
     optional: [apputils.ICommandPalette, translation.ITranslator],
     /**
-     * @param {Application} app @param {any} tracker @param {any} registry
+     * @param {Application} app @param {any} tracker @param {any} registry @param {any} outputs
      * @param {any} palette which Notebook 7 may lack @param {any} translator
      */
-    activate(app, tracker, registry, palette, translator) {
+    activate(app, tracker, registry, outputs, palette, translator) {
       document.head.append(Object.assign(document.createElement("style"), { textContent: sheet }));
-      const ours = new Extension(app, modules, tracker);
+      const ours = new Extension(app, modules, tracker, outputs);
       const { EditorExtensionRegistry } = codemirror;
       registry.addExtension({
         name: "nbautograd:marks",

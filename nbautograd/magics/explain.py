@@ -6,6 +6,7 @@ import ast
 import contextlib
 import linecache
 import re
+import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,15 +20,22 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 from IPython.display import display
 
 from nbautograd import messages
+from nbautograd.core.checking.progress import watched
+from nbautograd.core.findings import Phrase
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import output
 from nbautograd.magics.call_expression import EvaluationError, evaluate, expression
 from nbautograd.magics.inputs import one_line
 from nbautograd.magics.options import EXPLAIN
+from nbautograd.magics.progress import ProgressBar
+from nbautograd.views.card import Notice, mimebundle
+from nbautograd.widgets.live import kernel
+from nbautograd.widgets.marks import marks_bundle
 
 if TYPE_CHECKING:
     from nbautograd.core.explaining.trial import Rerun
 
+MOST_ASKED = 50  # cards of errors whose cells are remembered
 CELLS = re.compile(r"\d+(-\d+)?(\s+\d+(-\d+)?)*").fullmatch
 
 
@@ -44,6 +52,7 @@ class ExplainMagics(Magics):
         self._cell: int | None = None  # in which it was raised
         self._other: Any = None  # an error since, which is none of gradients
         self._quiet: int | None = None  # the last cell since that raised nothing
+        self._asked: dict[str, Sequence[int]] = {}  # the cells to run again, by the name that a card has for them
 
     def after_cell(self, result: Any) -> None:
         """Write one line, or the answer, below an error about gradients: IPython's ``post_run_cell``."""
@@ -66,16 +75,31 @@ class ExplainMagics(Magics):
                 return
             self._last, self._other = error, None  # IPython keeps it too, as sys.last_value
             self._cell = getattr(result, "execution_count", None)
-            numbers = _cells_needed(error)
-            if self._at_once:
-                again = _run_again(error, numbers, self._shell.user_ns) if self._runs else None
-                display(_explain(error, run=again))
-            elif len(numbers) > 1:
-                output.show_message("explain.hint_cells", cells=f"{numbers[0]}-{numbers[-1]}")
-            else:
-                output.show_message("explain.hint")
+            self._show(error, _cells_needed(error))
         except Exception as problem:  # a mistake of ours is a sentence, the user's error stands
             output.show_stumble("%autograd_explain", problem)
+
+    def _show(self, error: BaseException, numbers: Sequence[int]) -> None:
+        """Show the explanation where it is wanted at once; else how to have it, with what the error itself shows."""
+        if self._at_once:
+            bar = ProgressBar(self._shell, messages.text("explain.running"))
+            with bar:
+                again = _run_again(error, numbers, self._shell.user_ns) if self._runs else None
+                found = _explain(error, run=again)
+            if not bar.show_instead(found):
+                display(found)
+            return
+        several = len(numbers) > 1
+        hint = Phrase("explain.hint_cells", cells=f"{numbers[0]}-{numbers[-1]}") if several else Phrase("explain.hint")
+        bundle: dict[str, Any] = mimebundle(Notice((hint,)))
+        if kernel() is not None and numbers:
+            # a name, since a number means another cell where a notebook is opened again
+            name = secrets.token_hex(4)
+            self._asked[name] = numbers
+            while len(self._asked) > MOST_ASKED:
+                del self._asked[next(iter(self._asked))]
+            bundle |= marks_bundle(_explain(error), f"%autograd_explain @{name}")
+        display(bundle, raw=True)
 
     @no_var_expand
     @line_magic
@@ -109,15 +133,24 @@ class ExplainMagics(Magics):
 
     def _answer(self, text: str, runs: bool) -> Any:
         """Explain a tensor, cells that run again, or the last error."""
+        with watched() as bar:
+            if bar is not None and (runs or CELLS(text) or text.startswith("@")):
+                bar(0, 0, messages.text("explain.running"))
+            return self._answered(text, runs)
+
+    def _answered(self, text: str, runs: bool) -> Any:
         variables = self._shell.user_ns
-        if text and not CELLS(text):
+        if text.startswith("@") and text[1:] not in self._asked:
+            raise UsageError(messages.text("explain.asked_before"))
+        if text and not text.startswith("@") and not CELLS(text):
             written = expression(text, "%autograd_explain")
             value = evaluate(written, variables)
             if runs and not callable(value):
                 return _explain(_tensor_again(value, text, written, variables))
             return _explain(value, names={text: value, **variables})
         if text:
-            numbers = [n for _, a, b in extract_hist_ranges(text) for n in range(a, b or a + 1)]
+            ranges = [range(a, b or a + 1) for _, a, b in extract_hist_ranges(text)] if CELLS(text) else ()
+            numbers = self._asked.get(text[1:]) or [n for numbers in ranges for n in numbers]
             again = _run_of(numbers, variables)
             return (
                 _explain(again) if self._last is None or self._cell not in numbers else _explain(self._last, run=again)

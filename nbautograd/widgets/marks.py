@@ -22,10 +22,12 @@ from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import Answer, answer, second_answer
+from nbautograd.views.builders.explanation import lines_of, place_text, role_of
 from nbautograd.views.phrases import line_of, say, tried, without_example
 from nbautograd.widgets.notebook_cells import cell_of_file
 
 MIME = "application/vnd.nbautograd.marks+json"
+CARD = "application/vnd.nbautograd.explanation+json"
 TONES: dict[str, EditorTone] = {"bug": "bug", "lint": "risk"}
 TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
 
@@ -100,10 +102,64 @@ class MarksState:
     marks: Sequence[EditorMark]
 
 
-def marks_bundle(value: Any) -> dict[str, Any]:
-    """Return the marks of a value by their MIME type; empty for a value that says nothing of a cell's lines."""
+@dataclass(frozen=True, kw_only=True)
+class CardRow:
+    """One of the user's lines that an explanation names.
+
+    Attributes:
+        role: its part in what happened.
+        place: cell and line.
+        main: whether it is the one that did it.
+    """
+
+    role: str
+    place: str
+    text: str
+    main: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplanationCard:
+    """What stands in the place of a traceback: the answer, and the user's own lines in the order they ran.
+
+    Attributes:
+        language: of its sentences.
+        change: what mends it, where that was tried.
+        find: the line of a notebook that finds more by a run of the cells in a copy; empty where that was done.
+    """
+
+    language: str
+    answer: str
+    rows: Sequence[CardRow]
+    change: EditorChange | None
+    find: str
+
+
+def marks_bundle(value: Any, find: str = "") -> dict[str, Any]:
+    """Return what the extension reads of a value, by MIME type; empty for a value that says nothing of a cell's lines.
+
+    Args:
+        value: a report, a check, an audit or an explanation.
+        find: of an explanation, the line of a notebook that finds more.
+    """
     state = marks_of(value)
-    return {} if state is None else {MIME: dataclasses.asdict(state)}
+    bundle = {} if state is None else {MIME: dataclasses.asdict(state)}
+    if isinstance(value, Explanation) and value:
+        asked = [one.params["name"] for one in value.findings if one.code == "explain_run_tensor"]
+        find = find or (f"%autograd_explain {asked[0]} --run" if asked else "")
+        bundle[CARD] = dataclasses.asdict(_card(value, state, find))
+    return bundle
+
+
+def _card(explanation: Explanation, state: MarksState | None, find: str) -> ExplanationCard:
+    marks = () if state is None else state.marks
+    rows = [
+        CardRow(role=role_of(explanation, name), place=place_text(place), text=place.text, main=name == "did")
+        for name, place in lines_of(explanation)
+    ]
+    change = next((mark.change for mark in marks if mark.change is not None), None)
+    answer = explanation.findings[0].message
+    return ExplanationCard(language=messages.language(), answer=answer, rows=rows, change=change, find=find)
 
 
 def marks_of(value: Any) -> MarksState | None:
@@ -147,15 +203,15 @@ class _Gathered:
     def of_explanation(self, explanation: Explanation) -> None:
         """Mark the line that did it with the answer, and those that it has to do with by their part in it."""
         fix = explanation.fix
-        places = {name: getattr(explanation, name) for name in ("did", "made", "saved", "raised")}
-        shown = {name: place for name, place in places.items() if place is not None}
+        shown = dict(lines_of(explanation))
+        first = "did" if "did" in shown else next(iter(shown), "")
         note = "" if fix is None else messages.text(f"explain.tried_{explanation.params['tried']}")
         for name, place in shown.items():
             text = _of_cell(place)
             if text is None:
                 continue
-            role = messages.text(f"explain.row.{name}")
-            main = name == next(iter(shown))
+            role = role_of(explanation, name)
+            main = name == first
             mends = fix if fix is not None and (fix.file, fix.line) == (place.file, place.line) else None
             words = explanation.findings[0].message if main else role
             self._add(self._position(text), "explained", place.line, role, words, mends, note)

@@ -23,7 +23,7 @@ from playwright.sync_api import expect
 import nbautograd
 from nbautograd.messages import catalogue
 from nbautograd.widgets import notebook_cells
-from nbautograd.widgets.marks import MIME, marks_of
+from nbautograd.widgets.marks import MIME, marks_bundle, marks_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -263,6 +263,57 @@ def test_keys_alone_in_notebook_7(page, notebook7):
     expect(line(page, 2, MENDED)).to_be_visible()
     page.keyboard.press("Shift+Enter")
     expect(cell(page, 2).locator(".jp-OutputArea")).to_contain_text("✓ right", timeout=60_000)
+
+
+IN_PLACE = "def loss():\n    h = w.sigmoid()\n    h.mul_(2)\n    return h.sum()\nloss().backward()"
+NAN = "n = (torch.zeros(2, requires_grad=True) / 0).sum()"
+
+
+def test_the_traceback_of_a_gradient_error_folds_to_the_lines_of_the_cell(page, lab, artifacts):
+    """Found, mended and run again by three clicks; a NaN has the same card."""
+    first = "import torch\n%load_ext nbautograd\nw = torch.ones(3, requires_grad=True)"
+    visit(page, lab, write(lab, "wall.ipynb", first, IN_PLACE, NAN, "%autograd_explain n"))
+    for number in (1, 2, 3, 4):
+        run_cell(page, number)
+    card, other = cell(page, 2).locator(".nbag-wall"), cell(page, 4).locator(".nbag-wall")
+    expect(card.locator("li > code")).to_have_text(["loss().backward()"])
+    expect(cell(page, 2).get_by_text("_engine_run_backward").first).to_be_hidden()
+    fold = card.get_by_role("button", name="RuntimeError")
+    expect(fold).to_contain_text("3 frames of torch")
+    fold.click()
+    expect(cell(page, 2).get_by_text("_engine_run_backward").first).to_be_visible()
+    fold.click()
+    card.get_by_role("button", name="Find the line").click()
+    expect(card.locator("li > code")).to_have_text(
+        ["h = w.sigmoid()", "h.mul_(2)", "loss().backward()"], timeout=90_000
+    )
+    expect(ghost(page, 2)).to_contain_text("h = h.mul(2)")
+    broken = Axe().run(page, context=".nbag-wall").response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in broken] == []
+    page.screenshot(path=artifacts / "lab_wall.png")
+    other.get_by_role("button", name="Find the line").click()
+    expect(other.locator("li > code")).to_have_text([NAN], timeout=90_000)
+    card.get_by_role("button", name="Apply and run").click()
+    expect(card).to_have_count(0, timeout=60_000)
+    assert "h = h.mul(2)" in page.evaluate(SOURCE, 2)
+    assert ours(page.errors) == []
+
+
+def test_a_card_of_an_error_without_its_kernel(opened):
+    """Of a notebook that is opened again: with one that knows nothing of its cells, nothing is run."""
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError) as caught:
+        x.add_(1)
+    said = {**marks_bundle(nbautograd.explain(caught.value), "%autograd_explain @0"), "text/html": "<b>rest</b>"}
+    page = opened("card.ipynb", ("one", "x.add_(1)", said))
+    card = cell(page, 1).locator(".nbag-wall")
+    card.get_by_role("button", name="Find the line").click()
+    expect(card.get_by_role("status")).to_have_text("No kernel is connected.")
+    card.get_by_text("More").click()
+    expect(card.get_by_text("rest")).to_be_visible()
+    page = opened("card2.ipynb", ("one", "x.add_(1)", said), ("two", "2", None), trusted=False)
+    expect(cell(page, 1).locator(".nbag-answer")).to_be_visible()
+    expect(cell(page, 1).locator(".nbag-wall").get_by_role("button")).to_have_count(0)
 
 
 def test_without_the_extension_the_report_is_as_ever(page, lab):

@@ -145,6 +145,11 @@ def test_a_wrong_line_is_a_sentence(notebook):
     assert "No cell 999 ran in this session" in notebook("%autograd_explain 999").stderr
 
 
+def test_a_card_of_another_session_runs_none_of_this_ones_cells(notebook):
+    notebook(BROKEN)
+    assert "Run the cell again" in notebook("%autograd_explain @0a1b2c3d").stderr
+
+
 def test_a_cell_without_an_error_is_not_looked_at(notebook, monkeypatch):
     monkeypatch.setattr(rooms, "kind_of_error", lambda error: 1 / 0)
     assert notebook("x = torch.ones(2)").bundles == []

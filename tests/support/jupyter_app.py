@@ -83,6 +83,7 @@ def settings(folder: Path) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "NBAUTOGRAD_LANG": "en",
         "JUPYTER_TOKEN": TOKEN,
+        "JUPYTER_PREFER_ENV_PATH": "0",  # else the link of the environment goes before the one above
     }
     return {**os.environ, **own, **rest}
 

@@ -12,7 +12,7 @@ import torch
 import nbautograd
 from nbautograd.core.user_source import read_source
 from nbautograd.widgets import notebook_cells
-from nbautograd.widgets.marks import MIME, marks_bundle, marks_of
+from nbautograd.widgets.marks import CARD, MIME, marks_bundle, marks_of
 
 CELL = """import torch
 {above}class Square(torch.autograd.Function):
@@ -109,6 +109,10 @@ def test_an_explained_error_marks_its_lines_by_their_part(defined):
     assert {mark.tone for mark in marks} == {"explained"}
     assert "h.sum().backward()" in [rows[mark.line - 1] for mark in marks]
     assert len({mark.message for mark in marks}) == len(marks)
+    card = marks_bundle(nbautograd.explain(caught.value), "%autograd_explain @1")[CARD]
+    assert [row["text"] for row in card["rows"]][-1] == "h.sum().backward()"
+    assert card["find"] == "%autograd_explain @1"
+    assert CARD not in marks_bundle(nbautograd.explain(ValueError("none of torch's")))
 
 
 def test_the_bundle_is_json_and_nothing_is_said_of_other_values(defined):

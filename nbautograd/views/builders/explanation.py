@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Literal
 
 from nbautograd import messages
@@ -63,11 +64,22 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
         changed, cut = explanation.code.startswith("in_place"), explanation.params.get("cut_off")
         which = "changed" if changed else "cut_off" if cut else "tensor"
         rows.append((messages.text(f"explain.row.{which}"), Code(explanation.tensor), ""))
-    places = [(name, getattr(explanation, name)) for name in ("made", "saved", "did", "raised")]
-    for name, place in places:
-        if place is not None:
-            rows.append((messages.text(f"explain.row.{name}"), Faint(place_text(place)), Code(place.text)))
+    for name, place in lines_of(explanation):
+        rows.append((role_of(explanation, name), Faint(place_text(place)), Code(place.text)))
     return tuple(rows)
+
+
+def lines_of(explanation: Explanation) -> Sequence[tuple[str, SourceLine]]:
+    """Return the user's lines by their part, in the order that they ran."""
+    places = [(name, getattr(explanation, name)) for name in ("made", "saved", "did", "raised")]
+    return [(name, place) for name, place in places if place is not None]
+
+
+def role_of(explanation: Explanation, name: str) -> str:
+    """Return the words for a line's part: what was written into, or freed, is needed again by the line that raised."""
+    kind = next((kind for kind in ("in_place", "freed") if explanation.code.startswith(kind)), "")
+    special = kind and name in ("did", "raised")
+    return messages.text(f"explain.row.{name}_{kind}" if special else f"explain.row.{name}")
 
 
 def place_text(place: SourceLine) -> str:
