@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import inspect
 import io
 import linecache
@@ -18,8 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,7 @@ from gradient_errors import PROGRAMS, Case, cases
 
 import nbautograd
 import nbautograd.types
-from nbautograd import messages
-from nbautograd.command import main
-from nbautograd.core.contract.rules import SEVERITY
+from nbautograd.command import finding, main
 from nbautograd.core.explaining.torch_errors import KINDS, kind_of
 from nbautograd.core.findings import Finding
 from nbautograd.magics.options import GRAMMARS
@@ -43,11 +42,6 @@ GUIDES = ("demo", "audit", "torch_errors")
 COMMANDS = ("lab", "course", "freeze", "release", "mark", "audit", "explain", "check", "doctor", "report-bug")
 SETS = ("own_mistakes", "mistakes_in_layers", "mistakes_in_plumbing", "mistakes_in_reductions")
 SETS += ("odd_but_right", "right_functions")
-KIND = {
-    "bug": "A mistake: the verdict is *wrong*, or the call breaks torch's contract.",
-    "lint": "Legal, and a trap: the verdict stays what it is.",
-    "note": "Worth knowing: the verdict stays what it is.",
-}
 Example = tuple[str, Callable[..., Any], Callable[[], tuple[Any, ...]]]  # its source, and what is checked
 
 
@@ -101,44 +95,77 @@ def example_of(name: str) -> Example:
     return source, namespace[wanted].apply, found.inputs
 
 
-def finding_page(code: str, why: str, example: str) -> None:
-    """Check the example and write the page of its code."""
-    source, fn, inputs = example_of(example)
+Ran = tuple[str, Any, Finding | None, str]  # source, report, the finding, and the source that mends it
+
+
+def ran(code: str, about: Mapping[str, Any]) -> Ran:
+    """Run the example of a code."""
     torch.manual_seed(0)
-    report = nbautograd.gradcheck(fn, inputs())
-    finding = next((one for one in report.findings if one.code == code), None)
-    if finding is None:
-        raise Untrue(f"{example} gives {[one.code for one in report.findings]}, and not {code}")
-    parts = [heading(code, finding.kind), why, "## The code", marked(source, finding), "## What you see"]
-    parts.append(fenced("text", str(report)))
-    if finding.fix is not None:
-        before = "\n".join(f"- {line}" for line in finding.fix.before.strip().splitlines())
-        after = "\n".join(f"+ {line}" for line in finding.fix.source.strip().splitlines())
-        parts += ["## The change", fenced("diff", f"{before}\n{after}")]
-    parts += ["## How it is confirmed", confirmed(finding), ALSO]
+    if "example" in about:
+        source, fn, inputs = example_of(about["example"])
+        report = nbautograd.gradcheck(fn, inputs())
+        return source, report, found_in(report, code), ""
+    source = finding.program(about)
+    report = run_program(f"{code}.py", source)
+    right = finding.program(about, about["right"]) if "right" in about else ""
+    if right and found_in(run_program(f"{code}_right.py", right), code):
+        raise Untrue(f"{code}: what is called right has the finding too")
+    return source, report, found_in(report, code), right
+
+
+def run_program(name: str, source: str) -> Any:
+    """Run a program as a file of that name and return its report."""
+    torch.manual_seed(0)
+    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+    namespace = {"__name__": name.removesuffix(".py")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(source, name, "exec"), namespace)
+    return namespace["report"]
+
+
+def found_in(report: Any, code: str) -> Finding | None:
+    """Return the finding of this code in a report, of second derivatives too."""
+    second = getattr(report, "order2", None)
+    every = [*getattr(report, "findings", ()), *(second.findings if second is not None else ())]
+    every += [one for call in getattr(report, "calls", ()) for one in getattr(call, "warnings", ())]
+    return next((one for one in every if one.code == code), None)
+
+
+def finding_page(code: str, about: Mapping[str, Any]) -> None:
+    """Check the example and write the page of its code; without one its sentences alone."""
+    parts = [finding.heading(code), about["why"]]
+    if not {"example", "backward", "program"} & set(about):
+        parts += ["## What you see", "Words in braces stand for names and numbers of yours."]
+        write(f"findings/{code}.md", "\n\n".join((*parts, *(f"- {said}" for said in finding.sentences(code)), ALSO)))
+        return
+    source, report, found, right = ran(code, about)
+    if found is None or found.kind != finding.kind(code):
+        raise Untrue(f"{code}: its example does not give it: {report}")
+    parts += ["## The code", marked(source, found), "## What you see", fenced("text", str(report))]
+    if right or found.fix is not None:
+        before, after = (source, right) if right else (found.fix.before, found.fix.source)
+        lines = difflib.unified_diff(before.strip().splitlines(), after.strip().splitlines(), n=1, lineterm="")
+        parts += ["## The change", fenced("diff", "\n".join(line for line in list(lines)[2:] if line[:2] != "@@"))]
+    parts += ["## How it is confirmed", confirmed(found), ALSO]
     write(f"findings/{code}.md", "\n\n".join(parts))
 
 
-def heading(code: str, kind: str) -> str:
-    """Return the title of a page, by which it is looked up."""
-    return f"# `{code}`\n\n{KIND[kind]}"
-
-
-def marked(source: str, finding: Finding) -> str:
+def marked(source: str, found: Finding) -> str:
     """Return the source with the line that changes emphasised, where the finding has one."""
-    first = "" if finding.fix is None else finding.fix.before.strip().splitlines()[0].strip()
+    first = "" if found.fix is None else found.fix.before.strip().splitlines()[0].strip()
     at = next((n for n, line in enumerate(source.splitlines(), 1) if first and line.strip() == first), None)
     return fenced("python", source, *(() if at is None else (f":emphasize-lines: {at}", "")))
 
 
-def confirmed(finding: Finding) -> str:
+def confirmed(found: Finding) -> str:
     """Say on what a finding rests."""
-    if finding.fix is not None:
+    if found.fix is not None:
         return (
             "The change was run at random points that it was not found at: every entry of every gradient agreed with "
             "finite differences there. A change that fails at one of them is not shown."
         )
-    if finding.kind == "bug":
+    if found.kind == "bug":
         return (
             "backward disagrees with finite differences by more than their error bars, or broke torch's contract when "
             "it ran. The cause was looked for again at other random points, and is named only where it held there."
@@ -149,68 +176,24 @@ def confirmed(finding: Finding) -> str:
 ALSO = "[All findings](index.md). [How a verdict is reached](../../explanation/verdicts.md)."
 
 
-def plain_page(code: str, kind: str, ids: list[str], why: str) -> None:
-    """Write the page of a code without an example: its sentences, with what they leave open in braces."""
-    catalogue = messages.catalogue("en")
-    said = [f"- {catalogue[f'{i}.what']} {catalogue.get(f'{i}.advice', '')}".rstrip() for i in ids]
-    parts = [
-        heading(code, kind),
-        why,
-        "## What you see",
-        "Words in braces stand for names and numbers of yours.",
-        *said,
-    ]
-    write(f"findings/{code}.md", "\n\n".join(part for part in parts if part) + f"\n\n{ALSO}")
-
-
-def sentences_of(code: str) -> list[str]:
-    """Return the ids that begin with the code's name, in whichever room."""
-    ids = {i.removesuffix(".what") for i in messages.catalogue("en") if i.endswith(".what")}
-    name = code.removeprefix("compare_")
-    rooms = ("compare",) if name != code else ("causes", "checking")
-    return sorted(
-        i for i in ids if i.partition(".")[0] in rooms and re.fullmatch(rf"{name}(_\w+)?", i.partition(".")[2])
-    )
-
-
-def written_codes() -> dict[str, str]:
-    """Return every code that the package's sources give to a finding, with its kind."""
-    found = dict(SEVERITY)
-    for file in (ROOT / "nbautograd").rglob("*.py"):
-        found |= dict(re.findall(r'Finding\(\s*"(\w+)",\s*"(bug|lint|note)"', file.read_text(encoding="utf-8")))
-    return found
-
-
 def findings() -> None:
     """Write one page for each code, and their list."""
-    table = tomllib.loads((HERE / "reference" / "findings.toml").read_text(encoding="utf-8"))
-    kinds, untrue = {**dict.fromkeys(table, "bug"), **written_codes()}, list[str]()
-    for code in sorted(kinds):
-        why, example = (table.get(code, {}).get(key, "") for key in ("why", "example"))
-        if example:
-            try:
-                finding_page(code, why, example)
-            except Untrue as error:
-                untrue.append(str(error))
-        elif why or sentences_of(code):
-            plain_page(code, kinds[code], sentences_of(code), why)
-        else:
-            untrue.append(f"{code} has neither an example nor a sentence")
+    untrue = list[str]()
+    for code, about in finding.table().items():
+        try:
+            finding_page(code, about)
+        except Exception as error:
+            untrue.append(f"{code}: {type(error).__name__}: {error}")
     if untrue:
         raise Untrue("\n".join(untrue))
-    pages = sorted(file.stem for file in (OUT / "findings").glob("*.md"))
-    rows = [f"| [`{c}`]({c}.md) | {table.get(c, {}).get('why', '') or first_sentence(c)} |" for c in pages]
+    pages = sorted(finding.table())
+    rows = [f"| [`{code}`]({code}.md) | {finding.table()[code]['why']} |" for code in pages]
     listed = ["# Findings", FINDINGS, "| code | |\n|---|---|\n" + "\n".join(rows), toctree(pages, hidden=True)]
     write("findings/index.md", "\n\n".join(listed))
 
 
-FINDINGS = """What a report finds has a code, for programs and for looking up. Codes do not change between versions
-([what a version promises](../../project/versioning.md)); the sentences may."""
-
-
-def first_sentence(code: str) -> str:
-    """Return what is said of a code that the table does not explain."""
-    return messages.catalogue("en")[f"{sentences_of(code)[0]}.what"].replace("|", "\\|")
+FINDINGS = """What a report finds has a code, to be looked up. `nbautograd explain CODE` prints its page.
+Codes do not change between versions ([what a version promises](../../project/versioning.md)); the sentences may."""
 
 
 def toctree(pages: list[str], *, hidden: bool = False) -> str:

@@ -253,11 +253,18 @@ function thumbnailView(page, span) {
 }
 
 /**
- * A way to another part of the view, where there is such a part.
+ * A way to another part of the view, where there is such a part, or to the page of a code.
  * @param {Page} page
  * @param {import("./tree").Link} link
  */
-function linkView(page, { words, tab = "", block, line, place }) {
+function linkView(page, { words, tab = "", block, line, place, url }) {
+  const aside = {
+    href: url,
+    title: `nbautograd explain ${words}`,
+    target: "_blank",
+    rel: "noopener",
+  };
+  if (url) return el("a", aside, el("code", null, words));
   if (place) return placeLink(words, place);
   if (!page.tabs.includes(tab)) return null;
   return button(words, () => {

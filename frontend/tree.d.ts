@@ -43,7 +43,7 @@ export interface Branch {
   depth: number;
 }
 
-/** A way to another part of the same live view, or of the same notebook; a stored report shows the latter as a name. */
+/** A way to another part of the same live view or notebook, or to a page; a stored report shows the last two. */
 export interface Link {
   kind: "link";
   words: string;
@@ -51,6 +51,7 @@ export interface Link {
   block?: [number, number] | null;
   line?: number | null;
   place?: string;
+  url?: string;
 }
 
 /** The name of a block of a Jacobian; in a live view a way to the block. */

@@ -226,8 +226,12 @@ def _audit(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     from nbautograd.command.explain import explain
+    from nbautograd.command.finding import page, table
 
     target, *arguments = _named_program(options, "explain")
+    if target in table() and not (options.module or Path(target).exists()):
+        print(page(target))
+        return 0
     files = {"json_file": options.json, "html_file": options.html}
     return explain(target, arguments, module=bool(options.module), **files)
 

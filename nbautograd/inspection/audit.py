@@ -107,7 +107,8 @@ class Audit:
     """
 
     def __init__(self, budget: float = SECONDS, per_function: float = SECONDS_EACH) -> None:
-        for seconds in (budget, per_function):
+        given: tuple[Any, ...] = (budget, per_function)  # a user's, of any type
+        for seconds in given:
             if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
                 raise CallError("audit.no_seconds", given=repr(seconds))
         self.watch = FunctionWatch()

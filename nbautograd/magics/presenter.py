@@ -148,8 +148,8 @@ class CellPresenter:
         if not bar.show_instead(report):
             display(report)
         check = report.gradcheck
-        out_of_budget = check is not None and any(finding.code in NOT_INTERRUPTED for finding in check.findings)
-        if check is not None and not check.complete and not out_of_budget:
+        out_of_budget = any(finding.code in NOT_INTERRUPTED for finding in check.findings)
+        if not check.complete and not out_of_budget:
             output.count_as_interrupted(self.shell, result)
 
 

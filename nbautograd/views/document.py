@@ -97,7 +97,7 @@ class Thumbnail:
 
 @dataclass(frozen=True)
 class Link:
-    """A way to another part of the same live view, or of the same notebook; a stored report shows the latter as a name.
+    """A way to another part of the same live view or notebook, or to a page; a stored report shows the last two.
 
     Attributes:
         words: what it says.
@@ -105,6 +105,7 @@ class Link:
         block: the block to select there: output and input.
         line: the line to select.
         place: name of the card in another output that it leads to.
+        url: the page of a finding's code; the words are the code.
     """
 
     words: str
@@ -112,6 +113,7 @@ class Link:
     block: tuple[int, int] | None = None
     line: int | None = None
     place: str = ""
+    url: str = ""
 
 
 @dataclass(frozen=True)

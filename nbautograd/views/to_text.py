@@ -111,6 +111,8 @@ def _span(span: Span) -> str:
             return span.words if span.plain is None else span.plain
         case Branch():
             return "   " * (span.depth - 1) + "└─ " if span.depth else ""
+        case Link(url=url) if url:
+            return f"[nbautograd explain {span.words}]"
         case Link():
             return span.words if span.place else ""
         case Lines():

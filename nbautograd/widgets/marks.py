@@ -239,7 +239,7 @@ def _findings(report: FunctionReport | GradcheckReport) -> Iterator[Finding]:
     """Yield the findings that the report tells, of first and of second derivatives."""
     check = report.gradcheck if isinstance(report, FunctionReport) else report
     answers: list[Answer] = [answer(report)]
-    if check is not None and check.order2 is not None:
+    if check.order2 is not None:
         answers.append(second_answer(check))
     for told in answers:
         yield from (*told.findings, *told.others)

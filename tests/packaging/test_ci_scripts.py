@@ -19,9 +19,7 @@ def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "script", ["environment", "lab", "test", "run", "stages", "packages", "marimo", "nbgrader", "matrix", "gpu"]
-)
+@pytest.mark.parametrize("script", sorted(file.name for file in CI.iterdir() if file.suffix != ".txt"))
 def test_script_parses(script):
     run = bash(f"bash -n .ci/{script}")
     assert (run.returncode, run.stderr) == (0, "")

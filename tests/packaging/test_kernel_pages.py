@@ -81,7 +81,9 @@ def test_the_example_of_what_cannot_be_told() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the page says what torch 2.13 does")
 def test_the_example_of_what_compiling_changes() -> None:
-    (example,) = (block for _, block in BLOCKS if "class Straight" in block)
+    (example,) = (
+        block for _, block in re.findall(r"```(\w*)\n(.*?)```", COMPILE, re.DOTALL) if "class Straight" in block
+    )
     names: dict[str, Any] = {}
     exec(example, names)
     report = names["report"]
@@ -91,6 +93,7 @@ def test_the_example_of_what_compiling_changes() -> None:
     assert {row.way: row.verdict for row in report.compiled} == {"backward": "right", "func_grad": "wrong"}
 
 
+COMPILE = (ROOT / "docs" / "how-to" / "compile.md").read_text(encoding="utf-8")
 GATE = (ROOT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
 RAGGED = """
 import torch

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -9,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import nbautograd
 
@@ -25,13 +27,22 @@ def expected_in_wheel():
     data = f"nbautograd-{nbautograd.__version__}.data/data/share/jupyter/labextensions/nbautograd"
     files |= {f"{data}/{p.relative_to(extension)}" for p in extension.rglob("*.js*")}
     files |= {f"nbautograd/command/{name}" for name in ("schema.json", "skill.md")}
-    return files | {"nbautograd/py.typed"}
+    return files | {"nbautograd/py.typed", "nbautograd/messages/findings.toml"}
 
 
 def test_wheel_has_exactly_what_it_should(built):
     names = {name for name in zipfile.ZipFile(built[".whl"]).namelist() if ".dist-info/" not in name}
     assert names == expected_in_wheel()
     assert {"nbautograd/static/widget.js", "nbautograd/static/widget.css", "nbautograd/notebooks/demo.ipynb"} <= names
+
+
+def test_the_readme_of_the_wheel_leads_nowhere_on_the_index(built):
+    with zipfile.ZipFile(built[".whl"]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        about = wheel.read(name).decode("utf-8")
+    leads = re.findall(r'\]\(([^)]+)\)|(?:src|srcset)="([^"]+)"', about)
+    assert len(leads) > 10
+    assert [lead for lead in leads if not "".join(lead).startswith("https://")] == []
 
 
 def test_sdist_has_what_one_needs_to_build_and_test(built):
@@ -88,7 +99,7 @@ def test_jupyterlab_finds_the_extension_of_the_wheel(fresh):
     assert not list(fresh.glob("lib/*/site-packages/nbautograd/labextension"))
     folder = fresh / "share" / "jupyter" / "labextensions"
     about = json.loads((folder / "nbautograd" / "package.json").read_text(encoding="utf-8"))
-    assert about["version"] == nbautograd.__version__
+    assert Version(about["version"]) == Version(nbautograd.__version__)
     assert (folder / "nbautograd" / about["jupyterlab"]["_build"]["load"]).is_file()
     environment = {**os.environ, "JUPYTER_PATH": str(fresh / "share" / "jupyter")}
     listed = [sys.executable, "-m", "jupyterlab.labextensions", "list"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nbautograd import messages
 from nbautograd.core.findings import Finding, Fix
+from nbautograd.version import page_of
 from nbautograd.views.answer import Answer
 from nbautograd.views.builders import build
 from nbautograd.views.document import (
@@ -46,7 +47,8 @@ def finding_document(finding: Finding, words: str = "", kind: bool = True) -> Do
     """Return a finding's kind, its sentence (or these words instead), its line, its change, and ways to both."""
     name, line = say("kind", finding.kind), place(finding)
     chip = Chip(name, finding.kind, plain=f"{name}{messages.text('views.colon')}".rstrip()) if kind else ""
-    sentence = paragraph(chip, words or finding.message, Faint(f"({line})") if line else "")
+    page = Link(finding.code, url=page_of(finding.code)) if finding.hints == "fix" else ""
+    sentence = paragraph(chip, words or finding.message, Faint(f"({line})") if line else "", page)
     change = None if finding.fix is None else Item(change_document(finding.fix))
     return tuple(filter(None, (sentence, change, _links(finding))))
 
