@@ -12,6 +12,7 @@ import contextlib
 import difflib
 import inspect
 import io
+import json
 import linecache
 import os
 import re
@@ -240,15 +241,21 @@ def error_page(kind: str, case: Case, said: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "program.py").write_text(program, encoding="utf-8")
         ran = subprocess.run(
-            [sys.executable, "-m", "nbautograd", "explain", "program.py"],
+            [sys.executable, "-m", "nbautograd", "explain", "--json", "said.json", "program.py"],
             cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}, capture_output=True, text=True,
         )  # fmt: skip
-    if ran.returncode not in (1, 2) or not ran.stdout.strip():
-        raise Untrue(f"{case.name}: {ran.stdout}{ran.stderr}")
+        if ran.returncode not in (1, 2) or not ran.stdout.strip():
+            raise Untrue(f"{case.name}: {ran.stdout}{ran.stderr}")
+        fix = json.loads((Path(folder) / "said.json").read_text(encoding="utf-8")).get("fix")
     title = re.split(r"(?<=[a-z])[.:] ", said)[0].rstrip(".")
     parts = [f"# {title.replace('`', '')}", "The whole of torch's first line:", fenced("text", said)]
     parts += ["## A program that raises it", fenced("python", program)]
     parts += ["## What `nbautograd explain program.py` answers", fenced("text", ran.stdout.replace(folder, "."))]
+    if fix and fix["verified"] and fix["line"]:
+        lines, at = program.splitlines(), fix["line"] - 1
+        lines[at : at + len(fix["before"].splitlines())] = fix["source"].splitlines()
+        exec(compile(mended := "\n".join(lines), "mended.py", "exec"), {"__name__": "__main__"})  # and raises nothing
+        parts += ["## The program, mended", fenced("python", mended)]
     parts.append("[All errors](index.md). [Explain](../../tutorials/explain.md): what it knows, and what it does not.")
     write(f"torch-errors/{kind}.md", "\n\n".join(parts))
 

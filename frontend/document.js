@@ -258,13 +258,7 @@ function thumbnailView(page, span) {
  * @param {import("./tree").Link} link
  */
 function linkView(page, { words, tab = "", block, line, place, url }) {
-  const aside = {
-    href: url,
-    title: `nbautograd explain ${words}`,
-    target: "_blank",
-    rel: "noopener",
-  };
-  if (url) return el("a", aside, el("code", null, words));
+  if (url) return el("a", { href: url, target: "_blank" }, el("code", null, words));
   if (place) return placeLink(words, place);
   if (!page.tabs.includes(tab)) return null;
   return button(words, () => {

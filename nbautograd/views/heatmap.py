@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from nbautograd import messages
 from nbautograd.core import formats
@@ -264,6 +263,8 @@ def _ink_rule(ink: str, scheme: str, cell: float) -> str:
 
 def png(indices: np.ndarray[Any, Any], colours: Sequence[str]) -> bytes:
     """Encode an (h, w) array of indices into at most 256 hex colours."""
+    from PIL import Image  # text needs no picture, and no package that makes one
+
     image = Image.fromarray(indices.astype(np.uint8), "P")
     image.putpalette(b"".join(bytes.fromhex(colour[1:]) for colour in colours))
     written = io.BytesIO()

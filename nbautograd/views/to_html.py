@@ -219,7 +219,7 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
         case Thumbnail():
             return _thumbnail(span) if room.thumbnails else Markup("")
         case Link(url=url) if url:
-            said = {"href": url, "title": f"nbautograd explain {span.words}", "target": "_blank", "rel": "noopener"}
+            said = {"href": url, "title": f"nbautograd explain {span.words}"}
             return tag("a", said, _span(Code(span.words), room))
         case Link():
             return _span(Code(span.words), room) if span.place else Markup("")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("IPython", "matplotlib", "anywidget", "ipywidgets", "graphviz", "nbconvert", "jupyterlab")
+HEAVY = ("IPython", "matplotlib", "PIL", "anywidget", "ipywidgets", "graphviz", "nbconvert", "jupyterlab")
 
 
 def brought_in(statement: str, root: Path) -> set[str]:
@@ -38,7 +38,12 @@ def test_who_runs_pytest_pays_for_the_plugin_alone():
 
 @pytest.mark.slow
 def test_checking_without_a_notebook_needs_nothing_heavy_either():
-    assert brought_in("import nbautograd; nbautograd.gradcheck; nbautograd.graph; nbautograd.calls", ROOT) == set()
+    assert (
+        brought_in(
+            "import nbautograd, nbautograd.views.bundle; nbautograd.gradcheck; nbautograd.graph; nbautograd.calls", ROOT
+        )
+        == set()
+    )
 
 
 def test_the_guard_trips(tmp_path):

@@ -7,9 +7,16 @@ from html.parser import HTMLParser
 
 TAGS = {
     "div", "span", "strong", "code", "pre", "table", "caption", "thead", "tbody", "tr", "th", "td", "details",
-    "summary", "img", "p", "br", "wbr",
+    "summary", "img", "p", "br", "wbr", "a",
 }  # fmt: skip
-ATTRIBUTES = {"*": {"class", "style"}, "th": {"scope"}, "td": {"colspan"}, "details": {"open"}, "img": {"src", "alt"}}
+ATTRIBUTES = {
+    "*": {"class", "style"},
+    "th": {"scope"},
+    "td": {"colspan"},
+    "details": {"open"},
+    "img": {"src", "alt"},
+    "a": {"href", "title"},
+}
 EMPTY = {"img", "br", "wbr"}
 
 _LENGTH = r"-?(0|\d+(\.\d+)?(px|em|%))"

@@ -22,7 +22,7 @@ WRONG = """\
 LinearFunction: backward is wrong for `weight`. Change line 23 to `grad_weight = input.t().mm(grad_output)`
 (tried: every entry then agrees). `input` is right.
   The returned `grad_weight` (2nd value, `input.mm(grad_output)`) is what you get with `input` in place of
-  `input.t()`. (line 23)
+  `input.t()`. (line 23) [nbautograd explain transposed_grad]
     - grad_weight = input.mm(grad_output)
     + grad_weight = input.t().mm(grad_output)
       (Change at line 23; tried: with this change every entry agrees)
