@@ -87,7 +87,9 @@ def example_of(name: str) -> Example:
     every = [one for kind in ("MISTAKES", "CORRECT", "RIGHT") for one in getattr(module, kind, ())]
     found = next(one for one in every if one.name == wanted)
     cls = getattr(module, wanted)
-    source = published(inspect.getsource(cls))
+    file = inspect.unwrap(cls.forward).__code__.co_filename  # of a row this is a file of its own
+    whole = file != module.__file__
+    source = published("".join(linecache.getlines(file)) if whole else inspect.getsource(cls))
     if getattr(found.fn, "__self__", None) is not cls:
         return source, found.fn, found.inputs
     namespace = {**vars(module), "__name__": wanted}  # as a file of its own, so that the report's lines are the page's
