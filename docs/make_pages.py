@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -325,7 +326,9 @@ def notebooks() -> None:
         write(f"notebooks/{lang}/index.md", f"{title}\n\n{toctree([*GUIDES, *(file.stem for file in course)])}")
     skill = (ROOT / "nbautograd" / "command" / "skill.md").read_text(encoding="utf-8")
     write("reference/coding-agents.md", re.sub(r"^---\n.*?---\n", "", skill, flags=re.DOTALL))
-    shutil.copy(ROOT / "notebooks" / "glossary.md", OUT / "reference" / "glossary.md")
+    terms = tomllib.loads((ROOT / "notebooks" / "glossary.toml").read_text(encoding="utf-8"))["terms"]
+    rows = "\n".join(f"| {english} | {chinese} | {means} |" for english, chinese, _, means in terms)
+    write("reference/glossary.md", f"# Glossary 术语表\n\n| English | 中文 | |\n|---|---|---|\n{rows}")
 
 
 def build() -> None:

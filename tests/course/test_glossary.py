@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import tomllib
 from pathlib import Path
 
 from nbautograd.messages import catalogue
@@ -12,10 +12,8 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 def terms() -> dict[str, str]:
     """Each term that is turned down, with the one that is used in its place."""
-    rows = re.findall(
-        r"^\| (.+?) \| (.+?) \| (.*?) ?\|$", (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8"), re.M
-    )
-    return {no: used for _, used, turned_down in rows[2:] for no in turned_down.split("、") if no}
+    rows = tomllib.loads((NOTEBOOKS / "glossary.toml").read_text(encoding="utf-8"))["terms"]
+    return {no: used for _, used, turned_down, _ in rows for no in turned_down.split("、") if no}
 
 
 def texts() -> dict[str, str]:
