@@ -107,8 +107,7 @@ class Audit:
     """
 
     def __init__(self, budget: float = SECONDS, per_function: float = SECONDS_EACH) -> None:
-        given: tuple[Any, ...] = (budget, per_function)  # a user's, of any type
-        for seconds in given:
+        for seconds in (budget, per_function):
             if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
                 raise CallError("audit.no_seconds", given=repr(seconds))
         self.watch = FunctionWatch()
