@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from typing import Any
 
 import latex2mathml.converter
@@ -58,27 +56,6 @@ nb_execution_raise_on_error = False
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # a live view needs a kernel: the static form is shown
 nb_mime_priority_overrides = [("html", "text/html", 0), ("html", "application/vnd.jupyter.widget-view+json", None)]
 
-# links from a page to what stands elsewhere in the repository: a page of the site, or else the words alone
-ELSEWHERE = {
-    f"notebooks/{name}{ending}.ipynb": f"/generated/notebooks/{lang}/{name}.ipynb"
-    for name in ("demo", "audit", "torch_errors")
-    for lang, ending in (("en", ""), ("zh", ".zh"))
-}
-ELSEWHERE["nbautograd/command/skill.md"] = "/generated/reference/coding-agents.md"
-
-
-def leads_into_the_site(app: Sphinx, page: str, source: list[str]) -> None:
-    """Rewrite the links that are right in the repository and lead out of the site."""
-
-    def link(match: re.Match[str]) -> str:
-        target = os.path.normpath(f"docs/{os.path.dirname(page)}/{match[2]}")
-        if target.startswith("docs/") or not target.endswith((".md", ".ipynb")):
-            return match[0]
-        return f"[{match[1]}]({ELSEWHERE[target]})" if target in ELSEWHERE else match[1]
-
-    source[0] = re.sub(r"\[([^\]]+)\]\((\.\./[^)#\s]+)\)", link, source[0])
-
-
 html_math_renderer = "mathml"  # what browsers draw by themselves; MathJax would come from a network
 
 
@@ -92,4 +69,3 @@ def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
-    app.connect("source-read", leads_into_the_site)
