@@ -1,8 +1,8 @@
-"""Draws the README's pictures from the real thing: its cell, run in JupyterLab in Chromium, and mended there.
+"""Draws the README's moving picture from the real thing: its cell, run in JupyterLab in Chromium, and mended there.
 
     PYTHONPATH=tests/support python docs/make_pictures.py
 
-needs Chromium and the extras "lab" and "test"; writes docs/report.png, docs/report-dark.png and docs/mending.gif
+needs Chromium and the extras "lab" and "test"; writes docs/mending.gif
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from browser import FLAGS, find_browser
-from jupyter_app import READY, App, app, cell, choose_theme, execute, run_all, visit, write
+from jupyter_app import READY, App, app, cell, execute, visit, write
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
@@ -50,25 +50,12 @@ def hero() -> list[str]:
     return [load.rstrip(), wrong.rstrip()]
 
 
-def small(picture: bytes) -> Image.Image:
-    """A screenshot with a palette."""
-    return Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-
-
 def verdict(page: Page, words: str) -> Any:
     """The output of the hero's cell, once its live view says these words."""
     shown = cell(page, 2).locator(".jp-OutputArea").first
     shown.locator(".nbag-live").get_by_text(words).first.wait_for(timeout=120_000)
     page.wait_for_function(READY, timeout=120_000)
     return shown
-
-
-def photograph(page: Page, target: Path) -> None:
-    """Take a picture of the report."""
-    shown = verdict(page, "backward is wrong")
-    page.mouse.move(0, 0)
-    small(shown.locator(".nbag-live").first.screenshot()).save(target, optimize=True)
-    print(f"{target.name}: {target.stat().st_size // 1000} kB")
 
 
 @dataclass
@@ -147,7 +134,7 @@ def open_notebook(page: Page, served: App, name: str) -> None:
 
 
 def main() -> None:
-    """Draw all pictures."""
+    """Draw the picture."""
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=find_browser(), args=FLAGS)
         context = chromium.new_context(
@@ -156,13 +143,6 @@ def main() -> None:
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = context.new_page()
         with app("lab", Path(scratch) / "lab", Path(scratch) / "lab.log") as served:
-            open_notebook(page, served, "hero.ipynb")
-            run_all(page)
-            photograph(page, HERE / "report.png")
-            choose_theme(page, "JupyterLab Dark")
-            photograph(page, HERE / "report-dark.png")
-            choose_theme(page, "JupyterLab Light")
-            page.evaluate("() => window.jupyterapp.commands.execute('kernelmenu:shutdown')")
             open_notebook(page, served, "mending.ipynb")
             page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
             execute(page, "notebook:run-cell")

@@ -47,12 +47,10 @@ def test_every_snippet_runs_when_pasted_in_order(pasted: Pasted) -> None:
 
 
 @pytest.mark.slow
-def test_the_first_cell_shows_what_the_picture_shows(pasted: Pasted) -> None:
+def test_the_first_cell_shows_what_is_said(pasted: Pasted) -> None:
     assert PYTHON[0] == "%load_ext nbautograd\n"
-    said = pasted.ran[1].text
-    assert "RMSNorm: backward is wrong for `x`. Change line 16 to" in said
-    assert "(tried: every entry then agrees). `weight` is right." in " ".join(said.split())
-    assert "backward is wrong for x; the line to change, with the change that was tried; weight is right" in README
+    (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+    assert " ".join(shown.split()) in " ".join(pasted.ran[1].text.split())
 
 
 @pytest.mark.slow
@@ -87,13 +85,10 @@ def test_every_line_magic_of_the_table_is_there(bare: Notebook) -> None:
     assert len(named) >= 4
 
 
-def test_the_pictures_are_small_and_the_moving_one_moves() -> None:
+def test_the_picture_is_small_and_moves() -> None:
     from PIL import Image
 
-    for name in ("report.png", "report-dark.png", "mending.gif"):
-        assert f"docs/{name}" in README
-        assert (ROOT / "docs" / name).stat().st_size <= (1_500_000 if name.endswith("gif") else 100_000)
+    assert "docs/mending.gif" in README
+    assert (ROOT / "docs" / "mending.gif").stat().st_size <= 1_500_000
     with Image.open(ROOT / "docs" / "mending.gif") as film:
         assert 5 <= film.n_frames <= 20
-    light, dark = (Image.open(ROOT / "docs" / name).convert("L") for name in ("report.png", "report-dark.png"))
-    assert light.getpixel((5, light.height // 2)) > 200 > 80 > dark.getpixel((5, dark.height // 2))
