@@ -138,7 +138,7 @@ TRANSPOSED = Finding(
     ),
 )
 NOTE = Finding(
-    "late_save", "lint", "report.as_text", {"text": "`ctx.scale` keeps a tensor; `save_for_backward` is safer."}
+    "tensor_on_ctx", "lint", "report.as_text", {"text": "`ctx.scale` keeps a tensor; `save_for_backward` is safer."}
 )
 
 

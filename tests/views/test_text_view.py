@@ -34,7 +34,7 @@ d output / d weight  ✗ differs           6/36            1.0  block diagonal
 d output / d input   ✓ agrees            0/24          3e-10  block diagonal
 
 Also noticed · 1
-  risk: `ctx.scale` keeps a tensor; `save_for_backward` is safer."""
+  risk: `ctx.scale` keeps a tensor; `save_for_backward` is safer. [nbautograd explain tensor_on_ctx]"""
 
 RIGHT = """\
 LinearFunction: backward is right.
