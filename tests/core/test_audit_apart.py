@@ -74,8 +74,7 @@ def checked(*classes, **budget):
 
 @pytest.mark.parametrize("made", [forward_that, backward_that])
 @pytest.mark.parametrize(
-    ("end", "signal"),
-    [(lambda: ctypes.string_at(0), "SIGSEGV"), (os.abort, "SIGABRT"), (lambda: os._exit(3), "exit")],
+    ("end", "signal"), [(lambda: ctypes.string_at(0), "SIGSEGV"), (os.abort, "SIGABRT"), (lambda: os._exit(3), "exit")]
 )
 def test_a_body_that_ends_the_process_at_made_up_inputs_ends_a_copy(made, end, signal):
     outcomes = checked(Doubled, made(end), Wrong)

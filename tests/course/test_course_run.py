@@ -32,8 +32,7 @@ def test_the_levels_of_hints_say_more_and_more():
 
 
 @pytest.mark.parametrize(
-    "returned",
-    ["return g * b * 2, g * a", "return g, g * a", "return g * b * b, g * a", "return g * b + g, g * a"],
+    "returned", ["return g * b * 2, g * a", "return g, g * a", "return g * b * b, g * a", "return g * b + g, g * a"]
 )
 def test_the_first_level_never_names_the_right_expression(returned):
     result = check(MULTIPLY, product(returned=returned))

@@ -24,73 +24,28 @@ STEP = "%%autograd_audit\nloss = nn.functional.cross_entropy(model(x), labels)\n
 # What the text beside a cell says of its output.
 SEEN = {
     "torch_errors": {
-        "in-place": (
-            "output 0 of Tanh, is at version 1; expected version 0",
-            "nbautograd.*`%autograd_explain --run`",
-        ),
-        "in-place-explain": (
-            r"`hidden`",
-            "`Tanh`.*(own result|自己的结果)",
-        ),
-        "in-place-run": (
-            r"`hidden \+= x`.*`hidden`",
-            r"\+ hidden = hidden \+ x",
-            "(tried|已试过)",
-        ),
+        "in-place": ("output 0 of Tanh, is at version 1; expected version 0", "nbautograd.*`%autograd_explain --run`"),
+        "in-place-explain": (r"`hidden`", "`Tanh`.*(own result|自己的结果)"),
+        "in-place-run": (r"`hidden \+= x`.*`hidden`", r"\+ hidden = hidden \+ x", "(tried|已试过)"),
         "in-place-mended": (r"\(4, 4\)",),
         "second": ("a second time.*retain_graph=True",),
-        "second-explain": (
-            r"state = state\.detach\(\)",
-            r"(the\s+same\s+line\s+had\s+computed|同一行在之前)",
-        ),
+        "second-explain": (r"state = state\.detach\(\)", r"(the\s+same\s+line\s+had\s+computed|同一行在之前)"),
         "second-mended": ("steps: 3",),
         "retain": ("modified by an inplace operation",),
-        "retain-explain": (
-            r"optimizer\.step\(\)",
-            r"cell\.weight_hh",
-        ),
+        "retain-explain": (r"optimizer\.step\(\)", r"cell\.weight_hh"),
         "no-grad": ("element 0 of tensors does not require grad",),
-        "no-grad-explain": (
-            r"\.item\(\)",
-            "(Python number|Python 数字)",
-        ),
+        "no-grad-explain": (r"\.item\(\)", "(Python number|Python 数字)"),
         "no-grad-mended": (r"\(4, 4\)",),
-        "none": (
-            "gradient: None",
-            r"UserWarning: The \.grad attribute of a Tensor that is not a leaf",
-        ),
-        "none-explain": (
-            "`scale`.*(computed from other tensors|由其他张量算出)",
-            "(only for leaves|只为叶子保留)",
-        ),
+        "none": ("gradient: None", r"UserWarning: The \.grad attribute of a Tensor that is not a leaf"),
+        "none-explain": ("`scale`.*(computed from other tensors|由其他张量算出)", "(only for leaves|只为叶子保留)"),
         "none-mended": (r"gradient: \(4,\) leaf: True",),
-        "nan": (
-            r"loss: 3\.0",
-            r"gradient: tensor\(\[ +nan, 0\.5000, 0\.2500\]\)",
-        ),
-        "nan-explain": (
-            r"NaN[\s\S]*Sqrt",
-            "(infinite at 0|0 处的导数是无穷)",
-            "(0 times infinity|0 乘无穷)",
-        ),
-        "nan-run": (
-            r"torch\.where\(lengths > 0, lengths, 1\)\.sqrt\(\)",
-            "(tried|已试过)",
-        ),
-        "nan-mended": (
-            r"loss: 3\.0",
-            r"gradient: tensor\(\[0\.0000, 0\.5000, 0\.2500\]\)",
-        ),
+        "nan": (r"loss: 3\.0", r"gradient: tensor\(\[ +nan, 0\.5000, 0\.2500\]\)"),
+        "nan-explain": (r"NaN[\s\S]*Sqrt", "(infinite at 0|0 处的导数是无穷)", "(0 times infinity|0 乘无穷)"),
+        "nan-run": (r"torch\.where\(lengths > 0, lengths, 1\)\.sqrt\(\)", "(tried|已试过)"),
+        "nan-mended": (r"loss: 3\.0", r"gradient: tensor\(\[0\.0000, 0\.5000, 0\.2500\]\)"),
         "own": (r"invalid gradient at index 1 - got \[4, 3\]",),
-        "own-explain": (
-            r"`weight`.*4×3",
-            r"3×4",
-            r"grad_weight = rows\.t\(\) @ grad_output",
-        ),
-        "own-silent": (
-            "torch said nothing",
-            "(backward is wrong for `weight`|`weight`.*错的)",
-        ),
+        "own-explain": (r"`weight`.*4×3", r"3×4", r"grad_weight = rows\.t\(\) @ grad_output"),
+        "own-silent": ("torch said nothing", "(backward is wrong for `weight`|`weight`.*错的)"),
         "own-mended": ("✓ (agrees|一致)",),
     },
     "audit": {
@@ -103,15 +58,9 @@ SEEN = {
             "x\\*: float32 16×8",
         ),
         "object": ("RMSNorm wrong calls: 1\nSoftCap right calls: 1\nSwish right calls: 1",),
-        "open": (
-            r"\+ .*\.mean\(-1, keepdim=True\)",
-            "`weight`.*(right|对的)",
-        ),
+        "open": (r"\+ .*\.mean\(-1, keepdim=True\)", "`weight`.*(right|对的)"),
         "repro": (r"repro_RMSNorm\.py",),
-        "audit-again": (
-            "(All 3|3 个自定义梯度.*全部正确)",
-            "(second derivatives wrong|二阶导数错误)",
-        ),
+        "audit-again": ("(All 3|3 个自定义梯度.*全部正确)", "(second derivatives wrong|二阶导数错误)"),
     },
 }
 # A cell changed as a "Try" asks for, what is run behind it, and what comes then.
@@ -160,8 +109,7 @@ def with_tries(name: str, lang: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "lang"),
-    [by_day(*pair, day=pair in DAILY) for pair in itertools.product(GUIDES, LANGUAGES)],
+    ("name", "lang"), [by_day(*pair, day=pair in DAILY) for pair in itertools.product(GUIDES, LANGUAGES)]
 )
 @pytest.mark.notebooks
 def test_a_guide_shows_what_its_text_says(name, lang):

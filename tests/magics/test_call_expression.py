@@ -109,10 +109,7 @@ def test_inputs_are_a_tuple_or_a_dict(text: str) -> None:
         ("a, 1 / 0", "did not evaluate: ZeroDivisionError: division by zero. It is read as Python"),
         ("*pair, a", "`pair` is not defined. Define it above the class"),
         ("a, b)", "`a, b)` is not a Python expression (unmatched ')')"),
-        (
-            "a",
-            "1 value(s), but Linear.forward takes (input, weight, bias=None): missing a required argument: 'weight'",
-        ),
+        ("a", "1 value(s), but Linear.forward takes (input, weight, bias=None): missing a required argument: 'weight'"),
         (
             "a, b, a, b",
             "gives 4 value(s), but Linear.forward takes (input, weight, bias=None): too many positional arguments",

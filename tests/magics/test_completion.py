@@ -16,28 +16,8 @@ def complete(notebook, code: str, cursor: int | None = None) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (
-            "%%autograd_function --",
-            [
-                "--inputs",
-                "--name",
-                "--reference",
-                "--hints",
-                "--order",
-                "--budget",
-            ],
-        ),
-        (
-            "%%autograd_function ",
-            [
-                "--inputs",
-                "--name",
-                "--reference",
-                "--hints",
-                "--order",
-                "--budget",
-            ],
-        ),
+        ("%%autograd_function --", ["--inputs", "--name", "--reference", "--hints", "--order", "--budget"]),
+        ("%%autograd_function ", ["--inputs", "--name", "--reference", "--hints", "--order", "--budget"]),
         ("%%autograd_function --in", ["--inputs"]),
         ("%%autograd_function --inputs a --n", ["--name"]),
         ("%%autograd_function --hints ", ["none", "what", "where", "fix"]),

@@ -85,13 +85,7 @@ def test_a_cell_that_is_run_again_changes_nothing_here(notebook):
     state, kept = torch.get_rng_state(), notebook["w"]
     notebook("explained = %autograd_explain --run")
     found = notebook["explained"]
-    assert (found.code, found.tensor, found.did.line, found.made.line, found.run) == (
-        "in_place",
-        "y",
-        7,
-        4,
-        "copy",
-    )
+    assert (found.code, found.tensor, found.did.line, found.made.line, found.run) == ("in_place", "y", 7, 4, "copy")
     assert torch.equal(torch.get_rng_state(), state)
     assert notebook["w"] is kept
     assert notebook["counter"] == []

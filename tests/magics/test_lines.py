@@ -105,10 +105,7 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
         ("%jacobian product(a,", "is not a Python expression"),
         ("%autograd_graph", "%autograd_graph takes a tensor: %autograd_graph loss"),
         ("%autograd_graph 3", "takes tensors, but `3` gives a value of type int"),
-        (
-            "%autograd_calls Prodct",
-            "Recorded so far: Product. Did you mean `Product`?",
-        ),
+        ("%autograd_calls Prodct", "Recorded so far: Product. Did you mean `Product`?"),
         ("%autograd_calls torch", "no recorded Function is named torch. Recorded so far: Product."),
         ("%autograd_compare product(a, b)", "takes two calls on the same arguments"),
         ("%autograd_compare product(a, b) torch.ones(2)", "uses none of the first call's arguments"),

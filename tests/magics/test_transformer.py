@@ -41,12 +41,7 @@ def test_the_rest_is_transformed_as_ever(manager: TransformerManager) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell",
-    [
-        "%%autograd_function --wrong\nx = 1\n",
-        "%%autograd_function\n",
-        "%%autograd_function --inputs a\n\n  \n",
-    ],
+    "cell", ["%%autograd_function --wrong\nx = 1\n", "%%autograd_function\n", "%%autograd_function --inputs a\n\n  \n"]
 )
 def test_wrong_options_and_empty_bodies_are_left_to_the_registered_magic(
     manager: TransformerManager, cell: str

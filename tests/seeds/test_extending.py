@@ -221,10 +221,7 @@ def test_the_module_works_and_its_function_is_recorded(notebook) -> None:
     assert notebook["net"].weight.grad.shape == (2, 4)
     assert [
         c.method for c in notebook("%autograd_calls LinearFunction").result.result if c.method != "setup_context"
-    ] == [
-        "forward",
-        "backward",
-    ]
+    ] == ["forward", "backward"]
     assert notebook("%gradcheck net(x)").result.result.verdict == "right"
     drawn = notebook("y = net(x)\n%autograd_graph y").result.result
     assert any(node.name == "LinearFunctionBackward" for node in drawn.nodes)

@@ -188,10 +188,7 @@ SWIGLU = Kernel(
     ((10, 130), (10, 130)),
     _swiglu_forward,
     _swiglu_backward,
-    {
-        "term": lambda s, g: _swiglu_backward(s, g, term=0.0),
-        "swapped": lambda s, g: _swiglu_backward(s, g)[::-1],
-    },
+    {"term": lambda s, g: _swiglu_backward(s, g, term=0.0), "swapped": lambda s, g: _swiglu_backward(s, g)[::-1]},
 )
 
 

@@ -327,11 +327,7 @@ ScaleForgotten = Fn.of("ScaleForgotten",
 
 @pytest.mark.usefixtures("fixes")
 @pytest.mark.parametrize(
-    ("fn", "shapes", "change"),
-    [
-        (Divergence, [(5,)], "(x.exp() - 1)"),
-        (ScaleForgotten, [(4, 3), (3,)], "* r"),
-    ],
+    ("fn", "shapes", "change"), [(Divergence, [(5,)], "(x.exp() - 1)"), (ScaleForgotten, [(4, 3), (3,)], "* r")]
 )
 def test_a_summand_and_what_is_summed_up_are_mended(fn, shapes, change: str) -> None:
     found = first(fn, *(draw(*shape, seed=k) for k, shape in enumerate(shapes)))

@@ -56,18 +56,8 @@ Lower = Fn.of("Lower", "x: return x.tril()", "grad_output: return grad_output.tr
 @pytest.mark.parametrize(
     ("fn", "inputs", "code", "fixed"),
     [
-        (
-            LayerNorm,
-            (draw(4, 6), draw(6, seed=1)),
-            "missing_coupling",
-            True,
-        ),
-        (
-            GroupNorm,
-            (draw(2, 6),),
-            "missing_coupling",
-            True,
-        ),
+        (LayerNorm, (draw(4, 6), draw(6, seed=1)), "missing_coupling", True),
+        (GroupNorm, (draw(2, 6),), "missing_coupling", True),
         (Centred, (draw(4, 2),), "missing_coupling", True),
         (Rows, (draw(6, 3), INDEX), "missing_entries", True),
         (Counting, (draw(4),), "nondeterministic_backward", True),

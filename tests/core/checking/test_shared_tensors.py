@@ -345,8 +345,7 @@ SumsScratch = WritesScratch.of("SumsScratch", "x: save(x); ctx.scratch = torch.z
 
 
 @pytest.mark.parametrize(
-    ("cls", "inputs", "name"),
-    [(PopsParts, (draw(2), draw(3)), "ctx.sizes"), (SumsScratch, (draw(4),), "ctx.scratch")],
+    ("cls", "inputs", "name"), [(PopsParts, (draw(2), draw(3)), "ctx.sizes"), (SumsScratch, (draw(4),), "ctx.scratch")]
 )
 def test_what_a_second_backward_does_feel_is_named(cls, inputs: tuple[Tensor, ...], name: str) -> None:
     found = nbautograd.gradcheck(cls, inputs, order=1).findings

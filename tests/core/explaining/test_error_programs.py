@@ -433,11 +433,7 @@ SAID = {
         ("`b` has shape 2",),
         ("`a` has",),
     ),
-    "a column": (
-        "h = torch.ones(5, 3, requires_grad=True) * 2\nh[:, 0].backward()\n",
-        ("`h[:, 0]` has shape 5",),
-        (),
-    ),
+    "a column": ("h = torch.ones(5, 3, requires_grad=True) * 2\nh[:, 0].backward()\n", ("`h[:, 0]` has shape 5",), ()),
     "an infinity that is masked into a NaN": (
         "x = torch.ones(2, 2, requires_grad=True)\ns = x.masked_fill(torch.eye(2).bool(), -torch.inf)\n"
         "loss = (s @ torch.zeros(2, 1)).sum()\nloss.backward()\n",

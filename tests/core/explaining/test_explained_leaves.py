@@ -169,12 +169,7 @@ class Normals(torch.nn.Module):
         return torch.distributions.Normal(self.mean(x), self.spread(x).exp())
 
 
-@case(
-    "a sample that gradients are to pass through",
-    "no_grad_inside",
-    slow=True,
-    fix="action = distribution.rsample()",
-)
+@case("a sample that gradients are to pass through", "no_grad_inside", slow=True, fix="action = distribution.rsample()")
 def drawn():
     torch.manual_seed(0)
     net, critic = Normals(), torch.nn.Linear(2, 1)

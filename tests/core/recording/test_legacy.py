@@ -64,12 +64,7 @@ def test_any_text_is_survived(text):
 
 
 @settings(deadline=None)
-@given(
-    extra=st.integers(0, 3),
-    inputs=st.integers(1, 3),
-    defaults=st.booleans(),
-    literal=st.booleans(),
-)
+@given(extra=st.integers(0, 3), inputs=st.integers(1, 3), defaults=st.booleans(), literal=st.booleans())
 def test_made_up_old_functions_run(extra, inputs, defaults, literal):
     constants = [f"c{i}" for i in range(extra)]
     names = [f"x{i}" for i in range(inputs)]
