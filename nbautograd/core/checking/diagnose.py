@@ -15,8 +15,8 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.budget import bytes_lacking
 from nbautograd.core.checking.diagnosis import evidence, table
 from nbautograd.core.checking.diagnosis.factors import Clues
-from nbautograd.core.checking.diagnosis.intermediates import rounded_variable
 from nbautograd.core.checking.diagnosis.table import Blocks, Place
+from nbautograd.core.checking.diagnosis.wrong_line import rounded_line
 from nbautograd.core.checking.point import Once, Point
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.prepared_inputs import copy
@@ -193,12 +193,12 @@ def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Findin
     if not _matches(double, finding.where) or double is None or not _matches(double.other_values(), finding.where):
         return finding
     other = Problem(problem.fn, other_points.in_double(problem.inputs), problem.seed)
-    site = rounded_variable(problem, other, finding.where[1])
+    at = rounded_line(problem, other)
     first: Phrase | str = ""
-    if site is not None:
-        first = Phrase("causes.first_rounded", name=site.name, at=site.line, statement=phrases.short(site.statement))
+    if at is not None:
+        first = Phrase("causes.first_rounded", name=at.name, at=at.line, statement=phrases.short(at.text))
     params = {**finding.params, "first": first}
-    line = finding.line if site is None else site.line
+    line = finding.line if at is None else at.line
     return dataclasses.replace(finding, message_id="causes.right_in_double", params=params, line=line)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from fn import Fn
+from fn import Fn, source_line
 from functions_checked import AttentionWrong
 from own_mistakes import draw
 
@@ -95,13 +95,13 @@ def test_the_ratio_of_one_output_is_measured_by_that_output_alone() -> None:
     assert (found.message_id, found.where, found.params["ratio"]) == ("causes.constant_factor", (1, 0), "0.5")
 
 
-def test_the_variable_that_only_wrong_gradients_use_is_named() -> None:
+def test_the_line_that_only_wrong_gradients_use_is_named() -> None:
     report = nbautograd.gradcheck(AttentionWrong.apply, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)), order=1)
     wrong = [f for f in report.findings if f.kind == "bug"]
     assert {f.where[1] for f in wrong} == {0, 1}
     for found in wrong:
-        assert (found.params["name"], found.params["at"]) == ("ds", found.line)
-        assert "in place of `ds` it is right" in found.message
+        assert found.message_id == "causes.wrong_line_gradient"
+        assert source_line(AttentionWrong, found.line).startswith("ds = ")
 
 
 # Two shares of an input; the first output's gradient is used, but never gets through.

@@ -28,8 +28,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Hypothesis,
     WrongBlock,
 )
-from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
-from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
+from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
 from nbautograd.core.checking.point import Other
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
@@ -145,7 +144,7 @@ def causes(
         elsewhere: gives checks at fresh inputs, where a named cause has to hold as well.
     """
     told: set[tuple[Any, ...]] = set()
-    variable = functools.cache(functools.partial(wrong_variable, problem))
+    at = functools.cache(functools.partial(wrong_line, problem))
     fresh = functools.partial(_fresh, problem, elsewhere)
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
     for where, e in known.items():
@@ -156,9 +155,7 @@ def causes(
             told.add(key)
             others = {k: block for k, block in blocks.items() if k[1] == i and k[0] != o}
             alone = any(_key(found[k][1]) != _key(cause) if k in found else _alive(b) for k, b in others.items())
-            via = variable(i, cause.message in UNEXPLAINED) if cause.code not in NOT_COMPUTED else None
-            if cause.code == "none_gradient":  # only under a condition
-                via = at if (at := variable(i, False)) is not None and at.condition else None
+            via = at(o, i) if cause.code not in NOT_COMPUTED else None
             right = _right_with(elsewhere, (o, i))
             yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE, right)
 
@@ -222,16 +219,14 @@ def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> 
     return Fresh(dataclasses.replace(e, fewest=1), place.other, lambda: _fresh_at(problem, place.other_values(), where))
 
 
-def _finding(
-    problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | None, alone: bool, right: str
-) -> Finding:
+def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None, alone: bool, right: str) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it.
 
     Args:
         problem: what was checked.
         e: the evidence.
         cause: that was found.
-        via: the variable that goes wrong.
+        via: the line that goes wrong.
         alone: True where the cause holds for what comes through the block's output.
         right: an argument with a value at which the gradient is right; empty where none is known.
     """
@@ -240,29 +235,17 @@ def _finding(
     line = found.line if found is not None else None
     output, name, value = block.output_name, block.input_name, phrases.value(problem, position, found)
     message, said = cause.message, dict[str, Any]()
-    if via is not None:
-        if not (via.whole and via.piecewise):  # which line wrote the wrong elements is known
-            line, statement = via.written(problem)
-            if via.whole and via.site.text:
-                value = phrases.value(problem, position, Returned(via.site.name, line, via.site.text))
-        if not via.whole:
-            place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
-            value = Phrase(place, input=name, line=line, expression=phrases.short(statement))
-        which = via.condition or via.kind == "value"  # in whose place another mends the entries
-        vague = plain or (which and message in ENTRIES)
-        if vague and not via.whole:
-            message, said = via.message, via.params(via.written(problem)[0])
+    if via is not None and via.kind:
+        if line != via.line:
+            line = via.line
+            value = Phrase("causes.value_from_line", input=name, line=line, expression=phrases.short(via.text))
+        # a mask in whose place another mends the entries is what they are wrong by
+        if not via.whole and (plain or (via.kind == "value" and message in ENTRIES)):
+            message, said = f"wrong_line_{via.kind}", via.params
             if cause.params.get("part"):
                 said["known"] = Phrase("causes.only_in", part=cause.params["part"], known=said["known"])
-        elif (
-            message in ("wrong_derivative", "wrong_unclassified")
-            and via.alone
-            and not via.piecewise
-            and not via.site.loop
-        ):
-            message, said = via.message, via.params(via.site.line)
     if plain and message == cause.message:
-        said["shared"] = via.before() if via is not None and via.site.text else ""
+        said["shared"] = via.before if via is not None else ""
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
         "output": output,

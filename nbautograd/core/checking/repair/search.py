@@ -136,7 +136,7 @@ class Repair:
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
         self._stream, self._stages = points(self.problem), dict[str, Stages]()
-        self._counts = set[int]()  # ids of the expressions that are whole numbers
+        self._counts = set[int]()  # ids of the expressions that are, or may be, whole numbers
         self._refuted: Stage | None = None  # where the edit that was tried last left nothing mended
         self.right: frozenset[int] = frozenset()
         self.kept: frozenset[int] = frozenset()
@@ -321,7 +321,7 @@ class Repair:
     def _known(self, script: Script, start: Stage) -> KnownValues:
         """Return the values of one run there, whose whole numbers are noted."""
         known = KnownValues() if start.kind.sized or start.kind.ranked else noted_values(script, start)
-        self._counts |= {k for k, v in known.of.items() if v is not None and v.number is not None and v.number % 1 == 0}
+        self._counts |= {k for k, v in known.of.items() if v is None or (v.number is not None and v.number % 1 == 0)}
         return known
 
     def fix(self, mended: Mended) -> Fix:
@@ -413,7 +413,7 @@ class Repair:
             lines = (finding.line, None if found is None else found.line)
             inside = (n - self.script.first_line + 1 for n in lines if n is not None)
             for line in [n for n in inside if 1 < n <= last][:1]:
-                traced = finding.message_id.startswith("causes.wrong_variable")
+                traced = finding.message_id.startswith("causes.wrong_line")
                 near[line] = AWAY if traced and line not in returned else BEFORE
         return near
 
