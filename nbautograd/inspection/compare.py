@@ -44,6 +44,7 @@ from nbautograd.core.kernel.trial import Track
 from nbautograd.core.stumbles import Stumble, collected, is_ours, own_errors
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
+from nbautograd.inspection.audited_calls import elements
 from nbautograd.inspection.beside import Sides, beside, sides
 from nbautograd.inspection.compared_compiled import row as compiled_row
 from nbautograd.inspection.compared_compiled import told
@@ -336,9 +337,8 @@ class Compare:
         if not self.resizable:
             return
         if self.maker is not None and self.maker.sizes:
-            if given or any(one.wrong and one.case.name for one in self.results):
-                assumed = bool(self.candidate.assumed)
-                self.smallest = self.maker.smallest(self.candidate, self.reference, assumed, self.seed + 3)
+            made = [one.case for one in self.results if one.wrong and one.case.name]
+            self.smallest = min(made, key=lambda case: elements(case.inputs), default=None)
         elif failing and not self.findings:
             self.smallest = smallest(self.candidate, self.reference, failing[0], self.seed)
         elif given:

@@ -13,7 +13,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.kernel.check import DRAWS
 from nbautograd.core.kernel.raised import one_line, users_trace
-from nbautograd.core.kernel.sweep import SMALLER, Case, Result, compared, sizes
+from nbautograd.core.kernel.sweep import Case, Result, compared, sizes
 from nbautograd.core.stumbles import is_ours, users_errors
 from nbautograd.errors import CallError
 
@@ -102,15 +102,6 @@ class Maker:
         """Yield its inputs with one size changed; all floating ones are to differentiate where none was."""
         for k, size in enumerate(self.sizes):
             yield from filter(None, (self._case(k, n, assumed) for n in sizes(size)))
-
-    def smallest(self, candidate: Problem, reference: Problem, assumed: bool, seed: int) -> Case | None:
-        """Return its inputs at the smallest size at which the two do not agree; None for no size."""
-        for k, size in enumerate(self.sizes):
-            for n in (n for n in SMALLER if n <= size + 1):
-                case = self._case(k, n, assumed)
-                if case is not None and compared(candidate, reference, case, seed).wrong:
-                    return case
-        return None
 
     def _case(self, k: int, size: int, assumed: bool) -> Case | None:
         """Return its inputs with another size; None for one that it refuses, as a head of an odd size."""
