@@ -156,30 +156,6 @@ def borne_out(
     }
 
 
-def trusted(
-    problem: Problem,
-    outputs: Outputs,
-    cotangents: Sequence[Tensor | None],
-    gradients: Sequence[Tensor | None],
-    which: int,
-    seed: int,
-) -> bool:
-    """Return True where differences bear out the gradient that a witness gives of <v, f> for one input.
-
-    Args:
-        problem: what is checked.
-        outputs: of a call at the point.
-        cotangents: one per output.
-        gradients: one per differentiable input.
-        which: number of the input.
-        seed: of the directions.
-    """
-    if borne_out(problem, outputs, cotangents, gradients, seed):
-        return True
-    asked = directional_derivative(problem, outputs.inputs, which, cotangents, seed)
-    return asked is not None and asked.agrees(gradients[which])
-
-
 def _along(
     problem: Problem,
     inputs: Sequence[Any],
