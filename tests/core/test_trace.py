@@ -227,7 +227,9 @@ def test_a_debugger_sees_the_method_as_ever() -> None:
     assert events == ["call", "line", "return"]
 
 
-@pytest.mark.parametrize("modes", [[Watch()], 2 * [UsageMeter()]], ids=["watch", "a backward inside of another one"])
+@pytest.mark.parametrize(
+    "modes", [[Watch().on()], 2 * [UsageMeter()]], ids=["watch", "a backward inside of another one"]
+)
 def test_what_is_compiled_runs_under_our_modes_and_other_threads_keep_their_compiler(modes) -> None:
     compiled = torch.compile(lambda t: t.sin() * 2, backend="eager", fullgraph=True)
     x = torch.arange(3.0, requires_grad=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dis
-import linecache
 import os
 import random
 import signal
@@ -17,6 +15,7 @@ import torch
 from fn import Fn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupts import steps_of
 from torch import nn
 from torch.autograd.function import BackwardCFunction
 
@@ -408,31 +407,6 @@ def test_threads_are_watched():
     assert only(watch).calls == 200
 
 
-def steps_of(action, stop_at=None):
-    """Run something; an interrupt comes at one of the steps of the files in which a watch begins and ends."""
-    files, count = {watching.__file__, nbautograd.inspection.audit.__file__}, 0
-
-    def trace(frame, event, argument):
-        nonlocal count
-        code = frame.f_code
-        if code.co_filename not in files:
-            return None
-        line = linecache.getline(code.co_filename, frame.f_lineno).strip()
-        if line.startswith("with ") and code.co_code[frame.f_lasti] == dis.opmap["LOAD_CONST"]:
-            return trace  # where the lock is let go of: no signal handler runs between that and what is before it
-        count += 1
-        if count == stop_at:
-            raise KeyboardInterrupt
-        return trace
-
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(None)
-    return count
-
-
 @pytest.mark.parametrize("make", [FunctionWatch, nbautograd.audit], ids=["watch", "audit"])
 @pytest.mark.parametrize("kept", [False, True], ids=["temporary", "kept"])
 def test_an_interrupt_at_any_step_of_a_watch_leaves_nothing_behind(make, kept, monkeypatch):
@@ -454,12 +428,13 @@ def test_an_interrupt_at_any_step_of_a_watch_leaves_nothing_behind(make, kept, m
 
     nothing = ([False] * 3, ())
     reached, again = 0, []  # an interrupt within the end of a watch that an interrupt began
-    steps = steps_of(block)
+    files = {watching.__file__, nbautograd.inspection.audit.__file__}
+    steps = steps_of(block, files)
     assert steps > 50
     for at in range(1, steps + 1):
         caught = None
         try:
-            steps_of(block, at)
+            steps_of(block, files, at)
         except KeyboardInterrupt as error:  # not where the statement's last reference goes: there Python itself catches
             caught = error
         if left() != nothing:
