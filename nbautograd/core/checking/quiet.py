@@ -145,19 +145,21 @@ class Numbers:
         self.seed(seed)
         if self.drawn or kind in self._known:
             return call()
-        with _sharing():  # what it draws before that is known must not reach a check that has seeded
-            before = _states()
-            try:
-                result = call()
-                self._known.add(kind)
-                if _same(before, _states()):
-                    return result
-                self.drawn = _draws(call)
-                if self.drawn:
-                    _take_over(before)
-            except BaseException:  # the user's, or an interrupt: what it drew is put back
+        _wait()  # what it draws before that is known must not reach a check that has seeded
+        before = _states()
+        try:
+            result = call()
+            self._known.add(kind)
+            if _same(before, _states()):
+                return result
+            self.drawn = _draws(call)
+            if self.drawn:
                 _take_over(before)
-                raise
+        except KeyboardInterrupt:  # what it drew is put back
+            _take_over(before)
+            raise
+        finally:
+            _shared.release()
         self.seed(seed)
         return call()
 
@@ -245,15 +247,6 @@ def _generators_put_back() -> Iterator[None]:
 def _wait() -> None:
     while not _shared.acquire(timeout=WAIT):
         pass
-
-
-@contextlib.contextmanager
-def _sharing() -> Iterator[None]:
-    _wait()
-    try:
-        yield
-    finally:
-        _shared.release()
 
 
 def _take_over(states: Sequence[Any] | None) -> None:
