@@ -1376,6 +1376,7 @@ SENTENCES: dict[str, str] = {
     "magics.too_many_arguments": "{magic}：{function} 的参数是 ({takes})，但给了 {given} 个。",
     "magics.line_undefined": "{magic}：`{name}` 没有定义。",
     "magics.by_keyword": "{magic}：请按位置写 {names}；这里不能按名字给出。",
+    "magics.loading": "正在载入 torch 和 nbautograd…",
     "magics.line_failed": "{magic} 无法对这一行求值：{error}",
     "magics.no_tensor": "{magic} 后面写一个张量：{magic} loss",
     "magics.not_a_tensor": "{magic} 后面要写张量，而 `{text}` 得到的是 {type} 类型的值。请写 {magic} loss",
