@@ -1904,7 +1904,6 @@ SENTENCES: dict[str, str] = {
     "widgets.cell_sampled": "part {part} of {parts} of the sample, largest here: {value}",
     "widgets.freed": "saved tensors freed",
     # Graph
-    "widgets.save_as": "Save the whole graph as {format}",
     "widgets.goes_to": "to {name} {what}",
     "widgets.unfold": "Open",
     "widgets.fold": "Fold {name}",

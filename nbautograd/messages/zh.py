@@ -1904,7 +1904,6 @@ SENTENCES: dict[str, str] = {
     "widgets.cell_sampled": "抽样的第 {part} 段（共 {parts} 段），此处最大：{value}",
     "widgets.freed": "保存的张量已释放",
     # Graph
-    "widgets.save_as": "把整张图存为 {format}",
     "widgets.goes_to": "传给 {name} {what}",
     "widgets.unfold": "展开",
     "widgets.fold": "折叠 {name}",
