@@ -31,6 +31,18 @@ def tab(page: Page, name: str) -> Any:
     return page.get_by_role("tab", name=name)
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_right_report_is_one_line_where_settings_ask_for_it(
+    show: Any, samples: Any, monkeypatch: Any, wrong: bool
+) -> None:
+    monkeypatch.setattr("nbautograd.widgets.gradcheck.setting", {"reports": "folded"}.get)
+    page = show(samples.report(wrong=wrong))
+    expect(page.get_by_role("tab")).to_have_count(len(TABS) - 2 if wrong else 0)
+    if not wrong:
+        page.locator("summary").click()
+        expect(tab(page, "Summary")).to_be_visible()
+
+
 def test_tabs_are_an_aria_tablist(show: Any, wrong: Any) -> None:
     page = show(wrong)
     assert page.get_by_role("tab").all_inner_texts() == TABS
