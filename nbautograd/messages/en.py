@@ -1829,7 +1829,7 @@ SENTENCES: dict[str, str] = {
     "widgets.no_such_cell": "No cell holds the lines any more.",
     "widgets.apply_and_run": "Apply and run",
     "widgets.more": "More",
-    "widgets.copy_report": "Copy report",
+    "widgets.copy_report": "Copy for an issue",
     "widgets.copied": "Copied.",
     "widgets.not_copied": "Could not copy: {reason}",
     "widgets.show_jacobian": "Show in Jacobian",

@@ -1829,7 +1829,7 @@ SENTENCES: dict[str, str] = {
     "widgets.no_such_cell": "这几行已不在任何单元格里。",
     "widgets.apply_and_run": "应用并运行",
     "widgets.more": "更多",
-    "widgets.copy_report": "复制报告",
+    "widgets.copy_report": "复制到 issue",
     "widgets.copied": "已复制。",
     "widgets.not_copied": "无法复制：{reason}",
     "widgets.show_jacobian": "在雅可比矩阵中查看",

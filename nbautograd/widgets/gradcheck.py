@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbautograd.core.checking.block import GradcheckReport
-from nbautograd.inspection.report import FunctionReport
 from nbautograd.settings import setting
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.blocks import weighed_blocks
@@ -41,9 +40,8 @@ def answer_state(told: Answer) -> AnswerState:
     )
 
 
-def folded_headline(report: GradcheckReport | FunctionReport) -> str:
+def folded_headline(told: Answer) -> str:
     """Return the line that a report begins as: a right one that says no more, where settings ask for it; else empty."""
-    told = answer(report)
     more = told.tone != "right" or told.findings or told.others
     return "" if more or setting("reports") != "folded" else told.headline
 
@@ -55,11 +53,12 @@ class GradcheckWidget(ViewWidget):
 
     def make_state(self, value: GradcheckReport) -> GradcheckState:
         """Return verdict and blocks."""
+        told = answer(value)
         return GradcheckState(
             check=verdict_state(value),
-            answer=answer_state(answer(value)),
+            answer=answer_state(told),
             blocks=blocks_state(value.blocks),
-            folded=folded_headline(value),
+            folded=folded_headline(told),
         )
 
     def questions(self) -> dict[str, Question]:

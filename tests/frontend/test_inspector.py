@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from playwright.sync_api import Page, expect
 
 from nbautograd import messages
@@ -228,12 +229,14 @@ def test_a_fix_that_was_not_tried_has_no_button(show: Any, samples: Any) -> None
 
 
 @pytest.mark.parametrize("make", ["report", "gradcheck"])
-def test_the_report_is_copied_as_plain_text(asking: Any, samples: Any, clipboard: Any, make: str) -> None:
+def test_the_report_is_copied_for_an_issue(asking: Any, samples: Any, clipboard: Any, make: str) -> None:
     value = getattr(samples, make)(wrong=True)
     page = asking(value)
-    page.get_by_role("button", name="Copy report").click()
+    page.get_by_role("button", name="Copy for an issue").click()
     expect(page.locator(".copy").last).to_contain_text("Copied.")
-    assert clipboard() == text(value)
+    copied = clipboard()
+    assert torch.__version__ in copied.splitlines()[0]
+    assert text(value) in copied
 
 
 def test_what_cannot_be_copied_is_said(show: Any, wrong: Any) -> None:
