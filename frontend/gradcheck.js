@@ -20,17 +20,12 @@ import { ask } from "./wire.js";
  */
 export function gradcheckView(page, { check, answer, blocks }) {
   // in the inspector the summary tells the causes
-  const brief = page.tabs.includes("summary"),
-    told = answer.document.map((card) =>
-      brief && "body" in card
-        ? { ...card, body: card.body.filter(({ kind }) => kind !== "item") }
-        : card,
-    );
+  const brief = page.tabs.includes("summary");
   if (blocks.length) page.first = mostTelling(blocks);
   return el(
     "div",
     "stack gradcheck",
-    ...documentView(page, told),
+    ...documentView(page, brief ? answer.brief : answer.document),
     check.since && sinceView(page, check.since),
     ...documentView(page, check.table),
     ...(blocks.length ? evidence(page, blocks) : []),

@@ -47,7 +47,6 @@ export interface Kernel {
 }
 
 export interface NotebookPanel {
-  id: string;
   node: HTMLElement;
   sessionContext: { session: { kernel: Kernel | null } | null };
   context: { ready: Promise<void>; path: string; save(): Promise<void> };
@@ -83,7 +82,6 @@ export interface Modules {
 }
 
 export interface Application {
-  shell: { currentWidget: { id: string } | null; activateById(id: string): void };
   commands: {
     addCommand(
       id: string,

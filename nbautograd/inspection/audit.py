@@ -28,7 +28,6 @@ from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.display import Phrase
 from nbautograd.core.explaining.program import cell_number
 from nbautograd.core.findings import Finding, of_stumble
-from nbautograd.core.kernel.compiled import WAYS, compiled
 from nbautograd.core.recording.argument_copies import copied, tensors_inside
 from nbautograd.core.recording.watching import (
     BlockEnd,
@@ -70,9 +69,6 @@ from nbautograd.inspection.audited_calls import (
     same_function,
     target_of,
 )
-from nbautograd.inspection.compared_compiled import row as compiled_row
-from nbautograd.inspection.compared_compiled import told
-from nbautograd.inspection.comparison import FUNC_GRAD
 from nbautograd.inspection.evidence import (
     delivered_elsewhere,
     made_up_inputs,
@@ -81,7 +77,6 @@ from nbautograd.inspection.evidence import (
     wrong_for_asymmetric_changes_alone,
 )
 
-COMPILED = ("aot_eager", "inductor")
 SECONDS = 120.0  # of all checks together
 SECONDS_EACH = 10.0  # of one Function
 QUICK = 1_000  # elements of inputs that are looked at one by one in less time than directions take to be sure
@@ -103,7 +98,6 @@ class Audit:
 
     Args:
         budget, per_function: seconds of all checks, and of those of one Function.
-        compile: as of ``audit``.
 
     Attributes:
         watch: what was seen.
@@ -112,15 +106,12 @@ class Audit:
         name: under which its report is found.
     """
 
-    def __init__(
-        self, budget: float = SECONDS, per_function: float = SECONDS_EACH, compile: bool | Sequence[Any] = False
-    ) -> None:
+    def __init__(self, budget: float = SECONDS, per_function: float = SECONDS_EACH) -> None:
         for seconds in (budget, per_function):
             if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
                 raise CallError("audit.no_seconds", given=repr(seconds))
         self.watch = FunctionWatch()
         self._budget, self._per_function = budget, per_function
-        self.backends = COMPILED if compile is True else tuple(compile or ())
         self._report: AuditReport | None = None
         self.block: Held | None = None
         self.ended: Phrase | None = None
@@ -165,17 +156,10 @@ class Audit:
 
 
 @overload
-def audit(
-    fn: None = None, *, budget: float = ..., per_function: float = ..., compile: bool | Sequence[Any] = ...
-) -> Audit: ...
+def audit(fn: None = None, *, budget: float = ..., per_function: float = ...) -> Audit: ...
 @overload
 def audit(
-    fn: Callable[..., Any],
-    *args: Any,
-    budget: float = ...,
-    per_function: float = ...,
-    compile: bool | Sequence[Any] = ...,
-    **kwargs: Any,
+    fn: Callable[..., Any], *args: Any, budget: float = ..., per_function: float = ..., **kwargs: Any
 ) -> AuditReport: ...
 
 
@@ -184,7 +168,6 @@ def audit(
     *args: Any,
     budget: float = SECONDS,
     per_function: float = SECONDS_EACH,
-    compile: bool | Sequence[Any] = False,
     **kwargs: Any,
 ) -> Any:
     """Check every custom gradient that a piece of a program uses, at the arguments that it gets there.
@@ -198,8 +181,6 @@ def audit(
         args, kwargs: its arguments.
         budget: seconds that all checks may take.
         per_function: seconds that those of one Function may take.
-        compile: True compares each Function that is right with itself under torch.compile (``aot_eager``,
-            ``inductor``), or the backends; that takes seconds for each, which count. What changes is a finding.
 
     Returns:
         Without ``fn`` an Audit, for ``with``; its ``report()`` gives the AuditReport. With ``fn`` the AuditReport.
@@ -221,7 +202,7 @@ def audit(
         >>> audit.report()
         <AuditReport wrong: 1 of 1 Functions wrong>
     """
-    watching = Audit(budget, per_function, compile)
+    watching = Audit(budget, per_function)
     if fn is None:
         if args or kwargs:
             raise CallError("audit.no_callable")
@@ -275,7 +256,6 @@ class _Checks:
 
     def __init__(self, audited: Audit, budget: float, per_function: float, tell: Tell | None) -> None:
         self.watch, self.ended, self.name = audited.watch, audited.ended, audited.name
-        self.backends = audited.backends
         self.per_function, self.tell = per_function, tell
         self.begin = time.perf_counter()
         self.end = self.begin + budget
@@ -310,7 +290,6 @@ class _Checks:
             with self._time_of(case) as seconds:
                 self._second_look(case, seconds)
                 self._registration(case, seconds)
-                self._compile(case)
             note(case)
 
     def _step(self, case: Judgement) -> None:
@@ -392,17 +371,6 @@ class _Checks:
             return
         if all(one.registered is None for one in self.cases if one.watched.cls is case.watched.cls):
             case.registered = _opchecked(op, case.situation.copies[0])
-
-    def _compile(self, case: Judgement) -> None:
-        """Compare what is right with itself under torch.compile, once for each Function."""
-        if not self.backends or case.call is None or case.outcome.verdict not in ("right", "meant"):
-            return
-        arguments = (*case.call.arguments, *case.call.keywords.values())
-        known = any(one.compiled is not None for one in self.cases if one.watched.cls is case.watched.cls)
-        if known or tensors_inside(arguments) or time.perf_counter() > self.end:
-            return
-        found = compiled(case.target, case.target, arguments, self.backends, ways=[w for w in WAYS if w != FUNC_GRAD])
-        case.compiled = tuple(map(compiled_row, found))
 
     def _gradcheck(
         self,
@@ -628,7 +596,6 @@ class _Checks:
 
     def _report(self) -> AuditReport:
         functions: list[AuditedFunction] = []
-        compiled_notes: list[Phrase] = []
         kept: dict[tuple[int, int], Kept] = {}
         by_class: dict[type, list[Judgement]] = {cls: [] for cls in self.watch.functions}
         for case in self.cases:
@@ -640,12 +607,9 @@ class _Checks:
                 if case.outcome.verdict == "wrong" and case.call is not None:
                     kept[len(functions), k] = Kept(cls, case.call, case.inputs)
             registered = next((case.registered for case in cases if case.registered is not None), ())
-            changed, said = told([row for case in cases for row in case.compiled or ()])
-            functions.append(_audited(self.watch.functions[cls], cases, (*registered, *changed)))
-            name = functions[-1].name
-            compiled_notes += [Phrase("audit.compiled_function", function=name, said=one) for one in said]
+            functions.append(_audited(self.watch.functions[cls], cases, registered))
         seconds = time.perf_counter() - self.begin
-        notes = (*_notes(self.watch, functions, self.complete), *compiled_notes)
+        notes = tuple(_notes(self.watch, functions, self.complete))
         if self.ended is not None:
             notes = (self.ended, *notes)
         complete = self.complete and self.ended is None

@@ -128,7 +128,7 @@ class CellPresenter:
                     reference_name=options.reference,
                     names=inputs.names,
                     hints=options.hints,
-                    order=options.checked_order,
+                    order=int(options.order) if options.order else None,
                     budget=options.checked_budget,
                     progress=bar,
                 )
