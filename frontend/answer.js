@@ -8,6 +8,20 @@ import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 
+/**
+ * The view of a report that may begin as one line, which a click opens.
+ * @template {{folded: string}} S
+ * @param {(page: Page, state: S) => Node} view
+ * @returns {(page: Page, state: S) => Node}
+ */
+export const foldable = (view) => (page, state) => {
+  if (!state.folded) return view(page, state);
+  const line = [verdictWord(page, "right", "verdict"), " ", prose(state.folded)],
+    report = el("details", null, el("summary", null, ...line));
+  report.addEventListener("toggle", () => report.append(view(page, state)), { once: true });
+  return report;
+};
+
 /** @param {Page} page @param {import("./states").Since} since what became of it since the last check */
 export const sinceView = (page, since) =>
   el(

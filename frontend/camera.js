@@ -5,7 +5,7 @@ import { el, icon } from "./dom.js";
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Rect} Rect */
 /** @typedef {{scale: number, x: number, y: number}} Place how large the drawing is, and its left top in sight */
-/** @typedef {{draw: (part: Rect, scale: number) => void, see: (view: Rect, whole: boolean) => void, textless: (scale: number) => boolean}} Audience what must be drawn now; what is in sight, and whether that is all; at which scales no text is drawn */
+/** @typedef {{draw: (part: Rect, scale: number) => void, textless: (scale: number) => boolean}} Audience what must be drawn now; at which scales no text is drawn */
 
 export const PAD = 320; // px drawn beyond the frame on each side, as in the stylesheet
 const FLIGHT = 260, // ms
@@ -84,9 +84,16 @@ export class Camera {
   /** Show all of the drawing, or its top where all would be smaller than `least`. */
   fit(least = READABLE) {
     this.#land();
-    const before = this.#room;
-    this.#fitOnce(least);
-    if (this.#room !== before) this.#fitOnce(least); // the minimap has come or gone
+    this.#setHeight();
+    const { width, boxes } = this.#size;
+    this.#scale = this.#whole;
+    if (this.#scale < least) this.#scale = Math.min(1, Math.max(least, this.#room / width));
+    const inSight = this.#room / this.#scale,
+      spare = width - inSight,
+      first = boxes[0].x + (boxes[0].width - inSight) / 2;
+    this.#x = spare <= 0 ? spare / 2 : least ? Math.max(0, Math.min(spare, first)) : 0;
+    this.#y = 0;
+    this.#apply();
   }
 
   /** @param {number} by */
@@ -99,21 +106,16 @@ export class Camera {
     this.#apply();
   }
 
-  /** @param {number} x @param {number} y */
-  centre(x, y) {
-    this.#land();
-    this.#x = x - this.#view.width / 2;
-    this.#y = y - this.#view.height / 2;
-    this.#apply();
-  }
-
   /** @param {MouseEvent} event zoom in on what it points at */
   zoomTo(event) {
     const place = this.#frame.getBoundingClientRect();
     const x = this.#x + (event.clientX - place.left) / this.#scale,
       y = this.#y + (event.clientY - place.top) / this.#scale;
+    this.#land();
     this.#scale = READABLE;
-    this.centre(x, y);
+    this.#x = x - this.#view.width / 2;
+    this.#y = y - this.#view.height / 2;
+    this.#apply();
   }
 
   /** @param {Rect | undefined} box move to it, near enough to read it */
@@ -174,20 +176,6 @@ export class Camera {
     this.#frame.style.height = `${Math.min(TALLEST, Math.max(120, tall))}px`;
   }
 
-  /** @param {number} least */
-  #fitOnce(least) {
-    this.#setHeight();
-    const { width, boxes } = this.#size;
-    this.#scale = this.#whole;
-    if (this.#scale < least) this.#scale = Math.min(1, Math.max(least, this.#room / width));
-    const inSight = this.#room / this.#scale,
-      spare = width - inSight,
-      first = boxes[0].x + (boxes[0].width - inSight) / 2;
-    this.#x = spare <= 0 ? spare / 2 : least ? Math.max(0, Math.min(spare, first)) : 0;
-    this.#y = 0;
-    this.#apply();
-  }
-
   #apply() {
     const view = this.#view,
       scale = this.#scale,
@@ -207,8 +195,6 @@ export class Camera {
     for (const layer of /** @type {Iterable<HTMLElement | SVGElement>} */ (this.#frame.children))
       layer.style.translate = `${Math.round((this.#drawn.x - this.#x) * scale)}px ${Math.round((this.#drawn.y - this.#y) * scale)}px`; // whole pixels are copied, others blended
     this.#frame.dataset.view = [view.x, view.y, view.width, view.height].join(" ");
-    const { width, height } = this.#size;
-    this.#audience.see(view, view.width >= width - 1 && view.height >= height - 1);
   }
 
   /** @param {WheelEvent} event */
@@ -250,7 +236,7 @@ export class Camera {
   #watchRoom(signal) {
     let wide = 0;
     const watcher = new ResizeObserver(() => {
-      const now = this.#frame.parentElement?.clientWidth ?? 0; // the minimap beside it takes from the frame alone
+      const now = this.#frame.parentElement?.clientWidth ?? 0;
       if (!this.#frame.clientWidth) return;
       if (now === wide) return this.#apply();
       wide = now;

@@ -20,12 +20,17 @@ import { ask } from "./wire.js";
  */
 export function gradcheckView(page, { check, answer, blocks }) {
   // in the inspector the summary tells the causes
-  const brief = page.tabs.includes("summary");
+  const brief = page.tabs.includes("summary"),
+    told = answer.document.map((card) =>
+      brief && "body" in card
+        ? { ...card, body: card.body.filter(({ kind }) => kind !== "item") }
+        : card,
+    );
   if (blocks.length) page.first = mostTelling(blocks);
   return el(
     "div",
     "stack gradcheck",
-    ...documentView(page, brief ? answer.brief : answer.document),
+    ...documentView(page, told),
     check.since && sinceView(page, check.since),
     ...documentView(page, check.table),
     ...(blocks.length ? evidence(page, blocks) : []),

@@ -6,11 +6,9 @@ import { searchField } from "./find.js";
 import { canRepaint, foldButtons, repaint, unfold, wholeButton } from "./folds.js";
 import { legend } from "./legend.js";
 import { lenses } from "./lenses.js";
-import { minimap } from "./minimap.js";
 import { boxDetail, linked } from "./node.js";
 import { outline } from "./outline.js";
 import { overview } from "./overview.js";
-import { exportButtons } from "./image_export.js";
 import { Scene } from "./scene.js";
 import { BackwardSteps } from "./backward_steps.js";
 import { highlightUses } from "./tensor_uses.js";
@@ -124,16 +122,14 @@ class LayoutView {
       layout,
       {
         draw: (part, scale) => this.#scene.show(afar.look(part, scale) ? null : part),
-        see: (view, whole) => map.look(view, whole),
         textless: afar.paints,
       },
       state.start,
     );
-    const map = minimap(layout, frame, (x, y) => this.#camera.centre(x, y));
     this.#markOpen();
     drawing.addEventListener("click", (event) => this.#click(event));
     keys(drawing, this.#keys());
-    this.element = this.#build(frame, el("div", "graph-holder", frame, map.element));
+    this.element = this.#build(frame);
     page.onSelect(({ node }) => void this.#revealNode(node));
   }
 
@@ -242,8 +238,8 @@ class LayoutView {
     };
   }
 
-  /** @param {HTMLElement} frame @param {HTMLElement} holder */
-  #build(frame, holder) {
+  /** @param {HTMLElement} frame */
+  #build(frame) {
     const page = this.#page,
       state = this.#state,
       { layout } = state;
@@ -271,7 +267,7 @@ class LayoutView {
     });
     const why = whyNone(page, state, this.#scene, (key) => this.reveal(key));
     highlightUses(layout, this.#scene, keyAt, (sentence) => steps.say(sentence));
-    const bar = [search, exportButtons(page, layout, frame), this.#camera.buttons];
+    const bar = [search, this.#camera.buttons];
     const whole = el(
       "div",
       "stack graph",
@@ -279,7 +275,7 @@ class LayoutView {
       el("div", "bar", lens.element, why.element),
       lens.legend,
       why.answer,
-      holder,
+      frame,
       steps.sentence,
       steps.panel,
       legend(page, layout),

@@ -167,10 +167,9 @@ export interface Mark {
   message: string;
 }
 
-/** The answer as the stored report says it: whole, without its causes, and what it leaves out. */
+/** The answer as the stored report says it, and what that leaves out. */
 export interface AnswerState {
   document: Block[];
-  brief: Block[];
   others: Block[];
   marks: Mark[];
 }
@@ -409,6 +408,7 @@ export interface GradcheckState {
   answers?: Record<string, DataView>;
   check: CheckState;
   answer: AnswerState;
+  folded: string;
 }
 
 /** Everything that a report holds; a part that it does not hold is None and gets no tab. */
@@ -425,6 +425,7 @@ export interface InspectorState {
   comparison: ComparisonState | null;
   source: SourceState | null;
   elements: ElementsState;
+  folded: string;
 }
 
 /** The state of each view, by the view's kind. */

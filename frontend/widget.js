@@ -1,5 +1,6 @@
 // The module that anywidget loads: one for all views, told apart by the `_kind` trait.
 
+import { foldable } from "./answer.js";
 import { callsView } from "./calls.js";
 import { claimKeys } from "./shortcuts.js";
 import { pageOf } from "./document.js";
@@ -19,10 +20,10 @@ import { decode, inflate } from "./wire.js";
 
 /** @type {{[K in keyof import("./states").Views]: (page: import("./types").Page, state: import("./states").Views[K]) => Node}} */
 const VIEWS = {
-  inspector: inspectorView,
+  inspector: foldable(inspectorView),
   graph: graphView,
   jacobian: jacobianView,
-  gradcheck: gradcheckView,
+  gradcheck: foldable(gradcheckView),
   calls: callsView,
   document: pageOf,
 };

@@ -7,6 +7,7 @@ In a notebook ``%load_ext nbautograd`` and put ``%%autograd_function --inputs a,
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from nbautograd.version import __version__ as __version__
@@ -73,9 +74,18 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """Register the magics: what ``%load_ext nbautograd`` calls."""
+    said = None
+    if "torch" not in sys.modules and getattr(shell, "kernel", None) is not None:  # its import takes seconds
+        from IPython.display import display
+
+        from nbautograd.messages import text
+
+        said = display({"text/plain": text("magics.loading")}, raw=True, display_id=True)
     from nbautograd.magics import load
 
     load(shell)
+    if said is not None:
+        said.update({"text/plain": ""}, raw=True)
 
 
 def unload_ipython_extension(shell: Any) -> None:

@@ -168,15 +168,16 @@ def assert_gradients(
     from nbautograd.errors import GradcheckError
 
     report: GradcheckReport | Comparison
+    compiled = {"compile": options.pop("compile", False)} if reference is None else {}
     if reference is None:
         from nbautograd.core.checking.gradcheck import gradcheck
 
         report = gradcheck(fn, inputs, **options)
-    else:
+    if reference is not None or (compiled["compile"] and report):
         from nbautograd.inspection.compare import compare
 
-        report = compare(fn, reference, inputs, **options)
-    if report.wrong or not (report or unsure):
+        report = compare(fn, reference, inputs, **options, **compiled)
+    if report.wrong or getattr(report, "changed", False) or not (report or unsure):
         raise GradcheckError("report.as_text", text=render("text", report))
     return report
 

@@ -47,6 +47,7 @@ export interface Kernel {
 }
 
 export interface NotebookPanel {
+  id: string;
   node: HTMLElement;
   sessionContext: { session: { kernel: Kernel | null } | null };
   context: { ready: Promise<void>; path: string; save(): Promise<void> };
@@ -82,6 +83,7 @@ export interface Modules {
 }
 
 export interface Application {
+  shell: { currentWidget: { id: string } | null; activateById(id: string): void };
   commands: {
     addCommand(
       id: string,

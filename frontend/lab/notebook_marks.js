@@ -22,10 +22,12 @@ export class NotebookMarks {
   /**
    * @param {NotebookPanel} panel
    * @param {(cell: string, found: Found[]) => void} show
+   * @param {(cell: CellModel, ms: number) => void} ended told of each run of a cell
    */
-  constructor(panel, show) {
+  constructor(panel, show, ended) {
     this.panel = panel;
     this.show = show;
+    this.ended = ended;
     /** @type {Map<CellModel, {changed: () => void, outputs: MarksState[]}>} of every code cell */
     this.read = new Map();
     /** @type {Map<string, Found[]>} by the cell's id */
@@ -63,7 +65,18 @@ export class NotebookMarks {
       }
     for (const cell of cells)
       if (!this.read.has(cell)) {
-        const changed = () => void Promise.resolve().then(() => this.reread(cell)); // its state is set after its outputs
+        /** @type {number | undefined} */
+        let began;
+        const changed = () =>
+          void Promise.resolve().then(() => {
+            // its state is set after its outputs
+            this.reread(cell);
+            if (cell.executionState === "running") began ??= performance.now();
+            else if (began !== undefined) {
+              this.ended(cell, performance.now() - began);
+              began = undefined;
+            }
+          });
         this.read.set(cell, { changed, outputs: outputsOf(cell) });
         cell.outputs?.changed.connect(changed);
         cell.stateChanged.connect(changed);

@@ -4,7 +4,7 @@ import { applyChange } from "./apply.js";
 import { Commands } from "./commands.js";
 import { editorMarks, markAtCaret } from "./editor.js";
 import { CARD, explanationOutput } from "./explanation_card.js";
-import { NotebookMarks } from "./notebook_marks.js";
+import { MIME, NotebookMarks } from "./notebook_marks.js";
 import { beginOf } from "./place.js";
 import { words } from "./words.js";
 import sheet from "./lab.css";
@@ -12,6 +12,8 @@ import sheet from "./lab.css";
 /** @typedef {import("./jupyterlab").Application} Application */
 /** @typedef {import("./jupyterlab").EditorView} EditorView */
 /** @typedef {import("./notebook_marks.js").Found} Found */
+
+const LONG = 10_000; // ms of a check from which on somebody has gone elsewhere
 
 class Extension {
   /**
@@ -54,9 +56,36 @@ class Extension {
     // before their HTML; a notebook has a registry of its own, which is copied when it is opened
     panel.content.rendermime.addFactory({ safe: true, mimeTypes: [CARD], createRenderer }, 0);
     await panel.context.ready;
-    new NotebookMarks(panel, (cell, found) => {
-      this.found.set(cell, found);
-      for (const view of this.views.get(cell) ?? []) this.marks.show(view, found);
+    new NotebookMarks(
+      panel,
+      (cell, found) => {
+        this.found.set(cell, found);
+        for (const view of this.views.get(cell) ?? []) this.marks.show(view, found);
+      },
+      (cell, ms) => this.tell(panel, cell, ms),
+    );
+  }
+
+  /**
+   * Tell of a long check that ends where nobody looks.
+   * @param {import("./jupyterlab").NotebookPanel} panel
+   * @param {import("./jupyterlab").CellModel} cell
+   * @param {number} ms
+   */
+  tell({ id, content }, cell, ms) {
+    if (ms < LONG || (this.app.shell.currentWidget?.id === id && !document.hidden)) return;
+    const { outputs } = cell,
+      all = Array.from({ length: outputs?.length ?? 0 }, (_, k) => outputs?.get(k).data ?? {}),
+      report = all.find((data) => MIME in data);
+    if (!report) return;
+    const label = words(report[MIME].language)("open");
+    const callback = () => {
+      this.app.shell.activateById(id);
+      content.widgets.find(({ model }) => model === cell)?.node.scrollIntoView({ block: "center" });
+    };
+    this.modules.apputils.Notification.info(String(report["text/plain"]).split("\n")[0], {
+      autoClose: false,
+      actions: [{ label, callback }],
     });
   }
 

@@ -147,7 +147,10 @@ def _add_checks(commands: Commands) -> None:
         metavar = "DIR" if name == "repro" else "FILE"
         audit.add_argument(f"--{name}", type=Path, metavar=metavar, help=text(f"command.help.audit.{name}"))
     audit.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.audit.budget"))
-    _add_program(audit, "[--json FILE] [--html FILE] [--repro DIR]\n                        [--budget SECONDS]")
+    audit.add_argument("--compile", action="store_true", help=text("command.help.audit.compile"))
+    _add_program(
+        audit, "[--json FILE] [--html FILE] [--repro DIR]\n                        [--budget SECONDS] [--compile]"
+    )
     explain = _add(commands, "explain", _explain, more=True)
     for name in ("json", "html"):
         explain.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.explain.{name}"))
@@ -221,7 +224,8 @@ def _audit(options: argparse.Namespace) -> int:
 
     target, *arguments = _named_program(options, "audit")
     files = {"json_file": options.json, "html_file": options.html, "repro": options.repro}
-    return audit(target, arguments, module=bool(options.module), budget=options.budget, **files)
+    more = {"budget": options.budget, "compile": options.compile}
+    return audit(target, arguments, module=bool(options.module), **more, **files)
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ def audit(
     html_file: Path | None = None,
     repro: Path | None = None,
     budget: float | None = None,
+    compile: bool = False,
 ) -> int:
     """Run a program as ``python`` would, then check and report the custom gradients that it used.
 
@@ -34,9 +35,11 @@ def audit(
         json_file, html_file: where the report is written besides.
         repro: folder for scripts that show what is wrong with torch alone.
         budget: seconds of all checks; None takes the default.
+        compile: True compares what is right with itself under torch.compile.
 
     Returns:
-        1 when a gradient is wrong, else 2 when the program raised or the checks were interrupted, else 0.
+        1 when a gradient is wrong, or torch.compile changes one, else 2 when the program raised or the checks were
+        interrupted, else 0.
 
     Raises:
         Unrunnable: when there is no such script or module.
@@ -44,7 +47,7 @@ def audit(
     """
     if html_file is not None:
         require_ours(html_file)
-    audited = Audit() if budget is None else Audit(budget=budget)
+    audited = Audit(compile=compile) if budget is None else Audit(budget=budget, compile=compile)
     with as_main(target, arguments, module) as program:
         ended = run(program, audited, text("command.audit.then"))
         print(text("command.audit.checking"), file=sys.stderr, flush=True)
@@ -57,7 +60,8 @@ def audit(
         write_report(report, document, "nbautograd audit", json_file, html_file)
         if repro is not None and report.wrong:
             _reproduce(report, repro)
-    if report.wrong:
+    changed = any(finding.code == "compare_compile" for function in report.functions for finding in function.findings)
+    if report.wrong or changed:
         return FOUND
     return COULD_NOT_RUN if ended is not None or not report.complete else 0
 

@@ -71,12 +71,13 @@ def check(
         seed: of torch's generators before inputs are made, and of the check.
         json_file, html_file: where the report is written besides.
         budget: seconds that the check may take; None takes the default.
-        compile: True compares it under torch.compile as well; without a reference with itself as it is.
+        compile: True compares it under torch.compile as well, where it is right.
         on_github: True prints annotations, and adds a table to the summary of the job.
         allow_unjudged: True lets a right verdict stand beside rows of the sweep that could not be judged.
 
     Returns:
-        0 when the Function is right, 1 when it is wrong, 2 when it, or a row of its sweep, cannot be told.
+        0 when the Function is right, 1 when it is wrong or torch.compile changes it, 2 when it, a row of its sweep, or
+        a way to compile it cannot be told.
 
     Raises:
         Unrunnable: when a name leads nowhere, or the check cannot be run.
@@ -89,16 +90,16 @@ def check(
     given = _given(inputs, cases)
     laid: Any = layouts if layouts in (None, "all") else [name.strip() for name in str(layouts).split(",")]
     seconds = DEFAULT if budget is None else budget
-    report: Comparison | GradcheckReport
+    reports: list[Comparison | GradcheckReport] = []
     try:
-        if eager is None and not compile:
+        if eager is None:
             if given.cases is not None:
                 raise CallError("compare.no_reference")
             arguments = given.inputs() if callable(given.inputs) else given.inputs
-            report = gradcheck(fn, arguments, budget=seconds, seed=seed)
-        else:
+            reports.append(gradcheck(fn, arguments, budget=seconds, seed=seed))
+        if eager is not None or (compile and reports[0].verdict == "right"):
             options: dict[str, Any] = {"cases": given.cases, "layouts": laid, "compile": compile}
-            report = compare(fn, eager, given.inputs, budget=seconds, seed=seed, **options)
+            reports.append(compare(fn, eager, given.inputs, budget=seconds, seed=seed, **options))
     except NbautogradError as error:
         raise Unrunnable(str(error)) from None
     except Exception as error:
@@ -106,12 +107,16 @@ def check(
             raise Unrunnable(text("command.check.raised", error=type(error).__name__)) from None
         print(users_trace(error), file=sys.stderr)
         raise Unrunnable(text("command.check.raised", error=f"{type(error).__name__}: {error}")) from error
-    place = _place(report)
+    report, place = reports[-1], _place(reports[-1])
     shown: Any = report.redact() if given.hidden else report
     document = build(shown)
+    for one in reports[:-1]:
+        print(to_text(build(one.redact() if given.hidden else one)))
     print(to_text(document))
     unjudged = 0 if allow_unjudged or not isinstance(report, Comparison) else report.unjudged
     status = {"right": 0, "wrong": FOUND}.get(report.verdict, COULD_NOT_RUN)
+    if isinstance(report, Comparison) and report.changed:
+        status = FOUND
     if status == 0 and unjudged:
         print(text("command.check.unjudged", count=unjudged))
         status = COULD_NOT_RUN

@@ -53,7 +53,7 @@ def explain(
         before, watch, begun = dict(namespace), GradientWatch(finite=True), time.monotonic()
         enabled = torch.is_grad_enabled()
         both = contextlib.ExitStack()
-        both.enter_context(watch)
+        both.enter_context(watch.on())
         both.enter_context(watch.steps)
         error = run((code, namespace), both, text("command.explain.then"))
         tries = time.monotonic() - begun < TRIED

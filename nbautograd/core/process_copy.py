@@ -19,6 +19,7 @@ import stat
 import struct
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.stumbles import ask
-from nbautograd.core.this_thread import warnings_ignored
+from nbautograd.core.this_thread import undone, warnings_ignored
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OUTSIDE = (
@@ -132,20 +133,19 @@ def told_by_copy(job: Callable[[Tell], Any], longest: float, fenced: bool) -> It
         yield Refused("fork", reason)
         return
     reading, writing = os.pipe()
-    parent = os.getpid()
-    try:
-        with warnings_ignored():  # Python warns of threads; the copy uses none of them
-            child = os.fork()
-    except OSError as error:  # no room for a copy
-        os.close(reading)
-        os.close(writing)
-        yield Refused("fork", os.strerror(error.errno or 0))
-        return
-    if child == 0:
-        _in_copy(job, writing, parent, fenced)
-    os.close(writing)
+    parent, child, status = os.getpid(), -1, 0
     end: Any = None
     try:
+        try:
+            with warnings_ignored(), _signals_held() as came:  # Python warns of threads; the copy uses none of them
+                child = os.fork()
+        except OSError as error:  # no room for a copy
+            end = (Refused("fork", os.strerror(error.errno or 0)),)
+        if child == 0:
+            _in_copy(job, writing, parent, fenced)
+        os.close(writing)
+        for number in came:
+            signal.raise_signal(number)
         for sent in _read(reading, longest):
             ended, value = pickle.loads(sent)
             if ended:
@@ -156,11 +156,33 @@ def told_by_copy(job: Callable[[Tell], Any], longest: float, fenced: bool) -> It
         end = (Refused("late", f"{longest:g}"),)
     finally:  # an interrupt among them; of one that has answered nothing is left to end
         os.close(reading)
-        os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
+        if child > 0:
+            os.kill(child, signal.SIGKILL)
+            status = os.waitpid(child, 0)[1]
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     by = next((one.name for one in signal.Signals if one == number), f"signal {number}" if number else "")
     yield Refused("died", by) if end is None else end[0]
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[list[int]]:
+    """Let the program's handlers of signals wait for the end of a block; yields the list of what came.
+
+    After a fork Python runs functions that let go of locks, logging's among them. A handler that raises there, as that
+    of Ctrl-C does, leaves them locked: the next thread that logs hangs.
+    """
+    came: list[int] = []
+    here = threading.current_thread() is threading.main_thread()  # no handler runs in any other
+    handlers = {number: handler for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
+
+    def undo() -> None:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+    with undone(undo) if here else contextlib.nullcontext():
+        for number in handlers if here else ():
+            signal.signal(number, lambda number, _: came.append(number))
+        yield came
 
 
 def _read(pipe: int, longest: float) -> Iterator[bytes]:

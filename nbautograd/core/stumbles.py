@@ -218,8 +218,7 @@ def ask(question: Callable[[], Answer], otherwise: Other) -> Answer | Other:
     try:
         return question()
     except Exception as error:
-        last = _innermost(error)
-        if last is not None and last[0].f_code not in (ask.__code__, getattr(question, "__code__", None)):
+        if _code(error) not in (None, ask.__code__, getattr(question, "__code__", None)):
             record(error)
         return otherwise
 
@@ -231,6 +230,12 @@ def _innermost(error: BaseException) -> tuple[FrameType, int] | None:
         if not _is_on_behalf(frame.f_code.co_filename):
             last = frame, line
     return last
+
+
+def _code(error: BaseException) -> CodeType | None:
+    """Return whose code raised; the frame in a variable of its caller would keep all tensors of both for long."""
+    last = _innermost(error)
+    return None if last is None else last[0].f_code
 
 
 def _is_home(frame: FrameType) -> bool:

@@ -6,10 +6,28 @@ import contextlib
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from nbautograd.core import forks
+
+
+@contextlib.contextmanager
+def undone(undo: Callable[[], None]) -> Iterator[None]:
+    """Undo at the end of a block what it did, once more where an interrupt came in the middle of that.
+
+    An interrupt that comes as a ``with`` statement begins finds nothing done: what is to be undone is done inside.
+
+    Args:
+        undo: may be called twice, and after only a part was done.
+    """
+    try:
+        try:
+            yield
+        finally:
+            undo()
+    finally:
+        undo()
 
 
 class _MutedStream:
@@ -17,16 +35,16 @@ class _MutedStream:
 
     Attributes:
         stream: the stream that it stands in for.
-        threads: identifiers of the muted threads, as often as they asked.
+        threads: identifiers of the muted threads, by who asked.
     """
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
-        self.threads: list[int] = []
+        self.threads: dict[object, int] = {}
 
     def write(self, text: str) -> int:
         """Write a text, unless this thread is muted."""
-        if threading.get_ident() in self.threads:
+        if threading.get_ident() in self.threads.values():
             return len(text)
         written: int = self.stream.write(text)
         return written
@@ -41,19 +59,22 @@ _lock = forks.lock()
 @contextlib.contextmanager
 def muted(name: str) -> Iterator[None]:
     """Drop what this thread writes to ``sys.stdout`` or ``sys.stderr``; other threads go on writing."""
-    thread = threading.get_ident()
-    with _lock:
-        stream = getattr(sys, name)
-        proxy = stream if isinstance(stream, _MutedStream) else _MutedStream(stream)
-        proxy.threads.append(thread)
-        setattr(sys, name, proxy)
-    try:
-        yield
-    finally:
+    here, proxies = object(), list[_MutedStream]()
+
+    def undo() -> None:
         with _lock:
-            proxy.threads.remove(thread)
-            if not proxy.threads and getattr(sys, name) is proxy:
-                setattr(sys, name, proxy.stream)
+            for proxy in proxies:
+                proxy.threads.pop(here, None)
+                if not proxy.threads and getattr(sys, name) is proxy:
+                    setattr(sys, name, proxy.stream)
+
+    with undone(undo):
+        with _lock:
+            stream = getattr(sys, name)
+            proxies.append(stream if isinstance(stream, _MutedStream) else _MutedStream(stream))
+            proxies[0].threads[here] = threading.get_ident()
+            setattr(sys, name, proxies[0])
+        yield
 
 
 class _ThisThread:
@@ -73,19 +94,22 @@ def warnings_ignored() -> Iterator[None]:
 
     ``warnings.catch_warnings`` would silence every thread, and restore filters that another one has changed meanwhile.
     """
-    here = _ThisThread()
-    with _lock:
-        before = warnings.filters
-        # a list of our own: Python may be walking through the other one, as matching lets threads switch
-        ours = [("ignore", here, Warning, None, 0), *before]
-        warnings.filters = ours  # type: ignore[assignment, list-item, unused-ignore]
-    try:
-        yield
-    finally:
+    here, before = _ThisThread(), warnings.filters
+
+    def undo() -> None:
         with _lock:
             here.thread = None
             left = [one for one in warnings.filters if not _is_over(one)]
-            warnings.filters = before if left == before else left
+            if len(left) < len(warnings.filters):
+                warnings.filters = before if left == before else left
+
+    with undone(undo):
+        with _lock:
+            before = warnings.filters
+            # a list of our own: Python may be walking through the other one, as matching lets threads switch
+            ours = [("ignore", here, Warning, None, 0), *before]
+            warnings.filters = ours  # type: ignore[assignment, list-item, unused-ignore]
+        yield
 
 
 def _is_over(one: Any) -> bool:

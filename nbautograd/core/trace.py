@@ -14,12 +14,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from nbautograd.core.stumbles import hands_over
+
+
+class Call(NamedTuple):
+    """A call of torch that a method made, by itself or by what it calls.
+
+    Attributes:
+        frame: of the method.
+        func: that was called.
+        args: its positional arguments.
+        result: of the call.
+    """
+
+    frame: FrameType
+    func: Callable[..., Any]
+    args: Sequence[Any]
+    result: Any
 
 
 class Trace(TorchFunctionMode):
@@ -28,7 +44,7 @@ class Trace(TorchFunctionMode):
     Args:
         code: of the method.
         before: called with the method's frame before each call of torch.
-        after: called with the frame and the call's result after it; a call that raises has none.
+        after: called after it; what it returns takes the place of the result. A call that raises has none.
 
     Attributes:
         frame: of the method, once it has called torch; after its end ``frame.f_lineno`` is the line that it ended with.
@@ -38,18 +54,16 @@ class Trace(TorchFunctionMode):
         >>> from nbautograd.core.trace import Trace
         >>> def double(x):
         ...     return x + x
-        >>> lines = []
-        >>> with Trace(double.__code__, after=lambda frame, result: lines.append(frame.f_lineno)):
-        ...     _ = double(torch.ones(2))
-        >>> lines
-        [2]
+        >>> with Trace(double.__code__, after=lambda call: call.result * call.frame.f_lineno):
+        ...     double(torch.ones(2))
+        tensor([4., 4.])
     """
 
     def __init__(
         self,
         code: CodeType,
         before: Callable[[FrameType], None] = lambda frame: None,
-        after: Callable[[FrameType, Any], None] = lambda frame, result: None,
+        after: Callable[[Call], Any] = lambda call: call.result,
     ) -> None:
         super().__init__()
         self.code, self.before, self.after = code, before, after
@@ -69,6 +83,4 @@ class Trace(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         self.frame = frame
         self.before(frame)
-        result = func(*args, **(kwargs or {}))
-        self.after(frame, result)
-        return result
+        return self.after(Call(frame, func, args, func(*args, **(kwargs or {}))))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from nbautograd import messages
 from nbautograd.core.display import Displayable
 from nbautograd.course.exercise import Failure
-from nbautograd.course.sentences import Level, steps
+from nbautograd.course.sentences import Level, steps, told_line
 
 State = Literal["passed", "failed", "skipped"]
 
@@ -97,6 +97,14 @@ class ExerciseResult(Displayable):
         """The codes of everything that failed; ``"not_answered"`` for a cell without an answer."""
         found = tuple(failure.code for outcome in self.outcomes for failure in outcome.failures)
         return ("not_answered",) if self.state == "unanswered" else tuple(dict.fromkeys(found))
+
+    def marked_lines(self) -> tuple[tuple[int, str], ...]:
+        """Return lines of the cell that its sentences name, each with the sentence."""
+        if self.state == "unanswered" and self.line is not None:
+            return ((self.line, messages.text("course.result.unanswered_line", line=self.line)),)
+        failures = [outcome.failures[0] for outcome in self.outcomes if outcome.failures]
+        told = [(failure, " ".join(steps(failure, self.hints))) for failure in failures]
+        return tuple((line, words) for failure, words in told if (line := told_line(failure, self.hints)) is not None)
 
     def shows(self, expected: str) -> bool:
         """Return True if this failed as expected.

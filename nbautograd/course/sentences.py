@@ -33,6 +33,16 @@ def steps(failure: Failure, hints: Level = "what") -> tuple[str, ...]:
     return tuple(s for k, s in enumerate(shown) if s and not _is_repeated(chosen[k], chosen[k + 1 :]))
 
 
+def told_line(failure: Failure, hints: Level) -> int | None:
+    """Return the line that the sentences of these hints name; None where they name none."""
+    for sentence in [failure.sentence, *failure.more][: LEVELS.index(hints) + 1]:
+        if isinstance(sentence, str) and sentence and "line" in messages.fields(sentence):
+            return failure.params.get("line")
+        if isinstance(sentence, Phrase) and "line" in messages.fields(sentence.message_id):
+            return sentence.params.get("line")
+    return None
+
+
 def _is_repeated(sentence: Sentence, later: Sequence[Sentence]) -> bool:
     """Return True if this only says where to look, and a later sentence names the place as well."""
     if not isinstance(sentence, Phrase) or sentence.message_id != "findings.look_at_value":

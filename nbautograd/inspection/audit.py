@@ -28,6 +28,7 @@ from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.display import Phrase
 from nbautograd.core.explaining.program import cell_number
 from nbautograd.core.findings import Finding, of_stumble
+from nbautograd.core.kernel.compiled import WAYS, compiled
 from nbautograd.core.recording.argument_copies import copied, tensors_inside
 from nbautograd.core.recording.watching import (
     BlockEnd,
@@ -69,6 +70,9 @@ from nbautograd.inspection.audited_calls import (
     same_function,
     target_of,
 )
+from nbautograd.inspection.compared_compiled import row as compiled_row
+from nbautograd.inspection.compared_compiled import told
+from nbautograd.inspection.comparison import FUNC_GRAD
 from nbautograd.inspection.evidence import (
     delivered_elsewhere,
     made_up_inputs,
@@ -77,6 +81,7 @@ from nbautograd.inspection.evidence import (
     wrong_for_asymmetric_changes_alone,
 )
 
+COMPILED = ("aot_eager", "inductor")
 SECONDS = 120.0  # of all checks together
 SECONDS_EACH = 10.0  # of one Function
 QUICK = 1_000  # elements of inputs that are looked at one by one in less time than directions take to be sure
@@ -98,6 +103,7 @@ class Audit:
 
     Args:
         budget, per_function: seconds of all checks, and of those of one Function.
+        compile: as of ``audit``.
 
     Attributes:
         watch: what was seen.
@@ -106,12 +112,15 @@ class Audit:
         name: under which its report is found.
     """
 
-    def __init__(self, budget: float = SECONDS, per_function: float = SECONDS_EACH) -> None:
+    def __init__(
+        self, budget: float = SECONDS, per_function: float = SECONDS_EACH, compile: bool | Sequence[Any] = False
+    ) -> None:
         for seconds in (budget, per_function):
             if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
                 raise CallError("audit.no_seconds", given=repr(seconds))
         self.watch = FunctionWatch()
         self._budget, self._per_function = budget, per_function
+        self.backends = COMPILED if compile is True else tuple(compile or ())
         self._report: AuditReport | None = None
         self.block: Held | None = None
         self.ended: Phrase | None = None
@@ -156,10 +165,17 @@ class Audit:
 
 
 @overload
-def audit(fn: None = None, *, budget: float = ..., per_function: float = ...) -> Audit: ...
+def audit(
+    fn: None = None, *, budget: float = ..., per_function: float = ..., compile: bool | Sequence[Any] = ...
+) -> Audit: ...
 @overload
 def audit(
-    fn: Callable[..., Any], *args: Any, budget: float = ..., per_function: float = ..., **kwargs: Any
+    fn: Callable[..., Any],
+    *args: Any,
+    budget: float = ...,
+    per_function: float = ...,
+    compile: bool | Sequence[Any] = ...,
+    **kwargs: Any,
 ) -> AuditReport: ...
 
 
@@ -168,6 +184,7 @@ def audit(
     *args: Any,
     budget: float = SECONDS,
     per_function: float = SECONDS_EACH,
+    compile: bool | Sequence[Any] = False,
     **kwargs: Any,
 ) -> Any:
     """Check every custom gradient that a piece of a program uses, at the arguments that it gets there.
@@ -181,6 +198,8 @@ def audit(
         args, kwargs: its arguments.
         budget: seconds that all checks may take.
         per_function: seconds that those of one Function may take.
+        compile: True compares each Function that is right with itself under torch.compile (``aot_eager``,
+            ``inductor``), or the backends; that takes seconds for each, which count. What changes is a finding.
 
     Returns:
         Without ``fn`` an Audit, for ``with``; its ``report()`` gives the AuditReport. With ``fn`` the AuditReport.
@@ -202,7 +221,7 @@ def audit(
         >>> audit.report()
         <AuditReport wrong: 1 of 1 Functions wrong>
     """
-    watching = Audit(budget, per_function)
+    watching = Audit(budget, per_function, compile)
     if fn is None:
         if args or kwargs:
             raise CallError("audit.no_callable")
@@ -256,6 +275,7 @@ class _Checks:
 
     def __init__(self, audited: Audit, budget: float, per_function: float, tell: Tell | None) -> None:
         self.watch, self.ended, self.name = audited.watch, audited.ended, audited.name
+        self.backends = audited.backends
         self.per_function, self.tell = per_function, tell
         self.begin = time.perf_counter()
         self.end = self.begin + budget
@@ -290,6 +310,7 @@ class _Checks:
             with self._time_of(case) as seconds:
                 self._second_look(case, seconds)
                 self._registration(case, seconds)
+                self._compile(case)
             note(case)
 
     def _step(self, case: Judgement) -> None:
@@ -371,6 +392,17 @@ class _Checks:
             return
         if all(one.registered is None for one in self.cases if one.watched.cls is case.watched.cls):
             case.registered = _opchecked(op, case.situation.copies[0])
+
+    def _compile(self, case: Judgement) -> None:
+        """Compare what is right with itself under torch.compile, once for each Function."""
+        if not self.backends or case.call is None or case.outcome.verdict not in ("right", "meant"):
+            return
+        arguments = (*case.call.arguments, *case.call.keywords.values())
+        known = any(one.compiled is not None for one in self.cases if one.watched.cls is case.watched.cls)
+        if known or tensors_inside(arguments) or time.perf_counter() > self.end:
+            return
+        found = compiled(case.target, case.target, arguments, self.backends, ways=[w for w in WAYS if w != FUNC_GRAD])
+        case.compiled = tuple(map(compiled_row, found))
 
     def _gradcheck(
         self,
@@ -596,6 +628,7 @@ class _Checks:
 
     def _report(self) -> AuditReport:
         functions: list[AuditedFunction] = []
+        compiled_notes: list[Phrase] = []
         kept: dict[tuple[int, int], Kept] = {}
         by_class: dict[type, list[Judgement]] = {cls: [] for cls in self.watch.functions}
         for case in self.cases:
@@ -607,9 +640,12 @@ class _Checks:
                 if case.outcome.verdict == "wrong" and case.call is not None:
                     kept[len(functions), k] = Kept(cls, case.call, case.inputs)
             registered = next((case.registered for case in cases if case.registered is not None), ())
-            functions.append(_audited(self.watch.functions[cls], cases, registered))
+            changed, said = told([row for case in cases for row in case.compiled or ()])
+            functions.append(_audited(self.watch.functions[cls], cases, (*registered, *changed)))
+            name = functions[-1].name
+            compiled_notes += [Phrase("audit.compiled_function", function=name, said=one) for one in said]
         seconds = time.perf_counter() - self.begin
-        notes = tuple(_notes(self.watch, functions, self.complete))
+        notes = (*_notes(self.watch, functions, self.complete), *compiled_notes)
         if self.ended is not None:
             notes = (self.ended, *notes)
         complete = self.complete and self.ended is None

@@ -25,6 +25,7 @@ from nbautograd.core.recording.watching import CopiedCall, Situation, WatchedFun
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.audit_report import RANK, AuditedSituation
 from nbautograd.inspection.audited_calls import Pair
+from nbautograd.inspection.comparison import ComparedCompiled
 
 GRACE = 30.0  # seconds past the budget: the witnesses of a wrong gradient, and one call into C, are not cut short
 
@@ -46,6 +47,7 @@ class Judgement:
             at.
         spent: seconds that its checks took.
         registered: what ``torch.library.opcheck`` says of an operation; None where it was not asked.
+        compiled: what torch.compile makes of the call; None where it was not asked.
     """
 
     watched: WatchedFunction
@@ -59,6 +61,7 @@ class Judgement:
     meant: Mapping[Pair, Meant] = dataclasses.field(default_factory=dict)
     spent: float = 0.0
     registered: tuple[Finding, ...] | None = None
+    compiled: tuple[ComparedCompiled, ...] | None = None
 
     @property
     def rank(self) -> tuple[int, bool, int]:
@@ -151,7 +154,7 @@ def _told(case: Judgement) -> dict[str, Any]:
     Inputs are needed for the script of a wrong gradient alone. What is the program's own stands there as its position:
     a class, a function or a lock is not plain data.
     """
-    facts = {name: getattr(case, name) for name in ("outcome", "each", "spent", "registered")}
+    facts = {name: getattr(case, name) for name in ("outcome", "each", "spent", "registered", "compiled")}
     facts["call"] = None if case.call is None else case.situation.copies.index(case.call)
     if case.call is not None and case.outcome.verdict == "wrong":
         own = {id(item): k for k, item in enumerate(_arguments(case.call))}

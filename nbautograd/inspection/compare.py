@@ -16,12 +16,12 @@ from nbautograd.core.checking.prepared_inputs import is_floating
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.report_verdict import notes
-from nbautograd.core.display import Phrase, UserValue
+from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, maker_of, named_cases
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
-from nbautograd.core.kernel.compiled import BACKENDS, Compiled, compiled
-from nbautograd.core.kernel.golden import Pair, coarsest, readable, run
+from nbautograd.core.kernel.compiled import BACKENDS, compiled
+from nbautograd.core.kernel.golden import Pair, readable, run
 from nbautograd.core.kernel.layouts import INPUTS, layout_cases
 from nbautograd.core.kernel.raised import users_trace
 from nbautograd.core.kernel.sharded import sharded
@@ -31,6 +31,7 @@ from nbautograd.core.kernel.sweep import (
     cases_of_shapes,
     compared,
     dtype_cases,
+    judged,
     raising,
     refusal,
     repeated,
@@ -41,21 +42,17 @@ from nbautograd.core.kernel.sweep import (
 )
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.stumbles import Stumble, collected, is_ours, own_errors
-from nbautograd.core.values import describe, dtype_and_shape, sizes_text
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
+from nbautograd.inspection.audited_calls import elements
 from nbautograd.inspection.beside import Sides, beside, sides
-from nbautograd.inspection.comparison import (
-    ComparedCase,
-    ComparedCompiled,
-    ComparedQuantity,
-    Comparison,
-    worst_first,
-)
+from nbautograd.inspection.compared_compiled import row as compiled_row
+from nbautograd.inspection.compared_compiled import told
+from nbautograd.inspection.compared_rows import findings_of, kind, row, row_verdict, unknown_rows
+from nbautograd.inspection.comparison import ComparedCompiled, ComparedQuantity, Comparison, worst_first
 from nbautograd.inspection.repro import compile_script
 
-# Rows of the sweep that may be "cannot tell" beside a right verdict: a kernel may refuse a layout or two, or one size.
-FEW_ROWS, SHARE_OF_ROWS = 3, 0.25
+SCRIPTED = ("backward", "func_grad", "twice")  # ways that a script shows with torch alone
 
 
 def compare(
@@ -90,8 +87,8 @@ def compare(
             with ``compile``, takes ``fn`` itself.
         inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or all floating ones
             where none does. A single tensor will do. Copies are used, so nobody's ``.grad`` changes. Or a callable
-            that makes them; where its first argument is a size, the sweep calls it with other sizes and resizes
-            nothing by itself.
+            that makes them; where its first arguments are whole numbers, they are sizes: the sweep calls it with
+            others, one changed at a time, and resizes nothing by itself.
         cases: pairs of a name and arguments, or a callable that yields them: each is a row, as it is, and no other
             sizes are tried. Without inputs the first is checked in full.
         sizes: other shapes to compare at, each one per tensor among the inputs, or that of the first alone, which
@@ -147,7 +144,8 @@ def compare(
     if reference is None or any(isinstance(x, torch.Tensor) and not readable(x) for x in candidate.inputs):
         sizes = ()  # at other sizes nothing is compiled, and a sparse or nested tensor has none
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
-        one = Compare(candidate, eager, clock, tell, seed, names, named if cases is not None else (), maker)
+        case = inputs if isinstance(inputs, NamedCase) else None
+        one = Compare(candidate, eager, clock, tell, seed, names, named if cases is not None else (), maker, case)
         one.resizable = not named
         report = one.run(() if named and sizes is None else sizes, dtypes, layouts)
         if report.quantities and (graph or time):  # what raised has neither
@@ -196,6 +194,7 @@ class Compare:
         names: what to call the two; None for their own names.
         named: cases that the caller names, each a row.
         maker: what made the inputs, if anything did.
+        given: the case that the inputs are, if they are one.
     """
 
     def __init__(
@@ -208,8 +207,9 @@ class Compare:
         names: tuple[str, str] | None = None,
         named: Sequence[NamedCase] = (),
         maker: Maker | None = None,
+        given: NamedCase | None = None,
     ) -> None:
-        self.named, self.maker, self.resizable = named, maker, True
+        self.named, self.maker, self.given, self.resizable = named, maker, given, True
         self.candidate, self.reference, self.clock, self.tell, self.seed = candidate, reference, clock, tell, seed
         self.names = names or (candidate.name, reference.name)
         self.values: list[Sides] = []
@@ -247,10 +247,10 @@ class Compare:
             self.clock.verdict_known()
             for case in self.named:
                 with own_errors("a named case", decides=True):
-                    self.results.append(compared_case(self.candidate, self.reference, case, self.seed + 7))
+                    self.results.append(self._named_case(case))
                 self._done(len(self.named))
             cases += laid
-            if shapes is None and self.maker is not None and self.maker.size:
+            if shapes is None and self.maker is not None and self.maker.sizes:
                 cases += self.maker.cases(bool(self.candidate.assumed))
             elif shapes is None:
                 cases += size_cases(self.reference, self.seed)
@@ -264,6 +264,12 @@ class Compare:
             self.notes.append(
                 Phrase("compare.sweep_stopped", **done) if self.outcome else Phrase("compare.interrupted")
             )
+
+    def _named_case(self, case: NamedCase) -> Result:
+        if case is self.given and self.outcome is not None:  # what was compared in full is not compared again
+            row = Case(self.candidate.inputs, name=case.name, required=True)
+            return judged(self.candidate, self.reference, row, self.outcome, self.seed, power=True)
+        return compared_case(self.candidate, self.reference, case, self.seed + 7)
 
     def _compare(self) -> None:
         pair = Pair(self.candidate, self.reference, torch.float32)
@@ -330,10 +336,9 @@ class Compare:
         given = self.outcome is not None and bool(self.outcome.wrong)
         if not self.resizable:
             return
-        if self.maker is not None and self.maker.size:
-            if given or any(one.wrong and one.case.name for one in self.results):
-                assumed = bool(self.candidate.assumed)
-                self.smallest = self.maker.smallest(self.candidate, self.reference, assumed, self.seed + 3)
+        if self.maker is not None and self.maker.sizes:
+            made = [one.case for one in self.results if one.wrong and one.case.name]
+            self.smallest = min(made, key=lambda case: elements(case.inputs), default=None)
         elif failing and not self.findings:
             self.smallest = smallest(self.candidate, self.reference, failing[0], self.seed)
         elif given:
@@ -356,7 +361,7 @@ class Compare:
         )
         findings = tuple(self.findings)
         if not any(finding.kind == "bug" for finding in findings):  # else the sweep shows the same once more
-            findings = (*_findings_of(self.results, self.smallest), *findings)
+            findings = (*findings_of(self.results, self.smallest), *findings)
         findings = (*findings, *notes(self.stumbled))
         verdict, reason = self._verdict(quantities, tracks, findings)
         source, code = candidate.source, None if candidate.direct else getattr(candidate.fn, "__code__", None)
@@ -369,10 +374,10 @@ class Compare:
             reason,
             findings,
             (*self.whole, *quantities),
-            worst_first(map(_case, self.results)),
+            worst_first(map(row, self.results)),
             None if self.smallest is None else shapes_of(self.smallest.inputs),
             dtype="" if outcome is None else str(outcome.trial.pair.dtype).removeprefix("torch."),
-            inputs=tuple(AuditedInput(name, _kind(x)) for name, x in own),
+            inputs=tuple(AuditedInput(name, kind(x)) for name, x in own),
             draws=0 if outcome is None else outcome.draws,
             notes=(*candidate.notes, *_overflows(tracks), *self.notes),
             seconds=time.perf_counter() - self._start,
@@ -395,9 +400,9 @@ class Compare:
             return "cannot tell", note.phrase("what") or ""
         if self.outcome is None:
             return "cannot tell", stopped(self.clock, "verdict").message if self.clock.ended else ""
-        unknown = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unknown]
-        if unknown:
-            return "cannot tell", Phrase("compare.golden_not_finite", names=", ".join(unknown))
+        endless = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unknown]
+        if endless:
+            return "cannot tell", Phrase("compare.golden_not_finite", names=", ".join(endless))
         unsampled = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unsampled]
         if unsampled:
             return "cannot tell", Phrase("compare.rounding_not_finite", names=", ".join(unsampled))
@@ -406,110 +411,11 @@ class Compare:
             return "cannot tell", Phrase("compare.zero_passes", names=", ".join(blind))
         if not any(one.kind == "gradient" and one.tried for one in quantities):
             return "cannot tell", Phrase("compare.no_gradient_to_see")
-        named = [one for one in self.results if one.case.required and _row_verdict(one) == "cannot tell"]
+        named = [one for one in self.results if one.case.required and row_verdict(one) == "cannot tell"]
         if self.named and named:
             return "cannot tell", Phrase("compare.case_unknown", name=named[0].case.name, reason=refusal(named[0]))
-        unknown_rows = _unknown_rows([one for one in self.results if one.case.fatal])
-        return ("cannot tell", unknown_rows) if unknown_rows else ("right", "")
-
-
-def _unknown_rows(rows: Sequence[Result]) -> Phrase | None:
-    """Return why nothing is right that is right at the given inputs: rows of the sweep that cannot be told."""
-    # where the reference itself is NaN there is no bound
-    beyond = [one for one in rows if one.ratio > 1.0 and not one.wrong and not _of_no_number(one)]
-    if beyond:
-        return Phrase("compare.rows_beyond", shapes=_shapes(beyond[0].case))
-    untold = [one for one in rows if _row_verdict(one) == "cannot tell"]
-    if len(untold) <= max(FEW_ROWS, SHARE_OF_ROWS * len(rows)):
-        return None
-    return Phrase("compare.rows_unknown", count=len(untold), tried=len(rows), reason=refusal(untold[0]))
-
-
-def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Finding]:
-    """Yield what the sweep says, once for each kind of change: the first that failed, with its cause."""
-    known: set[str] = set()
-    for result in results:
-        case = result.case
-        kind = "case" if case.required and case.name else case.change
-        if kind in known or not result.findings or known & set(case.layouts):  # of two layouts one alone is wrong
-            continue
-        known.add(kind)
-        if not result.wrong:
-            yield _refusal(result)
-            continue
-        alike = [one for one in results if one.wrong and one.case.change == case.change]
-        params: dict[str, Any] = {
-            "shapes": _shapes(case),
-            "cause": result.findings[0].phrase("what"),
-            "count": len([one for one in alike if bool(one.case.name) is bool(case.name)]),
-        }
-        if kind == "mixed":
-            yield Finding("compare_mixed", "lint", "compare.mixed", params)
-        elif kind == "autocast":
-            yield Finding("compare_autocast", "lint", "compare.autocast", params)
-        elif kind == "large":
-            yield Finding("compare_large", "lint", "compare.large", params)
-        elif kind == "case":
-            yield Finding("compare_case", "bug", "compare.case", {**params, "name": case.name})
-        elif kind == "stacked":
-            yield Finding("compare_layout", "bug", "compare.stacked", params)
-        elif case.layouts:
-            yield Finding("compare_layout", "bug", "compare.layout", {**params, "layout": _layout(case)})
-        else:
-            yield Finding("compare_sizes", "bug", "compare.sizes", {**params, "least": _shapes(least or case)})
-
-
-def _layout(case: Case) -> Phrase:
-    """Return the layouts of a case in words."""
-    first, *second = (Phrase(f"compare.layout_{one}") for one in case.layouts)
-    return Phrase("compare.layout_both", inputs=first, grads=second[0]) if second else first
-
-
-def _refusal(result: Result) -> Finding:
-    """Return the risk that backward raises where the reference does not, at inputs that nobody asked for."""
-    params: dict[str, Any] = {"error": result.refused, "shapes": _shapes(result.case)}
-    if result.case.layouts:
-        params["layout"] = _layout(result.case)
-        return Finding("compare_refuses", "lint", "compare.refuses_layout", params)
-    return Finding("compare_refuses", "lint", "compare.refuses_sizes", params)
-
-
-def _of_no_number(row: Result) -> bool:
-    return row.outcome is not None and any(track.undefined for track in row.outcome.trial.tracks)
-
-
-def _row_verdict(result: Result) -> Verdict:
-    if result.wrong:
-        return "wrong"
-    return "cannot tell" if result.outcome is None or result.excused else "right"
-
-
-def _case(result: Result) -> ComparedCase:
-    dtype = coarsest(result.case.inputs)
-    return ComparedCase(
-        shapes_of(result.case.inputs),
-        str(dtype).removeprefix("torch."),
-        result.case.change,
-        _row_verdict(result),
-        result.ratio,
-        result.quantity,
-        tuple(finding.code for finding in result.findings),
-        refusal(result) if not result.wrong else result.findings[0].phrase("what") or "",
-        result.case.name,
-    )
-
-
-def _shapes(case: Case) -> str:
-    """Return ``"8×256, 256"``."""
-    return ", ".join(map(sizes_text, shapes_of(case.inputs)))
-
-
-def _kind(x: Any) -> str:
-    if isinstance(x, torch.Tensor) and not readable(x):
-        return type(x).__name__
-    if not isinstance(x, torch.Tensor):
-        return UserValue(describe("", x).repr)
-    return dtype_and_shape(x)
+        unknown = unknown_rows([one for one in self.results if one.case.fatal])
+        return ("cannot tell", unknown) if unknown else ("right", "")
 
 
 def _quantity(track: Track, wrong: bool, condition: float, pair: Sides) -> ComparedQuantity:
@@ -556,42 +462,8 @@ def witnessed(
     rows: list[ComparedCompiled] = []
     for one in compiled(fn, reference, inputs, asked, seed=report.seed):
         script = ""
-        if one.finding is not None and not any(row.script for row in rows if row.way == one.way):
+        if one.finding is not None and one.way in SCRIPTED and not any(r.script for r in rows if r.way == one.way):
             script = compile_script(fn, inputs, one.way, one.backend, one.track.error if one.track else 1.0)
-        rows.append(_row(one, script))
-    changed = [row for row in rows if row.verdict == "wrong"]
-    ways = dict.fromkeys(row.way for row in changed)
-    findings = [_finding(report, [row for row in changed if row.way == way]) for way in ways]
-    failed = {(row.way, str(row.reason)): row for row in rows if row.verdict == "cannot tell"}.values()
-    notes = [Phrase("compare.compile_failed", way=_way(row.way), error=str(row.reason)) for row in failed]
-    same = list(dict.fromkeys(row.backend for row in rows if row.verdict == "right"))
-    if same and not findings:
-        notes.append(Phrase("compare.compile_agrees", backends=", ".join(same)))
+        rows.append(compiled_row(one, script))
+    findings, notes = told(rows)
     return replace(report, compiled=tuple(rows), findings=(*report.findings, *findings), notes=(*report.notes, *notes))
-
-
-def _row(one: Compiled, script: str) -> ComparedCompiled:
-    verdict: Verdict = "wrong" if one.finding is not None else "right" if one.track is not None else "cannot tell"
-    reason = one.error if one.finding is None else one.finding.phrase("what") or ""
-    if one.track is None:
-        return ComparedCompiled(one.backend, one.way, verdict, reason=reason)
-    track = one.track
-    return ComparedCompiled(
-        one.backend, one.way, verdict, track.quantity.name, track.error, track.ratio, reason, script
-    )
-
-
-def _way(way: str) -> Phrase:
-    return Phrase(f"compare.compile_{way}")
-
-
-def _finding(report: Comparison, rows: Sequence[ComparedCompiled]) -> Finding:
-    """Return the risk that one way of compiling is."""
-    params = {
-        "way": _way(rows[0].way),
-        "backends": ", ".join(row.backend for row in rows),
-        "torch": report.torch,
-        "cause": rows[0].reason,
-    }
-    message = "compare.compile_func" if rows[0].way == "func_grad" else "compare.compile"
-    return Finding("compare_compile", "lint", message, params)

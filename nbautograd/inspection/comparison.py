@@ -16,6 +16,7 @@ from nbautograd.errors import GradcheckError
 from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.version import __version__
 
+FUNC_GRAD = "func_grad"  # a way to compile, beside an ordinary backward
 RISKS = ("mixed", "autocast", "large")  # changes at which a fault is a risk and leaves the verdict as it is
 
 
@@ -110,7 +111,9 @@ class ComparedCompiled:
     Attributes:
         backend: of torch.compile; empty where nothing came to be compiled.
         way: ``"backward"`` (the call is compiled, backward is an ordinary one), ``"func_grad"`` (``torch.func.grad``
-            stands inside of what is compiled) or ``"twice"`` (as the first, with one tensor as two arguments).
+            stands inside of what is compiled), or as the first with one tensor as two arguments (``"twice"``), with
+            the changed input used in place of what an in-place Function returns (``"discarded"``), or with sizes that
+            are symbols (``"dynamic"``).
         verdict: ``"right"`` where it agrees with the reference as the Function itself does, ``"wrong"`` where
             torch.compile changes it, ``"cannot tell"`` where it could not be compiled.
         quantity: the output or gradient that is changed, or the worst.
@@ -188,8 +191,8 @@ class Comparison(Redactable["Comparison"]):
     seconds_of_each: tuple[float, float] | None = None
 
     def __bool__(self) -> bool:
-        """Return True where the verdict is "right"."""
-        return self.verdict == "right"
+        """Return True where the verdict is "right", and torch.compile changes nothing."""
+        return self.verdict == "right" and not self.changed
 
     @property
     def wrong(self) -> bool:
@@ -197,9 +200,15 @@ class Comparison(Redactable["Comparison"]):
         return self.verdict == "wrong"
 
     @property
+    def changed(self) -> bool:
+        """True where torch.compile changes what is right, but for torch.func.grad inside of it: that is a risk."""
+        return any(row.verdict == "wrong" and row.way != FUNC_GRAD for row in self.compiled)
+
+    @property
     def unjudged(self) -> int:
-        """How many rows of the sweep cannot be told, but for those that are a risk alone."""
-        return sum(case.verdict == "cannot tell" and case.change not in RISKS for case in self.cases)
+        """How many rows of the sweep, or ways to compile, cannot be told, but for those that are a risk alone."""
+        rows = sum(case.verdict == "cannot tell" and case.change not in RISKS for case in self.cases)
+        return rows + sum(row.verdict == "cannot tell" and row.way != FUNC_GRAD for row in self.compiled)
 
     @property
     def resolution(self) -> float:
@@ -208,8 +217,8 @@ class Comparison(Redactable["Comparison"]):
         return max(gradients, default=math.inf)
 
     def raise_if_wrong(self) -> Comparison:
-        """Return the report itself, or raise GradcheckError with its text when it is wrong."""
-        if self.wrong:
+        """Return the report itself; raise GradcheckError with its text where it is wrong, or changed when compiled."""
+        if self.wrong or self.changed:
             raise GradcheckError("report.as_text", text=render("text", self))
         return self
 

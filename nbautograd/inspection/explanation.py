@@ -372,7 +372,7 @@ def _bare_run(run: Rerun) -> str:
 
 def _watched_run(run: Rerun, where: str) -> tuple[Explanation, ErrorCause | None, str]:
     watch = GradientWatch(finite=True)
-    with watch, watch.steps:
+    with watch.on(), watch.steps:
         result, error = _end(run)
     return explained_run(watch, error, result, run, where)
 

@@ -11,7 +11,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from nbautograd import messages
 from nbautograd.core.stumbles import any_errors
+from nbautograd.settings import setting
 
 DISABLE = "NBAUTOGRAD_DISABLE"  # environment variable; with "1" every magic runs its cell or call and nothing more
 
@@ -34,6 +36,7 @@ def load(shell: Any) -> None:
     from nbautograd.magics.session import Session
     from nbautograd.magics.transformer import BlankMagicLines
 
+    messages.prefer_language(setting("language"))
     session = Session(shell)
     cell_magics.set_help()
     lines.set_help()

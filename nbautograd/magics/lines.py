@@ -152,8 +152,13 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
             node = expression(options.reference, magic)
             reference = _named_function(node, namespace) or _reference(magic, call, node, namespace)[0]
         return compare(call.function, reference, call.arguments, compile=options.compile, budget=options.checked_budget)
-    order = int(options.order) if options.order else None
-    return gradcheck(call.function, call.arguments, order=order, hints=options.hints, budget=options.checked_budget)
+    return gradcheck(
+        call.function,
+        call.arguments,
+        order=options.checked_order,
+        hints=options.hints,
+        budget=options.checked_budget,
+    )
 
 
 def _audit(magic: str, line: str, namespace: Namespace) -> Any:

@@ -15,6 +15,7 @@ from nbautograd.core.checking.budget import DEFAULT, Budget
 from nbautograd.core.findings import Hints
 from nbautograd.course.sentences import LEVELS
 from nbautograd.inspection.audit import SECONDS_EACH, Audit
+from nbautograd.settings import setting
 
 MAGIC = "%%autograd_function"
 NO_LIMIT = "none"  # in place of a number of seconds
@@ -106,6 +107,16 @@ class Grammar:
         if stray and not self.operand:
             raise self.refused("magics.stray", text=stray)
         return " ".join(filter(None, operands)), fields
+
+    def setting(self, field: str) -> str:
+        """Return what is set for every line in place of an option, as its line would have it; empty where nothing is.
+
+        Raises:
+            UsageError: for a value that the option does not take.
+        """
+        text = setting(field)
+        option = next(option for option in self.options if option.field == field)
+        return self._value(option, f"nbautograd.{field}", text) if text else ""
 
     def refused(self, message_id: str, word: str = "", known: Iterable[str] = (), **params: str) -> UsageError:
         """Return the error for a line that is not understood; a cell magic's says that its cell was not run.
@@ -215,16 +226,24 @@ class Options:
     @property
     def checked_budget(self) -> Budget | float | None:
         """The budget as ``gradcheck`` takes it."""
-        if not self.budget:
+        budget = self.budget or FUNCTION.setting("budget")
+        if not budget:
             return DEFAULT
-        return None if self.budget == NO_LIMIT else float(self.budget.removesuffix("s"))
+        return None if budget == NO_LIMIT else float(budget.removesuffix("s"))
+
+    @property
+    def checked_order(self) -> int | None:
+        """The order as ``gradcheck`` takes it."""
+        order = self.order or FUNCTION.setting("order")
+        return int(order) if order else None
 
 
 def audit_within(options: Options) -> Audit:
     """Return an audit whose checks take the seconds that a line asks for."""
-    if not options.budget:
+    budget = options.budget or AUDIT.setting("budget")
+    if not budget:
         return Audit()
-    seconds = math.inf if options.budget == NO_LIMIT else float(options.budget.removesuffix("s"))
+    seconds = math.inf if budget == NO_LIMIT else float(budget.removesuffix("s"))
     return Audit(seconds, max(SECONDS_EACH, seconds))
 
 

@@ -128,7 +128,7 @@ class CellPresenter:
                     reference_name=options.reference,
                     names=inputs.names,
                     hints=options.hints,
-                    order=int(options.order) if options.order else None,
+                    order=options.checked_order,
                     budget=options.checked_budget,
                     progress=bar,
                 )

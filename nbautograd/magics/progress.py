@@ -27,7 +27,7 @@ from nbautograd.views.markup import prose, tag
 from nbautograd.views.phrases import VERDICT_MARKS, say
 from nbautograd.views.to_html import chip
 
-PATIENCE = 0.7  # seconds before a bar appears: what is quicker needs none
+PATIENCE = 0.2  # seconds before a bar appears: first words stand within 300 ms of the run, in JupyterLab too
 PAUSE = 0.2  # seconds between two updates
 NOTHING = {"text/plain": "", "text/html": ""}
 SURE = 2.0  # seconds of work from which on it is said how long the rest takes

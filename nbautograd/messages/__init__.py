@@ -58,6 +58,13 @@ def set_language(name: str | None) -> None:
     _chosen = name
 
 
+def prefer_language(name: str) -> None:
+    """Speak a language where neither ``set_language`` nor NBAUTOGRAD_LANG says which."""
+    global _chosen
+    if _chosen is None and name in LANGUAGES and not os.environ.get("NBAUTOGRAD_LANG"):
+        _chosen = name
+
+
 @contextmanager
 def speaking(name: str) -> Iterator[None]:
     """Speak this language for a while, then the one before."""

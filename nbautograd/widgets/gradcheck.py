@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.settings import setting
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.blocks import weighed_blocks
 from nbautograd.views.builders.summary import answer_document, findings_document
@@ -31,13 +32,18 @@ def verdict_state(report: GradcheckReport) -> CheckState:
 
 
 def answer_state(told: Answer) -> AnswerState:
-    """Return the answer as the stored report says it: whole, without its causes, and what it leaves out."""
+    """Return the answer as the stored report says it, and what that leaves out."""
     return AnswerState(
         document=answer_document(told),
-        brief=answer_document(replace(told, findings=())),
         others=findings_document(told.others),
         marks=[Mark(line=line_of(cause), message=cause.message) for cause in told.findings],
     )
+
+
+def folded_headline(told: Answer) -> str:
+    """Return the line that a report begins as: a right one that says no more, where settings ask for it; else empty."""
+    more = told.tone != "right" or told.findings or told.others
+    return "" if more or setting("reports") != "folded" else told.headline
 
 
 class GradcheckWidget(ViewWidget):
@@ -47,8 +53,12 @@ class GradcheckWidget(ViewWidget):
 
     def make_state(self, value: GradcheckReport) -> GradcheckState:
         """Return verdict and blocks."""
+        told = answer(value)
         return GradcheckState(
-            check=verdict_state(value), answer=answer_state(answer(value)), blocks=blocks_state(value.blocks)
+            check=verdict_state(value),
+            answer=answer_state(told),
+            blocks=blocks_state(value.blocks),
+            folded=folded_headline(told),
         )
 
     def questions(self) -> dict[str, Question]:

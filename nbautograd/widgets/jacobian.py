@@ -13,9 +13,10 @@ from nbautograd.core.checking import entry_curve
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
+from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import methods_document
-from nbautograd.views.bundle import text
+from nbautograd.views.issue import for_issue
 from nbautograd.views.jacobian import by_interest
 from nbautograd.views.packing import BlockState, ErrorCurve, Maps, Pair, array, drawn_state, listed_state, packed_maps
 from nbautograd.views.phrases import block_name
@@ -207,9 +208,9 @@ def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Ques
     return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
 
 
-def plain_text(value: Any) -> dict[str, Question]:
-    """Return the question for a report as plain text, by name; the page copies the answer."""
-    return {"text": lambda _question: TextAnswer(text=text(value))}
+def plain_text(value: GradcheckReport | FunctionReport) -> dict[str, Question]:
+    """Return the question for a report as text for an issue, by name; the page copies the answer."""
+    return {"text": lambda _question: TextAnswer(text=for_issue(value))}
 
 
 def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, Any]) -> MicroscopeAnswer:

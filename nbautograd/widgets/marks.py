@@ -24,7 +24,7 @@ from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.explanation import lines_of, place_text, role_of
 from nbautograd.views.phrases import line_of, say, tried, without_example
-from nbautograd.widgets.notebook_cells import cell_of_file
+from nbautograd.widgets.notebook_cells import cell_of_file, running_cell
 
 MIME = "application/vnd.nbautograd.marks+json"
 CARD = "application/vnd.nbautograd.explanation+json"
@@ -175,6 +175,8 @@ def marks_of(value: Any) -> MarksState | None:
                         gathered.of_report(situation.report)
         case Explanation():
             gathered.of_explanation(value)
+        case _ if hasattr(value, "marked_lines"):  # what the checks of an exercise said of the cell that runs
+            gathered.of_lines(value.marked_lines(), messages.text(f"course.chip.{value.state}"))
         case _:
             return None
     if not gathered.texts:
@@ -215,6 +217,14 @@ class _Gathered:
             mends = fix if fix is not None and (fix.file, fix.line) == (place.file, place.line) else None
             words = explanation.findings[0].message if main else role
             self._add(self._position(text), "explained", place.line, role, words, mends, note)
+
+    def of_lines(self, lines: Sequence[tuple[int, str]], kind: str) -> None:
+        cell = running_cell()
+        if cell is None or not lines:
+            return
+        at = self._position(CheckedText(cell=cell.id, first_line=1, text=cell.text.rstrip("\n")))
+        for line, words in lines:
+            self._add(at, "risk", line, kind, words, None)
 
     def _position(self, text: CheckedText) -> int:
         if text not in self.texts:

@@ -40,6 +40,11 @@ def remember_running(shell: Any) -> None:
         del _cells[next(iter(_cells))]
 
 
+def running_cell() -> NotebookCell | None:
+    """Return the cell that runs now, or ran last; None where no page has said its text."""
+    return next(reversed(_cells.values()), None)
+
+
 def cell_of_file(file: str) -> NotebookCell | None:
     """Return the cell that was compiled by this name; None for a file on disk."""
     if file in _cells:

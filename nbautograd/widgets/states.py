@@ -100,10 +100,9 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerState:
-    """The answer as the stored report says it: whole, without its causes, and what it leaves out."""
+    """The answer as the stored report says it, and what that leaves out."""
 
     document: Document
-    brief: Document
     others: Document
     marks: Sequence[Mark]
 
@@ -424,10 +423,15 @@ class JacobianState(BlocksState):
 
 @dataclass(frozen=True, kw_only=True)
 class GradcheckState(BlocksState):
-    """A check: verdict, answer and blocks."""
+    """A check: verdict, answer and blocks.
+
+    Attributes:
+        folded: the line that it begins as; empty where it begins open.
+    """
 
     check: CheckState
     answer: AnswerState
+    folded: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -436,6 +440,7 @@ class InspectorState(BlocksState):
 
     Attributes:
         table: a row for each checked block, a way into the Jacobian.
+        folded: the line that it begins as; empty where it begins open.
     """
 
     function: str
@@ -448,6 +453,7 @@ class InspectorState(BlocksState):
     comparison: ComparisonState | None
     source: SourceState | None
     elements: ElementsState
+    folded: str
 
 
 @dataclass(frozen=True)

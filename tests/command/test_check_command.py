@@ -92,6 +92,7 @@ def test_without_a_reference_the_gradient_is_checked(
     assert "backward is wrong for" in capsys.readouterr().out
     assert alone("Tanh", "--compile") == 0
     assert "torch.compile" in capsys.readouterr().out
+    assert alone("Off", "--compile") == 1
 
 
 @pytest.mark.parametrize(
@@ -154,4 +155,5 @@ def test_it_is_compiled_where_that_is_asked_for(
     assert [(row["way"], row["verdict"]) for row in function["compiled"]] == [
         ("backward", "right"),
         ("func_grad", "cannot tell"),
+        ("dynamic", "right"),
     ]

@@ -253,3 +253,25 @@ def test_a_copy_ends_with_the_process_that_waits_for_it():
         time.sleep(0.001)
     seen[1] = 1
     assert seen[2] == 0
+
+
+striking: list[int] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_parent=lambda: signal.raise_signal(striking.pop()) if striking else None)
+
+
+def test_a_signal_that_comes_during_the_fork_is_handled_after_it() -> None:
+    """In Python's own function after a fork its exception would be lost, and a lock of logging with it."""
+
+    def stop(*_) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    striking.append(signal.SIGUSR1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            in_copy(lambda: 1)
+        assert signal.getsignal(signal.SIGUSR1) is stop
+        assert in_copy(lambda: 1) == 1
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -132,3 +133,14 @@ def test_the_text_of_an_error_runs_no_code_that_ends_us() -> None:
     assert stumbles.record(caught.value)
     assert stumbles.recent()[0].what == "ValueError"
     stumbles.forget()
+
+
+def test_what_refuses_to_answer_is_not_kept() -> None:
+    def asked(thing: set) -> None:
+        assert stumbles.ask(lambda: thing.missing, None) is None
+
+    thing = set[int]()
+    kept = weakref.ref(thing)
+    asked(thing)
+    del thing
+    assert kept() is None  # at once: a gradient that somebody else holds is copied by the engine

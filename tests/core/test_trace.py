@@ -130,7 +130,12 @@ def test_a_method_does_under_a_trace_what_it_does_without(method, calls: list[st
     rows, first = inspect.getsourcelines(method)
     plain, lines = outcome(method, torch.arange(6.0).reshape(2, 3)), list[str]()
     stack = list(_get_current_function_mode_stack())
-    looked = Trace(method.__code__, after=lambda frame, result: lines.append(rows[frame.f_lineno - first].strip()))
+
+    def look(call):
+        lines.append(rows[call.frame.f_lineno - first].strip())
+        return call.result
+
+    looked = Trace(method.__code__, after=look)
     with looked:
         traced = outcome(method, torch.arange(6.0).reshape(2, 3))
     assert list(_get_current_function_mode_stack()) == stack
@@ -148,7 +153,7 @@ def test_compiled_code_gives_the_same_and_the_line_of_its_call() -> None:
 
     lines, x = list[int](), torch.arange(3.0)
     plain = method(x)
-    with Trace(method.__code__, after=lambda frame, result: lines.append(frame.f_lineno)):
+    with Trace(method.__code__, lambda frame: lines.append(frame.f_lineno)):
         assert torch.equal(method(x), plain)
     assert torch.equal(method(x), plain)
     assert lines[0] == method.__code__.co_firstlineno + 1
@@ -193,9 +198,14 @@ def test_a_look_that_calls_torch_is_not_looked_at() -> None:
     def method(x):
         return x * 2
 
-    with Trace(method.__code__, after=lambda frame, result: seen.append(float((result + 1).sum()))):
-        method(torch.ones(2))
+    def look(call):
+        seen.append(float((call.result + 1).sum()))
+        return call.result * 5
+
+    with Trace(method.__code__, after=look):
+        result = method(torch.ones(2))
     assert seen == [6.0]
+    assert result.tolist() == [10.0, 10.0]  # what it returns takes the result's place
 
 
 def test_a_debugger_sees_the_method_as_ever() -> None:
@@ -217,7 +227,9 @@ def test_a_debugger_sees_the_method_as_ever() -> None:
     assert events == ["call", "line", "return"]
 
 
-@pytest.mark.parametrize("modes", [[Watch()], 2 * [UsageMeter()]], ids=["watch", "a backward inside of another one"])
+@pytest.mark.parametrize(
+    "modes", [[Watch().on()], 2 * [UsageMeter()]], ids=["watch", "a backward inside of another one"]
+)
 def test_what_is_compiled_runs_under_our_modes_and_other_threads_keep_their_compiler(modes) -> None:
     compiled = torch.compile(lambda t: t.sin() * 2, backend="eager", fullgraph=True)
     x = torch.arange(3.0, requires_grad=True)

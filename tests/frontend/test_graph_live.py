@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import replace
 from graphlib import TopologicalSorter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,22 +100,18 @@ def test_the_focused_box_stays_when_it_leaves_the_sight(show: Any, load: Any) ->
     page.locator('.box[tabindex="0"]').focus()
     page.keyboard.press("Home")
     key = page.locator('.box[tabindex="0"]').get_attribute("data-key")
-    page.locator(".minimap").click(position={"x": 20, "y": 150})
-    assert part_in_sight(page)[1] > 5_000
+    frame = page.locator(".graph-frame").bounding_box()
+    before = part_in_sight(page)[1]
+    for _ in range(4):
+        page.mouse.move(frame["x"] + 5, frame["y"] + frame["height"] - 5)
+        page.mouse.down()
+        page.mouse.move(frame["x"] + 5, frame["y"] + 5)
+        page.mouse.up()
+    assert part_in_sight(page)[1] > before + 2 * frame["height"]
     expect(page.locator('.box[tabindex="0"]')).to_have_attribute("data-key", key)
     page.locator('.box[tabindex="0"]').focus()
     page.keyboard.press("ArrowDown")
     assert page.locator('.box[tabindex="0"]').get_attribute("data-key") != key
-
-
-def test_the_minimap_is_there_only_when_not_all_is_in_sight(show: Any, load: Any, samples: Any) -> None:
-    page = show(samples.graph())
-    expect(page.locator(".minimap")).to_be_hidden()
-    for _ in range(6):
-        page.get_by_role("button", name="Zoom in").click()
-    expect(page.locator(".minimap")).to_be_visible()
-    page.get_by_role("button", name="Show all").click()
-    expect(page.locator(".minimap")).to_be_hidden()
 
 
 def test_every_box_tells_where_its_gradients_go(show: Any, samples: Any) -> None:
@@ -242,37 +235,6 @@ def test_questions_that_make_no_sense_are_refused(question: dict[str, Any]) -> N
 
     with pytest.raises(InputError):
         graph_questions(branches()[0])[question["kind"]](question)
-
-
-def test_saved_as_svg_it_stands_on_its_own(show: Any) -> None:
-    value, _ = branches()
-    page = show(value)
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="SVG").click()
-    assert saved.value.suggested_filename == "graph.svg"
-    text = Path(saved.value.path()).read_text(encoding="utf-8")
-    root = ElementTree.fromstring(text)
-    made = layout(value)
-    assert root.get("viewBox") == f"0 0 {made.width} {made.height}"
-    assert text.count("<rect") == len(made.boxes) + 1
-    assert not re.search(r"class=|var\(|light-dark|href", text)
-    assert {line.text for box in made.boxes for line in box.lines} <= {
-        e.text for e in root.iter() if e.tag.endswith("text")
-    }
-
-
-def test_saved_as_png_it_is_the_same_picture(show: Any) -> None:
-    from PIL import Image
-
-    value, _ = branches()
-    page = show(value)
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="PNG").click()
-    image = Image.open(io.BytesIO(Path(saved.value.path()).read_bytes())).convert("L")
-    made = layout(value)
-    assert image.size == (2 * made.width, 2 * made.height)
-    low, high = image.getextrema()
-    assert low < 100 < 240 < high  # there is ink, and paper
 
 
 def test_without_motion_nothing_moves_by_itself(show: Any) -> None:

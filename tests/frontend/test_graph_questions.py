@@ -266,20 +266,10 @@ def test_from_afar_a_large_graph_is_painted_whole(load: Any) -> None:
              for (let y = 0; y < height; y++) rows += p.subarray(4 * y * width, 4 * (y + 1) * width).some(Boolean);
              return rows; }"""
     assert canvas.evaluate(ink) > 0.95 * page.locator(".graph-frame").bounding_box()["height"]
-    expect(page.locator(".minimap")).to_be_hidden()
     frame = page.locator(".graph-frame").bounding_box()
     page.mouse.click(frame["x"] + frame["width"] / 2, frame["y"] + 300)
     expect(canvas).to_be_hidden()
     assert page.locator(".drawing .box").count() > 3
-
-
-def test_the_minimap_covers_nothing(show: Any) -> None:
-    page = show(stale())
-    for _ in range(4):
-        page.get_by_role("button", name="Zoom in").click()
-    small, frame = page.locator(".minimap").bounding_box(), page.locator(".graph-frame").bounding_box()
-    assert small["x"] >= frame["x"] + frame["width"]
-    assert small["y"] + small["height"] <= frame["y"] + frame["height"] + 2
 
 
 def test_the_counts_of_nodes_and_boxes_stay_true(asking: Any) -> None:

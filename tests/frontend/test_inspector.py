@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from playwright.sync_api import Page, expect
 
 from nbautograd import messages
@@ -29,6 +30,18 @@ def wrong(samples: Any) -> Any:
 
 def tab(page: Page, name: str) -> Any:
     return page.get_by_role("tab", name=name)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_right_report_is_one_line_where_settings_ask_for_it(
+    show: Any, samples: Any, monkeypatch: Any, wrong: bool
+) -> None:
+    monkeypatch.setattr("nbautograd.widgets.gradcheck.setting", {"reports": "folded"}.get)
+    page = show(samples.report(wrong=wrong))
+    expect(page.get_by_role("tab")).to_have_count(len(TABS) - 2 if wrong else 0)
+    if not wrong:
+        page.locator("summary").click()
+        expect(tab(page, "Summary")).to_be_visible()
 
 
 def test_tabs_are_an_aria_tablist(show: Any, wrong: Any) -> None:
@@ -216,12 +229,14 @@ def test_a_fix_that_was_not_tried_has_no_button(show: Any, samples: Any) -> None
 
 
 @pytest.mark.parametrize("make", ["report", "gradcheck"])
-def test_the_report_is_copied_as_plain_text(asking: Any, samples: Any, clipboard: Any, make: str) -> None:
+def test_the_report_is_copied_for_an_issue(asking: Any, samples: Any, clipboard: Any, make: str) -> None:
     value = getattr(samples, make)(wrong=True)
     page = asking(value)
-    page.get_by_role("button", name="Copy report").click()
+    page.get_by_role("button", name="Copy for an issue").click()
     expect(page.locator(".copy").last).to_contain_text("Copied.")
-    assert clipboard() == text(value)
+    copied = clipboard()
+    assert torch.__version__ in copied.splitlines()[0]
+    assert text(value) in copied
 
 
 def test_what_cannot_be_copied_is_said(show: Any, wrong: Any) -> None:

@@ -7,22 +7,11 @@ import threading
 import time
 
 import pytest
+from notebook_shell import DOUBLE
 
 from nbautograd import magics
 
-CELL = """\
-%%autograd_function
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
-
-x = torch.ones(2, requires_grad=True)
-"""
+CELL = "%%autograd_function\n" + DOUBLE + "\nx = torch.ones(2, requires_grad=True)\n"
 
 
 @pytest.fixture

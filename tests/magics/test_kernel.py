@@ -11,20 +11,10 @@ from typing import Any
 
 import pytest
 from jupyter_client.manager import KernelManager
+from notebook_shell import DOUBLE
 
 pytestmark = pytest.mark.slow
 DEADLINE = 60
-
-DOUBLE = """\
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
-"""
 
 
 class Kernel:

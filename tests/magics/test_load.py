@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import pytest
+from notebook_shell import DOUBLE
 
 from nbautograd import magics
 
@@ -13,17 +14,7 @@ NAMES = {
     "gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches",
     "autograd_audit",
 }  # fmt: skip
-CELL = """\
-%%autograd_function
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
-"""
+CELL = "%%autograd_function\n" + DOUBLE
 
 
 def state(shell: Any) -> dict[str, Any]:

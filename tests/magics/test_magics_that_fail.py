@@ -6,23 +6,13 @@ from typing import Any
 
 import pytest
 from injected import broken
+from notebook_shell import DOUBLE
 
 from nbautograd.core import stumbles
 from nbautograd.magics import card, lines, presenter, session, traced_classes
 
-CELL = """%%autograd_function -i (torch.ones(2, dtype=torch.float64, requires_grad=True),)
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, g):
-        return 2 * g
-
-print("its own output")
-"its value"
-"""
+INPUTS = "-i (torch.ones(2, dtype=torch.float64, requires_grad=True),)"
+CELL = f'%%autograd_function {INPUTS}\n{DOUBLE}\nprint("its own output")\n"its value"\n'
 
 PARTS: list[tuple[Any, str]] = [
     (session.Session, "begin"),

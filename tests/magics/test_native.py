@@ -7,19 +7,10 @@ import pickle
 import re
 
 import pytest
+from notebook_shell import DOUBLE
 
 from nbautograd.magics import options, transformer
 
-DOUBLE = """\
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
-"""
 MAGIC = "%%autograd_function\n"
 BODIES = {
     "definition": DOUBLE,

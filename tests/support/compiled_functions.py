@@ -55,6 +55,37 @@ class WithCtx(torch.autograd.Function):
     backward = Kept.backward
 
 
+class Tripled(torch.autograd.Function):
+    """Three times its input, in its place."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        """Multiply in place."""
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        """Return three times the gradient."""
+        return 3 * grad_output
+
+
+class Repeated(torch.autograd.Function):
+    """One tensor as both outputs."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Double."""
+        y = 2 * x
+        return y, y
+
+    @staticmethod
+    def backward(ctx: Any, first: Tensor, second: Tensor) -> Tensor:
+        """Return the gradient of both."""
+        return 2 * first + 2 * second
+
+
 def eager(x: Tensor, weight: Tensor) -> Tensor:
     """Compute what ``Kept`` does."""
     return x.sin() * weight

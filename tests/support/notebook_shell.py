@@ -19,6 +19,17 @@ from nbautograd import magics
 from nbautograd.core.recording import api as log
 from nbautograd.magics import progress
 
+DOUBLE = """\
+class Double(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+"""
+
 IMPORTS = "import torch, inspect\nfrom torch.autograd import Function, gradcheck"
 
 

@@ -10,7 +10,10 @@ import pytest
 import torch
 
 import nbautograd
+from nbautograd.core.findings import Phrase
 from nbautograd.core.user_source import read_source
+from nbautograd.course.exercise import Failure
+from nbautograd.course.result import CheckResult, ExerciseResult
 from nbautograd.widgets import notebook_cells
 from nbautograd.widgets.marks import CARD, MIME, marks_bundle, marks_of
 
@@ -120,3 +123,15 @@ def test_the_bundle_is_json_and_nothing_is_said_of_other_values(defined):
     bundle = marks_bundle(report)
     assert json.loads(json.dumps(bundle)) == json.loads(json.dumps({MIME: dataclasses.asdict(marks_of(report))}))
     assert marks_bundle(torch.ones(3)) == {}
+
+
+def test_an_exercise_marks_the_line_that_its_sentences_name(defined):
+    defined("class Answer:\n    ...")
+    missing = ExerciseResult("answer", "Answer", "unanswered", line=2)
+    (mark,) = marks_of(missing).marks
+    assert (mark.tone, mark.line, mark.change) == ("risk", 2, None)
+    failure = Failure("raised", Phrase("causes.value_only"), {}, (Phrase("findings.look_at_line", line=1),))
+    outcome = CheckResult("value", "failed", (failure,))
+    for hints, lines in (("what", []), ("where", [1])):
+        result = ExerciseResult("answer", "Answer", "failed", (outcome,), hints=hints)
+        assert [line for line, _ in result.marked_lines()] == lines

@@ -25,7 +25,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import TRACED_ELEMENTS, TRACED_STATEMENTS
 from nbautograd.core.stumbles import hands_over, users_errors
-from nbautograd.core.trace import Trace
+from nbautograd.core.trace import Call, Trace
 from nbautograd.core.user_source import Returned, methods_of
 
 # calls that make a tensor to be filled, or copied to be changed
@@ -105,18 +105,22 @@ def moments(problem: Problem, look: Look, only: int | None = None) -> list[Obser
             if len(found) < TRACED_STATEMENTS:
                 found.append(Observation(line, bool(results), look(Moment(line, names, ctx, grads, results))))
 
-        def at_call(frame: FrameType, *results: Any) -> None:
+        def at_line(frame: FrameType, *results: Any) -> None:
             note(frame.f_lineno, frame.f_locals, *results)
 
+        def at_end(call: Call) -> Any:
+            at_line(call.frame, call.result)
+            return call.result
+
         note(0, {})
-        trace, returned = Trace(code, at_call, at_call), None
+        trace, returned = Trace(code, at_line, at_end), None
         try:
             with trace:
                 returned = original(ctx, *grads)
             return returned
         finally:
             if trace.frame is not None:
-                at_call(trace.frame)
+                at_line(trace.frame)
             elif (line := _return_of(problem, returned)) is not None:
                 note(line, {})
 

@@ -156,30 +156,6 @@ def borne_out(
     }
 
 
-def trusted(
-    problem: Problem,
-    outputs: Outputs,
-    cotangents: Sequence[Tensor | None],
-    gradients: Sequence[Tensor | None],
-    which: int,
-    seed: int,
-) -> bool:
-    """Return True where differences bear out the gradient that a witness gives of <v, f> for one input.
-
-    Args:
-        problem: what is checked.
-        outputs: of a call at the point.
-        cotangents: one per output.
-        gradients: one per differentiable input.
-        which: number of the input.
-        seed: of the directions.
-    """
-    if borne_out(problem, outputs, cotangents, gradients, seed):
-        return True
-    asked = directional_derivative(problem, outputs.inputs, which, cotangents, seed)
-    return asked is not None and asked.agrees(gradients[which])
-
-
 def _along(
     problem: Problem,
     inputs: Sequence[Any],
@@ -224,7 +200,7 @@ def _laid(item: Tensor, lay: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 DIRECTIONS = 4  # of each kind, each with a cotangent of its own
-SHORTENED = 1e-4  # of an element: how far a direction without a constraint moves it
+SMALL = 1e-4  # of an element: how far a direction without a constraint moves it
 
 Project = Callable[[Tensor], Tensor]
 
@@ -277,7 +253,7 @@ def derivative_inside(problem: Problem, outputs: Outputs, output: int, which: in
 
 def _projections(x: Tensor) -> Iterator[tuple[str, Project]]:
     """Yield kinds of directions that stay inside what the values of this tensor suggest."""
-    yield "smaller", lambda u: SHORTENED * u
+    yield "smaller", lambda u: SMALL * u
     if x.dim() >= 2 and x.shape[-1] == x.shape[-2] and torch.equal(x, x.mT):
         yield "symmetric", lambda u: (u + u.mT) / 2
     yield "zero_sum", lambda u: u - u.mean()

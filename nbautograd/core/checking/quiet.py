@@ -23,8 +23,9 @@ from torch import Tensor
 from nbautograd.core import forks
 from nbautograd.core.recording.api import paused
 from nbautograd.core.stumbles import hands_over, users_errors
-from nbautograd.core.this_thread import muted, warnings_ignored
+from nbautograd.core.this_thread import muted, undone, warnings_ignored
 from nbautograd.core.torch_private.dispatch import ThreadDispatchMode
+from nbautograd.core.torch_private.tensors import modes_restored
 
 T = TypeVar("T")
 
@@ -33,10 +34,12 @@ T = TypeVar("T")
 def quiet(*, recorded: bool = False) -> Iterator[None]:
     """Run without prints, warnings and recording, and with grad mode on, in this thread alone.
 
-    Generators that are seeded meanwhile are put back. With ``recorded`` the calls of Functions are recorded.
+    Generators that are seeded meanwhile are put back, and modes that an interrupt left are left. With ``recorded`` the
+    calls of Functions are recorded.
     """
     recorder = contextlib.nullcontext() if recorded else paused()
     with (
+        modes_restored(),
         _generators_put_back(),
         muted("stdout"),
         muted("stderr"),
@@ -142,8 +145,9 @@ class Numbers:
         self.seed(seed)
         if self.drawn or kind in self._known:
             return call()
-        with _sharing():  # what it draws before that is known must not reach a check that has seeded
-            before = _states()
+        _wait()  # what it draws before that is known must not reach a check that has seeded
+        before = _states()
+        try:
             result = call()
             self._known.add(kind)
             if _same(before, _states()):
@@ -151,6 +155,11 @@ class Numbers:
             self.drawn = _draws(call)
             if self.drawn:
                 _take_over(before)
+        except KeyboardInterrupt:  # what it drew is put back
+            _take_over(before)
+            raise
+        finally:
+            _shared.release()
         self.seed(seed)
         return call()
 
@@ -201,11 +210,9 @@ class _Room:
 
     Attributes:
         states: of the shared generators, as they will be put back; None where they were not seeded.
-        locked: True where it waits for them, or has them.
     """
 
     states: Sequence[Any] | None = None
-    locked: bool = False
 
 
 class _Here(threading.local):
@@ -223,16 +230,18 @@ WAIT = 0.1  # seconds until a thread that waits for it lets a budget end it
 @contextlib.contextmanager
 def _generators_put_back() -> Iterator[None]:
     outer, room = _here.room, _Room()
-    _here.room = room
-    try:
-        yield
-    finally:
+
+    def undo() -> None:
         _here.room = outer
         if room.states is not None:
             _set_states(room.states)
-        if room.locked:
-            with contextlib.suppress(RuntimeError):  # an interrupt came while it waited
-                _shared.release()
+            room.states = None
+        while outer is None and _shared._is_owned():  # whatever asked for it, and whether or not that was interrupted
+            _shared.release()
+
+    with undone(undo):
+        _here.room = room
+        yield
 
 
 def _wait() -> None:
@@ -240,21 +249,11 @@ def _wait() -> None:
         pass
 
 
-@contextlib.contextmanager
-def _sharing() -> Iterator[None]:
-    _wait()
-    try:
-        yield
-    finally:
-        _shared.release()
-
-
 def _take_over(states: Sequence[Any] | None) -> None:
     """Let the room of this thread put the shared generators back: to these states, or to those of now."""
     room = _here.room
     if room is None or room.states is not None:
         return
-    room.locked = True
     _wait()
     room.states = _states() if states is None else states
 
@@ -276,12 +275,14 @@ def own_generators(found: Iterable[Any]) -> Iterator[None]:
     for generator in own.values():
         with contextlib.suppress(NotImplementedError):
             put_back.append(_putting_back(generator))
-    _here.own = tuple(put_back)
-    try:
-        yield
-    finally:
+
+    def undo() -> None:
         _put_back_own()
         _here.own = outer
+
+    with undone(undo):
+        _here.own = tuple(put_back)
+        yield
 
 
 def _putting_back(generator: Any) -> Callable[[], None]:

@@ -50,7 +50,7 @@ def in_place(program: Program) -> ErrorCause | None:
         made = None if write.created is None else write.created.place()
     root = tensor if tensor._base is None else tensor._base
     step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
-    facts = _facts(node, own, tensor, name, saved_at, did, write, now - saved)
+    facts = _facts(node, own, tensor, name, saved_at, did, write)
     facts += _view_of(write) + ([] if did is None else _others(program, broken, did))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits: tuple[TrialEdit, ...] = ()
@@ -88,7 +88,7 @@ def view_written(program: Program) -> ErrorCause:
             if write is None or write.spot is None:
                 break
             did, saved_at = write.spot.place(), node_line(node)
-            facts = _facts(node, False, tensor, write.name, saved_at, did, write, 0)
+            facts = _facts(node, False, tensor, write.name, saved_at, did, write)
             facts += [*_view_of(write), finding("in_place.rule")]
             edits = tuple(out_of_place(did, write.name))
             return ErrorCause("in_place", tuple(facts), write.name, None, did, {}, edits, saved_at)
@@ -156,11 +156,10 @@ def _facts(
     saved_at: SourceLine | None,
     did: SourceLine | None,
     write: Write | None,
-    versions: int,
 ) -> list[Finding]:
     """Return what changed the tensor, and what had saved it before."""
     op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
-    shown: dict[str, Any] = {"name": name, "op": op, "versions": versions, "shape": sizes_text(tensor.shape)}
+    shown: dict[str, Any] = {"name": name, "op": op, "shape": sizes_text(tensor.shape)}
     unnamed = "" if name else "_unnamed"
     if did is None:
         first = finding(f"in_place.changed_somewhere{unnamed}", None, **shown)

@@ -283,7 +283,7 @@ def _reached(run: Rerun, edit: TrialEdit | None) -> tuple[list[Any], int, int | 
     watch, stepped = GradientWatch(), list[int]()
     handle = register_optimizer_step_pre_hook(lambda *_: stepped.append(len(watch.values)))
     try:
-        with watch:
+        with watch.on():
             roots = tensors_of(run(edit))
             for root in [] if watch.passes else roots[:1]:  # its backward is left to its caller
                 root.sum().backward()
@@ -305,7 +305,7 @@ def _gradients(
 ) -> list[Any] | None:
     watch = GradientWatch(together=together)
     with any_errors("run with a change") as guard, around:
-        with watch:
+        with watch.on():
             run(edit)
         watch.run_deferred_backwards()
     if guard.failed:  # the changed program, or the other way, does not come to its end: no evidence

@@ -16,6 +16,7 @@ import sys
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple, TypeVar
@@ -38,8 +39,9 @@ from nbautograd.core.explaining.program import (
 )
 from nbautograd.core.graphs.names import variables_of
 from nbautograd.core.stumbles import hands_over
+from nbautograd.core.this_thread import undone
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
-from nbautograd.core.torch_private.tensors import storage_address
+from nbautograd.core.torch_private.tensors import modes_restored, storage_address
 from nbautograd.core.user_source import tree_of
 
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
@@ -236,29 +238,25 @@ class Watch(TorchFunctionMode):
         self.events = Events()
         self.passes = 0
         self.bad_root: torch.Tensor | None = None
-        self._new: Any = None
         self._off: Spot | None = None
         self._outer_off: list[Spot | None] = []  # of where gradients are switched on inside of where they are off
         self._held: set[int] = set()  # by identity, what was not finite before it is written into
 
-    def __enter__(self) -> Any:
-        """Begin to watch calls of torch, and parameters that are made of what was computed."""
-        self._new = nn.Parameter.__dict__["__new__"]  # torch has no hook for it
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """Watch calls of torch, and parameters that are made of what was computed."""
+        made = nn.Parameter.__dict__["__new__"]  # torch has no hook for it
 
         def new(cls: type, *args: Any, **kwargs: Any) -> Any:
-            parameter = self._new.__func__(cls, *args, **kwargs)
+            parameter = made.__func__(cls, *args, **kwargs)
             data = args[0] if args else kwargs.get("data")
             if isinstance(data, torch.Tensor) and node_of(data) is not None:
                 noted(self._note_new_leaf, parameter, data)
             return parameter
 
-        nn.Parameter.__new__ = staticmethod(new)  # type: ignore[method-assign]
-        return super().__enter__()  # type: ignore[no-untyped-call]
-
-    def __exit__(self, *error: Any) -> None:
-        """Watch no longer."""
-        nn.Parameter.__new__ = self._new  # type: ignore[method-assign]
-        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        with undone(partial(setattr, nn.Parameter, "__new__", made)), modes_restored(), self:
+            nn.Parameter.__new__ = staticmethod(new)  # type: ignore[method-assign]
+            yield
 
     def cut(self, tensor: torch.Tensor | None) -> Cut | None:
         """Return why a tensor has no graph, where it was taken out of one."""

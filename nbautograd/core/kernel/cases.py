@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,8 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.kernel.check import DRAWS
 from nbautograd.core.kernel.raised import one_line, users_trace
-from nbautograd.core.kernel.sweep import SMALLER, Case, Result, compared, sizes
-from nbautograd.core.stumbles import is_ours
+from nbautograd.core.kernel.sweep import Case, Result, compared, sizes
+from nbautograd.core.stumbles import is_ours, users_errors
 from nbautograd.errors import CallError
 
 SIZE = 64  # of a maker whose argument has no default: a multiple of a tile, beside whose neighbours it is checked
@@ -80,48 +80,45 @@ def compared_case(candidate: Problem, reference: Problem, case: NamedCase, seed:
 
 @dataclass(frozen=True)
 class Maker:
-    """A callable that makes inputs, of a size where it takes one.
+    """A callable that makes inputs, of the sizes that it takes.
 
     Attributes:
         make: the callable.
-        size: its argument at the given inputs; None where it takes none.
+        sizes: its first arguments at the given inputs, as many as are whole numbers.
         seed: of torch's generators while it runs, which are as they were afterwards.
     """
 
     make: Callable[..., Any]
-    size: int | None
+    sizes: tuple[int, ...]
     seed: int
 
-    def __call__(self, size: int | None = None) -> Any:
-        """Return inputs of a size, or the given ones."""
-        size = self.size if size is None else size
+    def __call__(self, given: Sequence[int] | None = None) -> Any:
+        """Return inputs of these sizes, or the given ones."""
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
-            return self.make() if size is None else self.make(size)
+            return self.make(*(self.sizes if given is None else given))
 
     def cases(self, assumed: bool) -> Iterator[Case]:
-        """Yield its inputs at the sizes around its own; all floating ones are to differentiate where none was."""
-        for size in sizes(self.size) if self.size else ():
-            yield self._case(size, assumed)
+        """Yield its inputs with one size changed; all floating ones are to differentiate where none was."""
+        for k, size in enumerate(self.sizes):
+            yield from filter(None, (self._case(k, n, assumed) for n in sizes(size)))
 
-    def smallest(self, candidate: Problem, reference: Problem, assumed: bool, seed: int) -> Case | None:
-        """Return its inputs at the smallest size at which the two do not agree; None for no size."""
-        for size in (n for n in SMALLER if self.size and n <= self.size + 1):
-            case = self._case(size, assumed)
-            if compared(candidate, reference, case, seed).wrong:
-                return case
+    def _case(self, k: int, size: int, assumed: bool) -> Case | None:
+        """Return its inputs with another size; None for one that it refuses, as a head of an odd size."""
+        given = (*self.sizes[:k], size, *self.sizes[k + 1 :])
+        with users_errors():
+            made = Problem(lambda *_: None, self(given), assume_grad=assumed).inputs
+            return Case(made, name=f"{getattr(self.make, '__name__', 'make')}({', '.join(map(str, given))})")
         return None
-
-    def _case(self, size: int, assumed: bool) -> Case:
-        made = Problem(lambda *_: None, self(size), assume_grad=assumed).inputs
-        return Case(made, name=f"{getattr(self.make, '__name__', 'make')}({size})")
 
 
 def maker_of(make: Callable[..., Any], seed: int) -> Maker:
-    """Return a callable that makes inputs with the size that it takes: a first argument that is a whole number."""
-    first = next(iter(inspect.signature(make).parameters.values()), None)
-    if first is None or first.kind in (first.VAR_POSITIONAL, first.VAR_KEYWORD, first.KEYWORD_ONLY):
-        return Maker(make, None, seed)
-    if first.default is first.empty:
-        return Maker(make, SIZE, seed)
-    return Maker(make, first.default if type(first.default) is int else None, seed)
+    """Return a callable that makes inputs with the sizes that it takes: first arguments that are whole numbers."""
+    found: list[int] = []
+    for one in inspect.signature(make).parameters.values():
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.KEYWORD_ONLY):
+            break
+        if type(one.default) is not int and (found or one.default is not one.empty):
+            break
+        found.append(one.default if type(one.default) is int else SIZE)
+    return Maker(make, tuple(found), seed)

@@ -16,11 +16,13 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import FRESH, candidate_regions, confirmed, finding
 from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, coarsest, copied
 from nbautograd.core.kernel.raised import one_line
+from nbautograd.core.kernel.sweep import size_cases
 from nbautograd.core.kernel.trial import Region, Track, Trial
 from nbautograd.core.stumbles import hands_over, record
 from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 
 BACKENDS = ("eager", "aot_eager", "inductor")
+WAYS = ("backward", "func_grad", "twice", "discarded", "dynamic")
 DRAWS = 2
 
 
@@ -30,8 +32,7 @@ class Compiled:
 
     Attributes:
         backend: of torch.compile.
-        way: ``"backward"`` (the call is compiled, backward is an ordinary one), ``"func_grad"`` (torch.func.grad is
-            inside of what is compiled) or ``"twice"`` (as the first, with one tensor as two arguments).
+        way: the name of a ``Way``.
         track: the output or gradient that is wrong though the Function's is right, else the worst; None where there
             was nothing to compare.
         finding: what is wrong with it, confirmed at fresh draws.
@@ -46,7 +47,7 @@ class Compiled:
 
 
 class Way(Pair):
-    """A Function as it is compiled in one way, and its reference.
+    """A Function as it is compiled, with an ordinary backward, and its reference.
 
     Args:
         fn: the Function as the caller gave it: an operation counts as what torch.compile sees.
@@ -57,6 +58,7 @@ class Way(Pair):
     """
 
     name = "backward"
+    dynamic: bool | None = None  # shapes: None leaves them to torch
 
     def __init__(
         self, fn: Any, reference: Any, inputs: tuple[Any, ...], dtype: torch.dtype | None, seed: int = 0
@@ -76,7 +78,8 @@ class Way(Pair):
     @hands_over
     def compiled_by(self, backend: Any) -> None:
         """Compile anew with a backend; None runs it as it is."""
-        self._compiled = None if backend is None else torch.compile(_anew(self.program()), backend=backend)
+        program = None if backend is None else _anew(self.program())
+        self._compiled = program and torch.compile(program, backend=backend, dynamic=self.dynamic)
 
     def program(self) -> Callable[..., Any]:
         """Return what is compiled."""
@@ -85,6 +88,48 @@ class Way(Pair):
     @hands_over
     def _call(self, *args: Any) -> Any:
         return (self._compiled or self.function)(*args)
+
+
+class Dynamic(Way):
+    """Shapes that are symbols: what is compiled runs at another size first.
+
+    Args:
+        other: inputs of that size.
+    """
+
+    name, dynamic = "dynamic", True
+
+    def __init__(
+        self, fn: Any, reference: Any, inputs: tuple[Any, ...], other: tuple[Any, ...], **options: Any
+    ) -> None:
+        self.other = other
+        super().__init__(fn, reference, inputs, **options)
+
+    def compiled_by(self, backend: Any) -> None:
+        """Compile anew, and run it at the other size."""
+        super().compiled_by(backend)
+        if backend is not None:
+            self.compute(self.draw(self.other, 0))
+
+
+class Discarded(Way):
+    """What an in-place Function returns is discarded, and the input that it changed is used (pytorch #184113).
+
+    Args:
+        position: of the input that it changes, and returns.
+    """
+
+    name = "discarded"
+
+    def __init__(self, fn: Any, reference: Any, inputs: tuple[Any, ...], position: int, **options: Any) -> None:
+        call = callable_of(fn)
+
+        def changed(*args: Any) -> Any:
+            call(*args)
+            return args[position]
+
+        super().__init__(changed, reference, inputs, **options)
+        self.candidate.input_names = self._names(fn, inputs)
 
 
 class Twice(Way):
@@ -152,6 +197,7 @@ def compiled(
     backends: Sequence[Any] = BACKENDS,
     dtype: torch.dtype | None = None,
     seed: int = 0,
+    ways: Sequence[str] = WAYS,
 ) -> Iterator[Compiled]:
     """Compare the compiled Function with its reference, given that the eager one passes.
 
@@ -161,15 +207,12 @@ def compiled(
         backends: of torch.compile, by name or callable.
         dtype: of the check.
         seed: of the draws.
+        ways: those that are tried, of those that there are for this Function.
     """
-    makers: list[tuple[str, Callable[[], Way]]] = [
-        ("backward", lambda: Way(fn, reference, inputs, dtype, seed)),
-        ("func_grad", lambda: FuncGrad(fn, reference, inputs, dtype, seed)),
-    ]
-    pair = _alike(inputs)
-    if pair is not None:
-        makers.append(("twice", lambda: Twice(fn, reference, inputs, pair, dtype=dtype, seed=seed)))
-    for name, make in makers:
+    reference = callable_of(reference)
+    for name, make in _makers(fn, reference, inputs, {"dtype": dtype, "seed": seed}):
+        if name not in ways:
+            continue
         try:
             way = make()
             with way.candidate.session(), way.reference.session(), uncounted_by_dynamo():
@@ -177,6 +220,39 @@ def compiled(
         except Exception as error:
             record(error, f"compiled {name}")
             yield Compiled("", name, error=one_line(error))
+
+
+def _makers(
+    fn: Any, reference: Any, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Iterator[tuple[str, Callable[[], Way]]]:
+    """Yield the ways that there are for a Function at these inputs."""
+    at = (fn, reference, inputs)
+    yield Way.name, lambda: Way(*at, **options)
+    yield FuncGrad.name, lambda: FuncGrad(*at, **options)
+    pair = _alike(inputs)
+    if pair is not None:
+        yield Twice.name, lambda: Twice(*at, pair, **options)
+    eager = Problem(reference, inputs, options["seed"])
+    with eager.session():
+        eager.call()
+        other = next((case.inputs for case in size_cases(eager, options["seed"]) if min_size(case.inputs) > 1), None)
+    position = _changed_in_place(callable_of(fn), inputs)
+    if position is not None:
+        yield Discarded.name, lambda: Discarded(*at, position, **options)
+    if other is not None:
+        yield Dynamic.name, lambda: Dynamic(*at, other=other, **options)
+
+
+def min_size(inputs: Sequence[Any]) -> int:
+    """Return the smallest size of a dimension among tensors: torch makes no symbol of 0 and 1."""
+    return min((n for x in inputs if isinstance(x, Tensor) for n in x.shape), default=0)
+
+
+def _changed_in_place(call: Callable[..., Any], inputs: Sequence[Any]) -> int | None:
+    """Return the position of the input that a callable changes and returns; None where it returns another tensor."""
+    given = [x.clone() if isinstance(x, Tensor) else x for x in copied(inputs)]
+    output = call(*given)
+    return next((k for k, x in enumerate(given) if isinstance(x, Tensor) and x is output and x._version), None)
 
 
 def _alike(inputs: Sequence[Any]) -> tuple[int, int] | None:

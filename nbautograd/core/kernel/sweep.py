@@ -288,6 +288,20 @@ def compared(
             if not case.required and not any(one.startswith("grad_") for one in case.layouts):
                 return Result(case, findings=(finding,), refused=one_line(error), trace=trace)
             return Result(case, ratio=math.inf, wrong=True, findings=(finding,), trace=trace)
+    return judged(candidate, reference, case, outcome, seed, draws, power=power)
+
+
+def judged(
+    candidate: Problem,
+    reference: Problem,
+    case: Case,
+    outcome: Outcome,
+    seed: int,
+    draws: int = 1,
+    *,
+    power: bool = False,
+) -> Result:
+    """Return what the outcome of a comparison says at a case; a fault of a layout is looked for without it as well."""
     tracks = outcome.trial.tracks
     worst = [outcome.ratio(k) for k in range(len(tracks))]
     most = max(range(len(worst)), key=worst.__getitem__, default=-1)

@@ -163,73 +163,73 @@ class Yardstick:
         self.noise = max(self.own, 0.3 * unit * self.size)
         self.correct = [self.error, *(self._limited(s.reshape(self.golden.shape)) for s in samples)]
         self.known = len(self.correct) * self.golden.numel()
-        self.squares = self.error.square()
+        self.squares = self.error.square()  # of all correct errors together
         for sample in self.correct[1:]:
             self.squares.addcmul_(sample, sample)
-        self.squares /= len(self.correct)
         self.level = max(OVERALL * self.noise, *map(rms, self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
         self._known: dict[tuple[tuple[int, ...], str], tuple[Tensor, Tensor, Tensor]] = {}
         self._systems = list(_systems(tuple(self.golden.shape)))
-        self._entries: tuple[Tensor, Tensor] | None = None
-        self._some: tuple[Tensor, float] | None = None
+        self._entries: tuple[Tensor, Tensor, float] | None = None
+        self._some: tuple[Tensor, float, Tensor, Tensor] | None = None
 
     def _limited(self, sample: Tensor) -> Tensor:
         noise = rms(sample)
         return sample * min(1.0, ROUGHER * self.noise / noise) if noise > 0 else sample
 
-    def _entry_bounds(self) -> tuple[Tensor, Tensor]:
-        """Return what each entry may be off by with one sign, and the spread of its noise."""
+    def _entry_bounds(self) -> tuple[Tensor, Tensor, float]:
+        """Return what each entry may be off by with one sign, the spread of its noise, and the unit of that."""
         if self._entries is None:
-            squares = self.squares * len(self.correct)
             dim = -1 if self.golden.shape[-1] >= 8 else tuple(range(self.golden.dim()))
             count = len(self.correct)
-            lines = squares.mean(dim, keepdim=True) / count
+            lines = self.squares.mean(dim, keepdim=True) / count
             # what the entries of a line are sums of may have been rounded once for all of them, so that a line, too, is
             # one sample: beside its neighbours, whose terms are as large where its own cancel
-            lines = (count * lines + PRIOR * max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)) / (
-                count + PRIOR
-            )
-            spread = squares.add_(PRIOR * lines).div_(count + PRIOR).sqrt_()
-            self._entries = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny), spread
+            least = max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)
+            lines = (count * lines + PRIOR * least) / (count + PRIOR)
+            # roots in float32 take a fifth of the time; none is too small or too large for it, beside the mean square
+            spread = torch.add(self.squares, lines, alpha=PRIOR).mul_(1 / (least or 1.0)).float().sqrt_()
+            floor = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny)
+            self._entries = floor, spread, math.sqrt((least or 1.0) / (count + PRIOR))
         return self._entries
 
-    def allowed(self, error: Tensor) -> Tensor:
+    def allowed(self, error: Tensor, noisier: float | None = None) -> Tensor:
         """Return the largest error that each entry may have, of a Function as noisy as the middle of its errors is."""
-        floor, spread = self._entry_bounds()
-        return torch.add(floor, spread, alpha=self._noisier(error) * spreads(self.golden.numel(), self.known))
+        floor, spread, unit = self._entry_bounds()
+        z = (self.noisier(error)[0] if noisier is None else noisier) * spreads(self.golden.numel(), self.known)
+        return spread.to(torch.float64).mul_(unit * z).add_(floor)
 
-    def _noisier(self, error: Tensor, direction: str = "") -> float:
+    def noisier(self, error: Tensor) -> list[float]:
         """Return how many times the noise of correct implementations an error has, by the median of both.
 
         What may be ``NOISE`` times as noisy has its largest errors so many times further out: without this one entry
-        in hundreds would be beyond. An error of one place does not move the median, and one along the direction is
-        taken away before.
+        in hundreds would be beyond. An error of one place does not move the median, and one along a direction is
+        taken away before: the first is of the error as it is, the others are along each direction.
         """
-        spread, middle = self._middle()
+        spread, middle, along, norm = self._middle()
+        if not middle > 0:
+            return [1.0] * (1 + len(along))
         some = _some(error)
-        along = self.directions[direction] if direction else None
-        if along is not None:
-            v = _some(along)
-            some = some - v * _quotient((some * v).sum(), (v * v).sum())
-        elif direction:
-            some = some - some.mean()
-        ratio = float(_quotient(some.abs(), spread).median()) / middle if middle > 0 else 1.0
-        return min(max(ratio, 1.0), NOISE)
+        left = torch.cat((some[None], some - along * _quotient((along * some).sum(1, keepdim=True), norm)))
+        medians = _quotient(left.abs_(), spread).median(1)[0].tolist()
+        return [min(max(one / middle, 1.0), NOISE) for one in medians]
 
-    def _middle(self) -> tuple[Tensor, float]:
-        """Return the spread of some entries, and the median of correct errors in units of it."""
+    def _middle(self) -> tuple[Tensor, float, Tensor, Tensor]:
+        """Return some entries' spread, the median of correct errors in its units, directions there, their squares."""
         if self._some is None:
-            spread = _some(self._entry_bounds()[1])
+            _, spread, unit = self._entry_bounds()
+            spread = _some(spread).to(torch.float64) * unit
             correct = torch.stack([_some(one) for one in self.correct])
-            self._some = spread, float(_quotient(correct.abs(), spread).median())
+            along = torch.stack([torch.ones_like(spread) if v is None else _some(v) for v in self.directions.values()])
+            middle = float(_quotient(correct.abs(), spread).median())
+            self._some = spread, middle, along, along.square().sum(1, keepdim=True)
         return self._some
 
-    def sums(self, error: Tensor) -> dict[System, Sums]:
+    def sums(self, error: Tensor, noisier: Sequence[float] | None = None) -> dict[System, Sums]:
         """Return the sums of an error over all groups."""
+        noisier = self.noisier(error)[1:] if noisier is None else noisier
         error, first = error.reshape(self.golden.shape), not self._known
         rows = [row for v in self.directions.values() for row in self._rows(v, error, first)]
-        noisier = [self._noisier(error, direction) for direction in self.directions]
         found: dict[System, Sums] = {}
         for kept, level in self._systems:
             stack = torch.stack([row[kept] for row in rows])
@@ -246,14 +246,16 @@ class Yardstick:
     def _rows(self, v: Tensor | None, error: Tensor, first: bool) -> Iterator[dict[tuple[int, ...], Tensor]]:
         """Yield the sums along a direction of an error; the first time those of correct ones, its norm, and squares."""
         for t in (error, *self.correct, self.golden) if first else (error,):
-            sums = _reduced(t if v is None else t * v, self._systems)
+            norm = t if v is None else t * v  # at last golden values times themselves, along them
+            sums = _reduced(norm, self._systems)
             yield sums
         if v is None and first:
             yield {kept: torch.full_like(t, self.golden.numel() / len(t)) for kept, t in sums.items()}
         elif v is not None and first:
-            yield sums if v is self.golden else _reduced(v.square(), self._systems)
+            norm = norm if v is self.golden else v.square()
+            yield sums if v is self.golden else _reduced(norm, self._systems)
         if first:
-            yield _reduced(self.squares if v is None else self.squares * v.square(), self._systems)
+            yield _reduced(self.squares if v is None else self.squares * norm, self._systems)
 
     def _measured(self, correct: Tensor, others: Tensor, level: str) -> tuple[Tensor, Tensor, Tensor]:
         """Return norm, variance and floor of groups, each along all directions."""
@@ -261,7 +263,7 @@ class Yardstick:
         squares, count = correct.square().mean(1), correct.shape[1]
         pooled = _quotient(squares, norm).mean(1, keepdim=True) * norm
         # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
-        variance = torch.maximum((count * squares + PRIOR * pooled) / (count + PRIOR), apart)
+        variance = torch.maximum((count * squares + PRIOR * pooled) / (count + PRIOR), apart / count)
         # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance
         typical = (_quotient(golden.square(), norm).mean(1, keepdim=True) * norm).sqrt()
         size = torch.maximum(golden.abs(), typical)
@@ -269,15 +271,8 @@ class Yardstick:
         coherent = COHERENT if level == "whole" else COHERENT_LINE
         return norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt()
 
-    def excesses(self, ratio: Tensor, sums: Mapping[System, Sums]) -> Iterator[Excess]:
-        """Yield what a single draw shows: entries, groups, and the size of their sums.
-
-        Args:
-            ratio: of the error's size to what is allowed.
-            sums: of it.
-        """
-        worst = int(ratio.argmax())
-        yield Excess(System("ones", (), "entries"), float(ratio.reshape(-1)[worst]), worst)
+    def excesses(self, sums: Mapping[System, Sums]) -> Iterator[Excess]:
+        """Yield what the sums of a single draw show: those of groups, and the size of all of a system."""
         for system, one in sums.items():
             yield one.excess(system)
             if system.level != "whole" and system.direction != "golden":
@@ -327,12 +322,15 @@ class Deviation:
     def add(self, yardstick: Yardstick, error: Tensor) -> None:
         """Take in the error at one draw."""
         error = error.reshape(yardstick.golden.shape)
-        sums = yardstick.sums(error)
-        ratio, size = error.abs().div_(yardstick.allowed(error)), rms(error)
-        for excess in yardstick.excesses(ratio, sums):
+        noisier = yardstick.noisier(error)
+        sums = yardstick.sums(error, noisier[1:])
+        ratio, size = error.abs().div_(yardstick.allowed(error, noisier[0])), rms(error)
+        most = float(ratio.max())
+        for excess in (Excess(System("ones", (), "entries"), most, 0), *yardstick.excesses(sums)):
             self._note(excess)
-        beyond = ratio > 1
-        self.wrong = beyond if self.wrong is None else self.wrong | beyond
+        if most > 1:
+            beyond = ratio > 1
+            self.wrong = beyond if self.wrong is None else self.wrong | beyond
         self.squares += size**2 * error.numel()
         self.correct += yardstick.level**2 * error.numel()
         self.lines += error.numel() // (error.shape[-1] if error.dim() > 1 else 1)

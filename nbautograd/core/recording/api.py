@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -19,6 +20,7 @@ from nbautograd.core.recording.record import CallRing, InstrumentedFunction, loc
 from nbautograd.core.recording.recorder import Recorder, abandon
 from nbautograd.core.recording.snapshot import LEVELS
 from nbautograd.core.stumbles import record
+from nbautograd.core.this_thread import undone
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import function_class
 from nbautograd.errors import CallError, InputError
@@ -193,12 +195,10 @@ def following(functions: Collection[str], since: int, most: int) -> tuple[CallLo
 @contextmanager
 def paused() -> Iterator[None]:
     """Record nothing in this thread for a while, as in ``with paused():``."""
-    state = local.state
-    state.paused += 1
-    try:
+    state, before = local.state, local.state.paused
+    with undone(partial(setattr, state, "paused", before)):
+        state.paused = before + 1
         yield
-    finally:
-        state.paused -= 1
 
 
 def set_cell(number: int | None) -> None:

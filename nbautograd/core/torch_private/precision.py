@@ -187,10 +187,12 @@ def _decompositions() -> Mapping[Any, Callable[..., Any]]:
     return decomposition_table
 
 
+@cache
 def _name(func: Any) -> str:
     return str(getattr(getattr(func, "overloadpacket", None), "__name__", ""))
 
 
+@cache
 def _aliases(func: Any) -> bool:
     schema = getattr(func, "_schema", None)
     return schema is not None and any(value.alias_info is not None for value in schema.returns)

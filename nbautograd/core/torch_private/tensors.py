@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.stumbles import hands_over
+from nbautograd.core.this_thread import undone
 
 
 def _probe(path: str, otherwise: Any) -> Any:
@@ -294,13 +295,15 @@ def modes_restored() -> Iterator[None]:
     """Leave whatever modes (``TorchDispatchMode``, ``TorchFunctionMode``) a block enters and forgets to leave."""
     sizes = [_probe(f"_C._len_torch_{kind}_stack", None) for kind, _ in _STACKS]
     before = [size() if size is not None else 0 for size in sizes]
-    try:
-        yield
-    finally:
+
+    def undo() -> None:
         for (kind, wanted), size, depth in zip(_STACKS, sizes, before, strict=True):
             pop = _probe(f"_C._pop_torch_{kind}_stack", None)
             while size is not None and pop is not None and size() > depth:
                 pop(*wanted)
+
+    with undone(undo):
+        yield
 
 
 _STACKS: tuple[tuple[str, tuple[None, ...]], ...] = (("dispatch", (None,)), ("function", ()))  # what pop wants

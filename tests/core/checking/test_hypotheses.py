@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from fn import Fn
+from fn import Fn, source_line
 from functions_checked import AttentionWrong
 from own_mistakes import draw
 
 import nbautograd
 from nbautograd import messages
-from nbautograd.core.checking.diagnosis import table
+from nbautograd.core.checking.diagnosis import hypothesis, table
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
     FRESH_INPUTS,
@@ -77,7 +77,7 @@ def test_a_cause_that_holds_at_the_inputs_alone_is_not_named() -> None:
 
 
 def test_the_guard_above_can_trip(monkeypatch) -> None:
-    at_once = replace(FRESH_INPUTS, confirmed=AT_HAND.confirmed)
+    at_once = replace(FRESH_INPUTS, confirmed=hypothesis._at_hand)
     constant = next(row for row in table.HYPOTHESES if row.code == "constant_factor")
     rows = tuple(replace(row, confirmation=at_once) if row is constant else row for row in table.HYPOTHESES)
     monkeypatch.setattr(table, "HYPOTHESES", rows)
@@ -95,13 +95,13 @@ def test_the_ratio_of_one_output_is_measured_by_that_output_alone() -> None:
     assert (found.message_id, found.where, found.params["ratio"]) == ("causes.constant_factor", (1, 0), "0.5")
 
 
-def test_the_variable_that_only_wrong_gradients_use_is_named() -> None:
+def test_the_line_that_only_wrong_gradients_use_is_named() -> None:
     report = nbautograd.gradcheck(AttentionWrong.apply, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)), order=1)
     wrong = [f for f in report.findings if f.kind == "bug"]
     assert {f.where[1] for f in wrong} == {0, 1}
     for found in wrong:
-        assert (found.params["name"], found.params["at"]) == ("ds", found.line)
-        assert "in place of `ds` it is right" in found.message
+        assert found.message_id == "causes.wrong_line_gradient"
+        assert source_line(AttentionWrong, found.line).startswith("ds = ")
 
 
 # Two shares of an input; the first output's gradient is used, but never gets through.

@@ -10,8 +10,6 @@ from fn import Fn
 from own_mistakes import MISTAKES, draw
 
 import nbautograd
-from nbautograd.core.checking.diagnosis.instrumented_backward import InstrumentedBackward
-from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import Hints, names, read
 from nbautograd.core.display import render
@@ -201,9 +199,8 @@ OURS = re.compile(r"(?<![\w.])_(held|seen|cut|noted|chosen|around)\b")
 
 @pytest.mark.parametrize("fn", [Leaky, *dict.fromkeys(filter(None, (function_class(m.fn) for m in MISTAKES)))])
 def test_no_name_of_ours_is_in_what_is_shown_of_backward(fn) -> None:
-    problem = Problem(fn, (draw(3),))
-    sites, script = InstrumentedBackward(problem, 0).sites, read(fn)
-    shown = [*(site.statement for site in sites), *(name for site in sites for name in site.reads)]
+    script, shown = read(fn), list[str]()
+    assert script is not None
     for edit in edits(script, names(script), Hints(factors=("n",), ratios=("* 2",)), {}):
         shown += [edit.replacement, script.changed(edit.changes)]
     assert shown

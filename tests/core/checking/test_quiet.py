@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import random
 import subprocess
 import sys
 import threading
+import warnings
 
+import numpy as np
 import pytest
 import torch
 from fn import Fn
+from interrupts import steps_of
+from torch import nn
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 import nbautograd
+from nbautograd.core import this_thread
+from nbautograd.core.checking import quiet as quiet_room
 from nbautograd.core.checking.quiet import quiet
+from nbautograd.core.explaining import watch
+from nbautograd.core.explaining.watch import Watch
+from nbautograd.core.recording import api
+from nbautograd.core.recording.record import local
+from nbautograd.core.torch_private import tensors
 
 
 def test_prints_of_this_thread_are_dropped_and_those_of_others_are_not(capsys):
@@ -70,6 +85,46 @@ def test_a_function_that_prints_is_checked_without_a_word(check, capsys):
 
     check(Chatty, (torch.ones(3, dtype=torch.float64, requires_grad=True),))
     assert capsys.readouterr() == ("", "")
+
+
+class Drawing(Fn):
+    def forward(ctx, x):
+        return x * torch.rand_like(x)
+
+    def backward(ctx, g):
+        return g
+
+
+def state():
+    modes = _get_current_dispatch_mode_stack(), _get_current_function_mode_stack()
+    filters = sys.stdout, sys.stderr, [*warnings.filters], nn.Parameter.__dict__["__new__"]
+    numbers = torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[1].tolist()
+    return *modes, *filters, *numbers, local.state.paused, quiet_room._here.room, quiet_room._shared._is_owned()
+
+
+def a_room() -> None:
+    x, numbers = torch.ones(2), quiet_room.Numbers()
+    with quiet(), quiet_room.own_generators([random.Random(1)]):
+        for kind in ("forward", "backward"):
+            numbers.run(1, kind, lambda: Drawing.apply(x))
+
+
+def a_watch() -> None:
+    with Watch().on():
+        torch.ones(2) * 2
+
+
+@pytest.mark.parametrize(
+    ("run", "modules"), [(a_room, [quiet_room, this_thread, tensors, api]), (a_watch, [watch, this_thread, tensors])]
+)
+def test_an_interrupt_at_any_step_leaves_the_thread_as_it_was(run, modules) -> None:
+    files, before = {module.__file__ for module in modules}, state()
+    steps = steps_of(run, files)
+    assert steps > 15
+    for at in range(1, steps + 1):
+        with contextlib.suppress(KeyboardInterrupt):
+            steps_of(run, files, at)
+        assert state() == before, at
 
 
 FIRST_CHECK = """

@@ -97,7 +97,7 @@ def both_ways(program):
             if watch is None:
                 found.append(program())
             else:
-                with watch:
+                with watch.on():
                     found.append(program())
         except Exception as error:
             found.append((type(error), str(error)))
@@ -241,7 +241,7 @@ class NewestFirst(deque):
 def test_a_write_costs_the_same_however_many_there_were():
     watch, x = GradientWatch(), torch.zeros(2)
     watch.events._log[Write] = NewestFirst()
-    with watch:
+    with watch.on():
         for _ in range(3):
             x.add_(1)
     assert [write.after for write in watch.events.all(Write)] == [3, 2, 1]

@@ -47,8 +47,7 @@ def expected() -> list[torch.Tensor]:
 @pytest.mark.parametrize(("owner", "name"), NOTES, ids=[f"{owner.__name__}.{name}" for owner, name in NOTES])
 def test_a_watched_program_goes_on(owner: Any, name: str, expected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owner, name, broken("core/explaining/injected.py"))
-    watch = GradientWatch() if owner is Watch else StepWatch({})
-    with watch:
+    with GradientWatch().on() if owner is Watch else StepWatch({}):
         found = program()
     assert all(map(torch.equal, found, expected))
     assert {one.where for one in stumbles.recent()} <= {"core/explaining/injected.py:2 broken"}

@@ -133,6 +133,20 @@ def test_a_maker_of_a_size_is_called_and_nothing_is_resized() -> None:
     assert compare(half_at(0), torch.tanh, lambda: torch.ones(4)).verdict == "right"
 
 
+def test_each_size_of_a_maker_is_changed() -> None:
+    def make(rows: int = 5, columns: int = 8, dtype: torch.dtype = torch.float32) -> tuple[Tensor]:
+        if columns == 31:
+            raise ValueError("no such size")
+        return (torch.randn(columns, rows, dtype=dtype, requires_grad=True),)
+
+    report = compare(half_at(17), torch.tanh, make, layouts=())
+    assert (report.verdict, report.smallest) == ("wrong", ((17, 5),))
+    rows, columns = ({case.shapes[0][k] for case in report.cases} for k in (1, 0))
+    assert {1, 4, 5, 6, 65} <= rows
+    assert {1, 7, 8, 9, 65} <= columns
+    assert 31 in rows - columns
+
+
 def test_all_layouts_are_tried_for_inputs_and_grad_outputs() -> None:
     x = torch.randn(2, 3, 4, 5, requires_grad=True)
     reference = Problem(torch.tanh, (x,))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import dis
-import linecache
 import os
-import random
 import signal
 import sys
 import threading
@@ -17,7 +14,7 @@ import torch
 from fn import Fn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
+from interrupts import steps_of
 from torch.autograd.function import BackwardCFunction
 
 import nbautograd
@@ -297,107 +294,6 @@ def test_kept_arguments_equal_those_that_were_given(shape, dtype, permuted):
     assert torch.equal(situation.copies[0].arguments[0], x)
 
 
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(6, 6)
-        self.norm = nn.BatchNorm1d(6)
-        self.seen = []
-        self.register_full_backward_hook(lambda *_: self.seen.append("backward"))
-
-    def forward(self, x):
-        x = square(self.norm(self.linear(x)))
-        return nn.functional.dropout(Product.apply(x, torch.rand_like(x)), 0.3)
-
-
-def twin_of(model):
-    twin = Block()
-    twin.load_state_dict(model.state_dict())
-    return twin
-
-
-def run(model, x, steps=3):
-    torch.manual_seed(3)
-    random.seed(3)
-    np.random.seed(3)
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    results = []
-    for _ in range(steps):
-        out = model(x)
-        loss = out.square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        results += [out.detach().clone(), loss.detach().clone(), *(p.grad.clone() for p in model.parameters())]
-    state = (
-        torch.get_rng_state(),
-        torch.tensor(random.getstate()[1]),
-        torch.from_numpy(np.random.get_state()[1].astype(np.int64)),
-    )
-    return [*results, *model.state_dict().values(), *state], model.seen
-
-
-def test_a_watched_program_does_the_same_bit_for_bit():
-    model, x = Block(), torch.randn(5, 6, requires_grad=True)
-    twin = twin_of(model)
-    bare, hooks = run(model, x)
-    with FunctionWatch() as watch:
-        watched, hooks_watched = run(twin, x)
-    assert len(bare) == len(watched)
-    assert all(torch.equal(a, b) for a, b in zip(bare, watched, strict=True))
-    assert hooks == hooks_watched
-    assert not watch.errors
-    assert {watch.functions[cls].calls for cls in (Square, Product)} == {3}
-
-
-def test_that_comparison_can_trip(monkeypatch):
-    monkeypatch.setattr(watching, "kept", lambda *_: (torch.rand(1),))
-    model, x = Block(), torch.randn(5, 6, requires_grad=True)
-    twin = twin_of(model)
-    bare, _ = run(model, x)
-    with FunctionWatch():
-        watched, _ = run(twin, x)
-    assert not all(torch.equal(a, b) for a, b in zip(bare, watched, strict=True))
-
-
-def test_a_mode_of_the_users_hears_nothing_of_a_watch():
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Log(TorchDispatchMode):
-        def __init__(self):
-            super().__init__()
-            self.names = []
-
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            self.names.append(str(func))
-            return func(*args, **(kwargs or {}))
-
-    def names():
-        with Log() as log:
-            square(leaf(3)).sum().backward()
-        return log.names
-
-    bare = names()
-    with FunctionWatch():
-        assert names() == bare
-
-
-def test_a_traceback_is_that_of_the_bare_program():
-    class Raising(Fn):
-        def forward(ctx, x):
-            raise ValueError("no")
-
-    def frames():
-        with pytest.raises(ValueError, match="no") as caught:
-            Raising.apply(leaf(2))
-        return [entry.name for entry in caught.traceback]
-
-    bare = frames()
-    with FunctionWatch() as watch:
-        assert frames() == bare
-    assert only(watch).calls == 1
-
-
 def test_threads_are_watched():
     with FunctionWatch() as watch:
         threads = [threading.Thread(target=lambda: [square(leaf(4)) for _ in range(50)]) for _ in range(4)]
@@ -406,31 +302,6 @@ def test_threads_are_watched():
         for thread in threads:
             thread.join()
     assert only(watch).calls == 200
-
-
-def steps_of(action, stop_at=None):
-    """Run something; an interrupt comes at one of the steps of the files in which a watch begins and ends."""
-    files, count = {watching.__file__, nbautograd.inspection.audit.__file__}, 0
-
-    def trace(frame, event, argument):
-        nonlocal count
-        code = frame.f_code
-        if code.co_filename not in files:
-            return None
-        line = linecache.getline(code.co_filename, frame.f_lineno).strip()
-        if line.startswith("with ") and code.co_code[frame.f_lasti] == dis.opmap["LOAD_CONST"]:
-            return trace  # where the lock is let go of: no signal handler runs between that and what is before it
-        count += 1
-        if count == stop_at:
-            raise KeyboardInterrupt
-        return trace
-
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(None)
-    return count
 
 
 @pytest.mark.parametrize("make", [FunctionWatch, nbautograd.audit], ids=["watch", "audit"])
@@ -454,12 +325,13 @@ def test_an_interrupt_at_any_step_of_a_watch_leaves_nothing_behind(make, kept, m
 
     nothing = ([False] * 3, ())
     reached, again = 0, []  # an interrupt within the end of a watch that an interrupt began
-    steps = steps_of(block)
+    files = {watching.__file__, nbautograd.inspection.audit.__file__}
+    steps = steps_of(block, files)
     assert steps > 50
     for at in range(1, steps + 1):
         caught = None
         try:
-            steps_of(block, at)
+            steps_of(block, files, at)
         except KeyboardInterrupt as error:  # not where the statement's last reference goes: there Python itself catches
             caught = error
         if left() != nothing:
@@ -487,24 +359,6 @@ def test_a_watch_that_no_statement_holds_goes_on_until_it_is_ended():
         square(leaf(3))
     assert only(audit.watch).calls == 3
     assert "__init__" not in vars(BackwardCFunction)
-
-
-def test_a_call_that_an_interrupt_left_half_removed_is_removed_by_the_next_block(monkeypatch):
-    before = vars(Square)["forward"]
-    real = watching._Tap.remove
-    removed = []
-
-    def stopped(tap):
-        if not removed:
-            removed.append(tap)
-            tap.spy.leave(id(tap.cls))
-            raise KeyboardInterrupt
-        real(tap)
-
-    monkeypatch.setattr(watching._Tap, "remove", stopped)
-    with pytest.raises(KeyboardInterrupt), FunctionWatch():
-        square(leaf(3))
-    assert vars(Square)["forward"] is before
 
 
 def test_the_child_of_a_fork_watches_nothing_and_waits_for_nobody():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     SAME_PART,
     Cause,
     Confirmation,
+    Fresh,
     Hypothesis,
-    Place,
     WrongBlock,
 )
-from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
-from nbautograd.core.checking.diagnosis.wrong_variable import WrongVariable
+from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
+from nbautograd.core.checking.point import Other
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.stumbles import any_errors
@@ -43,6 +44,25 @@ ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "none_gradi
 NOT_COMPUTED = ("none_gradient", "output_grad_ignored", "nonfinite")
 # sentences that are true of an input whatever comes through other outputs
 WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "nonfinite")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A check at fresh inputs.
+
+    Attributes:
+        blocks: with their verdicts.
+        terms: what a factor, a term or a threshold may be made of there.
+        other: what is another there besides the values.
+        label: of the argument that is another, with its value there: ``"reduction='mean'"``.
+        other_values: makes the check at other values in the same sizes; None where forward takes none.
+    """
+
+    blocks: Blocks
+    terms: Terms
+    other: Other = "nothing"
+    label: str = ""
+    other_values: Callable[[], Place | None] = lambda: None
 
 
 Elsewhere = Callable[[], Iterable[Place]]
@@ -124,19 +144,18 @@ def causes(
         elsewhere: gives checks at fresh inputs, where a named cause has to hold as well.
     """
     told: set[tuple[Any, ...]] = set()
-    variable = functools.cache(functools.partial(wrong_variable, problem))
+    at = functools.cache(functools.partial(wrong_line, problem))
+    fresh = functools.partial(_fresh, problem, elsewhere)
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
     for where, e in known.items():
-        found[where] = e, first_confirmed(WrongBlock(problem, e, elsewhere))
+        found[where] = e, first_confirmed(WrongBlock(problem, e, functools.partial(fresh, where)))
     for (o, i), (e, cause) in found.items():
         key = (i, *_key(cause))
         if key not in told:
             told.add(key)
             others = {k: block for k, block in blocks.items() if k[1] == i and k[0] != o}
             alone = any(_key(found[k][1]) != _key(cause) if k in found else _alive(b) for k, b in others.items())
-            via = variable(i, cause.message in UNEXPLAINED) if cause.code not in NOT_COMPUTED else None
-            if cause.code == "none_gradient":  # only under a condition
-                via = at if (at := variable(i, False)) is not None and at.condition else None
+            via = at(o, i) if cause.code not in NOT_COMPUTED else None
             right = _right_with(elsewhere, (o, i))
             yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE, right)
 
@@ -181,16 +200,33 @@ def _single(problem: Problem) -> bool:
     return any(torch.finfo(t.dtype).bits < 64 for t in given)
 
 
-def _finding(
-    problem: Problem, e: Evidence, cause: Cause, via: WrongVariable | None, alone: bool, right: str
-) -> Finding:
+def _fresh(problem: Problem, elsewhere: Elsewhere, where: tuple[int, int]) -> Iterator[Fresh]:
+    """Yield the evidence for the same block at fresh inputs, where it is wrong as well."""
+    for place in elsewhere():
+        fresh = _fresh_at(problem, place, where)
+        if fresh is not None:
+            yield fresh
+
+
+def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> Fresh | None:
+    block = None if place is None else place.blocks.get(where)
+    if place is None or block is None or block.verdict != "mismatch":
+        return None
+    e = gather(block, place.terms, _single(problem), place.blocks)
+    clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
+    if not clear:
+        return None
+    return Fresh(dataclasses.replace(e, fewest=1), place.other, lambda: _fresh_at(problem, place.other_values(), where))
+
+
+def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None, alone: bool, right: str) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it.
 
     Args:
         problem: what was checked.
         e: the evidence.
         cause: that was found.
-        via: the variable that goes wrong.
+        via: the line that goes wrong.
         alone: True where the cause holds for what comes through the block's output.
         right: an argument with a value at which the gradient is right; empty where none is known.
     """
@@ -199,29 +235,17 @@ def _finding(
     line = found.line if found is not None else None
     output, name, value = block.output_name, block.input_name, phrases.value(problem, position, found)
     message, said = cause.message, dict[str, Any]()
-    if via is not None:
-        if not (via.whole and via.piecewise):  # which line wrote the wrong elements is known
-            line, statement = via.written(problem)
-            if via.whole and via.site.text:
-                value = phrases.value(problem, position, Returned(via.site.name, line, via.site.text))
-        if not via.whole:
-            place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
-            value = Phrase(place, input=name, line=line, expression=phrases.short(statement))
-        which = via.condition or via.kind == "value"  # in whose place another mends the entries
-        vague = plain or (which and message in ENTRIES)
-        if vague and not via.whole:
-            message, said = via.message, via.params(via.written(problem)[0])
+    if via is not None and via.kind:
+        if line != via.line:
+            line = via.line
+            value = Phrase("causes.value_from_line", input=name, line=line, expression=phrases.short(via.text))
+        # a mask in whose place another mends the entries is what they are wrong by
+        if not via.whole and (plain or (via.kind == "value" and message in ENTRIES)):
+            message, said = f"wrong_line_{via.kind}", via.params
             if cause.params.get("part"):
                 said["known"] = Phrase("causes.only_in", part=cause.params["part"], known=said["known"])
-        elif (
-            message in ("wrong_derivative", "wrong_unclassified")
-            and via.alone
-            and not via.piecewise
-            and not via.site.loop
-        ):
-            message, said = via.message, via.params(via.site.line)
     if plain and message == cause.message:
-        said["shared"] = via.before() if via is not None and via.site.text else ""
+        said["shared"] = via.before if via is not None else ""
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
         "output": output,

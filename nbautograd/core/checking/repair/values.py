@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import ast
-import copy
-import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from nbautograd.core import user_source
-from nbautograd.core.checking.diagnosis.rewritten import Wrapped, recompiled
 from nbautograd.core.checking.repair.script import Script, places
 from nbautograd.core.checking.repair.verification_points import Stage
+from nbautograd.core.stumbles import hands_over
+from nbautograd.core.trace import Call, Trace
 from nbautograd.core.user_source import assigned, in_place, names_read, names_written, reached
 
 INERT = (tuple, list, dict, str, slice, torch.dtype, torch.device, ModuleType, type(None))
-NOTED = "_noted"  # what the call around an expression is named
 Span = tuple[int, int, int, int]  # first line and column, last line and column
 
 
@@ -91,26 +89,51 @@ def broadcast(one: KnownValue | None, other: KnownValue | None) -> bool:
 
 
 def noted_values(script: Script, at: Stage) -> KnownValues:
-    """Run a backward once and note its values; none where it cannot be compiled so."""
-    found, there = KnownValues(), list(places(script))
-    nodes = [n for place in there for n in place.subexpressions if isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
-    first = {id(place.value) for place in there}
+    """Run a backward once under a trace and note its values: results of torch, and what names stood for.
 
-    def noted(number: int, item: Any) -> Any:
-        key, known = id(nodes[number]), value(item)
-        again = key in found.of
-        found.of[key] = known if not again or found.of[key] == known else None
-        frame = inspect.currentframe()
-        if key in first and frame is not None and frame.f_back is not None:
-            here = {name: value(item) for name, item in frame.f_back.f_locals.items()}
-            before = found.names.get(key, here)
-            found.names[key] = {n: here[n] if before.get(n) == here.get(n) else None for n in here | before}
-        return item
+    Numbers that Python computes inside of an expression are not seen.
+    """
+    found, roots = KnownValues(), dict[Span, ast.expr]()
+    nodes = dict[Span, ast.expr]()
+    for place in places(script):
+        for node in place.subexpressions:
+            if isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+                nodes[span(node)], roots[span(node)] = node, place.value
+    code, own = script.function.__code__, at.own
+    spans, above, left = [*code.co_positions()], script.first_line - 1, len(script.indent)
 
-    made = recompiled(script.function, Wrapped(nodes, NOTED).visit(copy.deepcopy(script.tree)), {NOTED: noted})
-    if made is not None:
-        found.on_ctx = {f"ctx.{name}": value(item) for name, item in vars(at.point.node).items()}
-        at.gradients(made)  # what is noted before it raises stands
+    def node_at(frame: FrameType) -> Span:
+        first, last, begin, end = (n or 0 for n in spans[frame.f_lasti // 2])
+        return first - above, begin - left, last - above, end - left
+
+    def begins(frame: FrameType) -> None:
+        root = roots.get(node_at(frame))
+        if root is not None:
+            here = {name: value(item) for name, item in frame.f_locals.items()}
+            before = found.names.get(id(root), here)
+            found.names[id(root)] = {n: here[n] if before.get(n) == here.get(n) else None for n in here | before}
+
+    def ends(call: Call) -> Any:
+        node = nodes.get(node_at(call.frame))
+        if node is not None:
+            known = value(call.result)
+            found.of[id(node)] = known if found.of.get(id(node), known) == known else None
+        return call.result
+
+    @hands_over
+    def traced(ctx: Any, *grads: Any) -> Any:
+        with Trace(code, begins, ends):
+            return own(ctx, *grads)
+
+    found.on_ctx = {f"ctx.{name}": value(item) for name, item in vars(at.node).items()}
+    at.gradients(traced)  # what is noted before it raises stands
+    for key, node in nodes.items():
+        names = found.names.get(id(roots[key]), {})
+        if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in found.of:
+            text = ast.unparse(node)
+            found.of[id(node)] = found.on_ctx.get(text, names.get(text))
+        elif id(node) not in found.of:
+            found.of[id(node)] = value(node.value) if isinstance(node, ast.Constant) else None
     return found
 
 

@@ -1,0 +1,464 @@
+"""The line of backward that goes wrong is found by putting the right value in place of what it computes."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+from fn import Fn, source_line
+from own_mistakes import draw
+
+import nbautograd
+from nbautograd.core.checking.diagnosis.wrong_line import wrong_line
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.findings import Finding
+
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
+
+def first(cls, *inputs) -> tuple[Finding, str]:
+    """Return the first finding of a check, and the text of the line that it names."""
+    report = nbautograd.gradcheck(cls, inputs, order=1)
+    assert report.verdict == "wrong"
+    found = report.findings[0]
+    return found, source_line(cls, found.line)
+
+
+# What forward adds before the root is forgotten where backward computes it again.
+Norm = Fn.of("Norm", "x, weight: r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 0.3); save(x, weight); "
+    "return x * r * weight",
+    "g: x, weight = saved; r = torch.rsqrt(x.square().mean(-1, keepdim=True)); gn = g * weight; "
+    "gx = r * gn - x * r**3 * (gn * x).mean(-1, keepdim=True); return gx, (g * x * r).sum(0)")  # fmt: skip
+# The rows of the gradient of the scores are not centred with the probabilities as weights.
+Attention = Fn.of("Attention",
+    "q, k, v: scores = q @ k.t(); p = torch.softmax(scores, -1); save(q, k, v, p); return p @ v",
+    "g: q, k, v, p = saved; gv = p.t() @ g; gp = g @ v.t(); "
+    "gs = p * (gp - (gp * p).mean(-1, keepdim=True)); return gs @ k, gs.t() @ q, gv")  # fmt: skip
+# Backward has another threshold than forward.
+Huber = Fn.of("Huber", "x: save(x); inner = x.abs() < 1.5; "
+    "return torch.where(inner, 0.5 * x * x, 1.5 * (x.abs() - 0.75)).sum()",
+    "g: (x,) = saved; slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign()); return g * slope")  # fmt: skip
+# Where it goes wrong is the return: what comes before, made right, would be right after it as well.
+Centred = Fn.of("Centred", "x: save(x); return x.cumsum(0) - x.mean(0)",
+    "g: part = g.flip(0).cumsum(0).flip(0) * 1.0; return part + 0.25 * (part.mean(0) - g.mean(0))")  # fmt: skip
+
+
+def _turned(x, angle):
+    a, b = x.unbind(-1)
+    return torch.stack((a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()), -1)
+
+
+# Backward turns by the same angle once more.
+Turned = Fn.of("Turned", "x, angle: save(angle); return _turned(x, angle)",
+    "g: return _turned(g, *ctx.saved_tensors), None")  # fmt: skip
+
+
+# Takes the derivative of the squares in the denominator for one.
+Dice = Fn.of("Dice", "p, t: save(p, t); return 1 - 2 * (p * t).sum(1) / (p.square() + t.square()).sum(1)",
+    "g: p, t = saved; whole = (p.square() + t.square()).sum(1, keepdim=True); "
+    "slope = -2 * (t * whole - (p * t).sum(1, keepdim=True)) / whole**2; "
+    "return g[:, None] * slope, None")  # fmt: skip
+
+
+def slope_of(x):
+    """Differentiates another function than forward's."""
+    return 0.5 * (1 + torch.erf(x * 0.5**0.5)) + x * torch.exp(-0.5 * x * x) * 0.4
+
+
+class Approximate(Fn):
+    """Calls a function beside the class for the derivative."""
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(1.7 * x)
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * slope_of(x)
+
+
+def sinc(t):
+    series = 1 - t**2 / 6 + t**4 / 120 - t**6 / 5040 + t**8 / 362880 - t**10 / 39916800
+    return torch.where(t < 0.5, series, torch.sin(t) / t)
+
+
+def sinc_slope(t):
+    """Differentiates the first term of the series wrongly."""
+    small = -t / 6 + t**3 / 30 - t**5 / 840 + t**7 / 45360 - t**9 / 3991680 + t**11 / 518918400
+    large = (t * torch.cos(t) - torch.sin(t)) / t**2
+    return torch.where(t < 0.5, small, large)
+
+
+class Sinc(Fn):
+    def forward(ctx, w):
+        t = w.norm(dim=-1, keepdim=True)
+        ctx.save_for_backward(w, t)
+        return sinc(t) * w
+
+    def backward(ctx, g):
+        w, t = ctx.saved_tensors
+        slope = (g * w).sum(-1, keepdim=True) * sinc_slope(t)
+        return g * sinc(t) + slope * w / t
+
+
+def short_and_long():
+    w = torch.tensor([[3.0, 4.0], [4.0, -3.0], [-3.0, 4.0], [-4.0, -3.0]], dtype=torch.float64)
+    return (w / 5 * torch.tensor([[1.4], [0.45], [0.8], [0.4]], dtype=torch.float64)).requires_grad_()
+
+
+@pytest.mark.usefixtures("fixes")
+def test_no_fix_leaves_a_way_that_is_computed_wrongly() -> None:
+    report = nbautograd.gradcheck(Sinc, (short_and_long(),), order=1)
+    fix = report.findings[0].fix
+    assert fix is not None
+    assert fix.source.strip().startswith("small = -t / 3 + t**3 / 30")
+
+
+def slope_of_mean_exp(z):
+    """Has the series of ``(exp(z) - 1) / z`` where that of its derivative belongs."""
+    series = 1 + z / 2
+    return torch.where(z.abs() < 1e-5, series, (z * z.exp() - z.exp() + 1) / (z + (z == 0)) ** 2)
+
+
+class MeanExp(Fn):
+    def forward(ctx, z):
+        ctx.save_for_backward(z)
+        return torch.where(z.abs() < 1e-5, 1 + z / 2 + z**2 / 6, z.expm1() / (z + (z == 0)))
+
+    def backward(ctx, g):
+        (z,) = ctx.saved_tensors
+        return g * slope_of_mean_exp(z)
+
+
+@pytest.mark.usefixtures("fixes")
+def test_no_fix_leaves_a_term_that_is_too_small_to_see() -> None:
+    report = nbautograd.gradcheck(
+        MeanExp, (torch.tensor([0.0, 0.7, -0.4, 0.0], dtype=torch.float64, requires_grad=True),)
+    )
+    assert report.verdict == "wrong"
+    assert report.findings[0].fix is None
+
+
+TILE = 4  # rows
+
+
+# Drops the rows that fill no whole tile.
+Tiled = Fn.of("Tiled", "x, w: save(x, w); return x @ w",
+    "g: x, w = saved; gw = torch.zeros_like(w); rows = x.shape[0]; tiles = rows // TILE; "
+    "for k in range(tiles): gw += x[k * TILE : (k + 1) * TILE].t() @ g[k * TILE : (k + 1) * TILE]; "
+    "return g @ w.t(), gw")  # fmt: skip
+
+
+@pytest.mark.usefixtures("fixes")
+def test_no_fix_is_right_by_the_value_of_a_number_outside_alone() -> None:
+    report = nbautograd.gradcheck(Tiled, (draw(10, 3), draw(3, 4, seed=1)), order=1)
+    fix = report.findings[0].fix
+    assert fix is None  # neither TILE times as many rows nor as many tiles as rows: of either more would do
+
+
+GAIN = 3.0
+
+
+Gained = Fn.of("Gained", "x: save(x); return GAIN * x.sin()", "g: return g * ctx.saved_tensors[0].cos()")
+
+
+class GainedTwice(Gained):
+    """The gain of 3 is right by its name alone, and so is its square."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return GAIN**2 * x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * GAIN * ctx.saved_tensors[0].cos()
+
+
+@pytest.mark.usefixtures("fixes")
+@pytest.mark.parametrize("fn", [Gained, GainedTwice])
+def test_a_number_that_the_function_has_by_a_name_is_not_written_out(fn) -> None:
+    fix = nbautograd.gradcheck(fn, (draw(5),), order=1).findings[0].fix
+    assert fix is None or "3" not in fix.source
+    assert GAIN == 3.0
+
+
+# Weighs with something else than the power below; of a square that is the base itself.
+PowerOf = Fn.of("PowerOf", "x, p: base = x.abs(); save(x); ctx.p = p; return (base**p).sum()",
+    "g: (x,) = saved; weight = x.abs().exp(); return g * ctx.p * weight * x.sign(), None")  # fmt: skip
+
+
+def test_the_line_of_an_operation_inside_a_callable_is_its_authors() -> None:
+    @torch.library.custom_op("nbautograd_tests::swish_inside", mutates_args=())
+    def swish(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.sigmoid(x)
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return g * (s + x * s)
+
+    swish.register_autograd(backward, setup_context=setup_context)
+    report = nbautograd.gradcheck(lambda x: 2 * swish(x), draw(5), order=1)
+    found = report.findings[0]
+    with open(__file__, encoding="utf-8") as file:
+        line = file.read().split("\n")[found.line - 1].strip()
+    assert (report.verdict, line) == ("wrong", "return g * (s + x * s)")
+
+
+@pytest.mark.usefixtures("fixes")
+def test_the_class_stays_as_it_is_while_it_is_checked() -> None:
+    met = set()
+
+    class Watched(Attention):
+        @staticmethod
+        def forward(ctx, q, k, v):
+            met.add((id(vars(Watched)["forward"]), id(vars(Watched)["backward"])))
+            scores = q @ k.t()
+            p = torch.softmax(scores, -1)
+            ctx.save_for_backward(q, k, v, p)
+            return p @ v
+
+        @staticmethod
+        def backward(ctx, g):
+            q, k, v, p = ctx.saved_tensors
+            gp = g @ v.t()
+            gs = p * gp
+            return gs @ k, gs.t() @ q, p.t() @ g
+
+    own = id(vars(Watched)["forward"]), id(vars(Watched)["backward"])
+    inputs = draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)
+    assert nbautograd.gradcheck(Watched, inputs, order=1).verdict == "wrong"
+    assert met == {own}
+
+
+# ``g`` is written twice; the second time from the first.
+Gated = Fn.of("Gated", "gates, c: f, g = gates.chunk(2, 1); f, g = f.sigmoid(), g.tanh(); save(f, g, c); "
+    "return f * c + g",
+    "grad_output: f, g, c = saved; df = grad_output * c * f * (1 - f); "
+    "dg = grad_output * g * (1 - g); return torch.cat([df, dg], 1), grad_output * f")  # fmt: skip
+
+
+# Forgets a term that only the diagonal has, which is larger than 0.5 here, and the rest is not.
+LogDensity = Fn.of("LogDensity", "x, L: z = torch.linalg.solve_triangular(L, x.T, upper=False); save(z, L); "
+    "return -0.5 * (z**2).sum(0) - L.diagonal().log().sum()",
+    "grad_output: z, L = saved; s = torch.linalg.solve_triangular(L.T, z, upper=True); "
+    "return -(s * grad_output).T, ((s * grad_output) @ z.T).tril()")  # fmt: skip
+
+
+def test_entries_that_are_places_are_not_told_by_values_that_lie_so():
+    numbers = torch.Generator().manual_seed(1)
+    x = torch.randn(4, 5, dtype=torch.float64, generator=numbers).requires_grad_()
+    below = 0.3 * torch.randn(5, 5, dtype=torch.float64, generator=numbers).clamp(-1, 1).tril(-1)
+    L = (below + torch.linspace(0.9, 1.6, 5, dtype=torch.float64).diag()).requires_grad_()
+    found, _ = first(LogDensity, x, L)
+    assert "|L|" not in found.message
+    assert "i == j" in found.message
+
+
+# The residual is scaled in forward, and not where backward asks which ones are outliers.
+Biweight = Fn.of("Biweight", "r, s, c: u = r / (s * c); rho = (c * c / 6) * (1 - (1 - u * u) ** 3); save(r); "
+    "ctx.s, ctx.c = s, c; return torch.where(u.abs() < 1, rho, torch.full_like(rho, c * c / 6))",
+    "g: (r,) = saved; s, c = ctx.s, ctx.c; u = r / (s * c); psi = (r / s**2) * (1 - u * u) ** 2; "
+    "inlier = r.abs() < c; return g * psi * inlier, None, None")  # fmt: skip
+
+
+# The half weights of the two ends are forgotten.
+Trapezoid = Fn.of("Trapezoid", "f, at, h: lam = torch.exp(f); save(lam, at); ctx.h = h; "
+    "return f[at].sum() - h * (lam[1:] + lam[:-1]).sum() / 2",
+    "g: lam, at = saved; gf = -ctx.h * lam; gf.index_add_(0, at, torch.ones_like(lam[at])); "
+    "return g * gf, None, None")  # fmt: skip
+
+
+# A symmetric loss of which backward forgets the columns; the identity that it subtracts is right.
+BothWays = Fn.of("BothWays", "a, b: scores = a @ b.t(); rows, columns = scores.log_softmax(1), scores.log_softmax(0); "
+    "save(a, b, rows, columns); return -(rows.diagonal().mean() + columns.diagonal().mean())",
+    "grad_output: a, b, rows, _columns = saved; identity = torch.eye(len(a), dtype=a.dtype); "
+    "wrong = grad_output * (rows.exp() - identity) / len(a); return wrong @ b, wrong.t() @ a")  # fmt: skip
+
+
+# Scores that are capped and made probabilities; backward takes the cap's slope at the capped scores.
+SoftCap = Fn.of("SoftCap", "q, k, v: capped = 2 * torch.tanh(q @ k.t() / 2); p = torch.softmax(capped, -1); "
+    "save(q, k, v, capped, p); return p @ v",
+    "grad_output: q, k, v, capped, p = saved; dp = grad_output @ v.t(); "
+    "ds = p * (dp - (dp * p).sum(-1, keepdim=True)); ds = ds * (1 - torch.tanh(capped / 2) ** 2); "
+    "return ds @ k, ds.t() @ q, p.t() @ grad_output")  # fmt: skip
+
+
+def _third(p, gp):
+    return p * (gp - (gp * p).sum(-1, keepdim=True) / 3)
+
+
+ATTENTION = "q, k, v: scores = q @ k.t(); p = torch.softmax(scores, -1); save(q, k, v, p); return p @ v"
+BACK = "return gs @ k, gs.t() @ q, p.t() @ g"
+# The line of backward is meant, not that of the helper, which others may call as well.
+InAHelper = Fn.of("InAHelper", ATTENTION, f"g: q, k, v, p = saved; gs = _third(p, g @ v.t()); {BACK}")
+InAComprehension = Fn.of("InAComprehension", ATTENTION, "g: q, k, v, p = saved; gp = g @ v.t(); "
+    "gs = torch.stack([row * (grad - (grad * row).mean()) for row, grad in zip(p, gp, strict=True)]); "
+    + BACK)  # fmt: skip
+STEPS = ("states = [x]; for _ in range(3): states.append(torch.tanh(states[-1] {0} w)); save(w, *states); "
+    "return states[-1] * 2")  # fmt: skip
+# The second turn alone is wrong.
+InALoop = Fn.of("InALoop", "x, w: " + STEPS.format("*"),
+    "g: w, *states = saved; gz = g * 2; slopes = [states[1].cos() if k == 1 else 1 - states[k + 1].square() "
+    "for k in range(3)]; for turn in (2, 1, 0): gz = gz * slopes[turn] * w; return gz, None")  # fmt: skip
+InPlace = Fn.of("InPlace", "logp, target: save(target); ctx.shape = logp.shape; "
+    "return -logp[torch.arange(len(target)), target].mean()",
+    "g: (target,) = saved; out = torch.zeros(ctx.shape, dtype=g.dtype); "
+    "out[torch.arange(len(target)), target] = 1 / len(target); return g * out, None")  # fmt: skip
+# What backward begins with is grad_output, as it should be, and lacks the scale by its name alone.
+Scaled = Fn.of("Scaled", "x, scale: wide = x.exp() + x; save(x, scale); return wide * scale",
+    "g: x, _ = saved; gw = g * 1; gx = gw * (x.exp() + 1); return gx * 1, (g * (x.exp() + x)).sum(0)")  # fmt: skip
+# Solves nothing on the way back: what comes out of the solve is grad_output as it went in.
+Solved = Fn.of("Solved", "w, x: z = torch.zeros_like(x); for _ in range(50): z = torch.tanh(w @ z + x); save(w, z); "
+    "return z",
+    "g: _, z = saved; slope = 1 - z * z; "
+    "u = torch.linalg.solve(torch.eye(len(z), dtype=z.dtype), g); gx = u * slope; "
+    "return torch.outer(gx, z), gx")  # fmt: skip
+
+
+class Filled(Fn):
+    """A line of the loop is right in its first turn alone."""
+
+    def forward(ctx, w, x):
+        states = [x]
+        for _ in range(3):
+            states.append(torch.tanh(states[-1] @ w))
+        ctx.save_for_backward(w, *states)
+        return states[-1] * 2
+
+    def backward(ctx, g):
+        w, *states = ctx.saved_tensors
+        gz = g * 2
+        gw = torch.zeros_like(w)
+        for before, after in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
+            gs = gz * (1 - after.square())
+            gw = gw + before.t() @ gs
+            gz = gz + gs @ w.t()
+        return gw, None
+
+
+BENT = torch.linspace(-2.6, 2.5, 20, dtype=torch.float64).requires_grad_()
+ACROSS = torch.linspace(-2, 2.1, 9, dtype=torch.float64).requires_grad_()
+POSITIVE = draw(3, 4).detach().abs().requires_grad_()
+CASES = [
+    # what belongs there is a gradient, a value or a derivative of forward's; in the place of which variable
+    (Norm, (draw(4, 5), draw(5, seed=1)), "r = torch.rsqrt(x.square().mean(-1, keepdim=True))", "value", "`r`"),
+    (
+        Attention,
+        (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)),
+        "gs = p * (gp - (gp * p).mean(-1, keepdim=True))",
+        "gradient",
+        "gradient of `scores`",
+    ),
+    (
+        Dice,
+        (POSITIVE, draw(3, 4, seed=1).detach().abs()),
+        "slope = -2 * (t * whole - (p * t).sum(1, keepdim=True)) / whole**2",
+        "derivative",
+        "With the derivative of `output` with respect to `p` in place of `slope`",
+    ),
+    (Approximate, (draw(5),), "return g * slope_of(x)", "derivative", "`slope_of(x)`"),
+    (Huber, (ACROSS,), "slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign())", "value", "With what `inner` is"),
+    (Biweight, (BENT, 0.5, 2.0), "inlier = r.abs() < c", "value", "in place of `inlier`"),
+    (
+        Trapezoid,
+        (draw(9), torch.tensor([0, 2, 5, 8, 2]), 0.2),
+        "gf.index_add_(0, at, torch.ones_like(lam[at]))",
+        "derivative",
+        "Only `f[[0, -1]]` is wrong.",
+    ),
+    (
+        SoftCap,
+        (draw(4, 3, seed=1), draw(5, 3, seed=2), draw(5, 3, seed=3)),
+        "ds = ds * (1 - torch.tanh(capped / 2) ** 2)",
+        "value",
+        "in place of `torch.tanh(capped / 2)`",
+    ),
+    (
+        Gated,
+        (draw(3, 4, seed=3), torch.ones(3, 2, dtype=torch.float64).requires_grad_()),
+        "dg = grad_output * g * (1 - g)",
+        "gradient",
+        "gradient of `g` (line 3)",
+    ),
+    (
+        BothWays,
+        (draw(4, 3, seed=9), draw(4, 3, seed=10)),
+        "wrong = grad_output * (rows.exp() - identity) / len(a)",
+        "",
+        "",
+    ),
+    (InAHelper, (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)), "gs = _third(p, g @ v.t())", "gradient", ""),
+    (
+        InAComprehension,
+        (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)),
+        "gs = torch.stack([row * (grad - (grad * row).mean()) for row, grad in zip(p, gp, strict=True)])",
+        "gradient",
+        "in place of `gs`",
+    ),
+    (
+        InALoop,
+        (draw(4), draw(4, seed=1).detach()),
+        "gz = gz * slopes[turn] * w",
+        "gradient",
+        "gradient of `states[-1] * w`",
+    ),
+    (InPlace, (draw(4, 3), torch.tensor([1, 0, 2, 2])), "out[torch.arange(len(target)), target] = 1 / len(target)",
+     "", ""),
+    # the gradient itself: any line up to the return may be meant
+    (Centred, (draw(6, 3),), "return part + 0.25 * (part.mean(0) - g.mean(0))", "", ""),
+    (Turned, (draw(4, 2), draw(4, seed=1).detach()), "return _turned(g, *ctx.saved_tensors), None", "", ""),
+    # what `base` is, and `weight`, is right for a square alone
+    (PowerOf, (draw(6), 2), "return g * ctx.p * weight * x.sign(), None", "gradient", "gradient of `base`"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cls", "inputs", "line", "kind", "words"), CASES)
+def test_the_line_that_goes_wrong(cls, inputs, line, kind, words) -> None:
+    found, text = first(cls, *inputs)
+    assert text == line
+    assert (found.message_id.partition("wrong_line_")[2], text) == (kind, line), str(found)
+    assert words in found.message
+
+
+def test_the_line_is_found_under_a_debugger_which_stays() -> None:
+    def follow(frame, event, arg):
+        return follow
+
+    before = sys.gettrace()
+    sys.settrace(follow)
+    try:
+        found, line = first(Attention, draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2))
+        assert sys.gettrace() is follow
+    finally:
+        sys.settrace(before)
+    assert (found.message_id, line) == (
+        "causes.wrong_line_gradient",
+        "gs = p * (gp - (gp * p).mean(-1, keepdim=True))",
+    )
+
+
+WEAK = 0.4 * draw(4, 4).detach()
+
+
+@pytest.mark.parametrize(
+    ("cls", "inputs", "position", "agreed"),
+    [
+        (Attention, (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)), 0, "gp = g @ v.t()"),
+        (Scaled, (draw(4, 3), draw(3, seed=1)), 0, "gw = g * 1"),
+        (Solved, (WEAK.requires_grad_(), draw(4, seed=1)), 1, "slope = 1 - z * z"),
+        (Filled, (draw(3, 3), draw(2, 3, seed=1).detach()), 0, "gz = g * 2"),
+        (PowerOf, (draw(6), 2), 0, ""),
+    ],
+)
+def test_up_to_which_line_backward_agrees_with_forward(cls, inputs, position, agreed) -> None:
+    problem = Problem(cls, inputs)
+    with problem.session():
+        problem.call()
+        found = wrong_line(problem, 0, position)
+    assert (source_line(cls, found.agreed) if found is not None and found.agreed else "") == agreed
