@@ -254,8 +254,9 @@ class Watch(TorchFunctionMode):
                 noted(self._note_new_leaf, parameter, data)
             return parameter
 
-        with undone(partial(setattr, nn.Parameter, "__new__", made)), modes_restored(), self:
+        with undone(partial(setattr, nn.Parameter, "__new__", made)), modes_restored():
             nn.Parameter.__new__ = staticmethod(new)  # type: ignore[method-assign]
+            self.__enter__()  # type: ignore[no-untyped-call] # left by its place on the stack: an interrupt may have done so
             yield
 
     def cut(self, tensor: torch.Tensor | None) -> Cut | None:
