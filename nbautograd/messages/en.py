@@ -267,8 +267,6 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_later.advice": "Keep what belongs to one call on ctx.",
     "causes.wrong_elsewhere.what": "The gradient of `{input}` is right at these inputs but wrong at others of the same signs and about the same size: backward holds only for special values.",
     "causes.wrong_elsewhere.advice": "Check at such inputs, random ones for example, to see which entries are wrong.",
-    "causes.backward_counts.what": "backward changes `{attribute}` and computes with it: a second backward gives a different result.",
-    "causes.backward_counts.advice": "Leave ctx as forward left it.",
     "causes.mutates_input.what": "forward changes `{input}` in place without `ctx.mark_dirty`.",
     "causes.mutates_input.advice": "Work on a copy, or mark it and return it.",
     "causes.gradient_never_written.what": "The gradient of `{name}` is computed from memory that was never written, at `{name}{entry}` for one: it is whatever lay there before.",

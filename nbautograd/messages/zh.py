@@ -267,8 +267,6 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_later.advice": "属于某一次调用的东西应当放在 ctx 上。",
     "causes.wrong_elsewhere.what": "`{input}` 的梯度在这组输入上是对的，在符号相同、大小相近的其他输入上却是错的：backward 只对特殊的取值成立。",
     "causes.wrong_elsewhere.advice": "换一组这样的输入（例如随机的）再检查一次，就能看到哪些元素是错的。",
-    "causes.backward_counts.what": "backward 修改了 `{attribute}`，又用它来计算：第二次反向传播会得到不同的结果。",
-    "causes.backward_counts.advice": "请让 ctx 保持 forward 留下的样子。",
     "causes.mutates_input.what": "forward 原地修改了 `{input}`，却没有调用 `ctx.mark_dirty`。",
     "causes.mutates_input.advice": "请在拷贝上计算，或者标记它并把它返回。",
     "causes.gradient_never_written.what": "`{name}` 的梯度是用从未写入过的内存算出来的（例如 `{name}{entry}` 处）：那里原来是什么，结果就是什么。",

@@ -15,7 +15,8 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.budget import bytes_lacking
 from nbautograd.core.checking.diagnosis import evidence, table
 from nbautograd.core.checking.diagnosis.factors import Clues
-from nbautograd.core.checking.diagnosis.table import Blocks, Place
+from nbautograd.core.checking.diagnosis.hypothesis import Place
+from nbautograd.core.checking.diagnosis.table import Blocks
 from nbautograd.core.checking.diagnosis.wrong_line import rounded_line
 from nbautograd.core.checking.point import Once, Point
 from nbautograd.core.checking.points import points
@@ -31,7 +32,9 @@ from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, users_errors
 
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
-LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
+# of more entries they are confirmed where inputs have at most so many elements, along dimensions of at most this size:
+# each is a full check
+SMALL_INPUTS, SMALL_SIZE = 200, 8
 # where a cause has to hold as well, and at how many points of each kind: a full check each
 ASKED = (("near", 1), ("signed", 1), ("argument", None), ("data", None), ("together", 3), ("single", 2), ("spread", 2))
 LAST = ("fails_batched",)
@@ -76,7 +79,8 @@ def diagnose(
     if unwritten:
         return  # all else depends on what lay there
     near = gradient_tolerance(outputs, problem.inputs)  # a solver's last digits depend on where its memory lies
-    if not all(agree_relative(a, b, near) for a, b in zip(outputs, problem.call(), strict=True)):
+    again = points(problem).first("given")
+    if again is None or not all(map(agree_relative, outputs, again.outputs or problem.call(), [near] * len(outputs))):
         yield unsteady_forward(problem)
         return
     between()
@@ -146,7 +150,7 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
 def _small(problem: Problem, blocks: Blocks) -> Problem:
     """Return the problem that causes are confirmed on: itself, or one of fewer elements."""
     many = sum(b.entries for b in blocks.values()) > CONFIRMED
-    return other_points.shrunk(problem, LARGE, SHORT, problem.seed) if many else problem
+    return other_points.shrunk(problem, SMALL_INPUTS, SMALL_SIZE, problem.seed) if many else problem
 
 
 def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | None:

@@ -200,7 +200,7 @@ def _laid(item: Tensor, lay: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 DIRECTIONS = 4  # of each kind, each with a cotangent of its own
-SMALL = 1e-4  # of an element: how far a direction without a constraint moves it
+SHORTENED = 1e-4  # of an element: how far a direction without a constraint moves it
 
 Project = Callable[[Tensor], Tensor]
 
@@ -253,7 +253,7 @@ def derivative_inside(problem: Problem, outputs: Outputs, output: int, which: in
 
 def _projections(x: Tensor) -> Iterator[tuple[str, Project]]:
     """Yield kinds of directions that stay inside what the values of this tensor suggest."""
-    yield "smaller", lambda u: SMALL * u
+    yield "smaller", lambda u: SHORTENED * u
     if x.dim() >= 2 and x.shape[-1] == x.shape[-2] and torch.equal(x, x.mT):
         yield "symmetric", lambda u: (u + u.mT) / 2
     yield "zero_sum", lambda u: u - u.mean()

@@ -22,6 +22,7 @@ from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import methods_of
 
 SAVED = ("saved_tensors", "saved_variables")
+TAKE_TUPLES = ("len", "list", "tuple", "zip", "enumerate", "reversed", "map", "stack", "cat", "print", "iter", "next")
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,6 @@ class Raised:
         read = sorted((n for n in nodes if isinstance(n.ctx, ast.Load)), key=lambda n: (n.lineno, n.col_offset))
         known = ((n.id, self.values.get(n.id)) for n in read)
         return {name: list(value.shape) for name, value in known if isinstance(value, Tensor)}
-
-    def came_as_none(self) -> bool:
-        """Return True if a grad_output was None when backward raised."""
-        if self.function is None:
-            return False
-        return any(self.values.get(name.lstrip("*"), 0) is None for name in user_source.parameters(self.function)[1:])
 
     def not_unpacked(self) -> bool:
         """Return True if all of ``ctx.saved_tensors`` is used as if it were a tensor."""
@@ -100,20 +95,7 @@ def _is_saved(node: ast.AST) -> bool:
 
 def _takes_tuples(call: ast.Call) -> bool:
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-    return name in {
-        "len",
-        "list",
-        "tuple",
-        "zip",
-        "enumerate",
-        "reversed",
-        "map",
-        "stack",
-        "cat",
-        "print",
-        "iter",
-        "next",
-    }
+    return name in TAKE_TUPLES
 
 
 # torch's (and Python's) words, and which sentence of ours explains them; groups become parameters by name
@@ -211,11 +193,10 @@ def undefined_grad(line: int | None, error_text: str = "") -> Finding:
 
 def _came_as_none(error: BaseException, error_text: str, place: Raised | None) -> bool:
     """Return True if backward failed on a grad_output that was None, which only an author who asked for it gets."""
-    return (
-        isinstance(error, (TypeError, AttributeError))
-        and "NoneType" in error_text
-        and bool(place and place.came_as_none())
-    )
+    if not isinstance(error, (TypeError, AttributeError)) or "NoneType" not in error_text or place is None:
+        return False
+    names = [] if place.function is None else user_source.parameters(place.function)[1:]
+    return any(place.values.get(name.lstrip("*"), 0) is None for name in names)
 
 
 def _special(error: BaseException, error_text: str, problem: Problem, place: Raised | None) -> str | None:

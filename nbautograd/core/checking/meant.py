@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 
 from nbautograd.core import formats
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull
+from nbautograd.core.checking.backward_call import gradient_tolerance
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.forward_values import Forward
+from nbautograd.core.checking.point import Point
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.steps.stairs import Stairs
 from nbautograd.core.display import Phrase
@@ -26,7 +28,8 @@ from nbautograd.core.stumbles import users_errors
 
 MeantReason = Literal["staircase", "scale of stairs", "handed on"]
 SHORT = 1e-4  # of a direction, that meets few jumps
-SMALL, LARGE = 1e-6, 1e6  # sizes of a grad_output of which a clipped gradient leaves the one and not the other
+# sizes of a grad_output, far from any bound that somebody clips at, of which a clip leaves the one alone
+UNCLIPPED, CLIPPED = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
     with problem.session():
         outputs = problem.call()
         wanted = problem.differentiable_outputs(outputs)
-        if not wanted:
+        at, near = (points(problem).first(kind) for kind in ("given", "near"))
+        if not wanted or at is None:
             return found
         stairs = Stairs(problem, outputs, Forward(problem, outputs, wanted))
         for i, o in enumerate(wanted):
@@ -76,25 +80,24 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
             for j, position in enumerate(problem.differentiable):
                 reason: MeantReason | None = None
                 if source is not None:
-                    reason = "handed on" if _returns_another(problem, outputs, o, j, source) else None
+                    reason = "handed on" if _returns_another(at, j, source, o) else None
                 elif stairs.flat(i, j):
                     reason = "staircase" if stairs.alive(i, j) else None
                 elif stairs.scales(i, j):
                     reason = "scale of stairs"
-                if reason is not None and not (stairs.alive_here(i, j) and _agrees(problem, outputs, o, j)):
+                if reason is not None and not (stairs.alive_here(i, j) and _agrees(at, o, j)):
                     names = problem.output_names[o], problem.input_names[position if source is None else source]
                     here = reason == "handed on" or stairs.alive_here(i, j)
-                    instead = _instead(problem, outputs, o, j) if here else Phrase("checking.instead_zero_here")
+                    instead = _instead(at, near, o, j) if here else Phrase("checking.instead_zero_here")
                     found[o, position] = Meant(reason, *names, instead)
     return found
 
 
-def _agrees(problem: Problem, outputs: Outputs, o: int, j: int) -> bool:
+def _agrees(at: Point, o: int, j: int) -> bool:
     """Return True where what backward returns is the derivative between two jumps, along two random directions."""
-    for seed in (0, 1):
-        v = cotangents(problem, outputs, problem.seed + seed, only=o)
-        found = directional_derivative(problem, problem.inputs, j, v, seed, scale=SHORT)
-        if found is None or not found.agrees(pull(problem, outputs, v)[j]):
+    for turn, one in enumerate((at.through(o), at.through(o).redrawn())):
+        found = directional_derivative(at.problem, at.problem.inputs, j, one.v, turn, scale=SHORT)
+        if found is None or not found.agrees(one.pull()[j]):
             return False
     return True
 
@@ -108,9 +111,9 @@ def joined(pairs: Mapping[tuple[int, int], Meant]) -> Phrase:
 
 def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
     """Return the position of the tensor that an output equals, here and where all inputs are others."""
-    generator = torch.Generator().manual_seed(problem.seed + 17)
+    generator = torch.Generator().manual_seed(problem.seed + 17)  # numbers that no input was made with
 
-    def moved(x: Tensor) -> Tensor:
+    def moved(x: Tensor) -> Tensor:  # also what is zero, of which a multiple would be zero again
         return x + torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
 
     equal = _equal_inputs(outputs[o], problem.inputs)
@@ -129,57 +132,55 @@ def _equal_inputs(output: Tensor, inputs: tuple[Any, ...]) -> list[int]:
     return [k for k, x in tensors if x.dtype == output.dtype and torch.equal(x, output.detach())]
 
 
-def _returns_another(problem: Problem, outputs: Outputs, o: int, j: int, source: int) -> bool:
+def _returns_another(at: Point, j: int, source: int, o: int) -> bool:
     """Return True where backward of a tensor that is handed on returns another gradient than the one that comes in."""
-    v = cotangents(problem, outputs, problem.seed, only=o)
-    gradient, came = pull(problem, outputs, v)[j], v[o]
-    expected = came if problem.differentiable[j] == source else None
-    return not agree_relative(gradient, expected, gradient_tolerance(outputs, problem.inputs))
+    one, problem = at.through(o), at.problem
+    expected = one.v[o] if problem.differentiable[j] == source else None
+    return not agree_relative(one.pull()[j], expected, gradient_tolerance(at.outputs or (), problem.inputs))
 
 
-def _instead(problem: Problem, outputs: Outputs, o: int, j: int) -> Phrase:
+def _instead(at: Point, near: Point | None, o: int, j: int) -> Phrase:
     """Say what backward returns for one output, as far as two cotangents agree on it, and a second point."""
-    near = gradient_tolerance(outputs, problem.inputs)
-    v, w = (cotangents(problem, outputs, problem.seed + k, only=o) for k in (1, 2))
+    one, two, outputs = at.through(o), at.through(o).redrawn(), at.outputs or ()
+    close = gradient_tolerance(outputs, at.problem.inputs)
 
-    def gradient(c: float = 1.0, u: list[Tensor | None] = v) -> Tensor | None:
-        return pull(problem, outputs, [None if t is None else c * t for t in u])[j]
+    def gradient(c: float = 1.0) -> Tensor | None:
+        return one.arranged(lambda k, v: c * v if k == o else None).pull()[j]
 
-    g, h, came, other = gradient(), gradient(u=w), v[o], w[o]
+    g, h, came, other = gradient(), two.pull()[j], one.v[o], two.v[o]
     assert came is not None
     assert other is not None
     if g is None or h is None or not (bool(g.any()) or bool(h.any())):
         return Phrase("checking.instead_zero")
     if g.shape != came.shape or g.is_complex() != came.is_complex():
         return Phrase("checking.instead_own")
-    small, large, larger = (gradient(c) for c in (SMALL, LARGE, LARGE**2))
-    small_kept = agree_relative(small, SMALL * came, near) and not agree_relative(large, LARGE * came, near)
-    if small_kept and large is not None and agree_relative(large, larger, near):
+    small, large, larger = (gradient(c) for c in (UNCLIPPED, CLIPPED, CLIPPED**2))
+    small_kept = agree_relative(small, UNCLIPPED * came, close) and not agree_relative(large, CLIPPED * came, close)
+    if small_kept and large is not None and agree_relative(large, larger, close):
         return Phrase("checking.instead_clipped", most=formats.number(float(large.abs().max())))
-    if not agree_relative(gradient(3.0), 3 * g, near):
+    if not agree_relative(gradient(3.0), 3 * g, close):
         return Phrase("checking.instead_own")
-    pairs = [(g, came), (h, other), *_elsewhere(problem, o, j)]
+    pairs = [(g, came), (h, other), *_elsewhere(near, o, j)]
     factors = [(one / v)[one != 0] for one, v in pairs]
-    if not torch.equal(g != 0, h != 0) or not agree_relative(factors[0], factors[1], near):
+    if not torch.equal(g != 0, h != 0) or not agree_relative(factors[0], factors[1], close):
         return Phrase("checking.instead_own")
     factor = factors[0][0]
-    if not all(agree_relative(each, factor.expand_as(each), near) for each in factors):
+    if not all(agree_relative(each, factor.expand_as(each), close) for each in factors):
         return Phrase("checking.instead_entrywise")
     if len(pairs) == 2:
         return Phrase("checking.instead_own")
     number = formats.number(float(factor.real))
     if not all(bool((one != 0).all()) for one, _ in pairs):
         return Phrase("checking.instead_window", factor=number)
-    if agree_relative(factor, torch.ones_like(factor), near):
+    if agree_relative(factor, torch.ones_like(factor), close):
         return Phrase("checking.instead_unchanged")
     return Phrase("checking.instead_reversed" if factor.real < 0 else "checking.instead_multiple", factor=number)
 
 
-def _elsewhere(problem: Problem, o: int, j: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _elsewhere(near: Point | None, o: int, j: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the gradient at other inputs with what came in there; nothing where forward does not take them."""
-    with users_errors():
-        outputs = problem.call(problem.changed_inputs(lambda x: x * 1.25 + 0.1))
-        came = cotangents(problem, outputs, problem.seed + 3, only=o)
-        gradient, v = pull(problem, outputs, came)[j], came[o]
+    one = None if near is None or near.outputs is None else near.through(o)
+    if one is not None and one.gradients is not None:
+        gradient, v = one.gradients[j], one.v[o]
         if gradient is not None and v is not None and gradient.shape == v.shape:
             yield gradient, v

@@ -36,8 +36,8 @@ Item = TypeVar("Item")
 # what is another besides the values: nothing, single sizes (one that others equal here may differ there), an argument
 # or data that need no gradient, or how far values go, which lie on both sides of the constants in the code
 Other = Literal["nothing", "size", "argument", "spread"]
-LARGE = 20_000  # elements in and out, above which one difference bears nothing out: what it sums up is rounded too much
-ENOUGH = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
+BORNE_OUT_ELEMENTS = 20_000  # in and out; above, one difference sums up so many terms that rounding hides a wrong one
+SURE = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,6 @@ class Once(Generic[Item]):
                     return
                 self._known.append(item)
             yield self._known[k]
-
-    def at_least(self, count: int) -> bool:
-        """Return True if there are so many."""
-        self._known += itertools.islice(self._source, max(0, count - len(self._known)))
-        return len(self._known) >= count
 
 
 class Point:
@@ -175,6 +170,13 @@ class Point:
             base=self._base, arrange=arrange,
         )  # fmt: skip
 
+    def redrawn(self) -> Point:
+        """Return the same call with other random cotangents, arranged alike."""
+        return Point(
+            self.problem, self.inputs, self.kind, self.label, self.seed + 1, self.symmetric,
+            base=self._base, arrange=self._arrange,
+        )  # fmt: skip
+
     def through(self, output: int) -> Point:
         """Return the same call with a cotangent at one output only: itself where no other output can take one."""
         if self.outputs is None or self.problem.differentiable_outputs(self.outputs) == (output,):
@@ -209,7 +211,9 @@ class Point:
 
     @cached_property
     def gradients(self) -> Gradients | None:
-        """What the user's own backward gives; None where it raises."""
+        """What the user's own backward gives; None where it raises, or forward did."""
+        if self.outputs is None:
+            return None
         with users_errors() as guard:
             found = self.pull()
         return None if guard.failed else found
@@ -261,13 +265,13 @@ class Point:
         if self.outputs is None:
             return None
         with users_errors():  # forward may refuse a step from a point that it takes
-            if not self._derivatives and self.elements <= LARGE and self.right is not None:
+            if not self._derivatives and self.elements <= BORNE_OUT_ELEMENTS and self.right is not None:
                 found = borne_out(self.problem, self.outputs, self.v, self.right, self.seed + 1, self.symmetric)
                 self._derivatives.update(found)
             if which not in self._derivatives:
                 self._derivatives[which] = directional_derivative(
                     self.problem, self.outputs.inputs, which, self.v, self.seed + 1,
-                    symmetric=which in self.symmetric, enough=ENOUGH,
+                    symmetric=which in self.symmetric, enough=SURE,
                 )  # fmt: skip
         return self._derivatives.setdefault(which, None)
 

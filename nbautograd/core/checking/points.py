@@ -206,10 +206,6 @@ def _bounds(stream: Points, source: PointSource) -> Iterator[Point]:
             yield source.point(inputs, at.problem, at.label)
 
 
-def _ranked(stream: Points, source: PointSource) -> Iterator[Point]:
-    return other_dimensions(source, source.problem, nearby_inputs(source.problem, source.seed))
-
-
 def other_dimensions(source: PointSource, problem: Problem, given: tuple[Any, ...]) -> Iterator[Point]:
     """Yield points of which some inputs have one dimension more or less in front: those that require grad, all, or one.
 
@@ -268,7 +264,10 @@ KINDS: dict[str, tuple[PointKind, Callable[[Points, PointSource], Iterator[Point
         (PointKind("unseen", far=True), _unseen),
         (PointKind("bounds", far=True), _bounds),
         (PointKind("one value", far=True, foreign=True), lambda stream, s: of_one_value(s)),
-        (PointKind("ranked", ranked=True, far=True), _ranked),
+        (
+            PointKind("ranked", ranked=True, far=True),
+            lambda stream, s: other_dimensions(s, s.problem, nearby_inputs(s.problem, s.seed)),
+        ),
         # what forward may not have been written for: there it may never end
         (PointKind("far", "argument", far=True, foreign=True), lambda stream, s: other_arguments(s, far=True)),
         (PointKind("ranked far", ranked=True, far=True, foreign=True), _ranked_far),

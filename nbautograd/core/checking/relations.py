@@ -22,7 +22,6 @@ from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import (
     cotangents,
     gradient_tolerance,
-    own_node,
     pull,
     rounding_level,
     run_backward,
@@ -33,6 +32,7 @@ from nbautograd.core.checking.exceptions import explain, undefined_grad
 from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
 from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.phrases import about
+from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem, own_method, pullback, separate_context
 from nbautograd.core.contract import rules
@@ -43,11 +43,11 @@ from nbautograd.core.stumbles import hands_over, is_ours, users_errors
 from nbautograd.core.torch_private import tensors as internals
 
 Answer = Sequence[Tensor | None]
-MOST = 4  # inputs of which all subsets are tried
+SUBSETS_UP_TO = 4  # inputs: all of their 14 subsets are tried; of more only single ones, and all but one
 SAID = 120  # letters of an error that are quoted
 TANGENTS = 2  # that torch.func asks for at once
 ROUNDINGS = 20  # times what a few last bits of the inputs change: more is no rounding
-TWICE = (26, 27)  # seeds of directions; one disagreement may be a kink that was met
+TWICE = (0, 1)  # directions; one disagreement may be a kink that was met
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Variant:
         answer: under the change.
         expected: what it has to agree with; None where it only must not raise.
         wrong: the finding where the answer of this number differs.
-        raised: the finding where the change makes user code raise.
+        raised: the finding where the change makes user code raise; None where that says nothing.
         rel: relative difference up to which they agree.
         low: size below which a number is noise.
         bears_out: tells whether a difference is more than rounding and no kink, by number, answer and what is expected.
@@ -67,7 +67,7 @@ class Variant:
     answer: Callable[[], Answer]
     expected: Callable[[], Answer] | None
     wrong: Callable[[int], Finding]
-    raised: Callable[[Exception], Finding]
+    raised: Callable[[Exception], Finding] | None = None
     rel: float = 0.0
     low: float = 0.0
     bears_out: Callable[[int, Answer, Answer], bool] = lambda k, found, right: True
@@ -80,7 +80,7 @@ class Variant:
         except Exception as error:
             if is_ours(error):
                 raise
-            return self.raised(error)
+            return None if self.raised is None else self.raised(error)
         right = found if right is None else right
         pairs = enumerate(itertools.zip_longest(found, right))
         differing = [k for k, (a, b) in pairs if not agree_relative(a, b, self.rel, self.low)]
@@ -102,60 +102,59 @@ def _said(error: Exception) -> str:
     return phrases.short(str(error), SAID)
 
 
+def given(problem: Problem) -> Point:
+    """Return the point at the inputs given, whose call all relations share that need no other."""
+    at = points(problem).first("given")
+    assert at is not None
+    return at
+
+
 @relation
 def outputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
     """Yield variants in which a gradient arrives at one output only: that counts as zeros at the others."""
-    takes = problem.differentiable_outputs(outputs)
+    takes, at = problem.differentiable_outputs(outputs), given(problem)
     raised = functools.partial(explain, problem=problem)
-    if len(takes) < 2:
-        node = own_node(problem, outputs)
-        if problem.source is not None and problem.source.materialize_grads is False and node is not None:
-            nothing = [None] * len(problem.source.grad_outputs)
-            yield Variant(lambda: (run_backward(type(node)._forward_cls, node, nothing), ())[1], None, raised, raised)
-        return
-    v = cotangents(problem, outputs, problem.seed)
     rel, low = OF_SUMS * gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
-    for o in takes:
-        alone = [c if k == o else None for k, c in enumerate(v)]
-        filled = [c if k == o or c is None else torch.zeros_like(c) for k, c in enumerate(v)]
-        wrong = functools.partial(undefined_grad, last_line(problem, o) or phrases.method_line(problem))
-        answer, expected = (functools.partial(pull, problem, outputs, given) for given in (alone, filled))
-        yield Variant(answer, expected, lambda _, wrong=wrong: wrong(), raised, rel, low)  # type: ignore[misc]
+
+    def only(o: int) -> Variant:
+        filled = at.arranged(lambda k, c: c if k == o else torch.zeros_like(c))
+        line = last_line(problem, o) or phrases.method_line(problem)
+        return Variant(at.through(o).pull, filled.pull, lambda _: undefined_grad(line), raised, rel, low)
+
+    if len(takes) > 1:
+        yield from map(only, takes)
+    elif problem.source is not None and problem.source.materialize_grads is False and at.node is not None:
+        node, nothing = at.node, [None] * len(problem.source.grad_outputs)
+        yield Variant(lambda: (run_backward(type(node)._forward_cls, node, nothing), ())[1], None, raised, raised)
 
 
 @relation
 def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
     """Yield variants in which only some inputs want a gradient: it is the same whichever others do."""
-    own = problem.differentiable
+    own, at = problem.differentiable, given(problem)
     if len(own) < 2 or not problem.has_functions:
         return
-    v = cotangents(problem, outputs, problem.seed)
     rel, low = gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
-    together = dict(zip(own, pull(problem, outputs, v), strict=True))
+    together = dict(zip(own, at.pull(), strict=True))
 
     def wrong(name: str, sentence: str = "", **params: Any) -> Finding:
         return about(problem, "needs_input_grad_wrong", None, sentence, input=name, **params)
 
-    for size in range(1, len(own)) if len(own) <= MOST else (1, len(own) - 1):
-        for wanted in itertools.combinations(own, size):
-            names = [problem.input_names[i] for i in wanted]
-            yield Variant(
-                functools.partial(_wanted, problem, wanted, v),
-                lambda wanted=wanted: [together[i] for i in wanted],  # type: ignore[misc]
-                lambda k, names=names: wrong(names[k]),  # type: ignore[misc]
-                lambda error, names=names: wrong(names[0], "causes.needs_input_grad_raises", said=_said(error)),  # type: ignore[misc]
-                rel,
-                low,
-            )
+    def some(wanted: Sequence[int]) -> Variant:
+        names = [problem.input_names[i] for i in wanted]
 
+        def alone() -> Answer:
+            pairs = enumerate(problem.fresh())
+            mine = tuple(x.detach().requires_grad_(i in wanted) if i in own else x for i, x in pairs)
+            return pullback(problem.call(mine), [mine[i] for i in wanted], at.v)
 
-def _wanted(problem: Problem, wanted: Sequence[int], v: Sequence[Tensor | None]) -> Answer:
-    """Return the gradients of some inputs where the others want none."""
-    given = tuple(
-        x.detach().requires_grad_(i in wanted) if i in problem.differentiable else x
-        for i, x in enumerate(problem.fresh())
-    )
-    return pullback(problem.call(given), [given[i] for i in wanted], v)
+        def raised(error: Exception) -> Finding:
+            return wrong(names[0], "causes.needs_input_grad_raises", said=_said(error))
+
+        return Variant(alone, lambda: [together[i] for i in wanted], lambda k: wrong(names[k]), raised, rel, low)
+
+    for size in range(1, len(own)) if len(own) <= SUBSETS_UP_TO else (1, len(own) - 1):
+        yield from map(some, itertools.combinations(own, size))
 
 
 def layout(problem: Problem) -> Iterator[Finding]:
@@ -168,15 +167,14 @@ def layout(problem: Problem) -> Iterator[Finding]:
 @relation
 def gradients_laid_out(problem: Problem) -> Iterator[Variant]:
     """Yield variants in which grad_outputs lie in memory as they do after ``y.sum()`` and after ``y.t()``."""
-    at = points(problem).first("given")
-    assert at is not None
+    at = given(problem)
     outputs = at.outputs
     assert outputs is not None
-    for change, after in ((expanded, "y.sum()"), (strided, "y.t()")):
-        odd = at.arranged(lambda _, c, change=change: change(c))  # type: ignore[misc]
-        plain = at.arranged(lambda _, c, change=change: change(c).contiguous())  # type: ignore[misc]
 
-        def bears_out(k: int, found: Answer, right: Answer, plain: Any = plain) -> bool:
+    def arranged(change: Callable[[Tensor], Tensor], after: str) -> Variant:
+        odd, plain = (at.arranged(lambda _, c, lay=lay: lay(c)) for lay in (change, lambda c: change(c).contiguous()))  # type: ignore[misc]
+
+        def bears_out(k: int, found: Answer, right: Answer) -> bool:
             # inputs that are one number make outputs such as a variance vanish: round-off is that of ordinary ones
             low = rounding_level(problem.call(), problem.inputs)
             beyond = _beyond_rounding(problem, outputs, lambda call: pull(problem, call, plain.v), k, found, right)
@@ -186,14 +184,17 @@ def gradients_laid_out(problem: Problem) -> Iterator[Variant]:
             # the same cotangent, so where differences tell nothing the contiguous one is the measure
             return truth is None or (truth.agrees(right[k]) and not truth.agrees(found[k]))
 
-        yield Variant(
+        return Variant(
             odd.pull,
             plain.pull,
-            lambda k, after=after: about(problem, "wrong_noncontiguous_grad", after=after),  # type: ignore[misc]
-            lambda error, after=after: rules.fails_for_strided_gradient(phrases.seen(problem), _said(error), after),  # type: ignore[misc]
+            lambda _: about(problem, "wrong_noncontiguous_grad", after=after),
+            lambda error: rules.fails_for_strided_gradient(phrases.seen(problem), _said(error), after),
             gradient_tolerance(outputs, problem.inputs),
             bears_out=bears_out,
         )
+
+    yield arranged(expanded, "y.sum()")
+    yield arranged(strided, "y.t()")
 
 
 @relation
@@ -202,48 +203,45 @@ def inputs_laid_out(problem: Problem) -> Iterator[Variant]:
 
     The answer is what forward gives, and then the gradients.
     """
-    for change in ((strided,) if problem.mutates_inputs else (strided, expanded)) if problem.has_functions else ():
+
+    def arranged(change: Callable[[Tensor], Tensor]) -> Variant:
         odd = problem.changed_inputs(change)
         outputs = problem.call(tuple(map(_packed, odd)))
-        v, values = cotangents(problem, outputs, problem.seed), _values(outputs)
+        v, first = cotangents(problem, outputs, problem.seed), len(_values(outputs))
+        rel = gradient_tolerance(outputs, problem.inputs)
 
-        def both(call: Outputs, v: Sequence[Tensor | None] = v) -> Answer:
+        def both(call: Outputs) -> Answer:
             return (*_values(call), *pull(problem, call, v))
 
-        def bears_out(
-            k: int, found: Answer, right: Answer, odd: Any = odd, outputs: Any = outputs, both: Any = both,
-            v: Any = v, change: Any = change, first: int = len(values),
-        ) -> bool:  # fmt: skip
+        def bears_out(k: int, found: Answer, right: Answer) -> bool:
             if not _beyond_rounding(problem, outputs, both, k, found, right):
                 return False
-            if k < first:
-                return not _draws(problem)
-            low = rounding_level(problem.call(), problem.inputs)
-            if agree_relative(found[k], right[k], gradient_tolerance(outputs, problem.inputs), low):
+            if k < first:  # random numbers may be drawn in the order of memory
+                return all(map(agree_bitwise, problem.call(), problem.call(seed=problem.seed + 1)))
+            if agree_relative(found[k], right[k], rel, rounding_level(problem.call(), problem.inputs)):
                 return False
             # not the gradient of the forward in this very layout
-            which, args = k - first, (problem, odd)
-            truths = [directional_derivative(*args, which, v, problem.seed + s, change) for s in TWICE]
+            seeds = (problem.seed + turn for turn in TWICE)
+            truths = [directional_derivative(problem, odd, k - first, v, seed, change) for seed in seeds]
             return all(truth is not None and not truth.agrees(found[k]) for truth in truths)
 
-        yield Variant(
-            lambda odd=odd, both=both: both(problem.call(odd)),  # type: ignore[misc]
-            functools.partial(both, outputs),
+        return Variant(
+            lambda: both(problem.call(odd)),
+            lambda: both(outputs),
             lambda _: about(problem, "wrong_noncontiguous_input", said=""),
             lambda error: about(problem, "fails_noncontiguous_input", said=_said(error)),
-            gradient_tolerance(outputs, problem.inputs),
+            rel,
             bears_out=bears_out,
         )
+
+    if problem.has_functions:
+        yield arranged(strided)
+        if not problem.mutates_inputs:
+            yield arranged(expanded)
 
 
 def _values(call: Outputs) -> tuple[Tensor, ...]:
     return tuple(y.detach() for y in call if y.is_floating_point() or y.is_complex())
-
-
-def _draws(problem: Problem) -> bool:
-    """Return True if forward draws random numbers, which may be drawn in the order of memory."""
-    one, other = problem.call(), problem.call(seed=problem.seed + 1)
-    return not all(map(agree_bitwise, one, other))
 
 
 def _packed(item: Any) -> Any:
@@ -276,51 +274,41 @@ def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
 @relation
 def stacked_calls(problem: Problem) -> Iterator[Variant]:
     """Yield two values of the first input stacked, where forward takes each half by itself: so does backward."""
-    position = problem.differentiable[0] if problem.has_functions and problem.differentiable else None
     near = points(problem).first("near")
-    if position is None or near is None or problem.inputs[position].dim() < 2:
+    position = next(iter(problem.differentiable), -1) if problem.has_functions else -1
+    if near is None or position < 0 or problem.inputs[position].dim() < 2:
         return
-    two, given = [list(problem.fresh()), list(problem.fresh())], list(problem.fresh())
-    two[1][position] = near.inputs[position].detach().clone().requires_grad_()
-    given[position] = torch.stack([item[position].detach() for item in two]).requires_grad_()
+    one, other, stack = list(problem.fresh()), list(problem.fresh()), list(problem.fresh())
+    other[position] = near.inputs[position].detach().clone().requires_grad_()
+    stack[position] = torch.stack([one[position].detach(), other[position].detach()]).requires_grad_()
     with users_errors() as guard:
-        halves = [problem.call(tuple(item)) for item in two]
-        batched = problem.call(tuple(given))
-    if guard.failed or not _side_by_side(problem, halves, batched):
+        first, second, batch = (problem.call(tuple(inputs)) for inputs in (one, other, stack))
+    if guard.failed or [y.shape for y in batch] != [(2, *y.shape) for y in first]:
         return
-    params = {"input": problem.input_names[position], "dims": given[position].dim()}
-    v = cotangents(problem, halves[0], problem.seed)
-    pair = v, [None if c is None else -2 * c for c in v]
+    rel = gradient_tolerance(first, problem.inputs)
+    halves = [torch.stack([y.detach(), z.detach()]) for y, z in zip(first, second, strict=True)]
+    pairs = [(b.detach(), h) for b, h in zip(batch, halves, strict=True) if h.is_floating_point()]
+    if not all(agree_relative(b, h, rel) for b, h in pairs):
+        return
+    params = {"input": problem.input_names[position], "dims": stack[position].dim()}
+    v = cotangents(problem, first, problem.seed)
+    w = [None if c is None else -2 * c for c in v]
 
     def expected() -> Answer:
-        each = [pull(problem, half, c)[0] for half, c in zip(halves, pair, strict=True)]
-        there = [g for g in each if g is not None]
-        return [torch.stack(there) if len(there) == len(each) else None]
+        a, b = pull(problem, first, v)[0], pull(problem, second, w)[0]
+        return [None if a is None or b is None else torch.stack([a, b])]
 
     def wrong(sentence: str, said: str) -> Finding:
         return about(problem, "fails_batched", None, sentence, said=said, **params)
 
     yield Variant(
-        lambda: pull(problem, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[:1],
+        lambda: pull(problem, batch, [None if c is None else torch.stack([c, -2 * c]) for c in v])[:1],
         expected,
         lambda _: wrong("causes.fails_batched_wrong", ""),
         lambda e: wrong("causes.fails_batched" if "t()" in str(e) else "causes.fails_batched_raises", _said(e)),
-        gradient_tolerance(batched, problem.inputs),
-        rounding_level(batched, problem.inputs),
+        gradient_tolerance(batch, problem.inputs),
+        rounding_level(batch, problem.inputs),
         lambda _, found, right: found[0] is not None and right[0] is not None,
-    )
-
-
-def _side_by_side(problem: Problem, halves: Sequence[Outputs], batched: Outputs) -> bool:
-    """Return True if a batch of two gave the outputs of both."""
-    first, second = halves
-    if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in first]:
-        return False
-    rel = gradient_tolerance(first, problem.inputs)
-    return all(
-        agree_relative(b.detach(), torch.stack([y.detach(), z.detach()]), rel)
-        for b, y, z in zip(batched, first, second, strict=True)
-        if y.is_floating_point()
     )
 
 
@@ -334,7 +322,8 @@ def vmap_rule(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
         return
     line, moved = phrases.method_line(problem, "vmap"), problem.differentiable
     near = [at.inputs for at in points(problem).of("near")]  # three: of two an item may be taken for half of a pair
-    for group, last in itertools.product([moved, *([(i,) for i in moved] if len(moved) > 1 else [])], (False, True)):
+
+    def batch(group: Sequence[int], last: bool) -> Variant:
         dims = tuple((x.dim() if last else 0) if i in group else None for i, x in enumerate(problem.inputs))
         items = [
             _detached(p if d is not None else x for p, x, d in zip(at, problem.fresh(), dims, strict=True))
@@ -342,13 +331,16 @@ def vmap_rule(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
         ]
         with torch.no_grad():
             expected = [torch.stack(each) for each in zip(*map(problem.evaluate, items), strict=True)]
-        yield Variant(
-            functools.partial(_vmapped, problem, dims, items),
-            lambda expected=expected: expected,  # type: ignore[misc]
-            lambda _, dims=dims: about(problem, "vmap_wrong", line, in_dims=str(dims)),  # type: ignore[misc]
-            lambda error, dims=dims: about(problem, "vmap_raises", line, said=_said(error), in_dims=str(dims)),  # type: ignore[misc]
+        return Variant(
+            lambda: _vmapped(problem, dims, items),
+            lambda: expected,
+            lambda _: about(problem, "vmap_wrong", line, in_dims=str(dims)),
+            lambda error: about(problem, "vmap_raises", line, said=_said(error), in_dims=str(dims)),
             gradient_tolerance(outputs, problem.inputs),
         )
+
+    groups = [moved, *([(i,) for i in moved] if len(moved) > 1 else [])]
+    yield from itertools.starmap(batch, itertools.product(groups, (False, True)))
 
 
 def _detached(inputs: Any) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ from nbautograd.core.torch_private.casts import spacing
 
 AT_AN_ENTRY = ("checking.because_domain_edge", "checking.because_jump")  # sentences that say at which element
 NOTES = 3  # of stumbles in one report
-PROBES = 12  # that the search for causes consists of
+PROBES = 11  # that the search for causes consists of
 Known = Callable[[Verdict], None]
 
 

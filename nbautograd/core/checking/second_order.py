@@ -21,7 +21,7 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.block import Block, GradcheckReport, SecondOrderReport
 from nbautograd.core.checking.budget import Meter, OutOfRunsError
 from nbautograd.core.checking.exactness import accept_slight
-from nbautograd.core.checking.other_points import nearby_inputs
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.probes.run_probes import probed
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
@@ -60,7 +60,7 @@ def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | No
     if size > TOO_MANY:
         return _left_out(problem, start, "checking.order2_too_large", size) if counts else None
     try:
-        gradients = _gradients(problem, outputs, cotangents(problem, outputs, problem.seed + 41))
+        gradients = _gradients(problem, outputs, cotangents(problem, outputs, problem.seed))
     except Exception as error:
         if is_ours(error):
             raise
@@ -142,7 +142,7 @@ def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
 def _problem(problem: Problem, outputs: Outputs) -> Problem:
     """Return the backward as a function of the inputs and the grad_outputs, to be checked like any other."""
     takes = problem.differentiable_outputs(outputs)
-    v = cotangents(problem, outputs, problem.seed + 41)
+    v = cotangents(problem, outputs, problem.seed)
     count = len(problem.inputs)
 
     def gradients(*given: Any) -> tuple[Tensor, ...]:
@@ -175,7 +175,7 @@ def _sampled(derived: Problem) -> Iterator[Problem]:
     if any(derived.inputs[i].dtype != torch.float64 for i in derived.differentiable):
         return
     for directions, together in ((1, None), (DIRECTIONS, TOGETHER)):
-        small = restrict_to_directions(derived, derived.seed + 43, directions, together)
+        small = restrict_to_directions(derived, derived.seed, directions, together)
         if small is None:
             return
         small.meter = derived.meter
@@ -247,13 +247,15 @@ def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str
     node = own_node(problem, outputs)
     if node is None:
         return
-    other = own_node(problem, problem.call(nearby_inputs(problem, problem.seed + 42)))
-    moved = dict(tensors_on_ctx(problem, other))
+    near = points(problem).first("near")
+    moved = {} if near is None else dict(tensors_on_ctx(problem, near.node))
     for name, tensor in tensors_on_ctx(problem, node):
         if not (tensor.is_floating_point() or tensor.is_complex()):
             continue
         if tensor.grad_fn is node:
-            if _ignored(problem, outputs, tensor):
+            leaves = [outputs.inputs[i] for i in problem.differentiable]
+            found = internals.gradients([tensor], leaves, [torch.ones_like(tensor)])
+            if all(g is None or not bool(g.any()) for g in found):
                 nr = tensor.output_nr
                 names = {"name": name, "grad": _grad_name(problem, nr, 2)}
                 yield "causes.double_backward_output_ignored", names, None
@@ -261,12 +263,6 @@ def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str
             yield "causes.double_backward_guilty", {"name": name}, phrases.method_line(problem, "forward")
     for what, line in _cuts(problem):
         yield "causes.double_backward_cut", {"what": what}, line
-
-
-def _ignored(problem: Problem, outputs: Outputs, tensor: Tensor) -> bool:
-    leaves = [outputs.inputs[i] for i in problem.differentiable]
-    found = internals.gradients([tensor], leaves, [torch.ones_like(tensor)])
-    return all(g is None or not bool(g.any()) for g in found)
 
 
 def _is_input(tensor: Tensor, outputs: Outputs) -> bool:

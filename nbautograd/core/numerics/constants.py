@@ -90,17 +90,8 @@ RECOGNISED = 1e-5
 # one direction, where errors of several entries add up.
 STEADY = 1e-4
 
-# Relative. Numbers of single rows that differ less are one number.
-UNEQUAL = 1e-3
-
-# Times the relative error of an entry that a form such as ``x.log()`` or ``x**3`` of it may be off by.
-OF_FORMS = 30
-
 # Largest numerator, over denominators up to 12, of a fraction that a person may have written.
 LARGEST_NUMERATOR = 200
-
-# Relative to the largest entry: a gradient that is off by less is "slightly off", as an approximation or an epsilon is.
-SLIGHTLY_OFF = 1e-2
 
 # Times its error bar that a directional derivative must be to be divided by, or to prove that something depends.
 CLEAR = 1e3
@@ -121,8 +112,7 @@ OF_SUMS = 1e3
 # A gradient that moves by more than one part in this many with a last bit of its inputs is rounding.
 ROUNDED = 20
 
-# Entries of a block that hypotheses look at, comparisons that finding an order may take, and the largest number of an
-# index that is counted: each a few tens of milliseconds.
+# Entries of a block that hypotheses look at, and comparisons that finding an order may take: each a few tens of
+# milliseconds.
 EVIDENCE = 250_000
 REORDERED = 2_000_000
-LARGEST_INDEX = 100_000

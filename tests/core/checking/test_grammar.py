@@ -97,10 +97,6 @@ class SmoothingForgotten(Fn):
 OwnShareCounted = Fn.of("OwnShareCounted", "x: before = x.cumsum(0) - x; save(x, before); return x * before",
     "g: x, before = saved; gx = g * x; after = gx.flip(0).cumsum(0).flip(0); "
     "return g * before + after")  # fmt: skip
-NotSymmetric = Fn.of("NotSymmetric", "d, m: save(d, m); return (d @ m * d).sum(1)",
-    "g: d, m = saved; return g[:, None] * (d @ m), d.T @ (g[:, None] * d)")  # fmt: skip
-GatheredBack = Fn.of("GatheredBack", "x: y, order = x.sort(-1); save(order); return y",
-    "g: (order,) = saved; return g.gather(-1, order)")  # fmt: skip
 SmallNumberForgotten = Fn.of("SmallNumberForgotten",
     "x, eps: scale = (x.square().mean(-1, keepdim=True) + eps).rsqrt(); ctx.eps = eps; save(x); "
     "return x * scale",
@@ -114,63 +110,8 @@ CountedOnce = Fn.of("CountedOnce", "table, at: save(at); ctx.shape = table.shape
     "g: (at,) = saved; gt = g.new_zeros(ctx.shape); gt[at] += g; return gt, None")  # fmt: skip
 
 
-class ProductRule(Fn):
-    def forward(ctx, r):
-        e, s = torch.exp(-r), torch.sin(r)
-        ctx.save_for_backward(r, e, s)
-        return e * s
-
-    def backward(ctx, g):
-        r, e, s = ctx.saved_tensors  # noqa: RUF059
-        ds = torch.cos(r)  # noqa: F841
-        return g * (-torch.exp(-r) * s)
-
-
-def slope(x, y, c):
-    nx, ny = x.norm(dim=1, keepdim=True), y.norm(dim=1, keepdim=True)
-    return y / (nx * ny) - c[:, None] * x / nx
-
-
-class CosineOfRows(Fn):
-    """The mistake stands in a function that backward calls twice, in single precision."""
-
-    def forward(ctx, x, y):
-        c = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))
-        ctx.save_for_backward(x, y, c)
-        return c
-
-    def backward(ctx, g):
-        x, y, c = ctx.saved_tensors
-        return g[:, None] * slope(x, y, c), g[:, None] * slope(y, x, c)
-
-
-class SoftmaxOfEdges(Fn):
-    def forward(ctx, e, at, nodes):
-        p = e.exp()
-        p = p / p.new_zeros(nodes).index_add(0, at, p)[at]
-        ctx.save_for_backward(p, at)
-        ctx.nodes = nodes
-        return p
-
-    def backward(ctx, g):
-        p, at = ctx.saved_tensors  # noqa: RUF059
-        gp = g * p
-        return gp - p * gp.sum(), None, None
-
-
 AxesExchanged = Fn.of("AxesExchanged", "x: return x.view(2, 2, 3, 5).permute(0, 3, 1, 2).reshape(2, 30)",
     "g: return g.view(2, 5, 2, 3).permute(0, 2, 1, 3).reshape(2, 30)")  # fmt: skip
-# The gradient of a Cholesky factor, its diagonal counted twice.
-WholeDiagonal = Fn.of("WholeDiagonal", "a: lower = torch.linalg.cholesky(a); save(lower); return lower",
-    "g: (lower,) = saved; inverse = torch.linalg.inv(lower); phi = (lower.mT @ g).tril(); "
-    "s = inverse.mT @ phi @ inverse; return (s + s.mT) / 2")  # fmt: skip
-
-
-def single(*shape: int, seed: int = 0) -> torch.Tensor:
-    return draw(*shape, seed=seed).float().detach().requires_grad_()
-
-
-POSITIVE = draw(4, 4).detach() @ draw(4, 4).detach().T + torch.eye(4)
 
 
 @pytest.mark.slow
@@ -197,19 +138,11 @@ POSITIVE = draw(4, 4).detach() @ draw(4, 4).detach().T + torch.eye(4)
         (SmoothingForgotten, (draw(3, 4).abs().detach().requires_grad_(), UPPER[:, :4].repeat(2, 1)[:3]),
          "share = (over / under**2)[:, None]"),
         (OwnShareCounted, (draw(6),), "return g * before + after - gx"),
-        (NotSymmetric, (draw(3, 4), draw(4, 4, seed=1)), "return g[:, None] * (d @ (m + m.T)), d.T @ (g[:, None] * d)"),
-        (GatheredBack, (draw(3, 5),), "return torch.zeros_like(g).scatter_add(-1, order, g)"),
         (SmallNumberForgotten, (draw(3, 4), 0.3), "scale = (x.square().mean(-1, keepdim=True) + ctx.eps).rsqrt()"),
         (MeanOverEverything, (draw(3, 6),),
          "return gs - there * gs.sum(-1, keepdim=True) / there.sum(-1, keepdim=True)"),
         (CountedOnce, (draw(4), torch.tensor([0, 2, 2, 1])), "gt.index_put_((at,), g, accumulate=True)"),
-        (CosineOfRows, (single(3, 4), single(3, 4, seed=1)),
-         "return y / (nx * ny) - c[:, None] * x / nx ** 2"),
-        (SoftmaxOfEdges, (draw(5), torch.tensor([0, 2, 0, 2, 2]), 3),
-         "return gp - p * gp.new_zeros(ctx.nodes).index_add(0, at, gp)[at], None, None"),
         (AxesExchanged, (draw(2, 30),), "return g.view(2, 5, 2, 3).permute(0, 2, 3, 1).reshape(2, 30)"),
-        (WholeDiagonal, (POSITIVE.requires_grad_(),), "s = inverse.mT @ ((phi + phi.tril(-1)) / 2) @ inverse"),
-        (ProductRule, (draw(6),), "return g * (-torch.exp(-r) * s + e * ds)"),
     ],
     ids=lambda v: getattr(v, "__name__", ""),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from own_mistakes import draw
 
 import nbautograd
 from nbautograd import messages
-from nbautograd.core.checking.diagnosis import hypothesis, table
+from nbautograd.core.checking.diagnosis import table
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
     FRESH_INPUTS,
@@ -77,7 +77,7 @@ def test_a_cause_that_holds_at_the_inputs_alone_is_not_named() -> None:
 
 
 def test_the_guard_above_can_trip(monkeypatch) -> None:
-    at_once = replace(FRESH_INPUTS, confirmed=hypothesis._at_hand)
+    at_once = replace(FRESH_INPUTS, confirmed=AT_HAND.confirmed)
     constant = next(row for row in table.HYPOTHESES if row.code == "constant_factor")
     rows = tuple(replace(row, confirmation=at_once) if row is constant else row for row in table.HYPOTHESES)
     monkeypatch.setattr(table, "HYPOTHESES", rows)

@@ -61,15 +61,13 @@ def test_no_fix_for_one_value_of_a_flag():
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_a_fix_holds_for_the_flag_that_needs_it_where_the_other_one_needs_other_values(given):
+def test_no_fix_for_one_value_of_a_flag_where_the_other_one_needs_other_values(given):
     """The logarithms given are negative, so the other branch has to be tried at other numbers."""
     q, target = doubles(4, 3), -doubles(4, 3, seed=1).detach().abs() - 0.1
     target = (target if given else target.exp()).requires_grad_()
     report = gradcheck(Divergence, (q, target, given), order=1)
     assert report.verdict == ("wrong" if given else "right")
-    assert [fix.strip() for fix in fixes(report)] == (
-        ["return -g * t, ((g * t) if ctx.log_target else g) * (logt - q + 1), None"] if given else []
-    )
+    assert not fixes(report)
 
 
 def test_no_fix_for_one_of_the_strings_that_the_code_compares():

@@ -107,14 +107,6 @@ def short_and_long():
     return (w / 5 * torch.tensor([[1.4], [0.45], [0.8], [0.4]], dtype=torch.float64)).requires_grad_()
 
 
-@pytest.mark.usefixtures("fixes")
-def test_no_fix_leaves_a_way_that_is_computed_wrongly() -> None:
-    report = nbautograd.gradcheck(Sinc, (short_and_long(),), order=1)
-    fix = report.findings[0].fix
-    assert fix is not None
-    assert fix.source.strip().startswith("small = -t / 3 + t**3 / 30")
-
-
 def slope_of_mean_exp(z):
     """Has the series of ``(exp(z) - 1) / z`` where that of its derivative belongs."""
     series = 1 + z / 2

@@ -14,7 +14,7 @@ from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Array, Block
 from nbautograd.core.checking.other_arguments import constants
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.numerics.constants import EVIDENCE, EVIDENT, LARGEST_INDEX, SIGNIFICANT, SIGNIFICANT_SINGLE, SMALL
+from nbautograd.core.numerics.constants import EVIDENCE, EVIDENT, SIGNIFICANT, SIGNIFICANT_SINGLE, SMALL
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Named:
 
     Attributes:
         name: such as ``"weight"``.
-        role: ``"input"``, ``"output"``, ``"saved"`` or ``"count"`` (how many of something there are).
+        role: ``"input"``, ``"output"`` or ``"saved"``.
         values: its elements, thinned out like the block's (real and imaginary part in a last dimension of 2).
         position: its position among inputs or outputs; -1 for saved ones.
     """
@@ -216,26 +216,7 @@ def tensors(problem: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
 
 def terms(problem: Problem, outputs: Sequence[Tensor]) -> Terms:
     """Return what a factor, a term or a threshold may be made of, at these outputs and the inputs of their call."""
-    named = tensors(problem, outputs)
-    return Terms((*named, *_counts(named)), scalars(problem, outputs), constants(problem))
-
-
-def _counts(named: Sequence[Named]) -> Iterator[Named]:
-    """Count the elements of each kind: by an index, and of a mask along each of its dimensions."""
-    for tensor in named:
-        values = tensor.values
-        if tensor.role == "output":
-            continue
-        if (
-            values.dtype.kind == "i"
-            and values.ndim == 1
-            and values.size
-            and 0 <= values.min() <= values.max() < LARGEST_INDEX
-        ):
-            yield Named(f"torch.bincount({tensor.name})", "count", np.bincount(values))
-        if is_mask(values):
-            for dim in range(values.ndim) if values.ndim > 1 else ():
-                yield Named(f"{tensor.name}.sum({dim})", "count", values.sum(dim).astype(int))
+    return Terms(tensors(problem, outputs), scalars(problem, outputs), constants(problem))
 
 
 def is_mask(values: Any) -> bool:

@@ -9,36 +9,17 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, is_mask
-from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, OF_FORMS, RECOGNISED, SLIGHT, SMALL
+from nbautograd.core.checking.diagnosis.evidence import Evidence, is_mask
+from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, RECOGNISED, SLIGHT, SMALL
 
 MOST_CANDIDATES = 8  # candidates for one gradient: each takes a few tries
 PI = "{pi}"  # in a text: pi as the module that backward sees calls it
-
-# what may have been left out, or be there once too often, as a function of a tensor at hand
-FORMS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
-    ("{x}", lambda x: x),
-    ("{x}**2", lambda x: x * x),
-    ("{x}.abs()", np.abs),
-    ("{x}.sign()", np.sign),
-    ("(1 - {x})", lambda x: 1 - x),
-    ("(1 + {x})", lambda x: 1 + x),
-    ("(1 - {x}**2)", lambda x: 1 - x * x),
-    ("(1 + {x}**2)", lambda x: 1 + x * x),
-    ("{x}**3", lambda x: x**3),
-    ("{x}.sqrt()", lambda x: np.sqrt(np.where(x > 0, x, np.nan))),
-    ("{x}.exp()", np.exp),
-    ("{x}.sin()", np.sin),
-    ("{x}.cos()", np.cos),
-    ("{x}.tanh()", np.tanh),
-    ("{x}.log()", lambda x: np.log(np.where(x > 0, x, np.nan))),
-)
 
 # what fractions come with in formulas: of densities, of erf and gelu, of norms
 IRRATIONAL: tuple[tuple[str, float], ...] = (
@@ -72,7 +53,6 @@ def clues(wrong: Sequence[Evidence]) -> Clues:
     off = [(e, 1 / c) for e in known if (c := factor(e.A, e.N, e)) is not None and abs(abs(c) - 1) > RECOGNISED]
     ratios = dict.fromkeys(min(texts, key=len) for _, c in off if (texts := list(_by(c))))
     found = dict.fromkeys(text for e, c in off for text in itertools.islice(_names(c, e), MOST_CANDIDATES))
-    found |= dict.fromkeys(text for e in known for text in itertools.islice(_tensors_of(e), MOST_CANDIDATES))
     coupled = any(bool(((~e.equal(e.N, np.zeros_like(e.N))).sum(axis=1) > 1).any()) for e in known)
     return Clues(tuple(found), tuple(ratios), coupled)
 
@@ -149,48 +129,3 @@ def _sizes(e: Evidence) -> Iterator[tuple[str, float]]:
     for tensor in e.tensors:
         if tensor.role in ("input", "saved") and tensor.position != block.input and is_mask(tensor.values):
             yield f"{tensor.name}.sum()", float(tensor.values.sum())
-
-
-def _tensors_of(e: Evidence) -> Iterator[str]:
-    """Yield what N/A, or A/N, is where it is a number with a name times something at hand."""
-    alive = ~e.equal(e.N, np.zeros_like(e.N))
-    if not bool((alive == ~e.equal(e.A, np.zeros_like(e.A))).all()) or alive.sum() < 3:
-        return
-    with np.errstate(all="ignore"):
-        ratio = np.where(alive, e.N / np.where(alive, e.A, 1), np.nan)
-        for label, values in _candidates(e):
-            spread = np.broadcast_to(values, e.N.shape)
-            for share in (ratio, 1 / ratio):
-                c = _proportional(share, spread, alive, e)
-                if c is not None:
-                    unit = abs(c - 1) <= RECOGNISED
-                    number = None if unit else written(c)
-                    yield from (label,) if unit else (f"{name} * {label}" for name in _names(c, e))
-                    yield from (f"{number} * {label}",) if number is not None and PI not in number else ()
-
-
-def _proportional(ratio: Array, f: Array, alive: Array, e: Evidence) -> float | None:
-    """Return the c with ratio == c * f where alive; None when f varies too little to tell, or does not fit."""
-    r, f = ratio[alive], f[alive]
-    if not (np.isfinite(r).all() and np.isfinite(f).all()) or len(np.unique(np.round(f, 9))) < 3:
-        return None
-    c = float((r * f).sum() / (f * f).sum())
-    fits = np.abs(r - c * f) <= OF_FORMS * e.rel * np.maximum(np.abs(r), SMALL * np.abs(r).max())
-    return c if c != 0 and bool(fits.all()) else None
-
-
-def _candidates(e: Evidence) -> Iterator[tuple[str, Array]]:
-    """Yield factors by name, each shaped to go over the rows (output) or the columns (input) of the block."""
-    own = [t for t in e.tensors if t.role == "input" and t.position == e.block.input]
-    for tensor in [*own, *(t for t in e.tensors if t not in own and t.values.dtype.kind in "fi")]:
-        for label, values in _forms(tensor):
-            for shape, over in ((e.in_shape, (1, -1)), (e.out_shape, (-1, 1))):
-                pairs = zip(values.shape[::-1], shape[::-1], strict=False)
-                if values.ndim <= len(shape) and all(n in (1, m) for n, m in pairs):
-                    yield label, np.broadcast_to(values, shape).reshape(over)
-
-
-def _forms(tensor: Named) -> Iterator[tuple[str, Array]]:
-    """Yield the forms of a tensor; of whole numbers, which count something, no others."""
-    for form, function in FORMS if tensor.values.dtype.kind == "f" else FORMS[:1]:
-        yield form.format(x=tensor.name), function(tensor.values.astype(float))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbautograd.core.checking.diagnosis.evidence import Evidence
+import numpy as np
+
+from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
 from nbautograd.core.checking.point import Other
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.numerics.constants import SIGNIFICANT_SINGLE
 
 
 @dataclass(frozen=True)
@@ -30,18 +34,22 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Fresh:
-    """The evidence for the same block at inputs at which the hypothesis was not found.
+class Place:
+    """A check at fresh inputs.
 
     Attributes:
-        evidence: of a block that is wrong there too.
+        blocks: with their verdicts.
+        terms: what a factor, a term or a threshold may be made of there.
         other: what is another there besides the values.
-        other_values: gives the same at other values in these sizes; None where nothing is wrong there.
+        label: of the argument that is another, with its value there: ``"reduction='mean'"``.
+        other_values: makes the check at other values in the same sizes; None where forward takes none.
     """
 
-    evidence: Evidence
+    blocks: Mapping[tuple[int, int], Block]
+    terms: Terms
     other: Other = "nothing"
-    other_values: Callable[[], Fresh | None] = lambda: None
+    label: str = ""
+    other_values: Callable[[], Place | None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,29 @@ class WrongBlock:
     Attributes:
         problem: what was checked.
         evidence: the block's.
-        fresh: gives the evidence at fresh inputs and sizes, made as it is asked for.
+        elsewhere: gives checks at fresh inputs and sizes, made as they are asked for.
     """
 
     problem: Problem
     evidence: Evidence
-    fresh: Callable[[], Iterable[Fresh]] = tuple
+    elsewhere: Callable[[], Iterable[Place]] = tuple
+
+    def fresh(self) -> Iterator[tuple[Place, Evidence]]:
+        """Yield the places where the same block is wrong as well, with its evidence there."""
+        for place in self.elsewhere():
+            found = self.at(place)
+            if found is not None:
+                yield place, found
+
+    def at(self, place: Place | None) -> Evidence | None:
+        """Return the evidence of the same block at a place; None where it is not wrong there, or not finite."""
+        here = self.evidence
+        block = None if place is None else place.blocks.get((here.block.output, here.block.input))
+        if place is None or block is None or block.verdict != "mismatch":
+            return None
+        found = gather(block, place.terms, here.rel == SIGNIFICANT_SINGLE, place.blocks)
+        clear = np.isfinite(found.A).all() and np.isfinite(found.N).all()
+        return replace(found, fewest=1) if clear else None
 
 
 Predicate = Callable[[Evidence], "Cause | None"]
@@ -131,18 +156,14 @@ class Hypothesis:
         return any(all(one.params.get(key) == o.params.get(key) for key in self.parameters) for o in alike)
 
 
-def _at_hand(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
-    return found
-
-
 def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
     """Return the cause; without its part where another part is wrong at other values in these sizes."""
     if "part" not in found.params:
         return found
-    for place in case.fresh():
-        if place.other == "spread" or place.evidence.tensor_shape != case.evidence.tensor_shape:
+    for place, e in case.fresh():
+        if place.other == "spread" or e.tensor_shape != case.evidence.tensor_shape:
             break
-        if _another_part(found, hypothesis.predicate(place.evidence), case, place):
+        if _another_part(found, hypothesis.predicate(e)):
             return Cause(found.code, found.message.removesuffix("_part"))
     return found
 
@@ -151,54 +172,40 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> 
     """Return what all fresh inputs bear out: the cause or one of its alternatives."""
     candidates = (found, *found.alternatives)
     tried = itertools.product((False, True) if len(candidates) > 1 else (True,), candidates)
-    known = list[Cause]()
-    for twice, one in tried:
-        if _borne_out(hypothesis, one, case, twice):
-            known.append(one)
+    known = [one for twice, one in tried if _borne_out(hypothesis, one, case, twice)]
     return next((one for one in known if one.message == found.message), next(iter(known), None))
 
 
 def _borne_out(hypothesis: Hypothesis, found: Cause, case: WrongBlock, twice: bool) -> bool:
     """Return True for a cause that fresh inputs bear out; with ``twice`` only what two points refute is refuted."""
-    asked = 0
-    told_apart = not _of_values(found)
-    for place in case.fresh():
+    asked, here = 0, case.evidence
+    # a condition on values may hold at certain elements for another reason, as long as the same ones are wrong
+    told_apart = "where" not in found.params or bool(found.params.get("of"))
+    for place, e in case.fresh():
         if place.other == "spread" and "where" not in found.params:
             continue  # far from the inputs, only conditions are told apart
-        other = hypothesis.predicate(place.evidence)
+        other = hypothesis.predicate(e)
         if other is None and place.other == "size":
             continue  # two sizes that the hypothesis needs to be equal are not
         if place.other == "argument" and "where" in found.params and (other is None or "where" not in other.params):
             continue  # with another bound or shift there may be too few entries to tell where
-        if place.other != "argument" and _another_part(found, other, case, place):
+        same_sizes = place.other not in ("size", "argument") and e.tensor_shape == here.tensor_shape
+        if same_sizes and _another_part(found, other):
             return False  # which part it is depends on the values
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
-            second = place.other_values() if twice else None
-            if second is None or not hypothesis.same(found, hypothesis.predicate(second.evidence)):
+            second = case.at(place.other_values()) if twice else None
+            if second is None or not hypothesis.same(found, hypothesis.predicate(second)):
                 return False
         asked += 1
-        told_apart |= _elsewhere(case.evidence, place.evidence)
+        told_apart |= here.wrong.shape != e.wrong.shape or bool((here.wrong != e.wrong).any())
     return asked > 0 and told_apart
 
 
-def _another_part(found: Cause, other: Cause | None, case: WrongBlock, place: Fresh) -> bool:
-    """Return True where another part of a tensor is wrong in the same sizes."""
-    moved = place.other == "size" or place.evidence.tensor_shape != case.evidence.tensor_shape
-    named = found.params.get("part")
-    return bool(named) and not moved and other is not None and other.params.get("part") != named
+def _another_part(found: Cause, other: Cause | None) -> bool:
+    return bool(found.params.get("part")) and other is not None and other.params.get("part") != found.params["part"]
 
 
-def _of_values(found: Cause) -> bool:
-    """Return True for a condition on values, which may hold at certain elements for another reason."""
-    return "where" in found.params and not found.params.get("of")
-
-
-def _elsewhere(here: Evidence, there: Evidence) -> bool:
-    """Return True where other elements are wrong, so that a condition that fits both is not one by chance."""
-    return here.wrong.shape != there.wrong.shape or bool((here.wrong != there.wrong).any())
-
-
-AT_HAND = Confirmation("its own entries", _at_hand, claims=False)
+AT_HAND = Confirmation("its own entries", lambda hypothesis, found, case: found, claims=False)
 SAME_PART = Confirmation("its own entries, its part at other values", _part_at_other_values, claims=False)
 FRESH_INPUTS = Confirmation("fresh inputs and sizes", _at_fresh_inputs)

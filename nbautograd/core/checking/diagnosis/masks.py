@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.diagnosis.evidence import Evidence, Named
+from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.findings import Phrase
 
@@ -64,7 +64,7 @@ def no_right_one(e: Evidence) -> Cause | None:
 def kink(e: Evidence) -> Cause | None:
     """Return the cause where wrong is exactly where the input is zero, as a subgradient outside both slopes is."""
     where = Where(f"{e.block.input_name} == 0")
-    if not e.elementwise or where not in conditions(e, _by_column(e.wrong, e)):
+    if not e.elementwise or where not in conditions(e, np.asarray(e.wrong.any(axis=0))):
         return None
     held = e.block.matrices
     if held.kinks is None or not bool(held.kinks[held.wrong].all()):
@@ -81,10 +81,8 @@ def missing(e: Evidence) -> Cause | None:
     where = _exactly_where(e)
     if where:
         return _cause_where("missing_entries", "missing_entries_where", e, where, plain)
-    whole = e.in_shape == e.block.input_shape and bool(dead[:, _by_column(e.wrong, e)].all())
-    part = (
-        slice_of(e.block.input_name, _by_column(e.wrong, e).reshape(e.in_shape), e.block.input_complex) if whole else ""
-    )
+    whole = e.in_shape == e.block.input_shape and bool(dead[:, e.wrong.any(axis=0)].all())
+    part = slice_of(e.block.input_name, e.wrong.any(axis=0).reshape(e.in_shape), e.block.input_complex) if whole else ""
     return Cause("missing_entries", "missing_entries_part", {**_count(e), "part": part}, (plain,)) if part else plain
 
 
@@ -154,26 +152,14 @@ def _alive(X: Array, e: Evidence) -> Array:
     return ~e.equal(X, np.zeros_like(X))
 
 
-def _by_column(wrong: Array, e: Evidence) -> Array:
-    """Find the elements of the input that have a wrong entry."""
-    return np.asarray(wrong.any(axis=0))
-
-
 def part(e: Evidence, wrong: Array) -> str:
     """Return the parts of output and input with all these entries: ``"output[4:] / x[:, 0]"``; empty for all."""
-    return " / ".join(found for found in _slabs(e, wrong) if found)
-
-
-def _whole(e: Evidence) -> bool:
-    return e.in_shape == e.block.input_shape and e.out_shape == e.block.output_shape
-
-
-def _slabs(e: Evidence, wrong: Array) -> tuple[str, str]:
-    """Return the slabs of output and input with all these entries; empty where they are no slab, or all."""
-    if not _whole(e) or not wrong.any():
-        return "", ""
-    rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape), e.block.output_complex)
-    return rows, slice_of(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape), e.block.input_complex)
+    shapes = (e.out_shape, e.in_shape)
+    if shapes != (e.block.output_shape, e.block.input_shape) or not wrong.any():
+        return ""
+    rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(shapes[0]), e.block.output_complex)
+    cols = slice_of(e.block.input_name, wrong.any(axis=0).reshape(shapes[1]), e.block.input_complex)
+    return " / ".join(filter(None, (rows, cols)))
 
 
 def slice_of(name: str, mask: Array, pairs: bool = False) -> str:
@@ -223,8 +209,8 @@ def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: b
     few = min(int(elements.sum()), int((~elements).sum())) < e.fewest
     # what follows places at fresh inputs too is no matter of values, which may lie so there
     yield from _triangles(e.block.output_name if of_output else e.block.input_name, elements, shape)
-    for tensor in _ordered(e):
-        if tensor.values.shape != shape or tensor.values.dtype.kind not in "fib" or tensor.role == "count":
+    for tensor in sorted(e.tensors, key=lambda t: (t.position != e.block.input or t.role != "input", t.role)):
+        if tensor.values.shape != shape or tensor.values.dtype.kind not in "fib":
             continue
         name, x = tensor.name, tensor.values.reshape(-1).astype(float)
         mask = tensor.values.dtype.kind == "b"
@@ -252,10 +238,6 @@ def _triangles(name: str, elements: Array, shape: tuple[int, ...]) -> Iterator[W
     for sign, holds in (("<", i < j), (">", i > j), ("==", i == j), ("!=", i != j)):
         if bool((holds == elements).all()):
             yield Where(f"i {sign} j", f"{name}[{dims}]")
-
-
-def _ordered(e: Evidence) -> list[Named]:
-    return sorted(e.tensors, key=lambda t: (t.position != e.block.input or t.role != "input", t.role))
 
 
 def _thresholds(e: Evidence, name: str, x: Array, columns: Array) -> Iterator[str]:

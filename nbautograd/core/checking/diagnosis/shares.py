@@ -31,7 +31,7 @@ from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import STEADY
 from nbautograd.core.stumbles import users_errors
 
-MOST = 80  # expressions of forward that are tried: a forward and a backward each
+EXPRESSIONS = 80  # of forward that are tried: a forward and a backward each
 CUT = "_cut"  # what the call around an expression is named
 SIZES = 3  # at which the share is looked at besides those of the inputs
 SENTENCES = ("share_missing", "share_sign", "share_sized", "share_scaled")  # the likeliest first
@@ -66,7 +66,7 @@ def share(case: WrongBlock) -> tuple[str, dict[str, Any]] | None:
     found: dict[str, dict[str, Any]] = {}
     fitting: list[float] = []
     inside = _inside(tree) if len(places) > 2 else []
-    cut = _Cut(function, tree, inside[:MOST], which)
+    cut = _Cut(function, tree, inside[:EXPRESSIONS], which)
     for number in cut.reached(places[0]) if inside else ():
         node, factors = inside[number], list(_factors(places, cut, number))
         same = {k for k, place in zip(factors, places, strict=False) if place.shapes == places[0].shapes}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,12 +23,11 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     SAME_PART,
     Cause,
     Confirmation,
-    Fresh,
     Hypothesis,
+    Place,
     WrongBlock,
 )
 from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
-from nbautograd.core.checking.point import Other
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.stumbles import any_errors
@@ -44,25 +42,6 @@ ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "none_gradi
 NOT_COMPUTED = ("none_gradient", "output_grad_ignored", "nonfinite")
 # sentences that are true of an input whatever comes through other outputs
 WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "nonfinite")
-
-
-@dataclass(frozen=True)
-class Place:
-    """A check at fresh inputs.
-
-    Attributes:
-        blocks: with their verdicts.
-        terms: what a factor, a term or a threshold may be made of there.
-        other: what is another there besides the values.
-        label: of the argument that is another, with its value there: ``"reduction='mean'"``.
-        other_values: makes the check at other values in the same sizes; None where forward takes none.
-    """
-
-    blocks: Blocks
-    terms: Terms
-    other: Other = "nothing"
-    label: str = ""
-    other_values: Callable[[], Place | None] = lambda: None
 
 
 Elsewhere = Callable[[], Iterable[Place]]
@@ -145,10 +124,9 @@ def causes(
     """
     told: set[tuple[Any, ...]] = set()
     at = functools.cache(functools.partial(wrong_line, problem))
-    fresh = functools.partial(_fresh, problem, elsewhere)
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
     for where, e in known.items():
-        found[where] = e, first_confirmed(WrongBlock(problem, e, functools.partial(fresh, where)))
+        found[where] = e, first_confirmed(WrongBlock(problem, e, elsewhere))
     for (o, i), (e, cause) in found.items():
         key = (i, *_key(cause))
         if key not in told:
@@ -198,25 +176,6 @@ def first_confirmed(case: WrongBlock) -> Cause:
 def _single(problem: Problem) -> bool:
     given = (t for t in problem.inputs if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()))
     return any(torch.finfo(t.dtype).bits < 64 for t in given)
-
-
-def _fresh(problem: Problem, elsewhere: Elsewhere, where: tuple[int, int]) -> Iterator[Fresh]:
-    """Yield the evidence for the same block at fresh inputs, where it is wrong as well."""
-    for place in elsewhere():
-        fresh = _fresh_at(problem, place, where)
-        if fresh is not None:
-            yield fresh
-
-
-def _fresh_at(problem: Problem, place: Place | None, where: tuple[int, int]) -> Fresh | None:
-    block = None if place is None else place.blocks.get(where)
-    if place is None or block is None or block.verdict != "mismatch":
-        return None
-    e = gather(block, place.terms, _single(problem), place.blocks)
-    clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
-    if not clear:
-        return None
-    return Fresh(dataclasses.replace(e, fewest=1), place.other, lambda: _fresh_at(problem, place.other_values(), where))
 
 
 def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None, alone: bool, right: str) -> Finding:

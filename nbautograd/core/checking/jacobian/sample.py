@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from nbautograd.core.checking.jacobian.analytical import Rows
 
-SIZE = 64
+SAMPLED = 64  # rows, and columns, of a sample: as many backwards, and twice as many forwards
 CLEAR = 1e-7  # disagreement of a random combination, relative to its terms, that is worth a search
 BlockIndex = tuple[int, int]
 
@@ -46,7 +46,7 @@ def sampled(
     """
     i, j = ij
     counts = math.prod(forward.shapes[i]), forward.points[j].size
-    chosen = [random.choice(count, min(SIZE, count), replace=False) for count in counts]
+    chosen = [random.choice(count, min(SAMPLED, count), replace=False) for count in counts]
 
     def crossed() -> tuple[Matrices, Window, central_differences.Directions]:
         return _crossed(rows, forward, ij, steps, [np.unique(ids) for ids in chosen], keep)

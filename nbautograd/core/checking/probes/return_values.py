@@ -84,20 +84,19 @@ def _record(cls: type, method: str, given: Sequence[Any]) -> CallRecord:
     return record
 
 
-def returned_gradients(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """Compare what backward returned with the inputs, before the engine made it fit."""
-    seen = observe(problem, outputs, cotangents(problem, outputs, problem.seed))
-    forward = forward_record(problem) if seen.returned is not None else None
-    if forward is not None and problem.cls is not None:
-        yield from call_rules.gradient_forms(backward_record(problem.cls, seen), forward, forward)
+def one_call(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
+    """Yield what the rules for recorded calls say of one call of forward and one of backward.
 
-
-def retained_tensors(problem: Problem) -> Iterator[Finding]:
-    """Yield findings on inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
+    What backward returns is looked at before the engine makes it fit.
+    """
     forward = forward_record(problem)
-    if forward is not None:
-        yield from call_rules.tensors_on_ctx(forward)
-        yield from call_rules.outputs_in_inputs(forward, forward)
+    if forward is None or problem.cls is None:
+        return
+    watched = observe(problem, outputs, cotangents(problem, outputs, problem.seed))
+    if watched.returned is not None:
+        yield from call_rules.gradient_forms(backward_record(problem.cls, watched), forward, forward)
+    yield from call_rules.tensors_on_ctx(forward)
+    yield from call_rules.outputs_in_inputs(forward, forward)
 
 
 def differentiable_outputs(

@@ -10,7 +10,7 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.determinism import gradients_written, never_written, state, wrong_at_other_inputs
 from nbautograd.core.checking.probes.linearity import linearity, rounded_inside
-from nbautograd.core.checking.probes.return_values import differentiable_outputs, retained_tensors, returned_gradients
+from nbautograd.core.checking.probes.return_values import differentiable_outputs, one_call
 from nbautograd.core.checking.probes.usage import backward_never_called, hidden_inputs, inputs_outside
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.relations import batched, inputs_alone, layout, outputs_alone, over_reverse, vmap_rule
@@ -23,8 +23,8 @@ PROBES: dict[str, Probe] = {
     probe.__name__: probe
     for probe in (
         backward_never_called, never_written, linearity, state, outputs_alone, gradients_written, hidden_inputs,
-        inputs_alone, rounded_inside, layout, wrong_at_other_inputs, differentiable_outputs, returned_gradients,
-        retained_tensors, inputs_outside, vmap_rule, batched, over_reverse,
+        inputs_alone, rounded_inside, layout, wrong_at_other_inputs, differentiable_outputs, one_call,
+        inputs_outside, vmap_rule, batched, over_reverse,
     )
 }  # fmt: skip
 
@@ -88,8 +88,7 @@ def after_values(
         ("layout", (problem,)),
         ("wrong_at_other_inputs", (problem, blocks)),
         ("differentiable_outputs", (problem, outputs, blocks)),
-        ("returned_gradients", (problem, outputs)),
-        ("retained_tensors", (problem,)),
+        ("one_call", (problem, outputs)),
         ("inputs_outside", (problem,)),
         ("vmap_rule", (problem, outputs)),
         ("batched", (problem, outputs)),

@@ -10,13 +10,11 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import (
-    cotangents,
-    nodes,
-    pull,
-)
+from nbautograd.core.checking.backward_call import nodes
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.phrases import about, seen
+from nbautograd.core.checking.point import Point
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
@@ -58,7 +56,8 @@ def hidden_inputs(problem: Problem) -> Iterator[Finding]:
     backward fills in by itself, as a backward that runs forward again does, is served.
     """
     forward = forward_without_autograd(problem) if problem.cls is not None else None
-    if forward is None:
+    at = points(problem).first("given")
+    if forward is None or at is None or at.outputs is None:
         return
     given = problem.fresh()
     with users_errors() as guard:
@@ -66,15 +65,15 @@ def hidden_inputs(problem: Problem) -> Iterator[Finding]:
     if guard.failed:
         return
     # what the real call's graph ends in gets its gradient: the arguments, and what a wrapper hands on besides
-    known = {id(x) for x in given} | {id(leaf) for leaf in graph_leaves(problem.call())}
-    lasting = {id(leaf) for leaf in first} & {id(leaf) for leaf in second}
-    for leaf in first:
-        if id(leaf) in lasting and id(leaf) not in known and not _served(problem, leaf):
-            name = _global_name(problem, leaf)
-            sentence = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
-            line = phrases.method_line(problem, "forward")
-            yield rules.hidden_input(Seen(line), sentence, name=name, shape=sizes_text(leaf.shape))
-            return
+    known = {id(x) for x in (*given, *at.outputs.inputs, *graph_leaves(at.outputs))}
+    lasting = {id(leaf) for leaf in second} - known
+    for leaf in [leaf for leaf in first if id(leaf) in lasting and not _served(at, leaf)][:1]:
+        function: Any = getattr(problem.cls, "forward", None)
+        names = getattr(getattr(function, "__code__", None), "co_names", ())
+        name = next((n for n in names if function.__globals__.get(n) is leaf), "")
+        sentence = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
+        line = phrases.method_line(problem, "forward")
+        yield rules.hidden_input(Seen(line), sentence, name=name, shape=sizes_text(leaf.shape))
 
 
 def inputs_outside(problem: Problem) -> Iterator[Finding]:
@@ -84,12 +83,11 @@ def inputs_outside(problem: Problem) -> Iterator[Finding]:
         yield about(problem, "input_read_outside", phrases.method_line(problem, "forward"), input=name)
 
 
-def _served(problem: Problem, leaf: Tensor) -> bool:
+def _served(at: Point, leaf: Tensor) -> bool:
     """Return True if backward fills in the gradient of this leaf."""
     before, leaf.grad = leaf.grad, None
     try:
-        outputs = problem.call()
-        pull(problem, outputs, cotangents(problem, outputs, problem.seed))
+        at.pull()
         return leaf.grad is not None
     finally:
         leaf.grad = before
@@ -100,11 +98,3 @@ def graph_leaves(outputs: Iterable[Tensor]) -> list[Tensor]:
     outputs = list(outputs)
     own = [t for t in outputs if t.is_leaf and t.requires_grad]
     return own + [node.variable for node in graph_nodes(outputs) if hasattr(node, "variable")]
-
-
-def _global_name(problem: Problem, leaf: Tensor) -> str:
-    function = getattr(problem.cls, "forward", None)
-    code = getattr(function, "__code__", None)
-    if code is None or function is None:
-        return ""
-    return next((n for n in code.co_names if function.__globals__.get(n) is leaf), "")

@@ -150,12 +150,6 @@ def _is(node: ast.expr, *operations: type[ast.operator]) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, operations)
 
 
-def _is_square(c: Context, node: ast.expr) -> bool:
-    """Return True for what is known to be square matrices."""
-    value = c.of.get(id(node))
-    return value is not None and value.shape is not None and len(value.shape) > 1 and len({*value.shape[-2:]}) == 1
-
-
 # kind, place, what it is for, and each text with what it costs
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("negate", "value", _any, {"-{tight}": 0.9}),
@@ -178,9 +172,6 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("size less one", "part",
      lambda c, node: size_of(node) is not None or (isinstance(node, ast.Name) and node.id in c.facts.sizes),
      {"({whole} - 1)": 1.1}),
-    # a lower triangle with half of its diagonal, which the gradient of a symmetric matrix is made of
-    ("half of the diagonal", "part", lambda c, node: isinstance(node, ast.Name) and _is_square(c, node),
-     {"(({whole} + {whole}.tril(-1)) / 2)": 1.8}),
     ("factor left out", "part", lambda c, node: _is(node, ast.Mult, ast.Div, ast.MatMult),
      {"{first}": 1.2, "{second}": 1.5}),
     ("operand left out", "part",
@@ -233,18 +224,6 @@ def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         if scaled and c.source(root.right).strip("()") == factor.strip("()"):  # type: ignore[attr-defined]
             yield Edit(root, c.source(root.left), 0.4)  # type: ignore[attr-defined]
         yield from (Edit(root, f"{c.product(root)} {sign} {factor}", 1.4) for sign in "*/")
-
-
-@kind("two names that are never used", "part")
-def _unused_names(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Their product as a further term, or how they compare as a mask."""
-    if not isinstance(node, (ast.Name, ast.BinOp, ast.Compare)):
-        return
-    for a, b in itertools.combinations([n for n in c.unused if n in c.names], 2):
-        yield from (Edit(node, f"({c.source(node)} {sign} {a} * {b})", 2.1) for sign in "+-")
-        for compared in (f"{a} > {b}", f"{a} <= {b}"):
-            whole = isinstance(node, ast.Compare)
-            yield Edit(node, f"({compared})" if whole else f"({c.product(node)} * ({compared}))", 2.1)
 
 
 @kind("factor of a summand", "part")
@@ -557,44 +536,6 @@ def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
             yield Edit(one, c.source(other), 1.1 if listed else 1.4, ((other, c.source(one)),))
 
 
-@kind("sum over each segment", "part")
-def _segment_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield a sum over everything made one over what an index puts together, each element given its own."""
-    call = _Method.of(c, node)
-    on, summed = call.on, c.of.get(id(call.on))
-    if call.name != "sum" or call.rest or summed is None or not summed.shape:
-        return
-    for name, value in c.names.items():
-        if value is not None and value.shape == summed.shape[:1] and value.dtype is torch.int64:
-            for count in (*c.numbers_on_ctx, f"int({name}.max()) + 1"):
-                sizes = ", ".join([count, *(f"{c.tight(on)}.shape[{k}]" for k in range(1, len(summed.shape)))])
-                filled = f"new_zeros({sizes}).index_add(0, {name}, {c.source(on)})[{name}]"
-                yield Edit(node, f"{c.tight(on)}.{filled}", 1.6)
-
-
-@kind("sum with its transpose", "part")
-def _symmetrised(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """``a + a.T``, or its half, for a matrix; ``a + a.T`` for ``2 * a``."""
-    double = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
-    double = double and isinstance(node.left, ast.Constant) and node.left.value == 2  # type: ignore[attr-defined]
-    matrix: ast.expr = node.right if double else node  # type: ignore[attr-defined]
-    turned = isinstance(matrix, ast.Attribute) and matrix.attr in ("T", "mT")
-    name = matrix.value if isinstance(matrix, ast.Attribute) and turned else matrix
-    if isinstance(name, ast.Name) and _is_square(c, matrix):
-        both = f"{name.id} + {name.id}{c.transposed[0]}"
-        yield Edit(node, f"({both})", 1.7)
-        yield from () if double else (Edit(node, f"(({both}) / 2)", 1.75),)
-
-
-@kind("scattered for gathered", "part")
-def _scattered(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Scatter what was gathered: the adjoint of reading at indices."""
-    call = _Method.of(c, node)
-    if call.name == "gather" and len(call.args) == 2:
-        dim, index, given = map(c.source, (*call.args, call.on))
-        yield Edit(node, f"torch.zeros_like({given}).scatter_add({dim}, {index}, {given})", 0.9)
-
-
 @kind("transpose", "part")
 def _transposed(c: Context, node: ast.expr) -> Iterator[Edit]:
     if _valued(c, node) and c.dim(node) > 1:
@@ -643,14 +584,6 @@ def _number_of_gradients(c: Context) -> Iterator[Edit]:
             yield Edit(value, ", ".join([*texts[:i], *texts[i + 1 :]]), 1.55)
         for count in (1, 2):
             yield Edit(value, ", ".join([*texts, *["None"] * count]), 1.0 + count / 4)
-
-
-@kind("index of needs_input_grad", "whole")
-def _index_of_needs(c: Context) -> Iterator[Edit]:
-    for node in c.facts.nodes:
-        index = node.slice if isinstance(node, ast.Subscript) and id(node.slice) in c.facts.guards else None
-        if isinstance(index, ast.Constant):
-            yield from (Edit(index, repr(p), 0.8) for p in c.hints.positions if p != index.value)
 
 
 @kind("times grad_output", "whole")

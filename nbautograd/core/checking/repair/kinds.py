@@ -209,10 +209,10 @@ _OF: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("missing_coupling", "mended_term"): (
         "name added", "term that is a name",
-        "term through a mean or a sum", "centred", "sum over each segment", "sum with its transpose",
+        "term through a mean or a sum", "centred",
     ),
     ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "summed", "dimension", "dimension everywhere"),
-    ("permuted_entries", "mended_order"): ("index", "reversed", "items exchanged", "scattered for gathered"),
+    ("permuted_entries", "mended_order"): ("index", "reversed", "items exchanged"),
     ("conditional", "mended_mask"): ("comparison", "complement", "triangle", "not taken off"),
     ("missing_entries", "mended_sum"): ("add instead of assigning",),
     ("wrong_derivative", "mended_name"): ("other name", "name for an expression"),

@@ -10,7 +10,7 @@ import itertools
 import linecache
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import CellType, FunctionType
@@ -19,8 +19,7 @@ from typing import Any
 from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import user_backward
 from nbautograd.core.checking.diagnosis.rewritten import closed_over
-from nbautograd.core.checking.repair.bounds import Loops, called_by_name, countable, counted
-from nbautograd.core.stumbles import hands_over
+from nbautograd.core.checking.repair.bounds import Loops, countable, counted
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt", "sinh", "cosh", "square", "reciprocal")
 COUNTERPARTS = {
@@ -38,7 +37,6 @@ SIGNS = {
     ast.BitAnd: "&", ast.BitOr: "|",
 }  # fmt: skip
 
-CHOSEN = "_chosen"  # what holds the number of the edit that is tried, of those compiled together
 Place = ast.expr | ast.stmt
 Change = tuple[Place, str]  # what is exchanged, and what stands in its place
 
@@ -54,7 +52,6 @@ class Hints:
         constants: numbers in the forward.
         dims: dimensions and tuples of them in the forward, as text.
         lost: dimensions along which a mean or a sum of the gradient is missing.
-        positions: of the arguments whose gradients are wrong.
     """
 
     factors: tuple[str, ...] = ()
@@ -63,7 +60,6 @@ class Hints:
     constants: tuple[float, ...] = ()
     dims: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
-    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -203,7 +199,6 @@ class Script:
         tree: the syntax tree of ``text``.
         first_line: line of its ``def`` in the cell or file.
         indent: how far its lines stand from the margin there.
-        caller: the backward, where this is a function that it calls by a name of its module.
     """
 
     function: FunctionType
@@ -211,7 +206,6 @@ class Script:
     tree: ast.FunctionDef
     first_line: int
     indent: str
-    caller: Script | None = None
 
     def with_text(self, text: str) -> Script | None:
         """Return the same function with another text; None when that is no function."""
@@ -270,90 +264,15 @@ class Script:
 
         Its ``range`` ends after so many steps of all its loops together.
         """
-        return self._function(text, {"range": CellType(Loops())})
-
-    def compiled_together(self, edits: Sequence[Sequence[Change]]) -> list[Callable[..., Any] | None]:
-        """Return the text with each of several groups of changes as functions, compiled at once where that can be done.
-
-        A statement that some of them change becomes a choice between what they make of it, so that a compilation, which
-        takes longer than a run of what is small, is shared.
-        """
-        chosen, loops = [0], CellType(Loops())
-        variants: dict[int, list[tuple[int, str]]] = {}
-        alone = list(range(len(edits)))
-        for number, changes in enumerate(edits):
-            at = {self._statements.get(id(node)) for node, _ in changes}
-            place = at.pop() if len(at) == 1 else None
-            if place is not None:
-                start, end = self._lone[place]
-                text = self._spliced(self._spans(changes), [t for _, t in changes]).encode()
-                variants.setdefault(place, []).append((number, text[start : len(text) - len(self._raw) + end].decode()))
-                alone.remove(number)
-        spans = [self._lone[place] for place in variants]
-        texts = [self._choice(span, rows) for span, rows in zip(spans, variants.values(), strict=True)]
-        together = self._function(self._spliced(spans, texts), {"range": loops, CHOSEN: CellType(chosen)})
-
-        def one(number: int) -> Callable[..., Any] | None:
-            if together is None or number in alone:
-                return self.compiled(self.changed(edits[number]))
-
-            own = Loops()
-
-            @hands_over
-            def edited(*args: Any) -> Any:
-                chosen[0], loops.cell_contents = number, own
-                return together(*args)
-
-            return edited
-
-        return [one(number) for number in range(len(edits))]
-
-    def _choice(self, span: tuple[int, int], variants: Sequence[tuple[int, str]]) -> str:
-        """Return the text of a statement that is another one for some numbers."""
-        indent = self._raw[: span[0]].split(b"\n")[-1].decode()
-        rows = [f"if {CHOSEN}[0] == {number}:\n{indent} {text}\n{indent}" for number, text in variants]
-        return "el".join(rows) + f"else:\n{indent} {self._raw[slice(*span)].decode()}"
-
-    def _function(self, text: str, given: Mapping[str, CellType]) -> Callable[..., Any] | None:
-        names = dict.fromkeys((*self.function.__code__.co_freevars, *given))
+        loops = Loops()
+        names = dict.fromkeys((*self.function.__code__.co_freevars, "range"))
         body = textwrap.indent(text, "    ")
         try:
             module = compile(f"def _around({', '.join(names)}):\n{body}\n", "<nbautograd repair>", "exec")
         except (SyntaxError, ValueError):
             return None
-
-        def ranges(*args: int) -> range:
-            limited: range = given["range"].cell_contents(*args)
-            return limited
-
-        namespace = counted(self.function, ranges)
-        edited = closed_over(module, self.tree.name, self.function, given, namespace)
-        return edited if self.caller is None else self.in_caller(edited, ranges)
-
-    def in_caller(self, made: FunctionType, ranges: Callable[..., Any] = range) -> FunctionType:
-        """Return the backward with another function in the place of this one."""
-        assert self.caller is not None
-        outer = self.caller.function
-        around = {**counted(outer, ranges), self.function.__name__: made, "range": ranges}
-        return FunctionType(outer.__code__, around, outer.__name__, outer.__defaults__, outer.__closure__)
-
-    @cached_property
-    def _lone(self) -> dict[int, tuple[int, int]]:
-        """Find the simple statements that have their lines to themselves: begin and end, by the id of the node."""
-        found = {}
-        for node in ast.walk(self.tree):
-            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)):
-                ((start, end),) = self._spans([(node, "")])
-                before, after = self._raw[:start].split(b"\n")[-1], self._raw[end:].split(b"\n")[0].strip()
-                if not before.strip() and (not after or after.startswith(b"#")):
-                    found[id(node)] = (start, end)
-        return found
-
-    @cached_property
-    def _statements(self) -> dict[int, int]:
-        """The id of the statement that a node stands in, by the id of the node; of those that ``_lone`` has."""
-        lone = [n for n in ast.walk(self.tree) if id(n) in self._lone]
-        return {id(inner): id(statement) for statement in lone for inner in ast.walk(statement)}
+        namespace = counted(self.function, loops)
+        return closed_over(module, self.tree.name, self.function, {"range": CellType(loops)}, namespace)
 
     def difference(self, text: str) -> tuple[str, str, int]:
         """(changed lines, those lines before, the first one's number in the cell or file) for a changed text."""
@@ -377,33 +296,7 @@ def _meaning(text: str) -> str:
 def read(cls: Any) -> Script | None:
     """Return the script of a class's backward; None without a text, or where running it again and again may do harm."""
     function = inspect.unwrap(user_backward(cls))
-    return _read(function) if isinstance(function, FunctionType) else None
-
-
-def helpers(script: Script, forward: Sequence[FunctionType]) -> Iterator[Script]:
-    """Read the functions that a backward calls by a name of its module, those that stand in the same cell or file.
-
-    What forward calls as well is left as it is: an edit there would change what is to be differentiated.
-
-    Args:
-        script: the backward.
-        forward: the functions that compute the output.
-    """
-    left, shared = list(forward), set[FunctionType]()
-    while left:
-        found = set(user_source.named_functions(left.pop()).values()) - shared
-        shared |= found
-        left += found
-    for name, called in user_source.named_functions(script.function, beside=True).items():
-        if called in shared:
-            continue
-        read = _read(called) if called_by_name(called, script.function) and called.__name__ == name else None
-        if read is not None:
-            yield replace(read, caller=script)
-
-
-def _read(function: FunctionType) -> Script | None:
-    node = user_source.method_at(function.__code__)
+    node = user_source.method_at(function.__code__) if isinstance(function, FunctionType) else None
     if not isinstance(node, ast.FunctionDef):
         return None
     lines = linecache.getlines(function.__code__.co_filename)[node.lineno - 1 : node.end_lineno]

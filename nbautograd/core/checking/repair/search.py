@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import collections
 import inspect
 import itertools
@@ -10,7 +9,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import FunctionType
 from typing import Any
 
 import torch
@@ -33,7 +31,6 @@ from nbautograd.core.checking.repair.script import (
     Script,
     amplified,
     dims,
-    helpers,
     names,
     numbers_in,
     read,
@@ -59,40 +56,24 @@ class Tries:
     def __init__(self, tries: float = TRIES) -> None:
         self.left = tries
 
-    def pay(self, stage: Stage) -> None:
-        """Take off one call at this stage."""
-        self.left -= stage.price
 
-    def last_part(self) -> None:
-        """Allow at most ``PAIRS`` more: what follows is unlikely."""
-        self.left = min(self.left, PAIRS)
-
-    @property
-    def spent(self) -> bool:
-        """Return True if nothing is left."""
-        return self.left <= 0
-
-
-# what no edit of backward can mend
-NO_EDIT = {
-    "hidden_input",
-    "mutates_input",
-    "backward_never_called",
-    "output_not_tensor_tuple",
-    "nondiff_marked_wrongly",
+NO_EDIT = {  # of backward can mend these
+    *("hidden_input", "mutates_input", "backward_never_called", "output_not_tensor_tuple", "nondiff_marked_wrongly"),
 }
-LARGE, SHORT = 20_000, 12  # of more elements edits are tried at sizes up to this, and at the given size at last
+# of inputs of more elements edits are tried at dimensions of at most this size, and at the size given at last: a call
+# of something as large as that takes about twice as long as one of something small
+EDITED_INPUTS, EDITED_SIZE = 20_000, 12
 LIKELY = 1.6  # what each of two edits in sequence may cost
 CLOSE = 0.05  # edits whose costs differ by less are as likely as each other: the shortest is taken
+CLOSED = r"[\w.]+(\[-?\w+\])?(\(\w*\))?|\([^()]*\)"  # text to which a power binds as a whole
 BOTH = " + "  # between the kinds of two edits in sequence
-ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
-FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
+CHOICES = 3  # edits that mend the same inputs, among which the one is chosen that a person would write
+SEEN_WRONG = 5  # points of which one must show that a gradient is wrong, before it is mended: at one some are not
 FEW_NEAR = 3  # points at the sizes given, before others
 MOST_FAR = 12  # points with a dimension more or less, with arguments of any sign, and with both
 MOST_OUTPUTS = 4  # that backward is asked about one at a time
 AWAY = 1.5  # what an edit of another value than the wrong one costs more
 BEFORE = 0.5  # the same where the wrong one may be computed from one that is wrong as well
-FEW, MANY = 8, 32  # edits that are compiled together, at first and later
 
 
 @dataclass(frozen=True)
@@ -100,14 +81,12 @@ class Mended:
     """An edit that was tried, and what it makes right.
 
     Attributes:
-        script: that of the backward, or of a function that it calls.
-        text: the whole of that with the edit.
+        text: the whole backward with the edit.
         inputs: numbers of the inputs whose gradient was wrong and is right now.
         cost: of the edit.
         kinds: of the edits, as the grammar names them.
     """
 
-    script: Script
     text: str
     inputs: frozenset[int]
     cost: float
@@ -130,14 +109,13 @@ class Repair:
 
     def __init__(self, problem: Problem, tries: Tries, clues: Clues) -> None:
         self.original, self.tries, self.clues = problem, tries, clues
-        self.problem = _in_double(other_points.shrunk(problem, LARGE, SHORT, problem.seed))
+        self.problem = _in_double(other_points.shrunk(problem, EDITED_INPUTS, EDITED_SIZE, problem.seed))
         self.script: Script | None = None if problem.cls is None else read(problem.cls)
         away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in problem.inputs)
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
         self._stream, self._stages = points(self.problem), dict[str, Stages]()
         self._counts = set[int]()  # ids of the expressions that are, or may be, whole numbers
-        self._refuted: Stage | None = None  # where the edit that was tried last left nothing mended
         self.right: frozenset[int] = frozenset()
         self.kept: frozenset[int] = frozenset()
 
@@ -155,8 +133,13 @@ class Repair:
         """
         if self.script is None:
             return None
-        stages = self._tried_at(findings[0].code)
-        wrong = frozenset(k for k in wrong if _wrong_somewhere(stages, k)) if stages.at_least(2) else frozenset()
+        code = findings[0].code
+        key = code if code in ODD or code in TIDY else ""  # those of all that is wrong in values are the same
+        if key not in self._stages:
+            self._stages[key] = Stages(self._points(code))
+        stages = self._stages[key]
+        several = len(list(itertools.islice(stages, 2))) > 1
+        wrong = frozenset(k for k in wrong if several and _wrong_somewhere(stages, k))
         if not wrong or not named <= wrong or wrong & self.kept:
             return None
         found: list[Mended] = []
@@ -165,30 +148,28 @@ class Repair:
 
         def wanted(script: Script, edit: Edit) -> bool:
             gone = nothing and "None" in edit.replacement  # for good
-            return not (gone or (script is self.script and _all_inside(edit, idle_spans)))
+            inside = (any(a[:2] >= b[:2] and a[2:] <= b[2:] for b in idle_spans) for a in map(span, edit.nodes))
+            return not (gone or (script is self.script and all(inside)))
 
-        candidates = (c for c in self._candidates(self.script, hints, near, stages) if wanted(*c))
-        for script, edit, backward in _compiled(candidates):
-            if self.tries.spent or _settled(found, wrong, edit.cost):
-                break
-            inputs = self._mended_inputs(backward, stages, wrong, "None" in edit.replacement)
-            if not inputs and (under := self._under_a_flag(script, edit, stages)) is not None:
-                edit = under
-                inputs = self._mended_inputs(script.compiled(script.changed(edit.changes)), stages, wrong, False)
-            text = script.changed(edit.changes) if inputs else ""
-            enough = not inputs or sum(m.inputs == inputs for m in found) >= ENOUGH
+        for script, edit in self._candidates(self.script, hints, near, stages):
+            if not wanted(script, edit):
+                continue
+            dearest = min((m.cost for m in found if m.inputs == wrong), default=math.inf) + CLOSE
+            if self.tries.left <= 0 or edit.cost > dearest:
+                break  # no edit of this cost, or above, would be preferred to those found
+            text = script.changed(edit.changes)
+            inputs = self._mended_inputs(script.compiled(text), stages, wrong, "None" in edit.replacement)
+            enough = not inputs or sum(m.inputs == inputs for m in found) >= CHOICES
             refuted = enough or says_nothing(text, script.text)
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
             refuted = refuted or self._unseen(script, text, stages, inputs)
             if not refuted and not self._by_a_number(script, text):
-                whole = script if script.caller is not None else self.script
-                tidied, kinds = script.tidied(edit.changes), tuple(edit.kind.split(BOTH))
-                found.append(Mended(whole, tidied, inputs, edit.cost, kinds))
+                found.append(Mended(script.tidied(edit.changes), inputs, edit.cost, tuple(edit.kind.split(BOTH))))
         return self._whole(found, stages, wrong)
 
     def _large_enough(self, script: Script, edit: Edit, stages: Stages, mended: frozenset[int]) -> bool:
         """Return True for a number that only has to be large enough, as the end of a loop: one more mends it too."""
-        if id(edit.node) not in self._counts or edit.also or edit.kind == "index of needs_input_grad":
+        if id(edit.node) not in self._counts or edit.also:
             return False
         more = script.compiled(script.changed([(edit.node, f"({edit.replacement} + 1)")]))
         return self._mended_inputs(more, stages, mended, False) == mended
@@ -211,29 +192,16 @@ class Repair:
         outside = {float(value) for _, value in read if type(value) in (int, float)}
         return not outside.isdisjoint(numbers_in(text) - numbers_in(script.text))
 
-    def _under_a_flag(self, script: Script, edit: Edit, stages: Stages) -> Edit | None:
-        """Return an edit for one value of a flag on ctx, where it was refuted only with the other one."""
-        first, last = next(iter(stages)), self._refuted
-        plain = isinstance(edit.node, (ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Subscript))
-        if last is None or script.caller is not None or edit.also or not plain or " if " in edit.replacement:
-            return None
-        there = vars(last.node)
-        flags = [n for n, v in vars(first.node).items() if isinstance(v, bool) and there.get(n) is (not v)]
-        if len(flags) != 1:
-            return None
-        assert isinstance(edit.node, ast.expr)
-        own, ctx = script.source(edit.node), user_source.parameters(script.tree)[0]
-        yes, no = (edit.replacement, own) if getattr(first.node, flags[0]) else (own, edit.replacement)
-        return replace(edit, replacement=f"({yes} if {ctx}.{flags[0]} else {no})")
-
     def _whole(self, found: Sequence[Mended], stages: Stages, wrong: frozenset[int]) -> Mended | None:
         """Return the shortest change after which all is right; names before numbers.
 
         A change for some inputs while others stay wrong is none: one mistake may be behind both.
         """
-        ranked = sorted(found, key=lambda m: (*strangeness(m.text, m.script.text), m.cost))
-        for one in (m for m in ranked if m.inputs == wrong):
-            changed = one.script.compiled(one.text)
+        assert self.script is not None
+        before = self.script.text
+        whole = [one for one in found if one.inputs == wrong]
+        for one in sorted(whole, key=lambda m: (*strangeness(m.text, before), m.cost)):
+            changed = self.script.compiled(one.text)
             if len(wrong) == 1 or self._mended_inputs(changed, stages, wrong, True) == wrong:
                 return one
         return None
@@ -251,14 +219,13 @@ class Repair:
         """
         if backward is None:
             return frozenset()
-        self._refuted = None
         left, alive, confirmed = set(wrong), set[int](), collections.Counter[int]()
         raised = sized = 0
         for at in stages:
             if at.outside(self.right):
                 continue
             sized += at.kind.sized
-            self.tries.pay(at)
+            self.tries.left -= at.price
             gradients = at.gradients(backward)
             if isinstance(gradients, str):
                 if (at.kind.ranked or at.kind.foreign) and (
@@ -280,7 +247,6 @@ class Repair:
                 elif _spoilt(at, k, gradient) or (k in self.kept and not at.as_before(k, gradient)):
                     return frozenset()
             if not left:
-                self._refuted = at
                 break
         if sized and raised == sized and len(wrong) == 1:
             return frozenset()  # right at one size alone is not right
@@ -298,10 +264,11 @@ class Repair:
     ) -> Iterator[tuple[Script, Edit]]:
         """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
         start = next(iter(stages))
-        known = self._known(script, start)
+        known = KnownValues() if start.kind.sized or start.kind.ranked else noted_values(script, start)
+        self._counts |= {k for k, v in known.of.items() if v is None or (v.number is not None and v.number % 1 == 0)}
         single = edits(script, self._names(), hints, near, known)
-        yield from sorted([*((script, edit) for edit in single), *self._inside(script, hints, start)], key=_cost)
-        self.tries.last_part()
+        yield from ((script, edit) for edit in single)
+        self.tries.left = min(self.tries.left, PAIRS)  # what follows is unlikely
         for first in (e for e in single if e.cost <= LIKELY):
             changed = script.with_text(script.changed(first.changes))
             for second in edits(changed, [], hints, near) if changed is not None else ():
@@ -310,31 +277,11 @@ class Repair:
                 both = replace(second, cost=first.cost + second.cost + 2, kind=first.kind + BOTH + second.kind)
                 yield changed or script, both
 
-    def _inside(self, script: Script, hints: Hints, start: Stage) -> Iterator[tuple[Script, Edit]]:
-        """Yield edits of the functions that backward calls, in which its names mean nothing."""
-        hints = replace(hints, factors=())
-        methods = (inspect.unwrap(getattr(self.problem.cls, name, None)) for name in ("forward", "setup_context"))  # type: ignore[arg-type]
-        for called in helpers(script, [m for m in methods if isinstance(m, FunctionType)]):
-            found = edits(called, names(called), hints, {}, self._known(called, start))
-            yield from ((called, replace(edit, cost=edit.cost + BEFORE)) for edit in found)
-
-    def _known(self, script: Script, start: Stage) -> KnownValues:
-        """Return the values of one run there, whose whole numbers are noted."""
-        known = KnownValues() if start.kind.sized or start.kind.ranked else noted_values(script, start)
-        self._counts |= {k for k, v in known.of.items() if v is None or (v.number is not None and v.number % 1 == 0)}
-        return known
-
     def fix(self, mended: Mended) -> Fix:
         """Return the fix that a person reads."""
-        after, before, line = mended.script.difference(mended.text)
+        assert self.script is not None
+        after, before, line = self.script.difference(mended.text)
         return Fix(after, True, line, before)
-
-    def _tried_at(self, code: str) -> Stages:
-        """Name the points where an edit must agree: near the inputs and at their sizes; at other sizes; at none."""
-        key = code if code in ODD or code in TIDY else ""
-        if key not in self._stages:
-            self._stages[key] = Stages(self._points(code))
-        return self._stages[key]
 
     def _points(self, code: str) -> Iterator[Stage]:
         """Yield the stages, the likeliest to fail an edit first.
@@ -397,7 +344,7 @@ class Repair:
 
     def _node(self) -> Any:
         """Return the Function's node at the first point that was made."""
-        return next((s.node for made in self._stages.values() for s in made), None)
+        return next((s.point.node for made in self._stages.values() for s in made), None)
 
     def _near(self, findings: Sequence[Finding]) -> dict[int, float]:
         """Find the lines on which findings place the mistake, and what edits elsewhere cost more for each.
@@ -431,18 +378,17 @@ class Repair:
         output = next((f.where[0] for f in findings if f.where is not None), 0)
         node = self._node()
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
-        own, handed = tuple(dims(forward)) if forward is not None else (), self.problem.arguments
+        own = tuple(dims(forward)) if forward is not None else ()
         outside = self.script.function.__globals__
         pi = next((f"{m}.pi" for m in ("math", "torch", "np") if hasattr(outside.get(m), "pi")), repr(math.pi))
         named = tuple(d for d in own if re.fullmatch(r"-?\d+|\(.+\)", d)) or ("0", "-1")
         return Hints(
-            (*map(_tight, self.clues.factors), *sizes),
+            (*(text if re.fullmatch(CLOSED, text) else f"({text})" for text in self.clues.factors), *sizes),
             tuple(text.replace(PI, pi) for text in self.clues.ratios),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants_in(forward) if c not in (0, 1)) if forward is not None else (),
             own,
             named if self.clues.coupled else (),
-            tuple(dict.fromkeys(handed[f.where[1]] for f in findings if f.where is not None and f.where[1] in handed)),
         )
 
 
@@ -460,35 +406,9 @@ def _in_double(problem: Problem) -> Problem:
     return double if fine and double.casts.coarsest <= torch.finfo(torch.float64).eps else problem
 
 
-def _compiled(
-    candidates: Iterable[tuple[Script, Edit]],
-) -> Iterator[tuple[Script, Edit, Callable[..., Any] | None]]:
-    """Yield the edits with what becomes of backward, those that change the same text compiled together, first a few."""
-    left = iter(candidates)
-    waiting: list[tuple[Script, Edit]] = []
-    for size in itertools.chain((FEW,), itertools.repeat(MANY)):
-        waiting += itertools.islice(left, size - len(waiting))
-        if not waiting:
-            return
-        script = waiting[0][0]
-        together = [edit for _, edit in itertools.takewhile(lambda c, script=script: c[0] is script, waiting)]  # type: ignore[misc]
-        functions = script.compiled_together([edit.changes for edit in together])
-        yield from ((script, edit, made) for edit, made in zip(together, functions, strict=True))
-        waiting = waiting[len(together) :]
-
-
-def _cost(candidate: tuple[Script, Edit]) -> float:
-    return candidate[1].cost
-
-
-def _settled(found: Sequence[Mended], wrong: frozenset[int], cost: float) -> bool:
-    """Return True if no edit of this cost, or above, would be preferred to those found."""
-    return cost > min((m.cost for m in found if m.inputs == wrong), default=math.inf) + CLOSE
-
-
 def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
     """Return True if the user's own gradient is wrong, or backward raises, at one of the first few points."""
-    for at in itertools.islice(stages, FIRST):
+    for at in itertools.islice(stages, SEEN_WRONG):
         again = at.gradients(at.own)  # it ran before: some are wrong the second time
         if isinstance(again, str) or at.original is None or at.point.is_right(which, again[which]) is False:
             return True
@@ -505,10 +425,6 @@ def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
         and at.point.is_right(which, gradient) is False
         and at.point.is_right(which, was) is not False
     )
-
-
-def _tight(text: str) -> str:
-    return text if re.fullmatch(r"[\w.]+(\[-?\w+\])?(\(\w*\))?|\([^()]*\)", text) else f"({text})"
 
 
 def _together(findings: Sequence[Finding]) -> list[list[int]]:
@@ -598,12 +514,3 @@ def _explained(finding: Finding, mended: Mended, fix: Fix, clues: Clues) -> Find
     said = {name: finding.params[name] for name in ("input", "output", "value", "example")}
     line = fix.line or finding.line
     return replace(finding, code=code, message_id=f"causes.{sentence}", params=said, line=line)
-
-
-def _all_inside(edit: Edit, spans: Sequence[Span]) -> bool:
-    """Return True if an edit changes nothing outside these."""
-    return all(any(_inside(span(node), at) for at in spans) for node in edit.nodes)
-
-
-def _inside(inner: Span, outer: Span) -> bool:
-    return inner[:2] >= outer[:2] and inner[2:] <= outer[2:]

@@ -125,7 +125,7 @@ def noted_values(script: Script, at: Stage) -> KnownValues:
         with Trace(code, begins, ends):
             return own(ctx, *grads)
 
-    found.on_ctx = {f"ctx.{name}": value(item) for name, item in vars(at.node).items()}
+    found.on_ctx = {f"ctx.{name}": value(item) for name, item in vars(at.point.node).items()}
     at.gradients(traced)  # what is noted before it raises stands
     for key, node in nodes.items():
         names = found.names.get(id(roots[key]), {})
