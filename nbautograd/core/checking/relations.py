@@ -92,8 +92,11 @@ def relation(variants: Callable[..., Iterator[Variant]]) -> Callable[..., Iterat
 
     @functools.wraps(variants)
     def check(*given: Any) -> Iterator[Finding]:
-        broken = (variant.broken() for variant in variants(*given))
-        yield from itertools.islice((finding for finding in broken if finding is not None), 1)
+        for variant in variants(*given):
+            finding = variant.broken()
+            if finding is not None:
+                yield finding
+                return
 
     return check
 

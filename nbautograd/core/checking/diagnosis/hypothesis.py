@@ -172,7 +172,10 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> 
     """Return what all fresh inputs bear out: the cause or one of its alternatives."""
     candidates = (found, *found.alternatives)
     tried = itertools.product((False, True) if len(candidates) > 1 else (True,), candidates)
-    known = [one for twice, one in tried if _borne_out(hypothesis, one, case, twice)]
+    known = list[Cause]()
+    for twice, one in tried:
+        if _borne_out(hypothesis, one, case, twice):
+            known.append(one)  # a comprehension is one more frame above the user's backward
     return next((one for one in known if one.message == found.message), next(iter(known), None))
 
 
