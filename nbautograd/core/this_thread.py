@@ -1,4 +1,7 @@
-"""Quiet for one thread: what it prints is dropped and what it warns of is not shown; other threads notice nothing."""
+"""Quiet for one thread: what it prints is dropped and what it warns of is not shown; other threads notice nothing.
+
+And a thread of ours, where one can be started.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,21 @@ def undone(undo: Callable[[], None]) -> Iterator[None]:
             undo()
     finally:
         undo()
+
+
+def start_thread(name: str, run: Callable[..., Any], *args: Any) -> threading.Thread | None:
+    """Start a thread that does not keep the process alive; None in a browser or at a limit, where none can be had.
+
+    Args:
+        name: as a debugger shows it, after the name of the package.
+        run: called with the arguments. What it does is left out where there is no thread.
+    """
+    thread = threading.Thread(target=run, args=args, name=f"nbautograd {name}", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return None
+    return thread
 
 
 class _MutedStream:

@@ -6,13 +6,13 @@ import contextlib
 import importlib
 import os
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.stumbles import any_errors
+from nbautograd.core.this_thread import start_thread
 from nbautograd.settings import setting
 
 DISABLE = "NBAUTOGRAD_DISABLE"  # environment variable; with "1" every magic runs its cell or call and nothing more
@@ -57,7 +57,7 @@ def load(shell: Any) -> None:
     _register(undo, shell, cell_magics.ExerciseMagics(shell, session.exercises))
     _loaded[shell] = undo
     if getattr(shell, "kernel", None) is not None:
-        threading.Thread(target=_prepare_views, name="nbautograd views", daemon=True).start()
+        start_thread("views", _prepare_views)
 
 
 def _without_effect(shell: Any) -> contextlib.ExitStack:

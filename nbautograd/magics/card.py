@@ -11,6 +11,7 @@ from typing import Any
 
 from nbautograd.core.recording.api import following
 from nbautograd.core.stumbles import any_errors
+from nbautograd.core.this_thread import start_thread
 from nbautograd.magics.live_output import LiveOutput
 from nbautograd.views.card import RecordingCard, glance, mimebundle
 
@@ -104,13 +105,13 @@ class Cards:
             yield
             return
         over = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(over, publisher), name="nbautograd card", daemon=True)
-        watcher.start()
+        watcher = start_thread("card", self._watch, over, publisher)
         try:
             yield
         finally:
             over.set()
-            watcher.join()
+            if watcher is not None:
+                watcher.join()
 
     def _watch(self, over: threading.Event, publisher: Any) -> None:
         pause = FIRST

@@ -19,6 +19,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
 from nbautograd.core.stumbles import any_errors
+from nbautograd.core.this_thread import start_thread
 from nbautograd.magics.live_output import LiveOutput, can_update
 from nbautograd.views import theme
 from nbautograd.views.answer import answer
@@ -106,7 +107,7 @@ class ProgressBar:
         if math.isfinite(PATIENCE) and self._publisher is not None:
             # ipykernel 7.0 knows by the context which cell an output belongs to; a thread has an empty one
             run = contextvars.copy_context().run
-            threading.Thread(target=run, args=(self._watch, self._end), name="nbautograd progress", daemon=True).start()
+            start_thread("progress", run, self._watch, self._end)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:

@@ -11,6 +11,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
 from nbautograd.magics import progress
+from nbautograd.magics.card import Cards
 from nbautograd.magics.progress import PATIENCE, PAUSE, SURE, ProgressBar, drawn
 from nbautograd.views import theme
 
@@ -276,3 +277,16 @@ def test_a_verdict_that_is_known_stands_above_the_bar(bare):
     shown = captured.outputs[0].data
     assert shown["text/plain"].startswith("Linear: backward is right.\nBackward is right; looking")
     assert "<strong>Linear: backward is right.</strong>" in shown["text/html"]
+
+
+def test_without_another_thread_the_report_stands(notebook, monkeypatch):
+    def start(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", start)
+    ran = notebook(CELL)
+    assert (ran.stderr, "backward is right" in ran.text) == ("", True)
+    cards = Cards(updates=True)
+    cards._cards.append(None)  # which a thread would bring up to date
+    with cards.watching(None):
+        pass

@@ -20,6 +20,7 @@ from torch.autograd.function import BackwardCFunction
 
 from nbautograd.core import forks
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.this_thread import start_thread
 from nbautograd.core.user_source import METHODS, defining_classes, unwrap
 from nbautograd.errors import CallError
 
@@ -274,9 +275,7 @@ def budgeted(budget: Budget, now: Callable[[], float] | None = None) -> Iterator
             with _lock:
                 _watched.add(clock)
                 if _watcher is None or not _watcher.is_alive():  # dead in the child of a fork
-                    _watcher = threading.Thread(target=_watch, name="nbautograd budget", daemon=True)
-                    with contextlib.suppress(RuntimeError):  # no more threads: asked between two calls alone
-                        _watcher.start()
+                    _watcher = start_thread("budget", _watch)  # without one: asked between two calls alone
         yield clock
     finally:
         clock._end_watch()
