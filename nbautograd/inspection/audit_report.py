@@ -83,9 +83,8 @@ class AuditedSituation(Displayable):
     @property
     def cause(self) -> Finding | None:
         """The finding that says why it is wrong, or what its risk is; None where it is meant so."""
-        if self.verdict == "meant":
-            return None
-        return next((f for f in self.findings if f.kind in ("bug", "lint")), None)
+        kinds = {"wrong": ("bug", "lint"), "meant": ()}.get(self.verdict, ("lint",))  # else a bug was not confirmed
+        return next((f for f in self.findings if f.kind in kinds), None)
 
     @property
     def message(self) -> str:

@@ -1558,6 +1558,7 @@ SENTENCES: dict[str, str] = {
     "views.reason.rounds_inside": "rounded inside",
     "views.reason.noise": "values too uncertain",
     "views.reason.approximate": "approximate",
+    "views.reason.low_precision": "as far as few digits show",
     "views.reason.raised": "forward raised beside it",
     "views.reason.backward_noise": "backward too uncertain",
     "views.reason.domain_edge": "edge of the domain",

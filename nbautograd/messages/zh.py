@@ -1558,6 +1558,7 @@ SENTENCES: dict[str, str] = {
     "views.reason.rounds_inside": "内部舍入",
     "views.reason.noise": "值不够确定",
     "views.reason.approximate": "近似",
+    "views.reason.low_precision": "在低精度所及范围内",
     "views.reason.raised": "forward 在旁边抛出异常",
     "views.reason.backward_noise": "反向不够确定",
     "views.reason.domain_edge": "定义域边界",

@@ -34,6 +34,7 @@ from nbautograd.core.torch_private.tensors import refuses_grad
 
 REENTRANT = "torch.utils.checkpoint is incompatible with"  # what torch raises for use_reentrant=True
 LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
+FEW_DIGITS = 1e-3  # relative: what may go unseen in an entry that agrees without a word on it
 CURVES = 8  # blocks that agree and get the V of their worst entry
 
 
@@ -250,6 +251,8 @@ class GradcheckRun:
             return dataclasses.replace(judged, reason="raised")
         low = precision > LOW
         self.resolution = max(self.resolution, judged.resolution if low else 0.0)
+        if judged.verdict == "match" and low and judged.resolution > FEW_DIGITS:
+            return dataclasses.replace(judged, reason="low precision")
         if judged.reason != "noise":
             return judged
         why = "rounds inside" if raw.forward.inside else "float32" if low and not raw.forward.promoted else "noise"

@@ -73,6 +73,20 @@ def test_right_is_right_and_wrong_is_wrong(name, dtype):
         assert gradcheck(make(forward, wrong), x, order=1, hints="what").verdict == "wrong"
 
 
+@pytest.mark.parametrize("shape", [(64, 1), (5, 1), (8, 2)], ids=str)
+def test_terms_that_cancel_leave_no_mistake_in_single_precision(shape) -> None:
+    """A norm over one element or two has almost no gradient, beside terms that have one."""
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    for less, verdict in ((1.0, "right"), (0.99, "wrong")):
+
+        def slope(g, x, less=less):
+            r = (x * x).mean(-1, keepdim=True).add(1e-6).rsqrt()
+            return r * (g - less * x * r * r * (g * x).mean(-1, keepdim=True))
+
+        fn = make(lambda x: x * (x * x).mean(-1, keepdim=True).add(1e-6).rsqrt(), slope)
+        assert gradcheck(fn, x, order=1).verdict == verdict
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_right_says_what_could_not_have_been_seen(dtype):
     x = torch.linspace(-1, 2, 6).to(dtype).requires_grad_()
