@@ -110,7 +110,7 @@ def test_the_example_of_a_cause_gives_way_to_the_evidence_of_the_report(language
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"complete": False}, "Interrupted: these are the results up to then."),
+        ({"complete": False}, "Interrupted: these are the results so far."),
         ({"order2": samples.gradcheck(wrong=True), "order": 2}, "but second derivatives are wrong."),
         ({"order2": samples.gradcheck()}, "Second derivatives are right."),
         ({"order2": samples.cannot_tell()}, "Second derivatives: cannot tell."),
@@ -366,7 +366,7 @@ def test_infinite_gradients_are_infinite_everywhere():
 def test_of_very_many_entries_those_that_are_zero_by_structure_are_counted_apart():
     x = torch.linspace(1, 2, 1100, dtype=torch.float64, requires_grad=True)
     shown = " ".join(str(nbautograd.gradcheck(Doubled, (x,), order=1)).split())
-    assert "1,100 of the 1,100 entries that are not zero by structure differ (of 1,210,000 in all)." in shown
+    assert "1,100 of the 1,100 entries that are not structurally zero differ (of 1,210,000 in all)." in shown
 
 
 Doubled = Fn.of("Doubled", "x: return x * 1", "grad_output: return 2 * grad_output")
