@@ -249,9 +249,9 @@ def term(grad: Tensor, kind: str) -> Tensor:
 def audited(run: Callable[[], Any], seconds: float) -> dict[str, tuple[str, str]]:
     """Return verdict and reason of each class that a program calls."""
     import nbautograd
-    from nbautograd.inspection import audit as auditing
+    from nbautograd.inspection import audit_checks
 
-    auditing._Checks._second_look = lambda *_: None  # type: ignore[method-assign, assignment] # verdicts, not their causes
+    audit_checks.Checks._second_look = lambda *_: None  # type: ignore[method-assign, assignment] # verdicts, not their causes
     torch.manual_seed(0)
     with nbautograd.audit(budget=SECONDS, per_function=seconds) as audit:
         run()

@@ -31,7 +31,7 @@ from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.display import Phrase
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import as_written, read_source
-from nbautograd.inspection.audit import Kept, copied_calls
+from nbautograd.inspection.audit_checks import Kept, copied_calls
 from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport
 from nbautograd.inspection.audited_calls import ALONG, as_called, defaults
 from nbautograd.inspection.evidence import made_up_inputs

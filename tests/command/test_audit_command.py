@@ -11,7 +11,7 @@ import pytest
 
 from nbautograd.command import main
 from nbautograd.core.checking import gradcheck as core_gradcheck
-from nbautograd.inspection import audit as auditing
+from nbautograd.inspection import audit_checks
 
 FUNCTION = """
 import sys
@@ -145,7 +145,7 @@ def test_status_2_where_the_checks_are_interrupted_and_how_many_were_made_is_tol
         made.append(args)
         return core_gradcheck.gradcheck(*args, **options)
 
-    monkeypatch.setattr(auditing, "gradcheck", interrupted)
+    monkeypatch.setattr(audit_checks, "gradcheck", interrupted)
     more = "class Other(Scaled): pass\nOther.apply(torch.randn(3, requires_grad=True))"
     assert main(["audit", program(tmp_path, 1, more)]) == 2
     said = capsys.readouterr().out

@@ -24,8 +24,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.budget import OutOfBudgetError
 from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError, GradcheckError
-from nbautograd.inspection import audit as auditing
-from nbautograd.inspection import audited_calls
+from nbautograd.inspection import audit_checks, audited_calls
 from nbautograd.inspection.audit_report import joined
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -239,8 +238,8 @@ def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch, he
         looked_at.append(target.__name__)
         return GradcheckReport(target.__name__, "cannot tell", complete=False)
 
-    monkeypatch.setattr(auditing._Checks, "_verdict", out_of_time)
-    size = auditing.QUICK + 1
+    monkeypatch.setattr(audit_checks.Checks, "_verdict", out_of_time)
+    size = audit_checks.QUICK + 1
     report = audited(
         (Right, leaf(size)), (Twofold, leaf(size)), (WrongAbove, -leaf(size).abs()), (Reversal, leaf(size))
     )
@@ -251,13 +250,13 @@ def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch, he
 
 def test_one_call_of_each_situation_comes_before_the_others_of_any(monkeypatch, here):
     order = []
-    checked = auditing._Checks._checked
+    checked = audit_checks.Checks._checked
 
     def noted(checks, case, call, seconds):
         order.append((case.target.__name__, call.elements))
         return checked(checks, case, call, seconds)
 
-    monkeypatch.setattr(auditing._Checks, "_checked", noted)
+    monkeypatch.setattr(audit_checks.Checks, "_checked", noted)
     calls = [(cls, leaf(size)) for cls in (Right, WrongTwice) for size in (3, 2)]
     audited(*calls, (Right, leaf(2, 2)))
     first, others = order[:3], order[3:]
@@ -266,9 +265,9 @@ def test_one_call_of_each_situation_comes_before_the_others_of_any(monkeypatch, 
 
 
 def test_a_slow_forward_moves_along_directions_first_at_any_size(monkeypatch):
-    monkeypatch.setattr(auditing, "EVALUATIONS", 1e12)  # as if a forward took minutes
+    monkeypatch.setattr(audit_checks, "EVALUATIONS", 1e12)  # as if a forward took minutes
     monkeypatch.setattr(
-        auditing._Checks, "_verdict", lambda *args: GradcheckReport(args[1].__name__, "cannot tell", complete=False)
+        audit_checks.Checks, "_verdict", lambda *args: GradcheckReport(args[1].__name__, "cannot tell", complete=False)
     )
     report = audited((Right, leaf(3)), (Twofold, leaf(3)))
     assert verdicts(report) == {"Twofold": "wrong", "Right": "right"}
@@ -289,10 +288,10 @@ def test_the_directions_that_there_was_time_for_count(monkeypatch, most, verdict
 
     monkeypatch.setattr(audited_calls, "directional_derivative", until_time_is_up)
     monkeypatch.setattr(
-        auditing._Checks, "_verdict", lambda *args: GradcheckReport(args[1].__name__, "cannot tell", complete=False)
+        audit_checks.Checks, "_verdict", lambda *args: GradcheckReport(args[1].__name__, "cannot tell", complete=False)
     )
-    monkeypatch.setattr(auditing, "EVALUATIONS", 1e9)  # as if a forward took minutes
-    [situation] = audited((Right, leaf(auditing.QUICK + 1))).functions[0].situations
+    monkeypatch.setattr(audit_checks, "EVALUATIONS", 1e9)  # as if a forward took minutes
+    [situation] = audited((Right, leaf(audit_checks.QUICK + 1))).functions[0].situations
     assert (situation.verdict, situation.directions) == (verdict, directions)
     if not most:
         assert situation.reason.message_id == "audit.out_of_time_each_size"
@@ -382,7 +381,7 @@ def test_an_interrupt_keeps_what_is_done(monkeypatch):
         done.append(fn)
         return core_gradcheck.gradcheck(fn, inputs, **options)
 
-    monkeypatch.setattr(auditing, "gradcheck", interrupted)
+    monkeypatch.setattr(audit_checks, "gradcheck", interrupted)
     report = audited((Wrong, leaf(3)), (Right, leaf(3)))
     assert not report.complete
     assert verdicts(report) == {"Wrong": "wrong", "Right": "unchecked"}

@@ -14,7 +14,7 @@ import torch
 import nbautograd
 from nbautograd.core import process_copy
 from nbautograd.inspection import audited_apart
-from nbautograd.inspection.audit import copied_calls
+from nbautograd.inspection.audit_checks import copied_calls
 
 pytestmark = pytest.mark.skipif(bool(process_copy.why_not()), reason="this process cannot be copied")
 GIVEN = torch.tensor([0.3, -0.7, 1.1])

@@ -10,8 +10,7 @@ from fn import Fn
 
 import nbautograd
 from nbautograd.core.checking.budget import OutOfBudgetError
-from nbautograd.inspection import audit as auditing
-from nbautograd.inspection import evidence
+from nbautograd.inspection import audit_checks, evidence
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
 LONG = {"budget": 3600.0, "per_function": 3600.0}
@@ -262,7 +261,7 @@ def test_a_second_witness_bears_a_wrong_gradient_out(function, drawn, confirmed)
 def test_without_a_second_witness_it_cannot_be_told(monkeypatch):
     x = doubles(4).requires_grad_()
     assert situation_of(SineOff, x).verdict == "wrong"
-    monkeypatch.setattr(auditing, "second_witness", lambda *_: False)
+    monkeypatch.setattr(audit_checks, "second_witness", lambda *_: False)
     situation = situation_of(SineOff, x)
     assert (situation.verdict, reason(situation)) == ("cannot tell", "one_witness")
 
@@ -271,7 +270,7 @@ def test_without_time_for_a_second_witness_it_cannot_be_told(monkeypatch):
     def time_is_up(*_):
         raise OutOfBudgetError
 
-    monkeypatch.setattr(auditing, "second_witness", time_is_up)
+    monkeypatch.setattr(audit_checks, "second_witness", time_is_up)
     situation = situation_of(SineOff, doubles(4).requires_grad_())
     assert (situation.verdict, reason(situation)) == ("cannot tell", "no_time_for_witness")
 

@@ -16,7 +16,7 @@ from fn import Fn
 import nbautograd
 from nbautograd.errors import CallError
 from nbautograd.inspection import repro
-from nbautograd.inspection.audit import copied_calls
+from nbautograd.inspection.audit_checks import copied_calls
 
 pytestmark = pytest.mark.slow  # each script is tried in a fresh process, which imports torch
 

@@ -13,7 +13,7 @@ import nbautograd
 from nbautograd.core import stumbles
 from nbautograd.core.checking.probes.run_probes import PROBES
 from nbautograd.core.recording import watching
-from nbautograd.inspection import audit
+from nbautograd.inspection import audit_checks
 from nbautograd.inspection import compare as comparing
 
 
@@ -61,9 +61,9 @@ def audited(cls: Any) -> Any:
     [
         (PROBES, "layout"),
         (PROBES, "state"),
-        (audit, "same_function"),
-        (audit, "manageable"),
-        (audit._Checks, "_first_verdict"),
+        (audit_checks, "same_function"),
+        (audit_checks, "manageable"),
+        (audit_checks.Checks, "_first_verdict"),
     ],
     ids=["layout", "state", "same_function", "manageable", "_first_verdict"],
 )

@@ -16,7 +16,7 @@ import torch
 from package_programs import PROGRAMS
 
 import nbautograd
-from nbautograd.inspection import audit as auditing
+from nbautograd.inspection import audit_checks
 
 FOLDER = os.environ.get("NBAUTOGRAD_PACKAGES", "")
 if FOLDER:
@@ -119,7 +119,7 @@ def installed(request):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_each_gradient_has_the_verdict_that_is_true_of_it(name, installed, monkeypatch):
-    monkeypatch.setattr(auditing._Checks, "_second_look", lambda *_: None)  # verdicts alone; causes take minutes
+    monkeypatch.setattr(audit_checks.Checks, "_second_look", lambda *_: None)  # verdicts alone; causes take minutes
     torch.manual_seed(0)
     with nbautograd.audit(budget=3600, per_function=3600) as audit:
         PROGRAMS[name]()

@@ -84,9 +84,7 @@ def test_a_check_can_be_stopped_at_any_moment(moment):
     assert report.verdict == "cannot tell"
     done = (moment > 50) + (moment > 99)
     assert [b.verdict for b in report.blocks.values()] == [[], ["undecided"], ["match"]][done]
-    said = ("before any gradient was compared.", "before `d output / d x` was finished.", "the results so far.")[
-        done
-    ]
+    said = ("before any gradient was compared.", "before `d output / d x` was finished.", "the results so far.")[done]
     assert str(report.reason).endswith(said)
 
 
