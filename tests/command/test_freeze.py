@@ -185,7 +185,7 @@ def test_what_is_never_written_over(saved: Path, name: str, says: str) -> None:
 def test_nothing_to_freeze_is_said(tmp_path: Path, capsys: Any) -> None:
     nbformat.write(content(output("<b>3</b>")), tmp_path / "plain.ipynb")
     assert main(["freeze", "--no-execute", str(tmp_path / "plain.ipynb")]) == 1
-    assert "With --execute it is run first" in capsys.readouterr().err
+    assert "Use --execute to run it first" in capsys.readouterr().err
     assert main(["freeze", str(tmp_path / "missing.ipynb")]) == 1
     assert "No such file" in capsys.readouterr().err
 

@@ -25,7 +25,7 @@ SWAPPED = {"returned": "return g * a, g * b"}
 def test_the_levels_of_hints_say_more_and_more():
     result = check(MULTIPLY, product(**SWAPPED))
     [failed] = [outcome for outcome in result.outcomes if outcome.state == "failed"]
-    assert failed.sentences("what") == ("Two gradients that backward returns are exchanged, that of `a` among them.",)
+    assert failed.sentences("what") == ("Backward returns two gradients in swapped order; one of them is that of `a`.",)
     assert "line 10" in " ".join(failed.sentences("where"))
     assert failed.more("what")
     assert not failed.more("fix")

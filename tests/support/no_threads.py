@@ -12,7 +12,9 @@ def refuse(*_: object, **__: object) -> None:
     raise RuntimeError("can't start new thread")
 
 
-threading.Thread.start = refuse  # type: ignore[method-assign]
-for name in ("fork", "forkpty"):
-    if hasattr(os, name):
-        delattr(os, name)
+def pytest_configure() -> None:
+    """Take them away, where this is a plug-in; whoever only reads this file keeps them."""
+    threading.Thread.start = refuse  # type: ignore[method-assign]
+    for name in ("fork", "forkpty"):
+        if hasattr(os, name):
+            delattr(os, name)
