@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 from nbautograd.core.stumbles import hands_over
 
 
-class Call(NamedTuple):
+class TracedCall(NamedTuple):
     """A call of torch that a method made, by itself or by what it calls.
 
     Attributes:
@@ -63,7 +63,7 @@ class Trace(TorchFunctionMode):
         self,
         code: CodeType,
         before: Callable[[FrameType], None] = lambda frame: None,
-        after: Callable[[Call], Any] = lambda call: call.result,
+        after: Callable[[TracedCall], Any] = lambda call: call.result,
     ) -> None:
         super().__init__()
         self.code, self.before, self.after = code, before, after
@@ -83,4 +83,4 @@ class Trace(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         self.frame = frame
         self.before(frame)
-        return self.after(Call(frame, func, args, func(*args, **(kwargs or {}))))
+        return self.after(TracedCall(frame, func, args, func(*args, **(kwargs or {}))))

@@ -53,7 +53,7 @@ SENTENCES: dict[str, str] = {
     "audit.repro_written": "{function}: {script}",
     "audit.opcheck.what": "`torch.library.opcheck` does not pass {test}: {said}",
     "audit.unexplained": "The gradient does not agree with finite differences. The time for saying why was used up.",
-    "audit.wrong_with_objects": "The gradient does not agree with finite differences. The reason was not sought, because the Function receives modules, functions or objects.",
+    "audit.wrong_with_objects": "The gradient does not agree with finite differences. The cause was not searched for: the Function takes modules, functions or objects.",
     "audit.other_processes": "Its forward or backward talks to other processes (`{operation}`). These have moved on by now, so it cannot be run again. Audit the program with one process.",
     "audit.symmetric": "The gradient of `{input}` is wrong only for changes that leave it not symmetric (not Hermitian, if it is complex). `{input}` was so in the program, and whether it always is, only its caller can tell.",
     "audit.right_to": "Right to the resolution of `{name}`: at {value} it differs by {apart}, and with a tighter one it agrees.",

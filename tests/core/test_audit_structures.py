@@ -92,7 +92,7 @@ def test_code_reads_the_weights_that_stand_beside_it(kind):
     report = audit.report()
     assert {f.name: f.verdict for f in report.functions} == {"Recomputed": "right", "Halved": "wrong"}
     assert "when fewer inputs require grad" in str(report)  # its backward fails for frozen weights
-    assert "Why was not looked for" in str(report)
+    assert "The cause was not searched for" in str(report)
     assert all(torch.equal(a, b) and a.grad is None for a, b in zip(before, weights, strict=True))
 
 

@@ -48,7 +48,7 @@ def test_a_result_is_plain_data_in_both_languages():
     assert held["codes"] == ["swapped_inputs"]
     assert held["passed"] is False
     [failure, *_] = held["outcomes"][1]["failures"]
-    assert "exchanged" in failure["sentences"]["en"][0]
+    assert "swapped" in failure["sentences"]["en"][0]
     assert "梯度" in failure["sentences"]["zh"][0]
     assert messages.language() == "en"
 
@@ -56,7 +56,7 @@ def test_a_result_is_plain_data_in_both_languages():
 def test_text_and_html_say_the_same():
     bundle = mimebundle(check(MULTIPLY, product(**SWAPPED)))
     assert bundle["text/plain"].splitlines()[0] == "✗ `multiply`: not yet."
-    for words in ("are exchanged", "--hints where", "Right already: ✓ value of forward"):
+    for words in ("in swapped order", "--hints where", "Right already: ✓ value of forward"):
         assert words in bundle["text/plain"]
         assert words in re.sub("<[^>]*>", "", bundle["text/html"])
     assert len(bundle["text/html"]) < 4000

@@ -25,7 +25,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import TRACED_ELEMENTS, TRACED_STATEMENTS
 from nbautograd.core.stumbles import hands_over, users_errors
-from nbautograd.core.trace import Call, Trace
+from nbautograd.core.trace import Trace, TracedCall
 from nbautograd.core.user_source import Returned, methods_of
 
 # calls that make a tensor to be filled, or copied to be changed
@@ -108,7 +108,7 @@ def moments(problem: Problem, look: Look, only: int | None = None) -> list[Obser
         def at_line(frame: FrameType, *results: Any) -> None:
             note(frame.f_lineno, frame.f_locals, *results)
 
-        def at_end(call: Call) -> Any:
+        def at_end(call: TracedCall) -> Any:
             at_line(call.frame, call.result)
             return call.result
 

@@ -113,7 +113,7 @@ class Dynamic(Way):
 
 
 class Discarded(Way):
-    """What an in-place Function returns is discarded, and the input that it changed is used (pytorch #184113).
+    """What an in-place Function returns is discarded, and the input that it changed is used (issue 184113 of pytorch).
 
     Args:
         position: of the input that it changes, and returns.

@@ -34,7 +34,7 @@ from nbautograd.core.contract import rules
 from nbautograd.core.findings import Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, hands_over, users_errors
-from nbautograd.core.trace import Call, Trace
+from nbautograd.core.trace import Trace, TracedCall
 
 MOST = 200  # backwards with another value that are tried: fewer than a search for a fix takes
 POINTS = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
@@ -51,7 +51,7 @@ Key = tuple[int, int]  # where in the method's code, and how many-th result ther
 Value = tuple[str, Key]  # "gradient", "value" or "derivative" (of the output) of what forward has
 
 
-class Step(NamedTuple):
+class TracedResult(NamedTuple):
     """A tensor that a call of torch in a method resulted in.
 
     Attributes:
@@ -84,12 +84,12 @@ class Steps(Trace):
 
     def __init__(self, code: CodeType, key: Key | None = None, other: Callable[[Tensor], Tensor] = torch.clone) -> None:
         super().__init__(code, after=self._note)
-        self.found: dict[Key, Step] = {}
+        self.found: dict[Key, TracedResult] = {}
         self._known: dict[int, Key] = {}  # by identity; ``found`` keeps them alive
         self._turns = Counter[int]()
         self._key, self._other = key, other
 
-    def _note(self, call: Call) -> Any:
+    def _note(self, call: TracedCall) -> Any:
         if len(self.found) >= MOST_STEPS:
             return call.result
         name, result, given = getattr(call.func, "__name__", ""), call.result, _plain(call.args)
@@ -107,7 +107,7 @@ class Steps(Trace):
                 result = tensor = self._other(tensor)
             makes = name.startswith(backward_lines.MAKERS)
             value, line = tensor.detach().clone(), call.frame.f_lineno
-            self.found[key] = Step(line, tensor, value, tensor._version, read, makes, item)
+            self.found[key] = TracedResult(line, tensor, value, tensor._version, read, makes, item)
             self._known[id(tensor)] = key
         return result
 
@@ -209,7 +209,7 @@ class _Place:
         self.at, self._code = at, code
         self.steps = self.run(at)[1]
 
-    def run(self, at: Point, *replaced: Any) -> tuple[Gradients, dict[Key, Step]]:
+    def run(self, at: Point, *replaced: Any) -> tuple[Gradients, dict[Key, TracedResult]]:
         """Return the gradients of a point and the results on the way, one of them replaced."""
         original, steps = user_backward(at.problem.cls), Steps(self._code, *replaced)
 
@@ -221,7 +221,7 @@ class _Place:
         return at.pull(traced), steps.found
 
     @cached_property
-    def _turned(self) -> dict[Key, Step]:
+    def _turned(self) -> dict[Key, TracedResult]:
         return self.run(self.at.arranged(lambda _, c: (1 + c) / 3))[1]
 
     def moves(self, key: Key) -> bool:
@@ -235,7 +235,7 @@ class _Place:
         at, problem = self.at, self.at.problem
         cls: Any = problem.cls
         code, found = _code(cls.forward), None
-        self.forward = dict[Key, Step]()
+        self.forward = dict[Key, TracedResult]()
         assert at.outputs is not None
         if code is not None:
             steps = Steps(code)
@@ -312,7 +312,7 @@ class _Place:
                 return self.same(out.reshape(noise.shape), steps[key].value)
         return False
 
-    def copies(self, step: Step) -> bool:
+    def copies(self, step: TracedResult) -> bool:
         """Return True where a result is grad_output as it came in, which says nothing of what else was read for it."""
         ours = [v for v in self.at.v if v is not None]
 

@@ -98,7 +98,7 @@ def repeated(problem: Problem, outputs: Outputs, v: Answer, first: Answer, seeds
 
         def unsteady(_: int, kind: Kind = kind) -> Finding:
             line = line_of_change(problem, backward_lines.generators)
-            return dataclasses.replace(about(problem, "nondeterministic_backward", line), kind=kind)
+            return dataclasses.replace(_unsteady_backward(problem, line), kind=kind)
 
         yield Variant(lambda answer=answer: answer, lambda: first, unsteady, rel=rel)  # type: ignore[misc]
 
@@ -176,7 +176,11 @@ def never_written(problem: Problem) -> Iterator[Finding]:
         written = phrases.returned(problem, position)
         params = {"name": problem.input_names[position], "entry": formats.index(entry)}
         line = None if written is None else written.line
-        yield about(problem, "nondeterministic_backward", line, "causes.gradient_never_written", **params)
+        yield _unsteady_backward(problem, line, "causes.gradient_never_written", **params)
+
+
+def _unsteady_backward(problem: Problem, line: int | None, sentence: str = "", **params: Any) -> Finding:
+    return about(problem, "nondeterministic_backward", line, sentence, **params)
 
 
 def unsteady_forward(problem: Problem, sentence: str = "", **params: Any) -> Finding:

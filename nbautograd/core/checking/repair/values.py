@@ -15,7 +15,7 @@ from nbautograd.core import user_source
 from nbautograd.core.checking.repair.script import Script, places
 from nbautograd.core.checking.repair.verification_points import Stage
 from nbautograd.core.stumbles import hands_over
-from nbautograd.core.trace import Call, Trace
+from nbautograd.core.trace import Trace, TracedCall
 from nbautograd.core.user_source import assigned, in_place, names_read, names_written, reached
 
 INERT = (tuple, list, dict, str, slice, torch.dtype, torch.device, ModuleType, type(None))
@@ -113,7 +113,7 @@ def noted_values(script: Script, at: Stage) -> KnownValues:
             before = found.names.get(id(root), here)
             found.names[id(root)] = {n: here[n] if before.get(n) == here.get(n) else None for n in here | before}
 
-    def ends(call: Call) -> Any:
+    def ends(call: TracedCall) -> Any:
         node = nodes.get(node_at(call.frame))
         if node is not None:
             known = value(call.result)
