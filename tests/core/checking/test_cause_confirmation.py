@@ -319,20 +319,13 @@ Interpolated = Fn.of("Interpolated",
     "return grid, g * (f[low + 1] - f[low])")  # fmt: skip
 Divergence = Fn.of("Divergence", "x: save(x); return 0.5 * (x.exp() - x)",
     "g: (x,) = saved; return 0.5 * g * (x.exp() - x)")  # fmt: skip
-ScaleForgotten = Fn.of("ScaleForgotten",
-    "x, w: r = (x * x).mean(-1, keepdim=True).rsqrt(); save(x, w, r); return x * r * w",
-    "g: x, w, r = saved; gw = g * w; "
-    "return r * gw - x * r**3 * (gw * x).mean(-1, keepdim=True), (g * x).sum(0)")  # fmt: skip
 
 
 @pytest.mark.usefixtures("fixes")
-@pytest.mark.parametrize(
-    ("fn", "shapes", "change"), [(Divergence, [(5,)], "(x.exp() - 1)"), (ScaleForgotten, [(4, 3), (3,)], "* r")]
-)
-def test_a_summand_and_what_is_summed_up_are_mended(fn, shapes, change: str) -> None:
-    found = first(fn, *(draw(*shape, seed=k) for k, shape in enumerate(shapes)))
+def test_a_summand_is_mended() -> None:
+    found = first(Divergence, draw(5))
     assert found.fix is not None
-    assert change in found.fix.source
+    assert "(x.exp() - 1)" in found.fix.source
 
 
 # Wrong at the first two elements, where b happens to be small; what changes that is refused.
