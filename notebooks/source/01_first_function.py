@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 01 · Your first Function; the tape
 #
-# PyTorch knows the derivatives of its own operations. For everything else it asks you, and you answer with a `torch.autograd.Function`: a `forward` that computes, and a `backward` that says how a gradient gets home.
+# PyTorch knows the derivatives of its own operations and of what is composed of them. For the rest you write a `torch.autograd.Function`: a `forward` that computes, and a `backward` that says how a gradient gets home.
 #
 # **After it you can**
 #
@@ -28,12 +28,14 @@
 # - write the engine itself, and let it train a small network;
 # - tell when you need a Function, and when you do not.
 #
-# **You need** Python, tensors, and derivatives of one variable. **Time**: about 85 minutes. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
+# **You need** Python, tensors, partial derivatives and the chain rule. **Time**: about 85 minutes, with a pause after section 6. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
+#
+# In an exercise, replace `...  # your code here` and run the cell. It says below what is right and what is not yet; add `--hints where` to its first line to be told more. `%exercises NAME` on top of a later cell stops that cell while the answer is missing.
 
-# %% [markdown] lang="zh" pair="intro" of="1efef2fd"
+# %% [markdown] lang="zh" pair="intro" of="d79f602a"
 # # 01 · 第一个 Function；计算的磁带
 #
-# PyTorch 知道自家每种运算的导数。除此之外的运算，就要由你来回答了，方式是写一个 `torch.autograd.Function`：`forward` 负责计算，`backward` 说明梯度怎样回家。
+# PyTorch 知道自家每种运算的导数，由它们组合成的也知道。其余的就要由你写一个 `torch.autograd.Function`：`forward` 负责计算，`backward` 说明梯度怎样回家。
 #
 # **学完之后，你能够**
 #
@@ -43,7 +45,9 @@
 # - 写出引擎本身，并用它训练一个小网络；
 # - 判断什么时候需要自定义 Function，什么时候不需要。
 #
-# **预备知识**：Python、张量、一元函数求导。**用时**：约 85 分钟。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
+# **预备知识**：Python、张量、偏导数和链式法则。**用时**：约 85 分钟，可以在第 6 节之后歇一歇。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
+#
+# 做练习时，把 `...  # 在此作答` 换成你的代码，再运行这一格；下面会说哪些对了，哪些还不对。在第一行加上 `--hints where`，提示会更多。后面有些格子顶上写着 `%exercises 名字`：那道练习还没有作答时，这一格就不往下运行。
 
 # %% tags=["setup"]
 import torch
@@ -56,7 +60,7 @@ import nbautograd
 # %% [markdown] lang="en" pair="tape"
 # ## 1. The tape
 #
-# While you compute, PyTorch writes down what happened: one **node** per operation, with arrows back to the nodes that its inputs came from. This is the graph, or the tape, since it is played backwards later.
+# While you compute, PyTorch writes down what happened: one **node** per operation, and one for each tensor of yours that requires grad. From each operation arrows lead back to the nodes that its inputs came from. This is the graph, or the tape, since it is played backwards later.
 #
 # Take $f(x_1, x_2) = x_1 x_2 + \sin x_1$, in small steps:
 #
@@ -68,12 +72,12 @@ import nbautograd
 # | $w_4 = \sin w_1$ | the sine |
 # | $w_5 = w_3 + w_4$ | the result |
 #
-# **Predict.** How many nodes will the graph have, and which one is reached by two arrows?
+# **Predict.** How many nodes will the graph have, and which one do two arrows point at?
 
-# %% [markdown] lang="zh" pair="tape" of="2b853c6c"
+# %% [markdown] lang="zh" pair="tape" of="9e5cb27b"
 # ## 1. 一盘磁带
 #
-# 你一边计算，PyTorch 一边记录：每次运算记一个**节点**，并用箭头指回它的输入所来自的节点。这就是计算图；因为之后要倒着播放，也有人叫它“磁带”（tape）。
+# 你一边计算，PyTorch 一边记录：每次运算记一个**节点**，你的每个需要梯度的张量也有一个；从每次运算出发，有箭头指回它的输入所来自的节点。这就是计算图；因为之后要倒着播放，也有人叫它“磁带”（tape）。
 #
 # 以 $f(x_1, x_2) = x_1 x_2 + \sin x_1$ 为例，拆成几小步：
 #
@@ -110,9 +114,9 @@ w5 = w3 + w4
 #
 # ### Exercise `reverse_by_hand`
 #
-# Write `bars(w1, w2)`: five numbers $\bar w_1 … \bar w_5$, by hand, without autograd. The blog post that this graph is taken from leaves out one term of $\bar w_1$. **Predict** which one, then make sure that it is in yours.
+# Write `bars(w1, w2)`: five numbers $\bar w_1 … \bar w_5$, by hand, without autograd. **Predict**: which term is easiest to forget?
 
-# %% [markdown] lang="zh" pair="reverse" of="8abb0e92"
+# %% [markdown] lang="zh" pair="reverse" of="0a047e42"
 # 一共五个：一个加法、一个乘法、一个正弦，还有两个**叶子张量**，也就是你自己的张量所在之处。乘法和正弦都指向 `w1`。
 #
 # ## 2. 倒着播放
@@ -127,7 +131,7 @@ w5 = w3 + w4
 #
 # ### 练习 `reverse_by_hand`
 #
-# 写一个 `bars(w1, w2)`，亲手算出五个数 $\bar w_1 … \bar w_5$，不用自动求导。这张图取自一篇博客，那里漏掉了 $\bar w_1$ 的一项。**先猜一猜**是哪一项，再确保你的答案里有它。
+# 写一个 `bars(w1, w2)`，亲手算出五个数 $\bar w_1 … \bar w_5$，不用自动求导。**先猜一猜**：哪一项最容易漏掉？
 
 # %% exercise="reverse_by_hand"
 # %%exercise reverse_by_hand
@@ -146,11 +150,15 @@ def bars(w1, w2):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="see-bars"
+# One of the two in $\bar w_1$: two paths arrive there, and the blog post that this graph comes from has one of them only.
+#
 # The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow how large the gradient is that travelled along it. Your own tensors are left as they were.
 #
 # **Predict** the numbers on the two arrows into `w1`, for $w_1 = 0.5$ and $w_2 = 4.2$.
 
-# %% [markdown] lang="zh" pair="see-bars" of="26be5e3f"
+# %% [markdown] lang="zh" pair="see-bars" of="d93373d2"
+# 是 $\bar w_1$ 的两项之一：有两条路汇到那里，而这张图所出自的那篇博客只写了一条。
+#
 # 计算图可以把这些数显示出来。`nbautograd.backward` 会像 `w5.backward()` 那样把梯度传回去，并在每个箭头上写出经过它的梯度有多大；你自己的张量不会被改动。
 #
 # **先猜一猜**：$w_1 = 0.5$、$w_2 = 4.2$ 时，指向 `w1` 的两个箭头上各是什么数？
@@ -166,7 +174,7 @@ nbautograd.backward(w5)
 # A Function is a pair of static methods.
 #
 # - `forward(ctx, *args)` gets the arguments and returns the result. Inside it nothing is recorded.
-# - `backward(ctx, grad_output)` gets the bar of the result and returns the bars of the arguments: **one value per argument of `forward`, in the same order**.
+# - `backward(ctx, grad_output)` gets the bar of the result, its gradient, and returns this call's contribution to the bar of each argument; the engine adds. **One value per argument of `forward`, in the same order**.
 # - `ctx` belongs to one call. What `forward` leaves there, `backward` finds: `ctx.save_for_backward(...)` and `ctx.saved_tensors`.
 #
 # You call neither. You call `Dummy.apply(x)`, and later `loss.backward()`.
@@ -175,7 +183,7 @@ nbautograd.backward(w5)
 #
 # **Predict.** How many nodes of yours will the graph have, and where does the product stand?
 
-# %% [markdown] lang="zh" pair="own-node" of="50373253"
+# %% [markdown] lang="zh" pair="own-node" of="c8be7da6"
 # 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
 #
 # ## 3. 你自己的节点
@@ -183,7 +191,7 @@ nbautograd.backward(w5)
 # 一个 Function 就是一对静态方法。
 #
 # - `forward(ctx, *args)` 接收参数，返回结果。在它里面发生的运算不会被记录。
-# - `backward(ctx, grad_output)` 接收结果的 $\bar w$（上游梯度），返回各个参数的 $\bar w$：**`forward` 有几个参数就返回几个值，顺序相同**。
+# - `backward(ctx, grad_output)` 接收结果的 $\bar w$（上游梯度），返回这次调用对各个参数的 $\bar w$ 的贡献，由引擎来累加。**`forward` 有几个参数就返回几个值，顺序相同**。
 # - `ctx` 属于某一次调用。`forward` 放进去的，`backward` 能取出来：`ctx.save_for_backward(...)` 和 `ctx.saved_tensors`。
 #
 # 这两个方法都不由你来调用。你调用的是 `Dummy.apply(x)`，以及之后的 `loss.backward()`。
@@ -248,7 +256,7 @@ loss.backward()
 # %autograd_calls Dummy
 
 # %% [markdown] lang="en" pair="multiply"
-# The last call made is the first to be differentiated: a node sends its bar on when it has all of it. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
+# Node, `forward`, node, `forward`; then `backward` of the second call and `backward` of the first. A node can send its bar on only when all of it has arrived, so `backward` runs in reverse order. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
 #
 # ## 4. A product of your own
 #
@@ -262,8 +270,8 @@ loss.backward()
 #
 # From here on you write the derivative yourself: no method asks autograd for it.
 
-# %% [markdown] lang="zh" pair="multiply" of="8ea7a396"
-# 最后调用的，最先求导：一个节点要等 w̄ 到齐了才往回传。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
+# %% [markdown] lang="zh" pair="multiply" of="2e6c8633"
+# 节点、`forward`，节点、`forward`；然后是第二次调用的 `backward`，最后是第一次的。一个节点要等 $\bar w$ 到齐了才往回传，所以 `backward` 的先后正好相反。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
 #
 # ## 4. 自己写一个乘积
 #
@@ -301,13 +309,17 @@ multiply = Multiply.apply
 ### END SOLUTION
 
 # %% [markdown] lang="en" pair="compare"
+# Both factors: the gradient of each is made of the other.
+#
 # ## 5. Beside the native product
 #
 # `%autograd_compare` puts two calls side by side: values, gradients, graphs, bytes kept, time.
 #
 # **Predict.** Will the two graphs have the same shape? Which of the two is faster?
 
-# %% [markdown] lang="zh" pair="compare" of="2a297e48"
+# %% [markdown] lang="zh" pair="compare" of="7fb13f84"
+# 需要两个因子：每一个的梯度都要用到另一个。
+#
 # ## 5. 与原生的乘积并排
 #
 # `%autograd_compare` 把两个调用放在一起比：数值、梯度、计算图、保存的字节数、时间。
@@ -344,7 +356,7 @@ b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 
 # %%
 # %exercises multiply
-class ProductAndSum(Function):
+class ProductAndSum(Function):  # no backward: only its graph is looked at
     @staticmethod
     def forward(ctx, a, b):
         return a * b + b
@@ -360,9 +372,9 @@ for name, (own, native) in pairs.items():
         print(name, f"{who:8}", "arrows to", [type(node).__name__ for node, _ in y.grad_fn.next_functions])
 
 # %% [markdown] lang="en" pair="same-see"
-# A has the same shape twice, B and C have not. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
+# In A both graphs have the same shape; in B and C they differ. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
 
-# %% [markdown] lang="zh" pair="same-see" of="fd17bd4b"
+# %% [markdown] lang="zh" pair="same-see" of="142c1916"
 # A 组样子一样，B、C 两组不一样。B 组里出人意料的是原生的写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。至于 C 组，你的 `forward` 里面发生的事不会留下任何节点。
 
 # %% [markdown] lang="en" pair="exp"
@@ -419,9 +431,9 @@ class Exp(Function):
 #
 # ### Exercise `engine`
 #
-# Write `backward`. Afterwards `v.grad` holds the bar of every value `v` that the result was computed from, and of the result itself; each `grad` was 0.0 before. The checks also square a number 14 times in a row: 14 nodes, and 16384 paths from end to start. Go through nodes, not through paths.
+# Write `backward`. Afterwards `v.grad` holds the bar of every value `v` that the result was computed from, and of the result itself; each `grad` was 0.0 before. The checks also square a number 14 times in a row: 14 nodes, and 16384 paths from end to start. Go through nodes, not through paths; recursion will do.
 
-# %% [markdown] lang="zh" pair="engine" of="3425d8f0"
+# %% [markdown] lang="zh" pair="engine" of="28594f58"
 # ## 7. 二十行写出一个引擎
 #
 # 第 2 节里你亲手做的事，程序可以对任何计算图去做。每个值都记住自己是由哪些值算出来的，并附上对它们的局部导数：整盘磁带就是这些，下面的运算一边计算一边就写好了。还缺一个 `backward`，负责把它倒着播放。
@@ -435,7 +447,7 @@ class Exp(Function):
 #
 # ### 练习 `engine`
 #
-# 写出 `backward`。运行之后，结果本身以及参与算出结果的每个值 `v`，其 `v.grad` 都是它的 $\bar w$；在此之前，所有的 `grad` 都是 0.0。检查还会把一个数连续平方 14 次：只有 14 个节点，从末端到起点却有 16384 条路。请逐个走节点，不要逐条走路径。
+# 写出 `backward`。运行之后，结果本身以及参与算出结果的每个值 `v`，其 `v.grad` 都是它的 $\bar w$；在此之前，所有的 `grad` 都是 0.0。检查还会把一个数连续平方 14 次：只有 14 个节点，从末端到起点却有 16384 条路。请逐个走节点，不要逐条走路径；用递归就行。
 
 # %% exercise="engine"
 # %%exercise engine
@@ -475,16 +487,20 @@ class Value:
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="engine-learns"
+# No: level by level, $u$ in $u + \sin u$ would be sent on before the contribution of $\sin u$ has arrived.
+#
 # That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and has a thread for each GPU; the two rules are the same.
 #
-# It is enough to learn with. Below, a network of six sines, 18 weights, is fitted to 24 points of a curve, by your `backward` alone. Beside it the same network with one symbol changed: a weight keeps what arrived **last**, as if `backward` had said `=` instead of `+=`. Every weight is used at all 24 points, so 24 contributions arrive in it, and 23 are lost.
+# It is enough to learn with. Below, a network of six sines, 18 weights, is fitted to 24 points of a curve, by your `backward` alone. Beside it the same network, as if one symbol were changed: a weight keeps what arrived **last**, as with `=` instead of `+=` in `backward`. Every weight is used at all 24 points, so 24 contributions arrive in it, and 23 are lost.
 #
 # **Predict.** Will the second one learn nothing, learn slowly, or learn something else?
 
-# %% [markdown] lang="zh" pair="engine-learns" of="8a5e0175"
+# %% [markdown] lang="zh" pair="engine-learns" of="a32a645c"
+# 不行：一层一层地走，$u + \sin u$ 里的 $u$ 还没等到 $\sin u$ 的那一份就往回传了。
+#
 # 这就是一个引擎。PyTorch 的引擎用 C++ 写成，存的是张量而不是数，并为每个 GPU 开一个线程；但那两条规则是一样的。
 #
-# 有它就能学习了。下面用六个正弦搭一个网络，共 18 个权重，去拟合曲线上的 24 个点，全靠你写的 `backward`。旁边是同一个网络，只改了一处：每个权重只留下**最后**到达的那一份，就好像 `backward` 里写的是 `=` 而不是 `+=`。每个权重在 24 个点上都用到，会有 24 份贡献到达，于是丢了 23 份。
+# 有它就能学习了。下面用六个正弦搭一个网络，共 18 个权重，去拟合曲线上的 24 个点，全靠你写的 `backward`。旁边是同一个网络，好像只改了一个符号：每个权重只留下**最后**到达的那一份，就好像 `backward` 里写的是 `=` 而不是 `+=`。每个权重在 24 个点上都用到，会有 24 份贡献到达，于是丢了 23 份。
 #
 # **先猜一猜。** 后者会什么也学不到、学得慢，还是学成别的样子？
 
@@ -513,7 +529,7 @@ def network(weights, x):
     return y
 
 
-def train(kind, steps=120, rate=0.02):
+def train(kind, steps=120, rate=0.01):
     draw = random.Random(1)
     weights, losses = [kind(draw.uniform(-1.5, 1.5)) for _ in range(18)], []
     for _ in range(steps):
@@ -523,7 +539,7 @@ def train(kind, steps=120, rate=0.02):
             loss = loss + miss * miss
         loss.backward()
         losses.append(loss.data / len(points))
-        weights = [kind(w.data - rate * w.grad / 2) for w in weights]
+        weights = [kind(w.data - rate * w.grad) for w in weights]
     return weights, losses
 
 
@@ -556,11 +572,11 @@ plt.show()
 # | you want to keep parameters or other state | an `nn.Module`: notebook 10 |
 # | you want to look at a gradient, scale or clip it on its way | a hook, `tensor.register_hook` |
 #
-# **What to keep.** PyTorch records nodes; a Function adds one of its own. `backward` gets the bar of the output and returns one bar for each input. `ctx` is the node. Call `apply`.
+# **What to keep.** PyTorch records nodes; a Function adds one of its own. `backward` gets the bar of the output and returns a contribution to the bar of each input. `ctx` is the node. Call `apply`.
 #
 # **Next**: notebook 02, where the inputs are matrices.
 
-# %% [markdown] lang="zh" pair="when" of="f06aa85f"
+# %% [markdown] lang="zh" pair="when" of="3405f15c"
 # 学成了别的样子：丢掉的那些贡献，正是其余各点的意见。只差一个符号，哪里都不报错。错误的梯度就是这副模样，这门课有一大半是在教你怎样看出来。
 #
 # ## 8. 什么时候该写 Function，什么时候不该
@@ -577,12 +593,13 @@ plt.show()
 # | 想保存参数或别的状态 | `nn.Module`：第 10 课 |
 # | 想在半路上查看、缩放或截断梯度 | 钩子：`tensor.register_hook` |
 #
-# **记住这些。** PyTorch 记录节点，一个 Function 就加进一个自己的节点。`backward` 收到输出的 $\bar w$，为每个输入返回一个 $\bar w$。`ctx` 就是节点。要用 `apply` 来调用。
+# **记住这些。** PyTorch 记录节点，一个 Function 就加进一个自己的节点。`backward` 收到输出的 $\bar w$，返回对每个输入的 $\bar w$ 的贡献。`ctx` 就是节点。要用 `apply` 来调用。
 #
 # **下一课**：02，输入换成矩阵。
 
 # %% [raw] lang="zh"
 # "arrows to" → "箭头指向"
+# # no backward: only its graph is looked at → # 没有 backward：只看它的计算图
 #   loss {losses[0] →   损失 {losses[0]
 # A value whose grad keeps what came last: adding to it replaces what was there. → 一个值，grad 只留最后来的：再加上去就顶掉原来的。
 

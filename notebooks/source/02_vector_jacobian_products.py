@@ -26,12 +26,12 @@
 # - derive the backward of a matrix product from its indices, and check it by shapes;
 # - handle an optional bias and `ctx.needs_input_grad`;
 # - undo broadcasting: sum over the axes along which forward repeated;
-# - name two tests that a wrong backward passes by luck: square matrices, and an upstream gradient of ones;
+# - name tests that a wrong backward passes by luck: square matrices, sizes without a 1, an upstream gradient of ones;
 # - train a network whose only layers are yours.
 #
 # **You need** notebook 01. **Time**: about 90 minutes. Wherever it says **Predict**, decide before you run the cell.
 
-# %% [markdown] lang="zh" pair="intro" of="9de03d42"
+# %% [markdown] lang="zh" pair="intro" of="d69492d3"
 # # 02 · 向量-雅可比积与线性层
 #
 # `backward` 从来见不到雅可比矩阵。到它手里的只有一个张量 `grad_output`；它算出这个张量与雅可比矩阵的乘积，再交给上一级——矩阵本身却不必造出来。这一课讲的就是这个乘积，以及几乎每个网络都离不开的线性层。
@@ -42,7 +42,7 @@
 # - 从下标出发推导矩阵乘积的反向传播，再用形状核对；
 # - 正确处理可选的偏置和 `ctx.needs_input_grad`；
 # - 撤销广播：沿 forward 复制过的那些轴求和；
-# - 指出两种会让错误的 backward 侥幸过关的测试：方阵，以及全为 1 的上游梯度；
+# - 指出会让错误的 backward 侥幸过关的测试：方阵、没有 1 的尺寸，以及全为 1 的上游梯度；
 # - 训练一个网络，它的层全是你自己写的。
 #
 # **预备知识**：01。**用时**：约 90 分钟。看到**先猜一猜**，请先拿定主意再运行单元格。
@@ -119,6 +119,8 @@ J = torch.from_numpy(nbautograd.jacobian(product, (a, b)).blocks[0, 0].analytica
 (g.flatten() @ J).reshape(2, 2), torch.autograd.grad(product(a, b), a, g)[0]
 
 # %% [markdown] lang="en" pair="indices"
+# That of $A$, 2×2.
+#
 # ## 3. Matrix calculus by indices
 #
 # You never need to remember the backward of a matrix product. Write one element of the forward, differentiate, and read off which index is summed:
@@ -131,11 +133,13 @@ J = torch.from_numpy(nbautograd.jacobian(product, (a, b)).blocks[0, 0].analytica
 #
 # Then check by shapes: (2×3)(3×2) = 2×2 is the shape of $A$, and (2×2)(2×3) = 2×3 that of $B$.
 #
-# Here it is as a Function. Beneath it we take the plainest loss there is, the sum of all outputs.
+# Here it is as a Function. Below it we take the plainest loss there is, the sum of all outputs.
 #
 # **Predict.** With `loss = y.sum()`, what is `grad_output`? And will the two rows of the gradient of `a` be equal, or not?
 
-# %% [markdown] lang="zh" pair="indices" of="63e85528"
+# %% [markdown] lang="zh" pair="indices" of="10d9c1ba"
+# 与 $A$ 相同：2×2。
+#
 # ## 3. 用下标做矩阵求导
 #
 # 矩阵乘积的反向传播不用死记。写出前向的一个元素，求导，看是哪个下标被求和掉了：
@@ -228,12 +232,16 @@ class LinearFunction(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="prints"
-# A notebook on extending PyTorch, one of those that this course grew from, begins with this layer and prints what comes in and what goes out. Here it is with its prints; `sum(0).squeeze(0)` is its own, too.
+# Two: one for each argument of the call. So look at `needs_input_grad[2]` only where there is a bias.
+#
+# A notebook on extending PyTorch, one of those that this course grew from, begins with this layer and prints what comes in and what goes out. Here it is with its prints and its `sum(0).squeeze(0)`, to which section 7 comes back.
 #
 # **Predict** the three gradients that backward prints under the one that came in, for $A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$, $B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$, and the sum as loss. The third is short.
 
-# %% [markdown] lang="zh" pair="prints" of="ab57aac7"
-# 本课程参考的一份笔记讲的是扩展 PyTorch，开头就是这个层，把传进来的和传出去的都打印出来。下面连同 print 一起照写，`sum(0).squeeze(0)` 也是那里的写法。
+# %% [markdown] lang="zh" pair="prints" of="de0a3142"
+# 长度是 2：这次调用有几个参数，就有几项。所以有偏置时才去看 `needs_input_grad[2]`。
+#
+# 本课程参考的一份笔记讲的是扩展 PyTorch，开头就是这个层，把传进来的和传出去的都打印出来。下面连同 print 一起照写，`sum(0).squeeze(0)` 也照原样，第 7 节还会说到它。
 #
 # **先猜一猜** backward 收到 `grad_output` 之后打印的三个梯度：$A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$，$B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$，损失是所有输出之和。第三个很短。
 
@@ -297,7 +305,7 @@ class LostTranspose(Function):
         return grad_output.mm(weight.t()), input.mm(grad_output)
 
 # %% [markdown] lang="en" pair="batched"
-# It ran, and it is wrong; the report shows where and, under *Summary*, even the change that mends it. With an `a` of 3×2 PyTorch would have complained at once. **So test with sizes that are all different**: 3, 4, 5.
+# It ran, and the gradient of `weight` is wrong; the report shows where and, under *Summary*, even the change that mends it. With an `a` of 3×2 PyTorch would have complained at once. **So test with sizes that are all different**: 3, 4, 5.
 #
 # ## 6. The layer as PyTorch stores it
 #
@@ -307,8 +315,8 @@ class LostTranspose(Function):
 #
 # Write it, without bias. `input` is (… × in), `weight` is (out × in). Derive the gradient of `weight` by indices again, then ask: over which dimensions must it be summed, if `input` has four? **Predict**: which line of your 2-d solution will not survive?
 
-# %% [markdown] lang="zh" pair="batched" of="1d6e07d3"
-# 代码照常运行，结果却是错的；报告指出了错在哪里；“概要”一页里，连怎么改也试好了。如果 `a` 是 3×2，PyTorch 当场就会报错。**所以，测试时让各个尺寸互不相同**：3、4、5。
+# %% [markdown] lang="zh" pair="batched" of="200e1ff3"
+# 代码照常运行，`weight` 的梯度却是错的；报告指出了错在哪里；“概要”一页里，连怎么改也试好了。如果 `a` 是 3×2，PyTorch 当场就会报错。**所以，测试时让各个尺寸互不相同**：3、4、5。
 #
 # ## 6. PyTorch 自己的存法
 #
@@ -337,7 +345,9 @@ class LinearT(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="squeeze"
-# ## 7. Two tests that lie
+# The line with `input.t()`: `t()` takes two dimensions at most.
+#
+# ## 7. Two more tests that a wrong backward passes
 #
 # ### A shape that breaks it
 #
@@ -347,8 +357,10 @@ class LinearT(Function):
 #
 # Give sizes `(batch, in_features, out_features)` for which this bias gradient has the wrong shape. Think it through on paper; **predict**, then let the cell judge.
 
-# %% [markdown] lang="zh" pair="squeeze" of="4cc38c40"
-# ## 7. 两种会撒谎的测试
+# %% [markdown] lang="zh" pair="squeeze" of="99e9bca9"
+# 是写着 `input.t()` 的那一行：`t()` 最多只能用于二维。
+#
+# ## 7. 错误的 backward 还能通过的两种测试
 #
 # ### 一个让它出错的形状
 #
@@ -366,13 +378,17 @@ sizes = (3, 4, 1)
 ### END SOLUTION
 
 # %% [markdown] lang="en" pair="upstream-ones"
+# An `out_features` of 1: then `sum(0)` has one number, and `squeeze` removes its only dimension.
+#
 # ### An upstream gradient of ones
 #
 # `y.sum().backward()`, then a look at `.grad`: the quickest test there is. Here is a backward that does not use `grad_output` at all.
 #
 # **Predict.** What does the comparison with PyTorch's own product say in the first cell? And what does `%gradcheck` say in the second?
 
-# %% [markdown] lang="zh" pair="upstream-ones" of="35a2b869"
+# %% [markdown] lang="zh" pair="upstream-ones" of="9f17c22d"
+# 让 `out_features` 等于 1：这时 `sum(0)` 只有一个数，`squeeze` 连它唯一的维度也去掉了。
+#
 # ### 全为 1 的上游梯度
 #
 # 先 `y.sum().backward()`，再看看 `.grad`：没有比这更省事的测试了。下面这个 backward 压根没用到 `grad_output`。
@@ -389,7 +405,7 @@ class Deaf(Function):
     @staticmethod
     def backward(ctx, grad_output):
         input, weight = ctx.saved_tensors
-        ones = torch.ones(len(input), weight.shape[1], dtype=input.dtype)
+        ones = input.new_ones(len(input), weight.shape[1])
         return ones.mm(weight.t()), input.t().mm(ones)
 
 
@@ -403,13 +419,13 @@ native = torch.autograd.grad(torch.mm(x, w).sum(), (x, w))
 # %gradcheck Deaf.apply(x, w)
 
 # %% [markdown] lang="en" pair="fool"
-# Exactly equal, and wrong. The sum sends back ones, and ones are the one thing that `Deaf` returns the right answer for. A random upstream gradient, of both signs, tells them apart.
+# Exactly equal, and wrong. The sum sends back ones, the one upstream gradient for which `Deaf` is right. A random upstream gradient, of both signs, tells them apart.
 #
 # ### Exercise `fool_the_sum`
 #
 # The best way to understand a test is to fool it. Write `Fooling`: its forward is the honest product `input` times `weight`; its backward is right whenever `grad_output` is all ones, and wrong for some others. Not by ignoring `grad_output`, if you can: find a slip that somebody could really make.
 
-# %% [markdown] lang="zh" pair="fool" of="3494e34f"
+# %% [markdown] lang="zh" pair="fool" of="534b6401"
 # 两者完全相等，却是错的。求和送回来的全是 1，而 `Deaf` 恰恰只在这时才对。换成有正有负的随机上游梯度，立见分晓。
 #
 # ### 练习 `fool_the_sum`
@@ -466,13 +482,17 @@ total = (big + small).sum()
 nbautograd.backward(total)
 
 # %% [markdown] lang="en" pair="broadcast-task"
+# The third: sum over dimensions 0 and 2, and keep the 2, so that (3, 1) comes out.
+#
 # ### Exercise `broadcast_add`
 #
-# Write `Add` for two tensors of any shapes that broadcast, plain numbers without dimensions included. Return each gradient in the shape of its input.
+# Write `Add` for two tensors of any shapes that broadcast, those without dimensions included. Return each gradient in the shape of its input.
 #
 # PyTorch forgives a little here: a gradient that is too large is summed down in silence. The checks will object if you rely on it; a helper function is welcome.
 
-# %% [markdown] lang="zh" pair="broadcast-task" of="40bace8d"
+# %% [markdown] lang="zh" pair="broadcast-task" of="06a1ce66"
+# 第三行：对第 0 维和第 2 维求和，并保留第 2 维，得到 (3, 1)。
+#
 # ### 练习 `broadcast_add`
 #
 # 为任意两个可以广播的张量写出 `Add`，没有维度的标量张量也包括在内。每个梯度都要以其输入的形状返回。
@@ -508,14 +528,14 @@ class Add(Function):
 #
 # Three spiral arms, and a network of two layers, both yours: `LinearFunction`, a $\tanh$ between. Everything that its weights will know arrives through the `backward` that you wrote.
 #
-# Beside it the same network with one line of the backward changed. Where the second layer has to hand $g\,W^\top$ to the first, it hands on $g\,B$, with a matrix $B$ of random numbers that has nothing to do with $W$. **Predict.** What does the loss of that one do?
+# Beside it the same network with one product of the backward replaced. Where the second layer has to hand $g\,W^\top$ to the first, it hands on $g\,B$, with a matrix $B$ of random numbers that has nothing to do with $W$. A third one hands on zeros, so that its first layer stays as it began. **Predict.** What do their losses do?
 
-# %% [markdown] lang="zh" pair="layers-learn" of="30b200a0"
+# %% [markdown] lang="zh" pair="layers-learn" of="aabce5f2"
 # ## 9. 你的层在学习
 #
 # 三条旋臂，一个两层的网络，两层都是你写的 `LinearFunction`，中间夹一个 $\tanh$。权重将来学到的一切，都要经过你写的 `backward` 才能到达。
 #
-# 旁边是同一个网络，只是 backward 改了一行：第二层本该把 $g\,W^\top$ 交给第一层，现在交的却是 $g\,B$，其中 $B$ 是一个随机矩阵，与 $W$ 毫无关系。**先猜一猜**：它的损失会怎样？
+# 旁边是同一个网络，只是 backward 换了一个乘积：第二层本该把 $g\,W^\top$ 交给第一层，现在交的却是 $g\,B$，其中 $B$ 是一个随机矩阵，与 $W$ 毫无关系。还有第三个，交出去的是零，第一层于是始终不动。**先猜一猜**：它们的损失会怎样？
 
 # %%
 # %exercises linear_xw
@@ -535,6 +555,13 @@ class Another(LinearFunction):
         return grad_output @ B, *others
 
 
+class Frozen(LinearFunction):
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input, *others = LinearFunction.backward(ctx, grad_output)
+        return 0 * grad_input, *others
+
+
 def network(weights, last, x):
     return last(torch.tanh(LinearFunction.apply(x, *weights[:2])), *weights[2:])
 
@@ -552,36 +579,37 @@ def train(last, steps=200, rate=0.5):
 
 
 grid = torch.stack(torch.meshgrid(torch.linspace(-3.4, 3.4, 120), torch.linspace(-3.4, 3.4, 120), indexing="xy"), -1)
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
-for axis, last, name in ((axes[0], LinearFunction.apply, "g Wᵀ"), (axes[1], Another.apply, "g B, random")):
+figure, axes = plt.subplots(1, 4, figsize=(12, 3), layout="constrained")
+kinds = {"g Wᵀ": LinearFunction.apply, "g B, random": Another.apply, "0, frozen": Frozen.apply}
+for axis, (name, last) in zip(axes, kinds.items()):
     weights, losses = train(last)
     with torch.no_grad():
         regions = network(weights, last, grid.reshape(-1, 2)).argmax(1).reshape(120, 120)
     axis.contourf(grid[..., 0], grid[..., 1], regions, levels=[-0.5, 0.5, 1.5, 2.5], alpha=0.3)
     axis.scatter(points[:, 0], points[:, 1], c=arms, s=8)
     axis.set(title=name, xticks=[], yticks=[], aspect="equal")
-    axes[2].semilogy(losses, label=name)
+    axes[3].semilogy(losses, label=name)
     print(f"{name:>12}: loss {losses[0]:.3f} -> {losses[-1]:.4f}")
-axes[2].set(xlabel="step", ylabel="loss")
-axes[2].legend()
+axes[3].set(xlabel="step", ylabel="loss")
+axes[3].legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="feedback"
-# Your layers tell the arms apart. So do the others: this is **feedback alignment** (Lillicrap, Cownden, Tweed and Akerman, *Nature Communications* 2016), found by people who asked whether a brain could do without $W^\top$. The last layer gets its true gradient and learns to make use of whatever the first one offers.
+# Your layers tell the arms apart. So do those with $g\,B$: this is **feedback alignment** (Lillicrap, Cownden, Tweed and Akerman, *Nature Communications* 2016), found by people who asked whether a brain could do without $W^\top$. While it learns, $W$ turns towards $B^\top$, so that $g\,B$ comes to point to the same side as $g\,W^\top$. And the first layer does learn by it: where it never moves, and is 64 random features, the loss ends about twice as high.
 #
 # As a learning rule that is remarkable. As the gradient of this network it is wrong, and no curve says so. A check does:
 
-# %% [markdown] lang="zh" pair="feedback" of="0b0fbe57"
-# 你的层把三条旋臂分开了。另一个网络也分开了：这叫**反馈对齐**（feedback alignment；Lillicrap、Cownden、Tweed 与 Akerman，*Nature Communications* 2016），提出它的人想知道，大脑没有 $W^\top$ 行不行。最后一层得到的是真正的梯度，它会学着利用第一层给它的任何东西。
+# %% [markdown] lang="zh" pair="feedback" of="6b800853"
+# 你的层把三条旋臂分开了。用 $g\,B$ 的也分开了：这叫**反馈对齐**（feedback alignment；Lillicrap、Cownden、Tweed 与 Akerman，*Nature Communications* 2016），提出它的人想知道，大脑没有 $W^\top$ 行不行。在学习过程中，$W$ 会渐渐转向 $B^\top$，于是 $g\,B$ 与 $g\,W^\top$ 指向同一侧（夹角小于 90°）。第一层也确实靠它学到了东西：第一层若始终不动，只有 64 个随机特征，最后的损失大约高一倍。
 #
 # 作为学习规则，这很了不起；作为这个网络的梯度，它是错的，而没有哪条曲线会告诉你。检查会：
 
 # %%
 # %exercises linear_xw
-x, w, b = torch.randn(2, 64, dtype=torch.float64), torch.randn(64, 3, dtype=torch.float64), torch.zeros(3).double()
-B = B.double()
+x, w = torch.randn(2, 64, dtype=torch.float64), torch.randn(64, 3, dtype=torch.float64)
+bias, B = torch.zeros(3).double(), B.double()
 for last in (LinearFunction, Another):
-    print(last.__name__, nbautograd.gradcheck(last, tuple(t.requires_grad_() for t in (x, w, b))).verdict)
+    print(last.__name__, nbautograd.gradcheck(last, tuple(t.requires_grad_() for t in (x, w, bias))).verdict)
 
 # %% [markdown] lang="en" pair="forgives"
 # ## 10. What autograd forgives
@@ -593,9 +621,9 @@ for last in (LinearFunction, Another):
 #
 # And one that nobody mends: a gradient of the right shape with wrong numbers. For that there are checks, and **notebook 03** takes them apart.
 #
-# **What to keep.** `backward` gets $g$ in the shape of the output and returns $g\,J$ in the shape of the input. Derive by indices, check by shapes, test with sizes that differ and a random upstream gradient.
+# **What to keep.** `backward` gets $g$ in the shape of the output and returns $g\,J$ in the shape of the input. Derive by indices, check by shapes, test with sizes that differ, one of them 1, and a random upstream gradient.
 
-# %% [markdown] lang="zh" pair="forgives" of="b1662645"
+# %% [markdown] lang="zh" pair="forgives" of="5f42470e"
 # ## 10. autograd 会原谅什么
 #
 # 有两种疏忽其实不算错，引擎会替你补上：
@@ -605,10 +633,11 @@ for last in (LinearFunction, Another):
 #
 # 还有一种谁也不会替你补：形状对，数值错。这就要靠检查了，**第 03 课**会把检查本身拆开来看。
 #
-# **记住这些。** `backward` 收到与输出同形的 $g$，返回与输入同形的 $g\,J$。用下标推导，用形状核对；测试时各个尺寸互不相同，上游梯度随机取。
+# **记住这些。** `backward` 收到与输出同形的 $g$，返回与输入同形的 $g\,J$。用下标推导，用形状核对；测试时各个尺寸互不相同，其中有一个是 1，上游梯度随机取。
 
 # %% [raw] lang="zh"
 # : loss {losses[0] → ：损失 {losses[0]
+# "0, frozen" → "0，不动"
 
 # %%
 # %exercises

@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 04 · The ctx contract
 #
-# Between `forward` and `backward` lies `ctx`. It carries tensors and numbers from one to the other, and it is where you tell autograd what is special about your outputs. Many of the errors that PyTorch raises about a Function are about this contract; other breaches of it go without one.
+# Between `forward` and `backward` lies `ctx`. It carries tensors and numbers from one to the other, and it is where you tell autograd what is special about your outputs. Many of the errors that PyTorch raises about a Function are about this contract; other breaches pass in silence.
 #
 # **After it you can**
 #
@@ -30,7 +30,7 @@
 #
 # **You need** notebooks 01 to 03. **Time**: about 75 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="4b913cec"
+# %% [markdown] lang="zh" pair="intro" of="e4f31c36"
 # # 04 · ctx 的约定
 #
 # `forward` 和 `backward` 之间隔着一个 `ctx`。它把张量和数从一边带到另一边；你的输出有什么特别之处，也通过它告诉 autograd。PyTorch 对 Function 报的错，很多出在这份约定上；还有一些违约，它根本不报错。
@@ -63,11 +63,11 @@ import nbautograd
 # | combined | `forward(ctx, *args)`: computes and saves | – |
 # | separate | `forward(*args)`: computes, sees no `ctx` | `setup_context(ctx, inputs, output)`: saves, computes nothing |
 #
-# The separate style is the one to prefer: `torch.func` (notebook 09) accepts no other. `inputs` is the tuple of arguments *that `forward` got*; `output` is what it returned.
+# The separate style is the one to prefer: `torch.func` (notebook 09) accepts no other. `inputs` is the tuple of arguments *that `forward` got*; `output` is what it returned. Some cells below have the combined style, which is shorter.
 #
-# Here is the linear layer in this style. **Predict**: where in the report will you find what `setup_context` saved?
+# Here is the linear layer in the separate style.
 
-# %% [markdown] lang="zh" pair="styles" of="3c6ef07a"
+# %% [markdown] lang="zh" pair="styles" of="df9f5aa4"
 # ## 1. 两种写法
 #
 # 到目前为止，`forward` 拿着 `ctx` 身兼两职：既计算，又保存。较新的写法把两件事分开。
@@ -77,9 +77,9 @@ import nbautograd
 # | 合在一起 | `forward(ctx, *args)`：计算并保存 | 无 |
 # | 分开 | `forward(*args)`：只计算，见不到 `ctx` | `setup_context(ctx, inputs, output)`：只保存，不计算 |
 #
-# 推荐分开的写法：`torch.func`（第 09 课）只认这一种。`inputs` 是 *`forward` 收到的*参数组成的元组；`output` 是它的返回值。
+# 推荐分开的写法：`torch.func`（第 09 课）只认这一种。`inputs` 是 *`forward` 收到的*参数组成的元组；`output` 是它的返回值。后面有些格子为了简短，用的是合在一起的写法。
 #
-# 下面用这种写法写线性层。**先猜一猜**：`setup_context` 保存的东西会出现在报告的什么地方？
+# 下面用分开的写法写线性层。
 
 # %%
 x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
@@ -144,22 +144,22 @@ print("the same without a bias:", torch.equal(LinearFunction.apply(x, w), linear
 #
 # | what | where |
 # |---|---|
-# | inputs and outputs | `ctx.save_for_backward(...)`, once, all together |
+# | every tensor that backward needs | `ctx.save_for_backward(...)`, once, all together |
 # | numbers, shapes, flags, texts | `ctx.anything = ...` |
 #
-# `save_for_backward` takes tensors (and `None`) only. And a tensor on `ctx.anything` is not watched: change it in place before `backward`, and nobody notices.
+# `save_for_backward` takes tensors (and `None`) only. One that is neither input nor output may go there too, but has no place in the graph: second derivatives are lost (notebook 08). And a tensor on `ctx.anything` is not watched: change it in place before `backward`, and nobody notices.
 #
 # **Predict.** `Square` below keeps its input as an attribute. After the call the input is changed in place. Does the last line raise? If not: what is the gradient at 3?
 
-# %% [markdown] lang="zh" pair="attributes" of="650b2811"
+# %% [markdown] lang="zh" pair="attributes" of="781726f7"
 # ## 2. 各归其位
 #
 # | 什么 | 放在哪里 |
 # |---|---|
-# | 输入和输出 | `ctx.save_for_backward(...)`，只调用一次，一起放 |
+# | backward 要用的每个张量 | `ctx.save_for_backward(...)`，只调用一次，一起放 |
 # | 数、形状、开关、文字 | `ctx.随便什么名字 = ...` |
 #
-# `save_for_backward` 只收张量（和 `None`）。而挂在 `ctx` 属性上的张量没有人看管：在 `backward` 之前原地改了它，谁也不会察觉。
+# `save_for_backward` 只收张量（和 `None`）。既非输入也非输出的张量也可以放进去，但它在计算图里没有位置，二阶导数就丢了（第 08 课）。而挂在 `ctx` 属性上的张量没有人看管：在 `backward` 之前原地改了它，谁也不会察觉。
 #
 # **先猜一猜。** 下面的 `Square` 把输入存成了属性；调用之后，输入又被原地修改。最后一行会报错吗？如果不会，在 3 处的梯度是多少？
 
@@ -186,14 +186,14 @@ torch.autograd.grad(square, three)[0]
 #
 # ### Exercise `mul_constant`
 #
-# $y = c\,x$, where $c$ is a plain number, the second argument. Use the style you like. **Predict**: how many values does `backward` return, and what is the second?
+# $y = c\,x$, where $c$ is a Python number, the second argument. Use the style you like. **Predict**: how many values does `backward` return, and what is the second?
 
-# %% [markdown] lang="zh" pair="constant-task" of="0369921a"
+# %% [markdown] lang="zh" pair="constant-task" of="2a69fbf9"
 # 得到 8，正确的是 6，而且一声不吭。若用 `save_for_backward`，PyTorch 就会报错。（`%gradcheck Square.apply(three)` 会提到这一点。）
 #
 # ### 练习 `mul_constant`
 #
-# $y = c\,x$，其中 $c$ 是一个普通的数，作为第二个参数。两种写法任选。**先猜一猜**：`backward` 要返回几个值？第二个是什么？
+# $y = c\,x$，其中 $c$ 是一个 Python 数，作为第二个参数。两种写法任选。**先猜一猜**：`backward` 要返回几个值？第二个是什么？
 
 # %% exercise="mul_constant"
 # %%exercise mul_constant
@@ -213,15 +213,19 @@ class MulConstant(Function):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="unused"
+# Two: one for each argument. The second is `None`, as $c$ is no tensor.
+#
 # ## 3. Outputs that nobody uses
 #
 # A Function may return a tuple of tensors; `backward` then gets one gradient for each. What if the caller uses only one of them?
 #
-# PyTorch makes up a tensor of zeros for the other, so that you need not think about it. That costs memory and a multiplication by nothing. With `ctx.set_materialize_grads(False)` you say: give me `None` instead, I shall deal with it.
+# PyTorch makes up a tensor of zeros for the other, so that you need not think about it. That costs memory and a multiplication by zeros. With `ctx.set_materialize_grads(False)` you say: give me `None` instead, I shall deal with it.
 #
 # **Predict.** Below, only the first of two outputs is used. What stands under *in* for the backward: two tensors, or a tensor and `None`?
 
-# %% [markdown] lang="zh" pair="unused" of="aa2b520a"
+# %% [markdown] lang="zh" pair="unused" of="28e258bf"
+# 两个，每个参数一个；$c$ 不是张量，所以第二个是 `None`。
+#
 # ## 3. 没人使用的输出
 #
 # Function 可以返回由张量组成的元组，`backward` 则为每个输出各收到一个梯度。如果调用者只用了其中一个呢？
@@ -286,11 +290,15 @@ class MulConstant(Function):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="sin-cos-task"
+# It raises a `TypeError`, so ask first.
+#
 # ### Exercise `sin_cos`
 #
 # `SinCos` returns the pair $(\sin x, \cos x)$. Ask not to be given zeros, and handle the `None`s. The derivative of each is made of the other, so **predict**: need you save anything besides the outputs?
 
-# %% [markdown] lang="zh" pair="sin-cos-task" of="1d3348fb"
+# %% [markdown] lang="zh" pair="sin-cos-task" of="0bb8d485"
+# 会抛出 `TypeError`，所以要先判断。
+#
 # ### 练习 `sin_cos`
 #
 # `SinCos` 返回一对 $(\sin x, \cos x)$。请声明不要全零张量，并处理好 `None`。每个输出的导数正好由另一个输出构成，**先猜一猜**：除了这两个输出，还需要保存别的吗？
@@ -319,6 +327,8 @@ class SinCos(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="kill"
+# No: the outputs are enough.
+#
 # ## 4. A Function that stops gradients
 #
 # François Fleuret's course (EE-559) has a Function that sets the first `n` columns of a table to zero, `KillHead`. What is its gradient? A column that was overwritten has no influence on anything, so nothing comes back to it. The others pass.
@@ -327,9 +337,11 @@ class SinCos(Function):
 #
 # ### Exercise `kill_head`
 #
-# `input` has two dimensions, `n` is a whole number. One of the checks trains: gradient descent on `x`, so that `KillHead.apply(x, 2)` comes close to a given table. **Predict**: can the loss go to 0?
+# `input` has two dimensions, `n` is a whole number. One of the checks trains: gradient descent on `x`, so that `KillHead.apply(x, 2)` comes close to a given table. **Predict**: can the loss go to 0? (The loop below answers.)
 
-# %% [markdown] lang="zh" pair="kill" of="422fd883"
+# %% [markdown] lang="zh" pair="kill" of="71584611"
+# 不需要，有这两个输出就够了。
+#
 # ## 4. 一个拦住梯度的 Function
 #
 # François Fleuret 的课（EE-559）里有一个 `KillHead`：它把一张表的前 `n` 列置零。它的梯度是什么？被覆盖的列对什么都没有影响，所以不会有梯度回到那里；其余各列照常通过。
@@ -338,7 +350,7 @@ class SinCos(Function):
 #
 # ### 练习 `kill_head`
 #
-# `input` 有两个维度，`n` 是整数。有一项检查会真的训练：对 `x` 做梯度下降，使 `KillHead.apply(x, 2)` 接近一张给定的表。**先猜一猜**：损失能降到 0 吗？
+# `input` 有两个维度，`n` 是整数。有一项检查会真的训练：对 `x` 做梯度下降，使 `KillHead.apply(x, 2)` 接近一张给定的表。**先猜一猜**：损失能降到 0 吗？（后面的循环会回答。）
 
 # %% exercise="kill_head"
 # %%exercise kill_head
@@ -361,12 +373,13 @@ class KillHead(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="kill-see"
-# Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal in every element. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
+# Beside the same thing in native code, a product with a mask. **Predict**: will values and gradients be equal in every element? (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
 
-# %% [markdown] lang="zh" pair="kill-see" of="3a549fe0"
-# 把它和原生写法（乘一个掩码）放在一起。**先猜一猜**，对比表里哪几行的每个元素都相等？（这里的输入照 Fleuret 自己的检查：一张 10×20 的表，数值在 -1 到 1 之间，`n = 4`。）
+# %% [markdown] lang="zh" pair="kill-see" of="1afc6be7"
+# 把它和原生写法（乘一个掩码）放在一起。**先猜一猜**：数值和梯度的每个元素都相等吗？（这里的输入照 Fleuret 自己的检查：一张 10×20 的表，数值在 -1 到 1 之间，`n = 4`。）
 
 # %%
+# %exercises kill_head
 def masked(input, n):
     return input * (torch.arange(input.shape[1]) >= n)
 
@@ -375,10 +388,10 @@ table = torch.empty(10, 20, dtype=torch.float64).uniform_(-1, 1).requires_grad_(
 # %autograd_compare KillHead.apply(table, 4) masked(table, 4)
 
 # %% [markdown] lang="en" pair="kill-loop"
-# And Fleuret's loop: five steps of gradient descent on `x`, through your `KillHead`, then once more through the native product. **Predict**: will a single digit differ?
+# Both are. And Fleuret's loop: five steps of gradient descent on `x`, through your `KillHead`, then once more through the native product. **Predict**: will a single digit differ?
 
-# %% [markdown] lang="zh" pair="kill-loop" of="bd763b28"
-# 再来看 Fleuret 的那个循环：对 `x` 做五步梯度下降，先用你的 `KillHead`，再用原生乘积。**先猜一猜**：会有哪怕一位数字不同吗？
+# %% [markdown] lang="zh" pair="kill-loop" of="83b988b2"
+# 都相等。再来看 Fleuret 的那个循环：对 `x` 做五步梯度下降，先用你的 `KillHead`，再用原生乘积。**先猜一猜**：会有哪怕一位数字不同吗？
 
 # %%
 # %exercises kill_head
@@ -404,7 +417,7 @@ def descend(killhead):
 print("to the last digit:", descend(KillHead.apply) == descend(masked))
 
 # %% [markdown] lang="en" pair="topk-task"
-# The loss sinks, and cannot reach 0: two columns of the output stay 0, whatever the target says there.
+# No digit differs. The loss sinks, and cannot reach 0: two columns of the output stay 0, whatever the target says there.
 #
 # ## 5. Outputs without a gradient
 #
@@ -414,8 +427,8 @@ print("to the last digit:", descend(KillHead.apply) == descend(masked))
 #
 # `TopK.apply(x, k)` returns two tensors: the `k` largest values of each row, in the order in which `x.topk(k)` gives them, and a `mask` of the shape and dtype of `x`, 1.0 where a value was taken and 0.0 elsewhere. The gradient of a value goes back to where it came from; `mask` has none. **Predict**: how many arguments does `backward` have?
 
-# %% [markdown] lang="zh" pair="topk-task" of="fb55e44f"
-# 损失在下降，却降不到 0：输出有两列始终为 0，不管目标在那里是多少。
+# %% [markdown] lang="zh" pair="topk-task" of="f3fbb58b"
+# 一位也不差。损失在下降，却降不到 0：输出有两列始终为 0，不管目标在那里是多少。
 #
 # ## 5. 没有梯度的输出
 #
@@ -443,14 +456,16 @@ class TopK(Function):
     @staticmethod
     def backward(ctx, grad_values, grad_mask):
         (indices,) = ctx.saved_tensors
-        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        grad_x = grad_values.new_zeros(ctx.shape)
         return grad_x.scatter(-1, indices, grad_values), None
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="raise-task"
+# Three: `ctx`, and one for each output. What arrives for the mask is ignored.
+#
 # ## 6. Six return statements
 #
-# In notebook 02 some wrong answers were forgiven. Time to be exact. The Function below has three arguments: `x` is 3×4 and requires grad, `w` is 3×4 and does *not*, `n` is a plain number. `g` is `grad_output`, also 3×4.
+# In notebook 02 some wrong answers were forgiven. Time to be exact. The Function below has three arguments: `x` is 3×4 and requires grad, `w` is 3×4 and does *not*, `name` is a text, no tensor. `g` is `grad_output`, also 3×4.
 #
 # | | `backward` ends with |
 # |---|---|
@@ -463,10 +478,12 @@ class TopK(Function):
 #
 # **Predict**: which of them does PyTorch refuse with an error? Not refused does not mean right.
 
-# %% [markdown] lang="zh" pair="raise-task" of="1f76d898"
+# %% [markdown] lang="zh" pair="raise-task" of="314a3c8d"
+# 三个：`ctx`，再加每个输出一个；为掩码送来的不必理会。
+#
 # ## 6. 六条返回语句
 #
-# 第 02 课里，有些写错的答案被放过了。现在来弄个明白。设 Function 有三个参数：`x` 是 3×4，需要梯度；`w` 是 3×4，*不*需要梯度；`n` 是一个普通的数。`g` 就是 `grad_output`，也是 3×4。
+# 第 02 课里，有些写错的答案被放过了。现在来弄个明白。设 Function 有三个参数：`x` 是 3×4，需要梯度；`w` 是 3×4，*不*需要梯度；`name` 是一段文字，不是张量。`g` 就是 `grad_output`，也是 3×4。
 #
 # | | `backward` 的最后一行 |
 # |---|---|
@@ -511,12 +528,12 @@ for name in returns:
         print(name, "refused:", str(error)[:90])
 
 # %% [markdown] lang="en" pair="raise-see"
-# A gradient must be the size of its input or larger, a number has none, and there is one value for each argument. A gradient that nobody asked for is only wasted, as in B, and a `None` too many is forgiven.
+# A, C and D. A gradient must have the shape of its input, or one that the input broadcasts to. What is no tensor has none, and there is one value for each argument. A gradient that nobody asked for is only wasted, as in B, and a `None` too many is forgiven.
 #
-# The most dangerous one is F: no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.
+# The most dangerous one is F: no error, and the gradient is twice as large as it should be, because the engine sums two copies of it. The cell below asks for its verdict.
 
-# %% [markdown] lang="zh" pair="raise-see" of="21d6177f"
-# 梯度至少要和它的输入一样大，数没有梯度，每个参数对应一个返回值。没人要的梯度只是白算（B），多出来的 `None` 也不追究（E）。
+# %% [markdown] lang="zh" pair="raise-see" of="e94fcc1a"
+# 是 A、C、D。梯度的形状要与它的输入相同，或者可由输入广播而来；不是张量的没有梯度；每个参数对应一个返回值。没人要的梯度只是白算（B），多出来的 `None` 也不追究（E）。
 #
 # 最危险的是 F：不报错，梯度却大了一倍，因为引擎把两份加在了一起。下面这一格来问它的结论。
 
@@ -541,8 +558,8 @@ class TwoCopies(Function):
 # | the contract | |
 # |---|---|
 # | arguments of `forward` | as many values from `backward`; `None` for what is no tensor (a gradient there is an error) or needs none (one there is only wasted) |
-# | outputs of `forward` | as many arguments of `backward` behind `ctx` |
-# | `save_for_backward` | inputs and outputs, once |
+# | outputs of `forward` | as many arguments of `backward` after `ctx` |
+# | `save_for_backward` | the tensors that backward needs, once; inputs and outputs keep their place in the graph |
 # | `ctx.name = ...` | whatever is no tensor |
 # | `set_materialize_grads(False)` | unused outputs arrive as `None` |
 # | `mark_non_differentiable(out)` | floating outputs without a gradient |
@@ -550,14 +567,14 @@ class TwoCopies(Function):
 #
 # **Next**: notebook 05, where many numbers become one, and one gradient many.
 
-# %% [markdown] lang="zh" pair="end" of="d3a65ae9"
+# %% [markdown] lang="zh" pair="end" of="fbd5e375"
 # ## 7. 记住这些
 #
 # | 约定 | |
 # |---|---|
 # | `forward` 有几个参数 | `backward` 就返回几个值；不是张量的位置必须是 `None`（返回梯度会报错），不需要梯度的张量写 `None` 即可（返回梯度只是白算） |
 # | `forward` 有几个输出 | `backward` 在 `ctx` 之后就有几个参数 |
-# | `save_for_backward` | 保存输入和输出，只调用一次 |
+# | `save_for_backward` | 保存 backward 要用的张量，只调用一次；输入和输出会保住在计算图里的位置 |
 # | `ctx.名字 = ...` | 一切不是张量的东西 |
 # | `set_materialize_grads(False)` | 没用到的输出以 `None` 送来 |
 # | `mark_non_differentiable(out)` | 没有梯度的浮点输出 |

@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 05 · Reductions and normalisation
 #
-# A reduction makes few numbers of many: a sum, a mean, a maximum. On the way back few gradients become many again, and each reduction has its own idea of who gets how much. Behind them wait the two operations that nearly every network has: softmax with cross-entropy, and layer normalisation.
+# A reduction makes few numbers of many: a sum, a mean, a maximum. On the way back few gradients become many again, and each reduction has its own idea of who gets how much. After them come two operations that most networks have: softmax with cross-entropy, and layer normalisation.
 #
 # **After it you can**
 #
@@ -28,12 +28,12 @@
 # - bring the gradient of a gather home, where one row was taken twice;
 # - train a small network with operations of your own.
 #
-# **You need** notebooks 01 to 03. **Time**: about 95 minutes.
+# **You need** notebooks 01 to 04. **Time**: about 95 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="06648d3a"
+# %% [markdown] lang="zh" pair="intro" of="21333bce"
 # # 05 · 归约与归一化
 #
-# 归约把许多数变成少数几个：求和、求平均、取最大。回程时，少数几个梯度又要变回许多个，而每种归约对“谁分多少”各有主张。再往后，是几乎每个网络都有的两种运算：softmax 加交叉熵，以及层归一化。
+# 归约把许多数变成少数几个：求和、求平均、取最大。回程时，少数几个梯度又要变回许多个，而每种归约对“谁分多少”各有主张。再往后，是多数网络都有的两种运算：softmax 加交叉熵，以及层归一化。
 #
 # **学完之后，你能够**
 #
@@ -43,7 +43,7 @@
 # - 同一行被取了两次时，把 gather 的梯度正确地带回来；
 # - 用自己写的运算训练一个小网络。
 #
-# **预备知识**：01 到 03。**用时**：约 95 分钟。
+# **预备知识**：01 到 04。**用时**：约 95 分钟。
 
 # %% tags=["setup"]
 import math
@@ -87,7 +87,7 @@ plt.show()
 #
 # ## 2. The mean: putting a dimension back
 #
-# A mean over `dim` has one dimension less than its input, unless `keepdim=True`. `grad_output` has the shape of the *output*, so `backward` must put the dimension back where it was before it can spread the gradient along it.
+# A mean over `dim` has one dimension fewer than its input, unless `keepdim=True`. `grad_output` has the shape of the *output*, so `backward` must put the dimension back where it was before it can spread the gradient along it.
 #
 # Forget that, and broadcasting lines up the *last* dimensions instead. Mostly shapes do not fit then and you get an error. **Predict**: for which inputs do they fit nevertheless?
 #
@@ -95,7 +95,7 @@ plt.show()
 #
 # Write `backward` of `Mean.apply(x, dim, keepdim)`. The checks take other dimensions, counted from the front and from the back.
 
-# %% [markdown] lang="zh" pair="mean-task" of="81132c2f"
+# %% [markdown] lang="zh" pair="mean-task" of="981bb27d"
 # 求和把梯度原样抄给每一个，求平均则平分，取最大全给一个。`logsumexp` 居中：最大的分到最多，它的分法有个名字，叫 **softmax**。除了求和，其余三种都是收到多少就分出多少，不多也不少。
 #
 # ## 2. 平均：把维度放回去
@@ -125,7 +125,7 @@ class Mean(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="max-task"
-# For a square input they fit: the gradient is spread along the wrong dimension, with the right shape, the right size and no error. That is why the first check takes a square one.
+# For a square matrix and `dim=1` they fit: the gradient is spread along the wrong dimension, with the right shape, the right total and no error. That is why the first check takes a square one.
 #
 # ## 3. The maximum: one takes it all
 #
@@ -139,8 +139,8 @@ class Mean(Function):
 #
 # Write `Max`. The checks look at how many bytes are kept: the indices, and no copy of the input.
 
-# %% [markdown] lang="zh" pair="max-task" of="a55b06c4"
-# 方阵对得上：梯度沿着错误的维度铺开，形状对，大小也对，而且不报错。所以第一项检查用的就是方阵。
+# %% [markdown] lang="zh" pair="max-task" of="5731d7ec"
+# 方阵加上 `dim=1` 对得上：梯度沿着错误的维度铺开，形状对，总和也对，而且不报错。所以第一项检查用的就是方阵。
 #
 # ## 3. 最大：一个拿走全部
 #
@@ -184,7 +184,7 @@ class Max(Function):
 #
 # $$y = m + \log \sum_i e^{x_i - m}$$
 #
-# Now every exponent is at most 0, and one of them *is* 0, so the logarithm never sees 0 either. The derivative is the softmax, and with $y$ at hand it needs no new sum:
+# Now every exponent is at most 0, and one of them *is* 0, so the logarithm never sees 0 either, as long as one entry of the row is finite. (No other row is asked for.) The derivative is the softmax, and with $y$ at hand it needs no new sum:
 #
 # $$\frac{\partial y}{\partial x_i} = \frac{e^{x_i}}{\sum_j e^{x_j}} = e^{x_i - y}$$
 #
@@ -194,7 +194,7 @@ class Max(Function):
 #
 # Write `LogSumExp.apply(x)` over the last dimension, from torch's `exp`, `log`, sums and maximum, without `torch.logsumexp` or `softmax`. It must take rows with entries near 1000, near -1000, and with $-\infty$.
 
-# %% [markdown] lang="zh" pair="lse-task" of="b9aca1cc"
+# %% [markdown] lang="zh" pair="lse-task" of="ec3c25a1"
 # 如果有两项并列最大，`torch.max(x, dim)` 只报一个下标，把梯度全给它；`torch.amax` 和 `torch.max(x)` 没有下标，就在它们之间平分。两种都说得通：并列之处是最大值的折点，第 06 课专讲这个。
 #
 # ## 4. logsumexp：没有棱角的最大值
@@ -203,7 +203,7 @@ class Max(Function):
 #
 # $$y = m + \log \sum_i e^{x_i - m}$$
 #
-# 现在每个指数都不大于 0，而且必有一个*等于* 0，所以对数也不会碰到 0。导数就是 softmax，手头有了 $y$，连和都不必再求：
+# 现在每个指数都不大于 0，而且必有一个*等于* 0，所以只要这一行里有一个数是有限的，对数也不会碰到 0（别的行不作要求）。导数就是 softmax，手头有了 $y$，连和都不必再求：
 #
 # $$\frac{\partial y}{\partial x_i} = \frac{e^{x_i}}{\sum_j e^{x_j}} = e^{x_i - y}$$
 #
@@ -235,6 +235,8 @@ class LogSumExp(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="ce-task"
+# At 1000, $y$ is at least 1000, so the share is at most 1; at $-\infty$ it is exactly 0.
+#
 # ## 5. Softmax and cross-entropy belong together
 #
 # A classifier gives a row of logits $z$, one per class; the loss is the negative logarithm of the softmax share of the right class $t$:
@@ -247,7 +249,9 @@ class LogSumExp(Function):
 #
 # What the network believes, minus what is true. **Predict**: what is the sum of this gradient over the classes, for any logits?
 
-# %% [markdown] lang="zh" pair="ce-task" of="399ef6b9"
+# %% [markdown] lang="zh" pair="ce-task" of="7d9b4750"
+# 在 1000 处，$y$ 不小于 1000，所以份额不超过 1；在 $-\infty$ 处，份额恰好是 0。
+#
 # ## 5. softmax 和交叉熵本是一家
 #
 # 分类器给出一行 logits $z$，每类一个；损失是正确类别 $t$ 分到的 softmax 份额取负对数：
@@ -273,14 +277,14 @@ for name, loss in (("apart", apart), ("together", together)):
 #
 # ### Exercise `cross_entropy`
 #
-# `CrossEntropy.apply(logits, target)`: logits of shape (n, classes), target n whole numbers, the loss the **mean** over the n rows. Write both methods from the same pieces, without torch's own losses, `log_softmax` or `softmax`; `LogSumExp` has all you need. `target` gets no gradient.
+# `CrossEntropy.apply(logits, target)`: logits of shape (n, classes), target n whole numbers, the loss the **mean** over the n rows. Write both methods from the formulas of sections 4 and 5, without torch's own losses, `log_softmax` or `softmax`. `target` gets no gradient. First derivatives are enough, here and in `layer_norm`: you may save intermediates (notebook 08 tells the price).
 
-# %% [markdown] lang="zh" pair="ce-exercise" of="5bf2d928"
+# %% [markdown] lang="zh" pair="ce-exercise" of="c345c8d0"
 # 分开来算，梯度是 NaN；一个权重里有一个 NaN，整次训练就完了。合起来算是 $(-1, 1)$，加起来等于 0，而且永远如此。
 #
 # ### 练习 `cross_entropy`
 #
-# `CrossEntropy.apply(logits, target)`：logits 的形状是 (n, 类别数)，target 是 n 个整数，损失是 n 行的**平均**。两个方法都用同样的几样运算写出来，不用 torch 现成的损失函数，也不用 `log_softmax` 和 `softmax`；`LogSumExp` 里该有的都有了。`target` 没有梯度。
+# `CrossEntropy.apply(logits, target)`：logits 的形状是 (n, 类别数)，target 是 n 个整数，损失是 n 行的**平均**。两个方法都照第 4、5 节的公式写，不用 torch 现成的损失函数，也不用 `log_softmax` 和 `softmax`。`target` 没有梯度。这里和 `layer_norm` 都只要一阶导数，所以可以保存中间结果（代价见第 08 课）。
 
 # %% exercise="cross_entropy"
 # %%exercise cross_entropy
@@ -387,9 +391,9 @@ class LayerNorm(Function):
 #
 # ### Exercise `take_rows`
 #
-# Write `TakeRows.apply(table, index)`. `index` may have any shape, and may name a row several times or none at all.
+# Write `TakeRows.apply(table, index)`. `table` has two dimensions. `index` may have any shape; it may name a row several times, and may be empty.
 
-# %% [markdown] lang="zh" pair="gather-task" of="7f417b8c"
+# %% [markdown] lang="zh" pair="gather-task" of="0f291cfe"
 # 等于零：把整行一起抬高不会有任何效果，所以也没有这样的梯度。
 #
 # ## 7. gather 与 scatter
@@ -400,7 +404,7 @@ class LayerNorm(Function):
 #
 # ### 练习 `take_rows`
 #
-# 写出 `TakeRows.apply(table, index)`。`index` 可以是任意形状，同一行可以出现多次，也可以一行都不取。
+# 写出 `TakeRows.apply(table, index)`。`table` 有两个维度。`index` 可以是任意形状，同一行可以出现多次，也可以是空的。
 
 # %% exercise="take_rows"
 # %%exercise take_rows
@@ -492,10 +496,10 @@ axes[2].legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="check-it"
-# It learns, it tells the arms apart, and its curve is even the smoother of the two. Nobody would search for a bug there. A check finds it at once:
+# It learns, it tells the arms apart, and its curve is even the smoother one here. Nobody would search for a bug there. A check finds it at once:
 
-# %% [markdown] lang="zh" pair="check-it" of="78710cd4"
-# 它学得会，三条旋臂也分得清，曲线甚至还更平滑。没有人会想到去那里找错。检查一下，立刻现形：
+# %% [markdown] lang="zh" pair="check-it" of="7937ae8d"
+# 它学得会，三条旋臂也分得清，在这里曲线甚至还更平滑。没有人会想到去那里找错。检查一下，立刻现形：
 
 # %%
 # %exercises layer_norm cross_entropy

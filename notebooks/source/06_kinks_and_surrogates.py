@@ -72,14 +72,18 @@ import nbautograd
 # **先猜一猜。** 当 $u_i v_i \ne 0$ 时，$\partial y_i / \partial u_i$ 等于什么？有两个候选：$|v_i|$ 和 $\operatorname{sign}(u_i v_i)\, v_i$。动手之前，先代入 $u = -2,\ v = 1$ 比一比。
 
 # %% [markdown] lang="en" pair="abs-uv-task"
+# The second: near $u = -2$, $v = 1$ the function is $-u$, so the slope is $-1$; $|v|$ is 1.
+#
 # ### Exercise `abs_uv`
 #
-# Write both methods. Two tensors come in, so two gradients go out, in the same order. The checks also look at points where $u_i$ or $v_i$ is exactly 0.
+# Write both methods. Two tensors come in, so two gradients go out, in the same order. The checks also look at points where $u_i$ or $v_i$ is exactly 0: a value between the two slopes passes, NaN does not.
 
-# %% [markdown] lang="zh" pair="abs-uv-task" of="d456a26f"
+# %% [markdown] lang="zh" pair="abs-uv-task" of="299a2dc4"
+# 是第二个：在 $u = -2,\ v = 1$ 附近，函数就是 $-u$，斜率是 $-1$；而 $|v|$ 是 1。
+#
 # ### 练习 `abs_uv`
 #
-# 把两个方法都写出来。输入两个张量，就要按同样的顺序返回两个梯度。检查时也会取 $u_i$ 或 $v_i$ 恰好为 0 的点。
+# 把两个方法都写出来。输入两个张量，就要按同样的顺序返回两个梯度。检查时也会取 $u_i$ 或 $v_i$ 恰好为 0 的点：取两侧斜率之间的值都行，NaN 不行。
 
 # %% exercise="abs_uv"
 # %%exercise abs_uv
@@ -102,16 +106,16 @@ class AbsUV(Function):
 # %% [markdown] lang="en" pair="at-the-kink"
 # ## 2. At the kink itself
 #
-# At $u = 0$ the graph of $|u v|$ has a corner. The slope from the right is $+|v|$, the one from the left is $-|v|$; there is no derivative. Every number between the two is a **subgradient**, and each is a fair answer. An optimizer needs *one*.
+# At $u = 0$ the graph of $|u v|$ has a corner. The slope from the right is $+|v|$, the one from the left is $-|v|$; there is no derivative. Every number between the two is a **subgradient**, and each is a fair answer. (For a corner that points up the proper word is *generalised gradient*; we use one word for both.) An optimizer needs *one*.
 #
 # PyTorch has made this choice many times, and not always in the same way.
 #
-# **Predict.** What do these four give as the gradient at exactly 0: `relu`, `abs`, `clamp(0, 1)`, and `maximum` of the input and 0? There will be one row for each; *your backward* is here PyTorch's own.
+# **Predict.** What do these four give as the gradient at exactly 0: `relu`, `abs`, `clamp(0, 1)`, and `maximum` of the input and 0? There will be one row for each; the column *your backward* shows PyTorch's own gradient here.
 
-# %% [markdown] lang="zh" pair="at-the-kink" of="0dda0ce1"
+# %% [markdown] lang="zh" pair="at-the-kink" of="fe1f2fdc"
 # ## 2. 折点上
 #
-# 在 $u = 0$ 处，$|u v|$ 的图像有一个折角：右侧斜率是 $+|v|$，左侧斜率是 $-|v|$，导数不存在。两者之间的每个数都叫**次梯度**，取哪个都说得通；但优化器只要**一个**。
+# 在 $u = 0$ 处，$|u v|$ 的图像有一个折角：右侧斜率是 $+|v|$，左侧斜率是 $-|v|$，导数不存在。两者之间的每个数都叫**次梯度**，取哪个都说得通（朝上的折角，严格说应叫“广义梯度”，这里统称次梯度）；但优化器只要**一个**。
 #
 # PyTorch 做过许多次这样的选择，而且并不总是同一种取法。
 #
@@ -128,14 +132,14 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 # %% [markdown] lang="en" pair="four"
 # Four corners, three answers: 0 for `relu`, 0 for `abs`, 1 for `clamp`, ½ for `maximum`. None is wrong.
 #
-# Now the column *finite differences*. A central difference straddles the corner and gives the **mean** of both slopes: ½ for `relu`, 0 for `abs`. So a naive comparison calls `relu` wrong at 0 and `abs` right, and both by luck. `torch.autograd.gradcheck` does just that. Ours looks at both sides first.
+# Now the column *finite differences*. A central difference straddles the corner and gives the **mean** of both slopes: ½ for `relu`, 0 for `abs`. So a naive comparison calls `relu` wrong at 0, and `abs` right only because its corner is symmetric. `torch.autograd.gradcheck` does just that. `%gradcheck` looks at both sides first.
 #
 # **Predict** the verdict for `relu` at 0.
 
-# %% [markdown] lang="zh" pair="four" of="fce9a3bc"
+# %% [markdown] lang="zh" pair="four" of="5f5bd5bf"
 # 四个折点，三种答案：`relu` 给 0，`abs` 给 0，`clamp` 给 1，`maximum` 给 ½。没有一个是错的。
 #
-# 再看“有限差分”那一栏。中心差分横跨折点，得到的是两侧斜率的**平均值**：`relu` 是 ½，`abs` 是 0。所以天真地一比较，就会说 `relu` 在 0 处错了、`abs` 对了——其实都只是碰巧。`torch.autograd.gradcheck` 正是这样比的；我们的检查会先分别看两侧。
+# 再看“有限差分”那一栏。中心差分横跨折点，得到的是两侧斜率的**平均值**：`relu` 是 ½，`abs` 是 0。所以天真地一比较，就会说 `relu` 在 0 处错了，而 `abs` 对了，只不过因为它的折角恰好对称。`torch.autograd.gradcheck` 正是这样比的；`%gradcheck` 会先分别看两侧。
 #
 # **先猜一猜** `relu` 在 0 处的结论。
 
@@ -143,19 +147,19 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 # %gradcheck torch.relu(origin)
 
 # %% [markdown] tags=["shown"] lang="en" pair="subgradient"
-# *Subgradient (at a kink)*: the gradient lies between the slopes of the two sides. That is all that anybody can ask there.
+# *Subgradient (at a kink)*: the gradient lies between the slopes of the two sides. That is all that a general check can ask there.
 #
 # One thing cannot be excused by a kink: a value outside the two slopes, or a NaN. `u * v / (u * v).abs()` is a perfectly good sign function, until $u = 0$.
 
-# %% [markdown] tags=["shown"] lang="zh" pair="subgradient" of="bde5a030"
-# “次梯度（在折点上）”的意思是：返回的梯度落在两侧斜率之间。在折点上，谁也不能要求更多。
+# %% [markdown] tags=["shown"] lang="zh" pair="subgradient" of="406998bd"
+# “次梯度（在折点上）”的意思是：返回的梯度落在两侧斜率之间。在折点上，通用的检查不能要求更多。
 #
 # 但有两件事不能拿折点当借口：值落在两侧斜率之外，或者出现 NaN。用 `u * v / (u * v).abs()` 求符号本来完全可以，直到 $u = 0$ 为止。
 
 # %% [markdown] lang="en" pair="clamp"
 # ## 3. A convention, and how to keep it
 #
-# If any subgradient will do, why care? Because somebody relies on the one that you promised. Take a clamp that leaks: inside the interval it is the identity, outside it goes on with a small slope $s$.
+# If any subgradient will do, why care? Because training depends on it: what is exactly 0 in front of `relu` never moves, in front of `clamp(0, 1)` it does. Take a clamp that leaks: inside the interval it is the identity, outside it goes on with a small slope $s$.
 #
 # $$y = \begin{cases} hi + s\,(x - hi) & x > hi \\ x & lo \le x \le hi \\ lo + s\,(x - lo) & x < lo \end{cases}$$
 #
@@ -163,12 +167,12 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 #
 # ### Exercise `leaky_clamp`
 #
-# `lo`, `hi` and `slope` are plain numbers. **Predict** first: how many values does `backward` return?
+# `lo`, `hi` and `slope` are Python numbers. **Predict** first: how many values does `backward` return?
 
-# %% [markdown] lang="zh" pair="clamp" of="2920259d"
+# %% [markdown] lang="zh" pair="clamp" of="29c58a0e"
 # ## 3. 约定，以及守住约定
 #
-# 既然任何次梯度都行，何必在意取哪个？因为别人会依赖你承诺过的那一个。来看一个“会泄漏”的截断函数：区间内恒等，区间外以很小的斜率 $s$ 继续延伸。
+# 既然任何次梯度都行，何必在意取哪个？因为训练会因此不同：恰好为 0 的数，后面接 `relu` 就永远不动，后面接 `clamp(0, 1)` 就会动。来看一个“会泄漏”的截断函数：区间内恒等，区间外以很小的斜率 $s$ 继续延伸。
 #
 # $$y = \begin{cases} hi + s\,(x - hi) & x > hi \\ x & lo \le x \le hi \\ lo + s\,(x - lo) & x < lo \end{cases}$$
 #
@@ -176,7 +180,7 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 #
 # ### 练习 `leaky_clamp`
 #
-# `lo`、`hi`、`slope` 都是普通的数。**先猜一猜**：`backward` 要返回几个值？
+# `lo`、`hi`、`slope` 都是 Python 数。**先猜一猜**：`backward` 要返回几个值？
 
 # %% exercise="leaky_clamp"
 # %%exercise leaky_clamp
@@ -193,18 +197,22 @@ class LeakyClamp(Function):
         (x,) = ctx.saved_tensors
         ### BEGIN SOLUTION
         inside = (x >= ctx.lo) & (x <= ctx.hi)
-        factor = torch.where(inside, 1.0, ctx.slope)
-        return grad_output * factor, None, None, None
+        grad_x = torch.where(inside, grad_output, ctx.slope * grad_output)
+        return grad_x, None, None, None
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="staircase"
+# Four: a gradient for `x`, and `None` three times.
+#
 # ## 4. A staircase has no slope
 #
 # Rounding is flat between its jumps, so its true derivative is 0 almost everywhere. Here is a Function that says so.
 #
 # **Predict** two things: the verdict, and what gradient descent will do with such a layer in front of the loss.
 
-# %% [markdown] lang="zh" pair="staircase" of="d8aad5e8"
+# %% [markdown] lang="zh" pair="staircase" of="1080694c"
+# 四个：`x` 的梯度，再加三个 `None`。
+#
 # ## 4. 台阶没有斜率
 #
 # 取整函数在两次跳变之间是平的，所以它真正的导数几乎处处为 0。下面这个 Function 就如实返回 0。
@@ -236,14 +244,14 @@ class HonestRound(Function):
 # **先猜一猜**：把上面那格的返回值改成 `return grad_output`，结论会是“正确”“错误”还是“无法判断”？改了试试。
 
 # %% [markdown] lang="en" pair="ste-verdict"
-# *Cannot tell*, for a reason that is worth reading twice: the forward is flat wherever finite differences look, so they cannot confirm the slope that comes back. A gradient check compares `backward` with the derivative of `forward`. A straight-through gradient is *not* that derivative, so no check of this kind can vouch for it. You can only check it against what you **declared**.
+# *Cannot tell*: the forward is flat wherever finite differences look, and a slope comes back. That it does not say *wrong*, as torch's gradcheck does, is a decision: this may be on purpose. A gradient check compares `backward` with the derivative of `forward`. A straight-through gradient is *not* that derivative, so no check of this kind can vouch for it. You can only check it against what you **declared**.
 #
 # ### Exercise `round_ste`
 #
-# Round to steps of `1 / levels`: with `levels = 4` that is to the next quarter. Hand the gradient straight through.
+# Round to steps of `1 / levels`: with `levels = 4` that is to the nearest quarter. Hand the gradient straight through.
 
-# %% [markdown] lang="zh" pair="ste-verdict" of="d6696e9d"
-# “无法判断”，理由值得读两遍：凡是有限差分看得到的地方，前向都是平的，因此无法证实返回的斜率。梯度检查比较的是 `backward` 与 `forward` 的导数；而直通估计的梯度**本来就不是**这个导数，所以这类检查无法为它作保，只能拿它和你**声明过的**梯度相比。
+# %% [markdown] lang="zh" pair="ste-verdict" of="61bd0d8a"
+# “无法判断”：凡是有限差分看得到的地方，前向都是平的，返回的却是一个斜率。torch 的 gradcheck 会判错；这里不判错，是有意的选择，因为你可能本来就想这样。梯度检查比较的是 `backward` 与 `forward` 的导数；而直通估计的梯度**本来就不是**这个导数，所以这类检查无法为它作保，只能拿它和你**声明过的**梯度相比。
 #
 # ### 练习 `round_ste`
 #
@@ -267,7 +275,7 @@ class RoundSTE(Function):
 # %% [markdown] lang="en" pair="spike"
 # ## 5. A neuron that fires or does not
 #
-# A spiking neuron gives 1 when its potential $v$ is above 0, and 0 otherwise. Straight-through would pretend that the slope is 1 everywhere, even for a neuron that is nowhere near its threshold. A **surrogate gradient** pretends that the step is a smooth function which is steep at the threshold. A popular one (Zenke and Ganguli, 2018) uses the slope of the *fast sigmoid* $v / (1 + k|v|)$:
+# A spiking neuron, here at one instant, gives 1 when its potential $v$ is above 0, and 0 otherwise. Straight-through would pretend that the slope is 1 everywhere, even for a neuron that is nowhere near its threshold. A **surrogate gradient** pretends that the step is a smooth function which is steep at the threshold. A popular one (Zenke and Ganguli, 2018) uses the slope of the *fast sigmoid* $v / (1 + k|v|)$:
 #
 # $$\frac{\partial y}{\partial v} := \frac{1}{(1 + k\,|v|)^2}$$
 #
@@ -277,12 +285,12 @@ class RoundSTE(Function):
 #
 # ### Exercise `spike`
 #
-# `k` is a plain number. Besides the gradient, the check trains a net of two neurons with your Function; its loss must fall below 0.05. The net is in the next cell. Run that first.
+# `k` is a Python number; return 1 or 0 in the dtype of `v`. Besides the gradient, the check trains a net of two neurons with your Function; its loss must fall below 0.05. The net is in the next cell. Run that first.
 
-# %% [markdown] lang="zh" pair="spike" of="25580b93"
+# %% [markdown] lang="zh" pair="spike" of="fa3b311d"
 # ## 5. 要么发放、要么沉默的神经元
 #
-# 脉冲神经元的膜电位 $v$ 大于 0 时输出 1，否则输出 0。直通估计会假装斜率处处为 1，哪怕神经元离阈值还很远。**替代梯度**则假装这个阶跃是一条光滑曲线，在阈值附近最陡。常用的一种（Zenke 与 Ganguli，2018）取“快速 sigmoid” $v / (1 + k|v|)$ 的斜率：
+# 脉冲神经元（这里只看一个瞬间）的膜电位 $v$ 大于 0 时输出 1，否则输出 0。直通估计会假装斜率处处为 1，哪怕神经元离阈值还很远。**替代梯度**则假装这个阶跃是一条光滑曲线，在阈值附近最陡。常用的一种（Zenke 与 Ganguli，2018）取“快速 sigmoid” $v / (1 + k|v|)$ 的斜率：
 #
 # $$\frac{\partial y}{\partial v} := \frac{1}{(1 + k\,|v|)^2}$$
 #
@@ -292,7 +300,7 @@ class RoundSTE(Function):
 #
 # ### 练习 `spike`
 #
-# `k` 是普通的数。除了梯度，检查还会用你的 Function 训练一个只有两个神经元的网络，损失必须降到 0.05 以下。网络写在下一格，请先运行它。
+# `k` 是 Python 数；返回的 1 和 0 要与 `v` 的 dtype 相同。除了梯度，检查还会用你的 Function 训练一个只有两个神经元的网络，损失必须降到 0.05 以下。网络写在下一格，请先运行它。
 
 # %%
 def train(spike, k=5.0, rounds=200):
@@ -333,11 +341,15 @@ class Spike(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="spike-after"
-# Look at the loss on its way, beside that of the same net with the derivative that a step really has; and at the graph behind two outputs of one neuron: your Function is the node between them and the weights. What travels back through that node is your surrogate.
+# Those at $v = 0$, with slope 1. At 3 and at $-3$, with $k = 5$, it is 1/256.
+#
+# Look at the loss on its way, next to that of the same net with the derivative that a step really has. Then look at the graph of two outputs of one neuron. Your Function is the node between them and the weights. What travels back through that node is your surrogate.
 #
 # **Predict** the shape of both curves: smooth like that of an ordinary net, a staircase, or neither?
 
-# %% [markdown] lang="zh" pair="spike-after" of="dfc537fa"
+# %% [markdown] lang="zh" pair="spike-after" of="342d48c0"
+# $v = 0$ 的最快，斜率是 1；在 3 和 -3 处，取 $k = 5$，斜率都是 1/256。
+#
 # 看看损失的变化过程，旁边是同一个网络用阶跃真正的导数训练的结果；再看一个神经元的两个输出背后的计算图：输出与权重之间的那个节点就是你的 Function，往回流过它的就是你的替代梯度。
 #
 # **先猜一猜**两条曲线的形状：像普通网络那样平滑，像台阶，还是都不像？
@@ -405,6 +417,8 @@ def find_kinks(f, x, h=1e-6, tol=0.05):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="end"
+# About $h f'' = 10^{-6} \cdot 25\,e^{5} \approx 0.004$, so 0.05 is safe.
+#
 # ## What you take along
 #
 # - At a kink every value between the one-sided slopes is fair. NaN, or a value outside, is not.
@@ -412,7 +426,9 @@ def find_kinks(f, x, h=1e-6, tol=0.05):
 # - *Wrong* means that `backward` contradicts `forward`. *Cannot tell (flat)* means that it may be a surrogate: check it against its definition.
 # - A surrogate belongs in `backward`. If it shows in `forward`, you have another network.
 
-# %% [markdown] lang="zh" pair="end" of="4a5375a1"
+# %% [markdown] lang="zh" pair="end" of="1e43d5df"
+# 大约差 $h f'' = 10^{-6} \cdot 25\,e^{5} \approx 0.004$，所以 0.05 够稳妥。
+#
 # ## 带走这几点
 #
 # - 在折点处，两侧斜率之间的任何值都合理；NaN 或区间之外的值不行。

@@ -90,14 +90,14 @@ total = (z + y).sum()
 total.backward()
 
 # %% [markdown] lang="en" pair="error"
-# Read it from the middle: *output 0 of Add…* names the operation that last wrote the tensor: the in-place addition; *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
+# To blame is `y += 1`. Read it from the middle: *output 0 of Add…* names the operation that last wrote the tensor: the in-place addition; *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
 #
-# Two ways to mend it, and the first is a matter of moving one line: do the change *before* somebody saves the tensor (if that is what you mean), or make a new tensor: `y = y + 1`. The cell below does that.
+# Two ways to mend it. Move one line, so that the change comes *before* the tensor is saved; the program then computes something else. Or make a new tensor, `y = y + 1`, as the cell below does.
 
-# %% [markdown] lang="zh" pair="error" of="8bffc8ba"
-# 从中间读起：*output 0 of Add…* 说的是张量现在是谁的输出，正是那次原地加法；*is at version 1; expected version 0* 说的是它在保存之后又被改了一次。这里 `y**2` 保存了 `y`，因为导数是 $2y$；而 `y += 1` 把它改写了。
+# %% [markdown] lang="zh" pair="error" of="2a233736"
+# 是 `y += 1` 惹的祸。从中间读起：*output 0 of Add…* 说的是张量现在是谁的输出，正是那次原地加法；*is at version 1; expected version 0* 说的是它在保存之后又被改了一次。这里 `y**2` 保存了 `y`，因为导数是 $2y$；而 `y += 1` 把它改写了。
 #
-# 改法有两种。一种只要挪一行：在张量被保存**之前**就改好它（如果你本意如此）；另一种是生成新的张量：`y = y + 1`。下面就是后一种写法。
+# 改法有两种。一种是挪动一行，在张量被保存**之前**就改好它，不过这样算的就是另一个东西了；另一种是生成新的张量 `y = y + 1`，下面就是这种写法。
 
 # %%
 y = 3 * x
@@ -107,14 +107,14 @@ total = (z + y).sum()
 # %autograd_graph total
 
 # %% [markdown] lang="en" pair="survive"
-# ### Which survive?
+# ### A prediction: which survive?
 #
 # Eight little programs. Each is given `h`, computes `y` from it, and then changes `h` or `y` in place. After that comes `backward`. In which does it **still work**?
 #
 # **Predict** all eight from the derivatives: what does each keep, and what is changed?
 
-# %% [markdown] lang="zh" pair="survive" of="29524d6a"
-# ### 哪些能活下来？
+# %% [markdown] lang="zh" pair="survive" of="6c99331c"
+# ### 猜一猜：哪些能活下来？
 #
 # 有八段小程序。每一段都拿到 `h`，由它算出 `y`，再原地改动 `h` 或 `y`，最后调用 `backward`。哪几段**仍然能正常工作**？
 #
@@ -142,7 +142,7 @@ for name, program in programs.items():
         print(f"{name:14} raises an error")
 
 # %% [markdown] lang="en" pair="in-place"
-# `exp` and `relu` keep their output, `sin` and a product their inputs, a sum and a multiple keep no tensor. Only a change of what is kept does harm.
+# Four work: `exp` with `h` changed, `sin` with `y` changed, `3 * h` and `h + h`. `exp` and `relu` keep their output, `sin` and a product their inputs, a sum and a multiple keep no tensor. Only a change of what is kept does harm.
 #
 # ## 2. A Function that works in place
 #
@@ -150,8 +150,8 @@ for name, program in programs.items():
 #
 # **Predict**: `forward` below forgets `mark_dirty`. The numbers in `h` change all the same. What is the gradient of `h.sum()` with respect to `x`: $e^x$, or 1? Look at the graph: which node does `h` come from?
 
-# %% [markdown] lang="zh" pair="in-place" of="cd56a086"
-# `exp` 和 `relu` 保存输出，`sin` 和乘积保存输入，和与倍数不保存张量。只有改动了保存下来的东西，才会出错。
+# %% [markdown] lang="zh" pair="in-place" of="c5bdd602"
+# 有四段能工作：改 `h` 的 `exp`，改 `y` 的 `sin`，还有 `3 * h` 和 `h + h`。`exp` 和 `relu` 保存输出，`sin` 和乘积保存输入，和与倍数不保存张量。只有改动了保存下来的东西，才会出错。
 #
 # ## 2. 原地操作的 Function
 #
@@ -216,13 +216,17 @@ class ExpInPlace(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="grad-output"
+# The new one: it is the output $e^x$, which is the derivative.
+#
 # ## 3. `grad_output` is not yours
 #
 # It is tempting to save memory in `backward` as well: `grad_output *= s`. But the engine may hand the *same* tensor to several nodes.
 #
 # **Predict**: for `total = Greedy(w, 3) + w`, the gradient is $3 + 1 = 4$. What will `w.grad` be?
 
-# %% [markdown] lang="zh" pair="grad-output" of="355de5fd"
+# %% [markdown] lang="zh" pair="grad-output" of="21eb3c2f"
+# 保存新的：它就是输出 $e^x$，也就是导数。
+#
 # ## 3. `grad_output` 不是你的
 #
 # 在 `backward` 里也想省点内存：`grad_output *= s`。可是引擎可能把**同一个**张量交给好几个节点。
@@ -248,22 +252,22 @@ total = Greedy.apply(w, 3.0) + w
 nbautograd.backward(total)
 
 # %% [markdown] lang="en" pair="greedy"
-# 6. The numbers at the edges say `|g| 1` for the branch on the right: that is what set out. The node of the sum sends *one* tensor both ways, `Greedy` triples it on its way to `w`, and what set out as 1 arrives as 3. So 3 + 3.
+# 6. The edge to the branch on the right shows `|g| 1`: what set out. The node of the sum sends *one* tensor both ways, `Greedy` triples it on its way to `w`, and what set out as 1 arrives as 3. So 3 + 3.
 #
-# And a plain gradient check of `Greedy` alone? `torch.autograd.gradcheck` is content: each single product is right. Ours looks whether the tensor is still what it was.
+# And a plain gradient check of `Greedy` alone? `torch.autograd.gradcheck` is content: each single product is right. `%gradcheck` also checks that `grad_output` is unchanged.
 #
 # ### Exercise `scale_by`
 #
-# Repair it. `s` is a plain number.
+# Repair it. `s` is a Python number.
 
-# %% [markdown] lang="zh" pair="greedy" of="09628f0a"
+# %% [markdown] lang="zh" pair="greedy" of="fd85c1c2"
 # 是 6。右边那条支路的边上写着 `|g| 1`，出发时确实是 1。可是加法节点把**同一个**张量送往两边，`Greedy` 在送往 `w` 的路上把它乘了三倍，于是出发时的 1 到达时成了 3：3 + 3。
 #
-# 那单独对 `Greedy` 做普通的梯度检查呢？`torch.autograd.gradcheck` 很满意：每一次单独的乘积都是对的。我们的检查还会看看那个张量是不是原样。
+# 那单独对 `Greedy` 做普通的梯度检查呢？`torch.autograd.gradcheck` 很满意：每一次单独的乘积都是对的。`%gradcheck` 还会检查 `grad_output` 有没有变。
 #
 # ### 练习 `scale_by`
 #
-# 把它修好。`s` 是普通的数。
+# 把它修好。`s` 是 Python 数。
 
 # %% exercise="scale_by"
 # %%exercise scale_by
@@ -311,11 +315,15 @@ class LeakyTanh(Function):
         return grad_output * (1 - ctx.y**2)
 
 # %% [markdown] lang="en" pair="tanh-task"
+# That `ctx.y` holds the output, and what to write instead.
+#
 # ### Exercise `tanh`
 #
 # The same without the knot, and so that it can be differentiated twice. The check looks at memory after the last reference is gone.
 
-# %% [markdown] lang="zh" pair="tanh-task" of="7f0f97fa"
+# %% [markdown] lang="zh" pair="tanh-task" of="603ee50e"
+# 它还说，`ctx.y` 存着输出，并告诉你该怎么写。
+#
 # ### 练习 `tanh`
 #
 # 写一个不打死结的版本，并且要能求二阶导数。检查时会看：最后一个引用消失之后，内存是否随之释放。
@@ -401,18 +409,22 @@ class Head(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="end"
+# No: `.contiguous()` copies nothing where all is in order already. `.clone()` does.
+#
 # ## What you take along
 #
-# - The version counter sees what happens to *saved* tensors between forward and backward. It does not see what goes through `.data`, nor a missing `mark_dirty`, nor what you do to `grad_output`.
-# - In place means: change it, mark it, return it, and never on a leaf.
+# - The version counter sees what happens to *saved* tensors between forward and backward. It does not see what goes through `.data`, nor that `mark_dirty` is missing, nor what you do to `grad_output`.
+# - In place means: change it, mark it, return it, and never a leaf that requires grad, while autograd records.
 # - Inputs and outputs go through `save_for_backward`. An output as an attribute of `ctx` is a knot.
 # - Return what is yours. A view of the input is not.
 
-# %% [markdown] lang="zh" pair="end" of="48b44a88"
+# %% [markdown] lang="zh" pair="end" of="0e8fc405"
+# 不会：本来就连续，`.contiguous()` 便什么也不复制；`.clone()` 才会复制。
+#
 # ## 带走这几点
 #
 # - 版本计数器看得见**保存的**张量在前向与反向之间发生了什么；看不见绕道 `.data` 的写入和漏掉的 `mark_dirty`，也看不见你对 `grad_output` 做了什么。
-# - 原地操作要做到：改它、标记它、返回它，而且绝不用在叶子张量上。
+# - 原地操作要做到：改它、标记它、返回它，而且自动求导在记录时，绝不用在需要梯度的叶子张量上。
 # - 输入和输出都走 `save_for_backward`。把输出当作 `ctx` 的属性，就是打了个死结。
 # - 只返回属于自己的东西。输入的视图不属于你。
 

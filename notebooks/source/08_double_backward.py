@@ -133,15 +133,15 @@ class ForgetfulCube(Function):
 # %autograd_graph g
 
 # %% [markdown] lang="en" pair="trap-why"
-# The gradient is right, and it has no graph at all. Inside `forward` nothing is recorded, so `dx` is a bare number to PyTorch. In a loss made of several terms there would not even be an error: the share of this Function would just be missing.
+# The gradient is right, and it has no graph at all. Inside `forward` nothing is recorded, so `dx` is a constant to PyTorch. In a loss made of several terms there would not even be an error: the contribution of this Function would just be missing.
 #
 # Two cures:
 #
 # 1. **Compute in `backward`** from saved inputs: `3 * x**2` is then recorded. Costs the computation again.
 # 2. **Return the intermediate as an output** as well, and save that. It gets a place in the graph, and `backward` gets one more argument: the gradient that flows back *into the intermediate*.
 
-# %% [markdown] lang="zh" pair="trap-why" of="f4521d90"
-# 梯度是对的，却完全没有计算图。`forward` 内部什么也不会被记录，所以在 PyTorch 眼里 `dx` 只是一串孤零零的数。如果损失由好几项组成，连报错都不会有：只是少了这个 Function 的那一份。
+# %% [markdown] lang="zh" pair="trap-why" of="5b0feb69"
+# 梯度是对的，却完全没有计算图。`forward` 内部什么也不会被记录，所以在 PyTorch 眼里 `dx` 只是常数。如果损失由好几项组成，连报错都不会有：只是少了这个 Function 的那一份。
 #
 # 两种办法：
 #
@@ -184,6 +184,8 @@ class MyCube(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="sinh"
+# Zeros in an ordinary backward. In a second one, what flows back into `dx`; times $6x$ it is the second derivative.
+#
 # ## 3. More than one intermediate
 #
 # $$\sinh x = \tfrac12\,(e^{x} - e^{-x}), \qquad \cosh x = \tfrac12\,(e^{x} + e^{-x}) .$$
@@ -194,7 +196,9 @@ class MyCube(Function):
 #
 # Write `backward` from the saved exponentials, without calling `exp` again. Three gradients come in. **Predict** the sign of the third term before you run it.
 
-# %% [markdown] lang="zh" pair="sinh" of="41a036b5"
+# %% [markdown] lang="zh" pair="sinh" of="aac57209"
+# 普通的反向传播里全是零；第二次时，是流回 `dx` 的梯度，乘上 $6x$ 就是二阶导数。
+#
 # ## 3. 不止一个中间结果
 #
 # $$\sinh x = \tfrac12\,(e^{x} - e^{-x}), \qquad \cosh x = \tfrac12\,(e^{x} + e^{-x}) .$$
@@ -223,13 +227,17 @@ class Sinh(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="cut"
+# Minus, since $e^{-x}$ falls.
+#
 # ## 4. Scissors in `backward`
 #
 # Old code is full of `.data`, and careful people write `with torch.no_grad()` where they mean "this is only the backward". Both cut.
 #
 # **Predict**: which of the two lines of this `backward` ruins the second derivative: the first, the second, or each alone?
 
-# %% [markdown] lang="zh" pair="cut" of="14ab575b"
+# %% [markdown] lang="zh" pair="cut" of="406adbfa"
+# 负号，因为 $e^{-x}$ 是递减的。
+#
 # ## 4. `backward` 里的剪刀
 #
 # 老代码里到处是 `.data`，谨慎的人又喜欢写 `with torch.no_grad()`，觉得“这里不过是反向”。两者都会剪断计算图。
@@ -252,13 +260,17 @@ class CutSilu(Function):
         return grad_output * (s + x * s * (1 - s))
 
 # %% [markdown] lang="en" pair="silu-task"
+# Each alone. `.data` cuts `x`, and `s` with it, so that no graph is left. `no_grad` cuts `s` only: a wrong second derivative comes back, without an error.
+#
 # ### Exercise `silu`
 #
 # Repair it. The formula of its gradient is right; keep it:
 #
 # $$\frac{d}{dx}\, x\,\sigma(x) = \sigma(x) + x\,\sigma(x)\,(1 - \sigma(x)) .$$
 
-# %% [markdown] lang="zh" pair="silu-task" of="81b5bade"
+# %% [markdown] lang="zh" pair="silu-task" of="7ea476cd"
+# 各自都会。`.data` 剪断 `x`，`s` 也随之断了，计算图一点不剩；`no_grad` 只剪断 `s`，会得到错误的二阶导数，而且不报错。
+#
 # ### 练习 `silu`
 #
 # 把它修好。梯度公式本身没有错，可以保留：
@@ -286,19 +298,19 @@ class Silu(Function):
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest
 #
-# Sometimes second derivatives are not worth the work. Then say so: with `@once_differentiable`, a second backward that comes to this node raises an error instead of giving a wrong number.
+# Sometimes second derivatives are not worth the work. Then say so: with `@once_differentiable`, a second backward that comes to this node raises an error instead of giving a wrong number. (Not all of them come to it, see below.)
 #
 # **Predict** the verdict for the forgetful cube with that one line added.
 
-# %% [markdown] lang="zh" pair="once" of="a8ae0fe9"
+# %% [markdown] lang="zh" pair="once" of="33fa9e9a"
 # ## 5. 拒绝也是一种诚实
 #
-# 有时候二阶导数不值得费这个功夫。那就明说：加上 `@once_differentiable`，第二次反向传播走到这个节点时会直接报错，而不是给出一个错误的数。
+# 有时候二阶导数不值得费这个功夫。那就明说：加上 `@once_differentiable`，第二次反向传播走到这个节点时会直接报错，而不是给出一个错误的数。（并非每次都会走到，见下文。）
 #
 # **先猜一猜**：给那个“健忘”的三次方加上这一行之后，结论是什么？
 
 # %%
-# %%autograd_function --inputs x
+# %%autograd_function --inputs x --order 2
 class HonestCube(Function):
     @staticmethod
     def forward(ctx, x):
@@ -313,16 +325,28 @@ class HonestCube(Function):
         return grad_output * dx
 
 # %% [markdown] lang="en" pair="once-after"
-# Right, with no word about second derivatives: none are promised, so none are checked.
+# Right; second derivatives were asked for, and are not checked, since none are promised.
 #
-# Two things to know. The error comes when the engine *enters* the node. `torch.autograd.grad` enters only what leads to the inputs it is asked about, and this node leads nowhere: with `allow_unused=True` it answers `None`, which looks like "does not depend on it". And there is a node to enter only where `grad_output` itself needs a gradient. Behind a plain `.sum()` it does not: then the gradient comes back **without a graph and without an error**.
+# The decorator puts an error node in the place of the gradient's graph. It raises only when the engine *enters* it:
+#
+# | the second backward | |
+# |---|---|
+# | `.backward()` | enters it: an error |
+# | `torch.autograd.grad` | enters only what leads to the inputs asked about, and this node leads to none: an error about an unused tensor, or `None` with `allow_unused=True`, as if nothing depended on it |
+# | either, where `grad_output` needs no gradient, as behind a plain `.sum()` | there is no node: the first gradient came back **without a graph and without an error** |
 #
 # **Predict** for the loss $\sum_i g_i + \sum_i x_i^2$, where $g = \nabla \sum_i x_i^3$: what should its gradient be, and what comes out? And what if the cubes are squared before they are summed?
 
-# %% [markdown] lang="zh" pair="once-after" of="1fa8a1c5"
-# 结论是“正确”，对二阶导数只字不提：既然没有承诺，也就不去检查。
+# %% [markdown] lang="zh" pair="once-after" of="fd136663"
+# 结论是“正确”；虽然问了二阶导数，但既然没有承诺，也就不去检查。
 #
-# 有两点要知道。引擎**走进**这个节点时才会报错。`torch.autograd.grad` 只走进能通到所问输入的节点，而这个节点哪儿也不通：加上 `allow_unused=True`，它就返回 `None`，看上去就像“与它无关”。而且，只有 `grad_output` 自己需要梯度时，才有这样一个节点可走。后面只接了一个 `.sum()` 时，它不需要：这时得到的梯度**没有计算图，也不报错**。
+# 装饰器用一个报错节点代替了梯度的计算图。只有引擎**走进**它时才会报错：
+#
+# | 第二次反向传播 | |
+# |---|---|
+# | `.backward()` | 会走进去：报错 |
+# | `torch.autograd.grad` | 只走进能通到所问输入的节点，而这个节点哪个也不通：报错说张量没有用到；加上 `allow_unused=True` 则返回 `None`，看上去就像“与它无关” |
+# | 两者之一，而 `grad_output` 不需要梯度，例如后面只接了一个 `.sum()` | 没有这个节点：第一次得到的梯度**没有计算图，也没有报错** |
 #
 # **先猜一猜**：损失是 $\sum_i g_i + \sum_i x_i^2$，其中 $g = \nabla \sum_i x_i^3$。它的梯度应当是多少？实际会得到什么？如果先平方再求和，又会怎样？
 
@@ -343,10 +367,10 @@ except RuntimeError as error:
     print("loud:  ", error)
 
 # %% [markdown] lang="en" pair="once-silent"
-# $8x$ is right, and $2x$ came out: the share of the cube is missing, and nobody said so. The last line of defence is your own: after `create_graph=True`, look at `g.requires_grad`. Where it is `False`, a second derivative through it will be missing.
+# $8x$ is right, and $2x$ came out: the contribution of the cube is missing, without a word. With the squares `grad` answers `None`, and `.backward()` raises. The last line of defence is your own: after `create_graph=True`, look at `g.requires_grad`. Where it is `False`, a second derivative through it will be missing.
 
-# %% [markdown] lang="zh" pair="once-silent" of="960369c1"
-# 正确的是 $8x$，得到的是 $2x$：三次方的那一份不见了，却没有任何提示。最后一道防线要靠自己：用了 `create_graph=True` 之后，看一眼 `g.requires_grad`；若是 `False`，经过它的二阶导数就会缺失。
+# %% [markdown] lang="zh" pair="once-silent" of="11d306b7"
+# 正确的是 $8x$，得到的是 $2x$：三次方的那一份不见了，却没有任何提示。先平方时，`grad` 返回 `None`，`.backward()` 报错。最后一道防线要靠自己：用了 `create_graph=True` 之后，看一眼 `g.requires_grad`；若是 `False`，经过它的二阶导数就会缺失。
 
 # %% [markdown] lang="en" pair="black-box"
 # ## 6. Twice through a black box
@@ -396,9 +420,11 @@ class NumpyCos(Function):
 ### END SOLUTION
 
 # %% [markdown] lang="en" pair="penalty"
+# As often as you like.
+#
 # ## 7. What it is good for: a gradient penalty
 #
-# The critic of a Wasserstein GAN must not be steeper than 1. A usual way to see to that is to ask for slope 1 at a batch of points: one adds to the loss
+# The critic of a Wasserstein GAN must not be steeper than 1. A usual way to see to that is to ask for slope 1 at a batch of points (Gulrajani and others, 2017): one adds to the loss
 #
 # $$P = \frac1n \sum_{i=1}^{n} \bigl(\lVert \nabla_{x_i} f(x_i) \rVert_2 - 1\bigr)^2 ,$$
 #
@@ -408,12 +434,14 @@ class NumpyCos(Function):
 #
 # ### Exercise `gradient_penalty`
 #
-# `f` takes a batch, shape `(n, d)`, and gives `n` numbers, one for each row. Return $P$, ready to be differentiated.
+# `f` takes a batch, shape `(n, d)`, and gives `n` numbers, one for each row; `x` requires grad. Return $P$, ready to be differentiated.
 
-# %% [markdown] lang="zh" pair="penalty" of="649a2b44"
+# %% [markdown] lang="zh" pair="penalty" of="3993921a"
+# 想求几阶都行。
+#
 # ## 7. 它有什么用：梯度惩罚
 #
-# Wasserstein GAN 里的判别网络，斜率不能超过 1。常见的办法是要求它在一批点上斜率为 1：在损失里加上
+# Wasserstein GAN 里的判别网络，斜率不能超过 1。常见的办法是要求它在一批点上斜率为 1（Gulrajani 等，2017）：在损失里加上
 #
 # $$P = \frac1n \sum_{i=1}^{n} \bigl(\lVert \nabla_{x_i} f(x_i) \rVert_2 - 1\bigr)^2 ,$$
 #
@@ -423,7 +451,7 @@ class NumpyCos(Function):
 #
 # ### 练习 `gradient_penalty`
 #
-# `f` 接受一个批次，形状为 `(n, d)`，返回 `n` 个数，每行一个。请返回 $P$，而且它要能继续求导。
+# `f` 接受一个批次，形状为 `(n, d)`，返回 `n` 个数，每行一个；`x` 需要梯度。请返回 $P$，而且它要能继续求导。
 
 # %% exercise="gradient_penalty"
 # %%exercise gradient_penalty
@@ -434,16 +462,20 @@ def gradient_penalty(f, x):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="penalty-learns"
-# ### The share that is missing, step after step
+# `create_graph=True`. Without it $P$ has no graph: alone it raises an error; added to another loss it is a constant, and nothing happens.
 #
-# A critic of one layer is trained by its penalty alone, which asks for slope 1 everywhere: once with torch's tanh, once with a tanh that saves its derivative, as the cube of section 2 did. The *first* derivatives of both are the same.
+# ### The contribution that is missing, step after step
+#
+# A critic of one hidden layer is trained by its penalty alone, which asks for slope 1 everywhere: once with torch's tanh, once with a tanh that saves its derivative, as the cube of section 2 did. The *first* derivatives of both are the same.
 #
 # **Predict** the two curves.
 
-# %% [markdown] lang="zh" pair="penalty-learns" of="2f2b84d9"
+# %% [markdown] lang="zh" pair="penalty-learns" of="8ab79923"
+# 是 `create_graph=True`。没有它，$P$ 就没有计算图：单独用会报错；加在别的损失上，它只是一个常数，什么也不发生。
+#
 # ### 每一步都缺的那一份
 #
-# 只用惩罚项训练一个单层的判别网络，也就是只要求斜率处处为 1：一次用 torch 的 tanh，一次用保存了导数的 tanh，就像第 2 节的立方那样。两者的*一阶*导数完全一样。
+# 只用惩罚项训练一个只有一个隐藏层的判别网络，也就是只要求斜率处处为 1：一次用 torch 的 tanh，一次用保存了导数的 tanh，就像第 2 节的立方那样。两者的*一阶*导数完全一样。
 #
 # **先猜一猜**这两条曲线。
 
@@ -497,9 +529,9 @@ plt.show()
 # - `create_graph=True` records `backward` as if it were a forward. What that `backward` does with torch, on saved inputs and outputs, can be differentiated again.
 # - Neither input nor output? Compute it in `backward`, or make it an output and handle its gradient.
 # - `.data`, `.detach()`, `no_grad`, numpy: the first derivative never notices.
-# - `@once_differentiable` costs one line and makes a second backward raise, wherever `grad_output` needs a gradient. Where it does not, as behind `.sum()`, the share is still missing in silence: look at `g.requires_grad`.
+# - `@once_differentiable` costs one line and makes a second backward raise, wherever `grad_output` needs a gradient. Where it does not, as behind `.sum()`, the contribution is still missing in silence: look at `g.requires_grad`.
 
-# %% [markdown] lang="zh" pair="end" of="2c417b88"
+# %% [markdown] lang="zh" pair="end" of="7d3f6e45"
 # 起初两条都在下降。后来，健忘的那条又升了回去，离目标越来越远：它的梯度缺了一份，却没有任何报错。
 #
 # ## 带走这几点
