@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 09 · Forward mode, vmap and torch.func
 #
-# `torch.func` turns functions into functions: `grad(f)` is the gradient of `f`, `vmap(f)` is `f` for a whole batch, `jvp` pushes a direction through `f`. They can be stacked, `vmap(grad(f))`, and your own Function can take part, if it follows three rules.
+# `torch.func` turns functions into functions: `grad(f)` is the gradient of `f`, `vmap(f)` is `f` for a whole batch, `jvp` pushes a direction through `f`. They can be stacked, `vmap(grad(f))`, and your own Function can take part if it has three things: `setup_context`, a vmap rule, and a `jvp` where forward mode is wanted.
 #
 # **After it you can**
 #
@@ -30,10 +30,10 @@
 #
 # **You need** notebooks 01 to 04, and 08 for the last part. **Time**: about 60 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="0236ec15"
+# %% [markdown] lang="zh" pair="intro" of="724dda09"
 # # 09 · 前向模式、vmap 与 torch.func
 #
-# `torch.func` 把函数变成函数：`grad(f)` 是 `f` 的梯度，`vmap(f)` 是对整个批次做 `f`，`jvp` 则把一个方向推过 `f`。它们还能叠起来用，比如 `vmap(grad(f))`。只要守住三条规矩，你自己写的 Function 也能加入进来。
+# `torch.func` 把函数变成函数：`grad(f)` 是 `f` 的梯度，`vmap(f)` 是对整个批次做 `f`，`jvp` 则把一个方向推过 `f`。它们还能叠起来用，比如 `vmap(grad(f))`。你自己写的 Function 只要具备三样东西，也能加入进来：`setup_context`、vmap 规则，以及需要前向模式时的 `jvp`。
 #
 # **学完之后，你能够**
 #
@@ -49,7 +49,7 @@
 import numpy as np
 import torch
 from torch.autograd import Function
-from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+from torch.func import grad, jacfwd, jacrev, jvp, vmap
 
 import nbautograd
 
@@ -58,22 +58,22 @@ import nbautograd
 # %% [markdown] lang="en" pair="forward"
 # ## 1. Forward instead of backward
 #
-# `backward` gets a gradient at the output and multiplies by the Jacobian from the left: $g^\top J$, one **row** combination at a time. **Forward mode** starts with a direction $t$ at the input and multiplies from the right: $J\,t$, one **column** combination at a time, while the values are computed.
+# `backward` gets a gradient at the output and multiplies by the Jacobian from the left: $g^\top J$, one combination of **rows** at a time. **Forward mode** starts with a direction $t$ at the input and multiplies from the right: $J\,t$, one combination of **columns** at a time, while the values are computed.
 #
 # **Predict**: a function from 1 number to 1000 numbers: which mode gets its whole Jacobian in one go? And a loss of 1000 parameters?
 #
-# A Function takes part with a third static method, `jvp(ctx, t)`: one tangent in for each input, one tangent out for each output. What it needs must be saved *for forward*: `ctx.save_for_forward(...)`, beside `save_for_backward`.
+# A Function takes part with one more static method, `jvp(ctx, t)`: one tangent in for each input, one tangent out for each output. What it needs must be saved *for forward*: `ctx.save_for_forward(...)`, beside `save_for_backward`.
 #
 # Below, `jvp` has a slip. **Predict**: is `backward` wrong?
 
-# %% [markdown] lang="zh" pair="forward" of="aa6d3ebb"
+# %% [markdown] lang="zh" pair="forward" of="cb1d6800"
 # ## 1. 往前推，而不是往回传
 #
 # `backward` 从输出端的梯度出发，从左边乘雅可比矩阵：$g^\top J$，一次得到**行**的一个组合。**前向模式**从输入端的方向 $t$ 出发，从右边乘：$J\,t$，一次得到**列**的一个组合，而且是边算函数值边得到。
 #
 # **先猜一猜**：一个从 1 个数到 1000 个数的函数，用哪种模式一次就能得到整个雅可比矩阵？如果是 1000 个参数的损失函数呢？
 #
-# Function 想参与前向模式，要写第三个静态方法 `jvp(ctx, t)`：每个输入对应一个传进来的切向量，每个输出对应一个返回的切向量。它要用的张量得专门**为前向模式**保存：`ctx.save_for_forward(...)`，与 `save_for_backward` 并列。
+# Function 想参与前向模式，要再写一个静态方法 `jvp(ctx, t)`：每个输入对应一个传进来的切向量，每个输出对应一个返回的切向量。它要用的张量得专门**为前向模式**保存：`ctx.save_for_forward(...)`，与 `save_for_backward` 并列。
 #
 # 下面的 `jvp` 有一处笔误。**先猜一猜**：`backward` 会不会也跟着错？
 
@@ -105,18 +105,18 @@ class SlippedSquare(Function):
         return t * x
 
 # %% [markdown] lang="en" pair="forward-task"
-# The verdict blames `jvp` alone: `backward` agrees with finite differences in every entry, and `jvp` contradicts both. Two methods are two statements about one derivative, and training in reverse mode would never notice that they differ.
+# Forward mode for the 1000 outputs, backward for the loss. And the verdict blames `jvp` alone: `backward` agrees with finite differences in every entry, and `jvp` contradicts both. Two methods are two statements about one derivative, and training in reverse mode would never notice that they differ.
 #
 # ### Exercise `forward_cube`
 #
-# The cube of notebook 08, with forward mode. **Predict**: what does `jvp` return that `backward` does not, and the other way round?
+# The cube of notebook 08, with forward mode; it must still be differentiable twice. **Predict**, for a function of two inputs and three outputs: how many values does `backward` return, and how many `jvp`?
 
-# %% [markdown] lang="zh" pair="forward-task" of="5f4d0c80"
-# 结论只怪 `jvp`：`backward` 与有限差分处处一致，是 `jvp` 和两者都对不上。两个方法是对同一个导数的两份说法；如果只用反向模式训练，永远发现不了它们互相矛盾。
+# %% [markdown] lang="zh" pair="forward-task" of="9ed6f430"
+# 1000 个输出的用前向模式，损失函数用反向模式。至于后一问：结论只怪 `jvp`，`backward` 与有限差分处处一致，是 `jvp` 和两者都对不上。两个方法是对同一个导数的两份说法；如果只用反向模式训练，永远发现不了它们互相矛盾。
 #
 # ### 练习 `forward_cube`
 #
-# 08 里的三次方函数，这次加上前向模式。**先猜一猜**：`jvp` 和 `backward` 返回的东西有什么相同、有什么不同？
+# 08 里的三次方函数，这次加上前向模式，而且仍要能求二阶导数。**先猜一猜**：一个有两个输入、三个输出的函数，`backward` 返回几个值，`jvp` 返回几个？
 
 # %% exercise="forward_cube"
 # %%exercise forward_cube
@@ -146,12 +146,20 @@ class ForwardCube(Function):
         return t * 3 * x**2
         ### END SOLUTION
 
+# %%
+# %exercises forward_cube
+jvp(ForwardCube.apply, (x.detach(),), (torch.ones_like(x),))
+
 # %% [markdown] lang="en" pair="port"
+# Two from `backward`, one for each input; three from `jvp`, one for each output. `torch.func.jvp`, just called, gives the value and the tangent together.
+#
 # ## 2. The old way to write `forward`
 #
 # This is how many tutorials still write it, with `ctx` as the first argument of `forward`. It works with `loss.backward()`. **Predict** what `torch.func.grad` says.
 
-# %% [markdown] lang="zh" pair="port" of="adb97cc6"
+# %% [markdown] lang="zh" pair="port" of="4f037d4a"
+# `backward` 返回两个，每个输入一个；`jvp` 返回三个，每个输出一个。刚才调用的 `torch.func.jvp` 把函数值和切向量一起给出。
+#
 # ## 2. 老式的 `forward`
 #
 # 很多教程仍然这样写：`ctx` 是 `forward` 的第一个参数。用 `loss.backward()` 没有问题。**先猜一猜** `torch.func.grad` 会怎么说。
@@ -187,7 +195,7 @@ bias = torch.randn(2, dtype=torch.float64)
 grad(lambda weight: CombinedLinear.apply(rows, weight, bias).sum())(weight)
 
 # %% [markdown] lang="en" pair="port-why"
-# The transforms must see `forward` as a function of tensors, and `ctx` apart from it. So split it:
+# It refuses. The transforms must see `forward` as a function of tensors, and `ctx` apart from it. So split it:
 #
 # 1. `forward(input, weight, bias)` computes and nothing else;
 # 2. `setup_context(ctx, inputs, output)` saves and computes nothing. `inputs` holds *all* arguments of `forward`, those that were left out with their defaults.
@@ -198,8 +206,8 @@ grad(lambda weight: CombinedLinear.apply(rows, weight, bias).sum())(weight)
 #
 # Port it. Both ways of leaving `bias` out must work: not given, and given as `None`.
 
-# %% [markdown] lang="zh" pair="port-why" of="1860a763"
-# 这些变换需要把 `forward` 看成只与张量有关的函数，而把 `ctx` 放在一边。所以要拆成两半：
+# %% [markdown] lang="zh" pair="port-why" of="140df083"
+# 它拒绝了。这些变换需要把 `forward` 看成只与张量有关的函数，而把 `ctx` 放在一边。所以要拆成两半：
 #
 # 1. `forward(input, weight, bias)` 只负责计算；
 # 2. `setup_context(ctx, inputs, output)` 只负责保存，不做计算。`inputs` 里是 `forward` 的**全部**参数，没有给出的用默认值补齐。
@@ -241,6 +249,8 @@ class LinearPorted(Function):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="vmap"
+# `output += bias`, for it writes the batched `bias` into an `output` that is not.
+#
 # ## 3. A vmap rule by hand
 #
 # `generate_vmap_rule` cannot help when `forward` leaves torch: numpy knows nothing of vmap's batched tensors. Then you write the rule:
@@ -256,7 +266,9 @@ class LinearPorted(Function):
 #
 # **Predict** `in_dims` and the shapes that the rule sees for `vmap(f, in_dims=(None, 1))` with a matrix of shape (2, 3) and vectors of shape (3, 5).
 
-# %% [markdown] lang="zh" pair="vmap" of="067f38fc"
+# %% [markdown] lang="zh" pair="vmap" of="2b864bd6"
+# 出错的是 `output += bias`：带批次的 `bias` 写进了不带批次的 `output`。
+#
 # ## 3. 手写 vmap 规则
 #
 # 如果 `forward` 离开了 torch，`generate_vmap_rule` 就帮不上忙了：numpy 不认得 vmap 的批次张量。这时要自己写规则：
@@ -298,14 +310,18 @@ class Peek(Function):
 vmap(Peek.apply, in_dims=(None, 1))(torch.randn(2, 3), torch.randn(3, 5)).shape, seen
 
 # %% [markdown] lang="en" pair="vmap-task"
+# The rule sees both tensors whole, (2, 3) and (3, 5), and `in_dims` as you gave it.
+#
 # ### Exercise `mat_vec`
 #
-# A matrix times a vector, computed by numpy. `forward` and `backward` are done, and work with batch dimensions in front. Write `vmap`. Any of the two inputs may be batched, along any dimension.
+# A matrix times a vector, computed by numpy. `forward` and `backward` are done, and work with batch dimensions in front. Write `vmap`. Either input, or both, may be batched, along any dimension.
 
-# %% [markdown] lang="zh" pair="vmap-task" of="5f446d31"
+# %% [markdown] lang="zh" pair="vmap-task" of="d1f58b0f"
+# 规则看到的是两个完整的张量，(2, 3) 和 (3, 5)；`in_dims` 就是你给的那个。
+#
 # ### 练习 `mat_vec`
 #
-# 矩阵乘向量，由 numpy 计算。`forward` 和 `backward` 已经写好，并且支持在前面加批次维。请写出 `vmap`：两个输入中的任何一个都可能带批次，批次也可能在任何一维。
+# 矩阵乘向量，由 numpy 计算。`forward` 和 `backward` 已经写好，并且支持在前面加批次维。请写出 `vmap`：两个输入可能有一个带批次，也可能都带，批次可以在任何一维。
 
 # %% exercise="mat_vec"
 # %%exercise mat_vec
@@ -367,11 +383,15 @@ def per_sample(weight, bias, inputs, targets):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="mislabelled"
+# Shapes (5, 3) and (5,): the batch comes first.
+#
 # Sixty samples; in three of them somebody turned the sign of the target round. A plane is fitted to all sixty. Each sample's gradient then says how hard it pulls at the plane.
 #
 # **Predict**: what would `loss.backward()`, the sum of the sixty, have told you?
 
-# %% [markdown] lang="zh" pair="mislabelled" of="416450d1"
+# %% [markdown] lang="zh" pair="mislabelled" of="52808c76"
+# 形状是 (5, 3) 和 (5,)：批次在最前面。
+#
 # 六十个样本，其中三个的目标值被人弄反了正负号。先用全部六十个拟合一个平面，再看每个样本的梯度：它有多大，说明这个样本把平面拉得有多用力。
 #
 # **先猜一猜**：如果用 `loss.backward()`，也就是六十个梯度之和，你会看到什么？
@@ -397,7 +417,7 @@ plt.show()
 print(f"size of the sum {gradients.sum(0).norm():.3f}, the three largest: {sorted(sizes.topk(3).indices.tolist())}")
 
 # %% [markdown] lang="en" pair="hessian"
-# Nothing: where the plane fits best, the gradients cancel. One by one they name the three.
+# Nothing: where the plane fits best, the gradients cancel. One by one they name the three. (For a plane the residuals alone would name them, too; for a network you need the gradients.)
 #
 # ## 5. A Hessian, forward over reverse
 #
@@ -405,8 +425,8 @@ print(f"size of the sum {gradients.sum(0).norm():.3f}, the three largest: {sorte
 #
 # **Predict** the Hessian of $f(x) = \sum_i x_i^3$: which entries are not zero? The Jacobian view of its gradient shows it.
 
-# %% [markdown] lang="zh" pair="hessian" of="23c25bc2"
-# 什么也看不到：在拟合得最好的地方，它们互相抵消了。逐个来看，三个标错的样本就现形了。
+# %% [markdown] lang="zh" pair="hessian" of="8e6e691e"
+# 什么也看不到：在拟合得最好的地方，它们互相抵消了。逐个来看，三个标错的样本就现形了。（对平面来说，只看残差也能找出它们；换成网络，就要看梯度了。）
 #
 # ## 5. 黑塞矩阵：前向套反向
 #
@@ -419,11 +439,15 @@ gradient = grad(lambda x: (x**3).sum())
 # %jacobian gradient(x)
 
 # %% [markdown] lang="en" pair="hessian-task"
+# The diagonal alone, $6x_i$.
+#
 # ### Exercise `hessian_of`
 #
 # `f` takes a vector and gives one number. Return its Hessian at `x`, a matrix. The check uses functions with a Function like your `ForwardCube` inside.
 
-# %% [markdown] lang="zh" pair="hessian-task" of="d0f5c240"
+# %% [markdown] lang="zh" pair="hessian-task" of="4d607af2"
+# 只有对角线，$6x_i$。
+#
 # ### 练习 `hessian_of`
 #
 # `f` 接受一个向量，返回一个数。请返回它在 `x` 处的黑塞矩阵。检查所用的函数里含有像你的 `ForwardCube` 那样的 Function。

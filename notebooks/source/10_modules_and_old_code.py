@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 10 · Modules and old code
 #
-# A Function computes and keeps nothing. Weights have to live somewhere, be found by the optimiser, saved to disk and moved to another dtype: that is what a **module** is for. And much code that you will meet was written for a PyTorch that no longer exists. Both are matters of knowing who owns what.
+# A Function computes and keeps nothing. Weights have to live somewhere, be found by the optimizer, saved to disk and moved to another dtype: that is what a **module** is for. And much code that you will meet was written for a PyTorch that no longer exists.
 #
 # **After it you can**
 #
@@ -30,10 +30,10 @@
 #
 # **You need** notebooks 01 and 02. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="60bb5411"
+# %% [markdown] lang="zh" pair="intro" of="eef2bbf8"
 # # 10 · 模块与旧代码
 #
-# Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。两件事归根到底都是：弄清什么东西归谁管。
+# Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。
 #
 # **学完之后，你能够**
 #
@@ -88,16 +88,16 @@ import nbautograd
 class WeightedSum(Function):
     @staticmethod
     def forward(ctx, input, weight, bias):
-        ctx.save_for_backward(input, weight, bias)
+        ctx.save_for_backward(input, weight)
         output = input.mm(weight.t())
         return output if bias is None else output + bias
 
     @staticmethod
     def backward(ctx, grad_output):
-        input, weight, bias = ctx.saved_tensors
-        grad_input = grad_output.mm(weight)
-        grad_weight = grad_output.t().mm(input)
-        grad_bias = None if bias is None else grad_output.sum(0)
+        input, weight = ctx.saved_tensors
+        grad_input = grad_output.mm(weight) if ctx.needs_input_grad[0] else None
+        grad_weight = grad_output.t().mm(input) if ctx.needs_input_grad[1] else None
+        grad_bias = grad_output.sum(0) if ctx.needs_input_grad[2] else None
         return grad_input, grad_weight, grad_bias
 
 
@@ -112,14 +112,14 @@ y = linear(x, w)
 # %% [markdown] lang="en" pair="register"
 # One leaf: `x` needs no gradient, and a bias was not given. `linear(x, w, bias=b)` works too, and in every version of PyTorch.
 #
-# Now the home for `w`. A module **registers** what is assigned to an attribute, if it is an `nn.Parameter`. What is registered appears in `parameters()` and in `state_dict()`, and follows `.double()` and `.to(device)`; so does a **buffer**, a tensor that needs no gradient, but for `parameters()`. What is not registered stays behind, silently.
+# Now the home for `w`. A module **registers** what is assigned to an attribute, if it is an `nn.Parameter` or another module. A registered parameter appears in `parameters()` and in `state_dict()`, and follows `.double()` and `.to(device)`. A **buffer**, a tensor that needs no gradient, is in `state_dict()` and follows too, but is not in `parameters()`. What is not registered stays behind, silently.
 #
 # **Predict.** Which of these three does `state_dict()` know?
 
-# %% [markdown] lang="zh" pair="register" of="9ed207bd"
+# %% [markdown] lang="zh" pair="register" of="0789987f"
 # 只有一个叶子：`x` 不需要梯度，偏置没有给。`linear(x, w, bias=b)` 也行，而且在 PyTorch 的各个版本里都行。
 #
-# 现在给 `w` 安个家。模块会**登记**赋给属性的东西，条件是它是 `nn.Parameter`。登记过的，会出现在 `parameters()` 和 `state_dict()` 里，也会跟着 `.double()`、`.to(device)` 走；不需要梯度的张量可以登记为**缓冲区**，除了不在 `parameters()` 里，其余都一样。没登记的就悄悄留在原地。
+# 现在给 `w` 安个家。模块会**登记**赋给属性的东西，条件是它是 `nn.Parameter`，或者另一个模块。登记过的参数，会出现在 `parameters()` 和 `state_dict()` 里，也会跟着 `.double()`、`.to(device)` 走。不需要梯度的张量可以登记为**缓冲区**：它在 `state_dict()` 里，也跟着走，只是不在 `parameters()` 里。没登记的就悄悄留在原地。
 #
 # **先猜一猜。** 下面三个当中，`state_dict()` 认识哪几个？
 
@@ -137,18 +137,18 @@ print(list(home.state_dict()))
 print({name: getattr(home, name).dtype for name in ("parameter", "plain", "buffer")})
 
 # %% [markdown] lang="en" pair="module-task"
-# `state_dict()` does not know the plain tensor, and it stayed float32. An optimizer would not know it either, and training would go on without it.
+# `state_dict()` knows `parameter` and `buffer`, not the plain tensor; that one stayed float32. An optimizer would not know it either, and training would go on without it.
 #
 # ### Exercise `linear_module`
 #
-# Write the module on top of `linear` from above. It takes `input_features, output_features, bias=True`; names its parameters `weight` (out × in) and `bias`; without bias, `bias` is `None`; begins with small random numbers; and tells its sizes when printed: `input_features=4, output_features=3, bias=False`.
+# Write the module on top of `linear` from above. It takes `input_features, output_features, bias=True`; names its parameters `weight` (out × in) and `bias`; without bias, `bias` is `None`; begins with small random numbers of both signs, uniform in ±0.1, say; computes in float64 after `.double()`; and tells its sizes when printed: `input_features=4, output_features=3, bias=False`.
 
-# %% [markdown] lang="zh" pair="module-task" of="d6a8cf09"
-# `state_dict()` 不认识普通张量，它还是 float32。优化器同样不认识它，训练会撇下它照样进行。
+# %% [markdown] lang="zh" pair="module-task" of="3ef00e5e"
+# `state_dict()` 认识 `parameter` 和 `buffer`，不认识普通张量；后者还是 float32。优化器同样不认识它，训练会撇下它照样进行。
 #
 # ### 练习 `linear_module`
 #
-# 在上面的 `linear` 之上写出模块。参数是 `input_features, output_features, bias=True`；两个参数叫 `weight`（输出 × 输入）和 `bias`；不要偏置时，`bias` 是 `None`；初始值是较小的随机数；打印时要说出尺寸：`input_features=4, output_features=3, bias=False`。
+# 在上面的 `linear` 之上写出模块。参数是 `input_features, output_features, bias=True`；两个参数叫 `weight`（输出 × 输入）和 `bias`；不要偏置时，`bias` 是 `None`；初始值是较小的随机数，有正有负，例如在 ±0.1 之间均匀分布；`.double()` 之后用 float64 计算；打印时要说出尺寸：`input_features=4, output_features=3, bias=False`。
 
 # %% exercise="linear_module"
 # %%exercise linear_module
@@ -230,10 +230,10 @@ plt.legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="homeless"
-# A gradient that nobody uses. Worse, `zero_grad` does not know the tensor either, so its `.grad` is the sum over all steps. The loss goes down all the same, as the rest of the network learns what it can.
+# It goes down, and stops higher: the first weight never moves, and the rest of the network learns what it can. Worse, `zero_grad` does not know the tensor either, so its `.grad` is the sum over all steps.
 
-# %% [markdown] lang="zh" pair="homeless" of="aa722feb"
-# 一个没有人用的梯度。更糟的是，`zero_grad` 也不认识这个张量，所以它的 `.grad` 是所有步骤之和。损失还是在下降，因为网络的其余部分在尽力而为。
+# %% [markdown] lang="zh" pair="homeless" of="a1b59c8a"
+# 还是在下降，但停在更高的地方：第一个权重从来不动，网络的其余部分只能尽力而为。更糟的是，`zero_grad` 也不认识这个张量，所以它的 `.grad` 是所有步骤之和。
 
 # %% [markdown] lang="en" pair="legacy"
 # ## 2. A Function from 2017
@@ -271,16 +271,12 @@ except RuntimeError as error:
 # %% [markdown] lang="en" pair="transpose" tags=["shown"]
 # The migration is written under the cell: static methods, `ctx` in the place of `self`, what `__init__` took becomes an argument of `forward`, and `backward` returns one value for **each** argument, so `None` for the constant.
 #
-# The old notes mention a `Transpose` too, which is told in `__init__` which two dimensions to swap. Here it is in their style, and below it as one writes it today.
-#
-# **Predict.** How many values does the new `backward` return?
+# The old notes mention a `Transpose` too, which is told in `__init__` which two dimensions to swap. Here it is in their style, and below it as one writes it today. (The old one returned a view of its input; today's returns memory of its own, as notebook 07 asks.)
 
-# %% [markdown] lang="zh" pair="transpose" tags=["shown"] of="04e32cb9"
+# %% [markdown] lang="zh" pair="transpose" tags=["shown"] of="24b4ee44"
 # 单元格下面已经写出了改写的结果：静态方法，`ctx` 代替 `self`，原来 `__init__` 接受的东西变成 `forward` 的参数；`backward` 要为**每个**参数返回一个值，所以常数对应的是 `None`。
 #
-# 旧笔记里还提到一个 `Transpose`，由 `__init__` 得知要交换哪两个维度。下一格先按那时的写法写出，再给出今天的写法。
-#
-# **先猜一猜。** 新的 `backward` 返回几个值？
+# 旧笔记里还提到一个 `Transpose`，由 `__init__` 得知要交换哪两个维度。下一格先按那时的写法写出，再给出今天的写法。（旧的返回的是输入的视图；新的照 07 的要求，返回自己的内存。）
 
 # %% tags=["shown"]
 class OldTranspose(Function):
@@ -299,7 +295,7 @@ class Transpose(Function):
     @staticmethod
     def forward(ctx, x, first, second):
         ctx.dims = first, second
-        return x.transpose(first, second)
+        return x.transpose(first, second).clone()
 
     @staticmethod
     def backward(ctx, grad_output):
@@ -316,7 +312,7 @@ print("today:", torch.autograd.gradcheck(Transpose.apply, (cube, 0, 2)))
 # %% [markdown] lang="en" pair="migrate-task" tags=["shown"]
 # ### Exercise `migrate_linear`
 #
-# The linear layer of the old notes, as it stood there apart from its name and its comments:
+# The linear layer of the old notes, abridged:
 #
 # ```python
 # class LinearFunction(Function):
@@ -337,10 +333,10 @@ print("today:", torch.autograd.gradcheck(Transpose.apply, (cube, 0, 2)))
 #
 # Write it for today. It has one slip that only shows for a layer with a single output: you met it in notebook 02.
 
-# %% [markdown] lang="zh" pair="migrate-task" tags=["shown"] of="0bc41b7a"
+# %% [markdown] lang="zh" pair="migrate-task" tags=["shown"] of="6883fa70"
 # ### 练习 `migrate_linear`
 #
-# 旧笔记里的线性层，除了改名、去掉注释，原样如此：
+# 旧笔记里的线性层，有删节：
 #
 # ```python
 # class LinearFunction(Function):
@@ -389,14 +385,14 @@ class LinearFunction(Function):
 # %% [markdown] lang="en" pair="old-module" tags=["shown"]
 # ## 3. A module that never worked
 #
-# The same notes have a module, too. It stands in the next cell without its comments (the function around it only keeps your own `Linear` from being replaced). It holds four slips, and none of them is a matter of age: in 2017 it did not work either.
+# The same notes have a module, too. It stands in the next cell without its comments (the function around it only keeps your own `Linear` from being replaced). It holds four slips: in 2017 it did not work either.
 #
 # **Predict.** Before you run it, mark the four. (The Function that it wants to call was named `Linear` as well; here it is `WeightedSum`.)
 
-# %% [markdown] lang="zh" pair="old-module" tags=["shown"] of="1f1e8596"
+# %% [markdown] lang="zh" pair="old-module" tags=["shown"] of="34da1f3f"
 # ## 3. 从来没对过的模块
 #
-# 那份笔记里还有一个模块，下一格里照原样写着，只去掉了注释（外面套一个函数，只是为了不覆盖你自己的 `Linear`）。里面有四处毛病，没有一处与年代有关：在 2017 年它也不能用。
+# 那份笔记里还有一个模块，下一格里照原样写着，只去掉了注释（外面套一个函数，只是为了不覆盖你自己的 `Linear`）。里面有四处毛病：在 2017 年它也不能用。
 #
 # **先猜一猜。** 先别运行，把四处都标出来。（它想调用的 Function 当年也叫 `Linear`，在这里是 `WeightedSum`。）
 
@@ -427,18 +423,18 @@ except AttributeError as error:
     print(error)
 
 # %% [markdown] lang="en" pair="repair-task"
-# That was the first. It never comes as far as the other three.
+# That was the first. It never comes as far as the other three; they are named after the exercise.
 #
 # ### Exercise `repair_module`
 #
-# Repair it, under the name `Repaired`, until it is as good as yours above; let it tell its sizes when printed, too.
+# Repair it, under the name `Repaired`. It is checked like `linear_module`, its sizes when printed included.
 
-# %% [markdown] lang="zh" pair="repair-task" of="0271bf3b"
-# 这是第一处。它根本走不到另外三处。
+# %% [markdown] lang="zh" pair="repair-task" of="ffb40f2b"
+# 这是第一处。它根本走不到另外三处；练习之后会一一说明。
 #
 # ### 练习 `repair_module`
 #
-# 请把它修好，取名 `Repaired`，修到和你上面写的一样好；打印时也要说出尺寸。
+# 请把它修好，取名 `Repaired`。检查和 `linear_module` 一样，打印时也要说出尺寸。
 
 # %% exercise="repair_module"
 # %%exercise repair_module
@@ -467,6 +463,8 @@ class Repaired(nn.Module):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="dead"
+# The four: no `super().__init__()`; a `weight` of (in × out) for an `mm(weight.t())`; `bias is not None`, which is true of `False`; and `Linear()` in `forward`, which is the module itself and not the Function.
+#
 # ## 4. What died, and what took its place
 #
 # Six lines that you will meet in old notebooks, and their lines of today:
@@ -480,7 +478,9 @@ class Repaired(nn.Module):
 # | `Variable(x, volatile=True)` | `with torch.no_grad():` |
 # | `torch.utils.ffi` | `torch.utils.cpp_extension` |
 
-# %% [markdown] lang="zh" pair="dead" of="53924b0c"
+# %% [markdown] lang="zh" pair="dead" of="d866a132"
+# 四处是：没有 `super().__init__()`；`weight` 是（输入 × 输出），却用 `mm(weight.t())`；`bias is not None` 对 `False` 也成立；`forward` 里的 `Linear()` 是模块自己，不是那个 Function。
+#
 # ## 4. 谁不在了，谁接了班
 #
 # 下面六行，你会在旧笔记本里见到；右边是今天的写法：
@@ -495,10 +495,10 @@ class Repaired(nn.Module):
 # | `torch.utils.ffi` | `torch.utils.cpp_extension` |
 
 # %% [markdown] lang="en" pair="end"
-# **What to keep.** A Function owns nothing, a module owns what it registers. `apply` takes everything in order; defaults live around it. Old code: static methods, `ctx` for `self`, one gradient for each argument of `forward`. And a note that has been copied for years is not thereby right: run it, and look.
+# **What to keep.** A Function owns nothing, a module owns what it registers. Names and defaults that hold in every version live around `apply`. Old code: static methods, `ctx` for `self`, one gradient for each argument of `forward`. And a note that has been copied for years is not thereby right: run it, and look.
 
-# %% [markdown] lang="zh" pair="end" of="05c62511"
-# **记住这些。** Function 什么也不拥有，模块拥有它登记过的东西。`apply` 按顺序接受一切，默认值写在它外面。旧代码：改成静态方法，`self` 换成 `ctx`，`forward` 的每个参数都要有一个梯度。还有，一份被传抄多年的笔记并不因此就是对的：运行它，看一看。
+# %% [markdown] lang="zh" pair="end" of="f8fcc68d"
+# **记住这些。** Function 什么也不拥有，模块拥有它登记过的东西。在各个版本里都管用的参数名和默认值，写在 `apply` 外面。旧代码：改成静态方法，`self` 换成 `ctx`，`forward` 的每个参数都要有一个梯度。还有，一份被传抄多年的笔记并不因此就是对的：运行它，看一看。
 
 # %% [raw] lang="zh"
 # # no nn.Parameter: nobody registers it → # 不是 nn.Parameter：没有谁登记它

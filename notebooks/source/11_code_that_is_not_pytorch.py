@@ -78,31 +78,31 @@ print("y needs a gradient:", y.requires_grad)
 nbautograd.why_none(x, y)
 
 # %% [markdown] lang="en" pair="function-around"
-# `np.exp` accepts a plain tensor and returns one. PyTorch refuses to hand over a tensor that requires grad, since its history would be lost; and when you insist, with `detach()`, the history is lost.
+# `np.exp` accepts a plain tensor and returns one. PyTorch refuses to hand over a tensor that requires grad, since its history would be lost; and when you insist, with `detach()`, the history is lost. `why_none` says so: `y` has no graph.
 #
-# Inside a Function's `forward` nothing is recorded anyway, so leaving is allowed there, and `backward` repairs the tape: it says what the gradient is.
+# Inside a Function's `forward` nothing is recorded anyway, so leaving is allowed there, without `detach()`, and `backward` repairs the tape: it says what the gradient is.
 #
 # Four things go wrong again and again:
 #
 # - **The way back changes the dtype.** NumPy likes float64. A float32 model then gets a float64 output, and the next layer complains, or worse, does not.
-# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant and come out as zero, silently. `@once_differentiable` makes it an error, wherever `grad_output` needs a gradient (behind a plain `.sum()` it does not: notebook 08).
-# - **NumPy shares memory.** `x.numpy()` is not a copy: `out *= 2` on it changes the caller's tensor.
+# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant: this Function's part would be missing, silently. `@once_differentiable` makes it an error, wherever `grad_output` needs a gradient (behind a plain `.sum()` it does not: notebook 08).
+# - **NumPy shares memory.** `x.numpy()` is not a copy: `array = x.numpy(); array *= 2` changes the caller's tensor.
 # - **An array without dimensions turns into a number.** `np.exp` of one gives an `np.float64`, which `torch.from_numpy` refuses. `np.asarray(...)` around it gives an array again.
 #
 # ### Exercise `numpy_softplus`
 #
 # $\operatorname{softplus}(x) = \log(1 + e^x)$, computed by NumPy in `forward` **and** in `backward`. It must take float32 and float64 and give back the same, survive $x = 800$, and refuse a second derivative. (`np.logaddexp(a, b)` is $\log(e^a + e^b)$ without overflow.)
 
-# %% [markdown] lang="zh" pair="function-around" of="1737b2ee"
-# 普通张量，`np.exp` 能算，得到的也还是张量。需要梯度的张量，PyTorch 不肯交出去，因为历史会丢；你若坚持用 `detach()`，历史就真的丢了。
+# %% [markdown] lang="zh" pair="function-around" of="09db9c1e"
+# 普通张量，`np.exp` 能算，得到的也还是张量。需要梯度的张量，PyTorch 不肯交出去，因为历史会丢；你若坚持用 `detach()`，历史就真的丢了。`why_none` 说的就是这个：`y` 没有计算图。
 #
-# 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开；由 `backward` 来补上这一段：它说明梯度是什么。
+# 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开，也用不着 `detach()`；由 `backward` 来补上这一段：它说明梯度是什么。
 #
 # 有四件事经常出错：
 #
 # - **回来时 dtype 变了。** NumPy 偏爱 float64。float32 的模型于是得到 float64 的输出，下一层会报错——更糟的是不报错。
-# - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导，悄悄变成零。加上 `@once_differentiable` 就会明确报错，前提是 `grad_output` 需要梯度（后面只接 `.sum()` 时不需要，见第 08 课）。
-# - **NumPy 共享内存。** `x.numpy()` 不是副本，在它上面写 `out *= 2`，改的是调用者的张量。
+# - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导：这个 Function 的那一份会悄悄丢掉。加上 `@once_differentiable` 就会明确报错，前提是 `grad_output` 需要梯度（后面只接 `.sum()` 时不需要，见第 08 课）。
+# - **NumPy 共享内存。** `x.numpy()` 不是副本：`array = x.numpy(); array *= 2` 改的是调用者的张量。
 # - **没有维度的数组会变成一个数。** 对它用 `np.exp`，得到的是 `np.float64`，`torch.from_numpy` 不收。外面套一层 `np.asarray(...)`，就又是数组了。
 #
 # ### 练习 `numpy_softplus`
@@ -137,7 +137,7 @@ class Softplus(Function):
 #
 # $$\frac{\partial L}{\partial k_j} = \sum_i g_i\, s_{i+j} \qquad\qquad \frac{\partial L}{\partial s_n} = \sum_i g_i\, k_{n-i}$$
 #
-# The first is a correlation again, the second a convolution, with the kernel turned round.
+# over those $i$ for which the element exists. The first is a correlation again, the second a convolution; `np.convolve` turns the kernel round by itself.
 #
 # **Predict.** The signal has 7 elements, the kernel 3. How long is $g$, and which mode of `np.convolve` (`"full"`, `"same"`, `"valid"`) gives back 7?
 #
@@ -145,14 +145,14 @@ class Softplus(Function):
 #
 # Write both methods with NumPy. The checks also try a kernel of one element, a kernel as long as the signal, and a signal that is every second element of something longer.
 
-# %% [markdown] tags=["shown"] lang="zh" pair="correlate" of="ba210354"
+# %% [markdown] tags=["shown"] lang="zh" pair="correlate" of="0b040bd8"
 # ## 2. 滤波器
 #
 # `np.correlate(signal, kernel, "valid")` 让核沿信号滑动：$y_i = \sum_j s_{i+j}\, k_j$。两个输入，就有两个梯度。把它们写成对 $i$ 的求和，$g_i$ 乘以旁边的那一项：
 #
 # $$\frac{\partial L}{\partial k_j} = \sum_i g_i\, s_{i+j} \qquad\qquad \frac{\partial L}{\partial s_n} = \sum_i g_i\, k_{n-i}$$
 #
-# 前一个还是相关运算，后一个是卷积，也就是把核翻转过来。
+# 求和只取元素存在的那些 $i$。前一个还是相关运算，后一个是卷积；翻转核这一步，`np.convolve` 自己会做。
 #
 # **先猜一猜。** 信号有 7 个元素，核有 3 个。$g$ 有多长？`np.convolve` 的哪种模式（`"full"`、`"same"`、`"valid"`）能变回 7 个？
 #
@@ -182,6 +182,8 @@ class Correlate(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="question"
+# $g$ has 5 elements, and `"full"` gives back 7.
+#
 # ## 3. The open question
 #
 # A blog post that explains custom Functions by example ends with a question: *if I do not know the derivative, can `backward` take differences of `forward` instead?*
@@ -196,9 +198,11 @@ class Correlate(Function):
 #
 # ### Exercise `numerical_backward`
 #
-# `box` is a function from a NumPy array to a NumPy array, and nobody knows what is in it. Write `Numerical.apply(box, x)`: forward calls it, backward takes central differences. At most $2n + 1$ calls for forward and backward together, and an error below one in a million. The checks also try a matrix, and every second element of something longer.
+# `box` is a function from a NumPy array to a NumPy array, and nobody knows what is in it. Write `Numerical.apply(box, x)`: forward calls it, backward takes central differences. At most $2n + 1$ calls for forward and backward together, and an error below one millionth of the largest gradient; `x` is float64. The checks also try a matrix, and every second element of something longer.
 
-# %% [markdown] lang="zh" pair="question" of="914e7e9f"
+# %% [markdown] lang="zh" pair="question" of="ae6e28e9"
+# $g$ 有 5 个元素，`"full"` 能变回 7 个。
+#
 # ## 3. 那个没有回答的问题
 #
 # 有一篇博客用例子讲解自定义 Function，结尾留下一个问题：*要是我不知道导数，`backward` 能不能改用 `forward` 的差分？*
@@ -213,7 +217,7 @@ class Correlate(Function):
 #
 # ### 练习 `numerical_backward`
 #
-# `box` 是一个从 NumPy 数组到 NumPy 数组的函数，谁也不知道里面是什么。写出 `Numerical.apply(box, x)`：前向调用它，反向用中心差分。前向加反向最多调用 $2n + 1$ 次，误差小于百万分之一。检查还会用到一个矩阵，以及从更长的信号里隔一个取一个的输入。
+# `box` 是一个从 NumPy 数组到 NumPy 数组的函数，谁也不知道里面是什么。写出 `Numerical.apply(box, x)`：前向调用它，反向用中心差分。前向加反向最多调用 $2n + 1$ 次，误差小于最大梯度的百万分之一；`x` 是 float64。检查还会用到一个矩阵，以及从更长的信号里隔一个取一个的输入。
 
 # %% exercise="numerical_backward"
 # %%exercise numerical_backward
@@ -244,16 +248,16 @@ class Numerical(Function):
 # %% [markdown] lang="en" pair="curve"
 # It works, and it agrees with the derivative. It *is* what a gradient check compares with. So what is the price?
 #
-# **The calls.** $2n$ of them, where a derived backward needs about one. If a call takes 50 ms, six inputs are ready in 0.6 seconds; the 150,528 of the picture take four hours, for one backward.
+# **The calls.** $2n$ of them, 12 for six inputs and 301,056 for the picture, where a derived backward needs about one. If a call takes 50 ms, the six are ready in 0.6 seconds, and the picture in four hours, for one backward.
 #
-# **The digits.** Notebook 03 drew the curve: with a large step the difference misses the curvature, with a small one the round-off is divided by $h$. For float64 the central difference is best near $h = 10^{-5}$, with some eleven digits; the forward difference near $10^{-8}$, with eight. For float32 the forward difference keeps three, near $h = 10^{-3}$, and a step of $10^{-8}$ keeps none: $x + h$ is $x$.
+# **The digits.** Notebook 03 drew the curve: with a large step the difference misses the curvature, with a small one the round-off is divided by $h$. For float64 the central difference is best near $h = 10^{-5}$, with some eleven digits; the forward difference near $10^{-8}$, with eight. For float32 the forward difference keeps three to four, near $h = 3\cdot10^{-4}$, and a step of $10^{-8}$ keeps none: $x + h$ is $x$.
 
-# %% [markdown] lang="zh" pair="curve" of="4a7b57b2"
+# %% [markdown] lang="zh" pair="curve" of="c3469e5c"
 # 行得通，而且和导数一致。梯度检查拿来对照的*就是*它。那么代价是什么？
 #
-# **调用次数。** 要 $2n$ 次，而推导出来的 backward 大约只要一次。假如调用一次要 50 毫秒，六个输入 0.6 秒就好；图片的 150,528 个输入，做一次反向就要四个小时。
+# **调用次数。** 要 $2n$ 次：六个输入 12 次，图片 301,056 次；而推导出来的 backward 大约只要一次。假如调用一次要 50 毫秒，六个输入 0.6 秒就好，图片做一次反向就要四个小时。
 #
-# **有效数字。** 曲线在 notebook 03 里画过：步长大，看不到曲率；步长小，舍入误差要除以 $h$。用 float64，中心差分在 $h = 10^{-5}$ 附近最好，约有十一位有效数字；前向差分在 $10^{-8}$ 附近最好，约八位。用 float32，前向差分在 $h = 10^{-3}$ 附近只剩三位，步长取 $10^{-8}$ 就一位也不剩：$x + h$ 就是 $x$。
+# **有效数字。** 曲线在 notebook 03 里画过：步长大，看不到曲率；步长小，舍入误差要除以 $h$。用 float64，中心差分在 $h = 10^{-5}$ 附近最好，约有十一位有效数字；前向差分在 $10^{-8}$ 附近最好，约八位。用 float32，前向差分在 $h = 3\cdot10^{-4}$ 附近只剩三四位，步长取 $10^{-8}$ 就一位也不剩：$x + h$ 就是 $x$。
 
 # %% [markdown] lang="en" pair="answer"
 # ## 4. So, when?
@@ -311,6 +315,8 @@ points = torch.linspace(0.5, 2, 5, dtype=torch.float64, requires_grad=True)
 # %gradcheck --order 2 NumericalSin.apply(points)
 
 # %% [markdown] lang="en" pair="rank"
+# About 1, 4, 8 and 3 digits: too large a step, then too small a one.
+#
 # ### When are differences good enough?
 #
 # Six situations. **Predict**: in which of them is a backward by central differences acceptable?
@@ -326,7 +332,9 @@ points = torch.linspace(0.5, 2, 5, dtype=torch.float64, requires_grad=True)
 #
 # `seconds` is what one call takes, `patience` what one backward may take; `noise` is the relative error of one value, `digits` how many digits of the gradient have to be right; `order` is that of the derivatives. At the bottom of its curve a central difference has a relative error near `noise ** (2 / 3)`.
 
-# %% [markdown] lang="zh" pair="rank" of="4fee73b1"
+# %% [markdown] lang="zh" pair="rank" of="b185dffb"
+# 大约 1、4、8、3 位：先是步长太大，后来步长太小。
+#
 # ### 差分什么时候够用？
 #
 # 六种情形。**先猜一猜**：哪些情形能接受用中心差分做 backward？
@@ -357,9 +365,11 @@ for name, (inputs, seconds, patience, noise, digits, order) in situations.items(
     print(f"{name:30} in time: {in_time!s:5}  enough digits: {enough_digits!s:5}  first order: {order == 1}")
 
 # %% [markdown] lang="en" pair="library-op"
+# In two of them: the test, and the closed simulator. (With a fixed seed in each call, the random simulator is a third.)
+#
 # ## 5. An operation with a name
 #
-# A Function lives in eager mode. `torch.compile` and `torch.export` want to know an operation by its name, and to reason about it without running it. For that there is `torch.library.custom_op`: the same foreign code, in three parts that are registered one by one.
+# `torch.compile` looks *into* a Function; where it meets code that it cannot trace, it breaks the graph or refuses. An operation with a name is taken whole, and reasoned about without running it. For that there is `torch.library.custom_op`: the same foreign code, in three parts that are registered one by one.
 #
 # | part | says |
 # |---|---|
@@ -373,10 +383,12 @@ for name, (inputs, seconds, patience, noise, digits, order) in situations.items(
 #
 # Make softplus an operation: computed by `np.logaddexp`, as in section 1 (`x.numpy()` is all right here too, for inside there are no gradients), for float32 and float64, with its fake and its gradient.
 
-# %% [markdown] lang="zh" pair="library-op" of="35e9c0e5"
+# %% [markdown] lang="zh" pair="library-op" of="71555e06"
+# 两种：测试，以及封闭的模拟器。（带随机性的模拟器，若每次调用都固定种子，就是第三种。）
+#
 # ## 5. 有名字的运算
 #
-# Function 只活在即时执行模式里。`torch.compile` 和 `torch.export` 希望按名字认识一个运算，不运行它也能推断它。为此有 `torch.library.custom_op`：同样的外来代码，拆成三份，逐一登记。
+# `torch.compile` 会看到 Function *里面*去；遇到跟踪不了的代码，就打断计算图，或者拒绝。有名字的运算则被当作一个整体，不运行它也能推断它。为此有 `torch.library.custom_op`：同样的外来代码，拆成三份，逐一登记。
 #
 # | 部分 | 说明什么 |
 # |---|---|
@@ -425,11 +437,11 @@ softplus.register_autograd(softplus_backward, setup_context=save_input)
 # ## 6. Other ways out
 #
 # - **C++ and CUDA**: `torch.utils.cpp_extension`. (Old notes speak of `torch.utils.ffi`; that has been gone since PyTorch 1.0.)
-# - **No gradient at all**: with few parameters, an optimiser that needs none.
+# - **No gradient at all**: with few parameters, an optimizer that needs none.
 #
 # **What to keep.** Leave in `forward`, come back with the same dtype, say the gradient in `backward`, and put `@once_differentiable` on it when it leaves as well. Differences are an answer for a black box with few inputs, in float64, once. For anything else: derive, and let a check take the differences.
 
-# %% [markdown] lang="zh" pair="end" of="0257498a"
+# %% [markdown] lang="zh" pair="end" of="645ece63"
 # dtype 由 opcheck 发现，忘了的 `grad_output` 由梯度检查发现：两样都需要。只要停留在即时执行模式，Function 更简单。
 #
 # ## 6. 其他出路

@@ -80,7 +80,7 @@ except TypeError as error:
     print(str(error).splitlines()[0])
 
 # %% [markdown] lang="en" pair="asked"
-# `tensor()` is there, and nobody calls it. Torch takes a tensor or an object that says: *ask me*. It says so by having a method `__torch_function__`, and torch then calls it instead of computing:
+# It raises a `TypeError`: `tensor()` is there, and nobody calls it. Torch takes a tensor or an object that says: *ask me*. It says so by having a method `__torch_function__`, and torch then calls it instead of computing:
 #
 # | argument | what it is |
 # |---|---|
@@ -92,8 +92,8 @@ except TypeError as error:
 #
 # **Predict.** How many questions will there be, and which of them gets no answer?
 
-# %% [markdown] lang="zh" pair="asked" of="47f94ae6"
-# `tensor()` 明明在那里，却没有谁去调用它。torch 只接受张量，或者一个表示“请来问我”的对象：只要它有 `__torch_function__` 方法，torch 就不自己计算，而是调用这个方法：
+# %% [markdown] lang="zh" pair="asked" of="757c5379"
+# 它抛出 `TypeError`：`tensor()` 明明在那里，却没有谁去调用它。torch 只接受张量，或者一个表示“请来问我”的对象：只要它有 `__torch_function__` 方法，torch 就不自己计算，而是调用这个方法：
 #
 # | 参数 | 含义 |
 # |---|---|
@@ -134,15 +134,15 @@ except TypeError as error:
 #
 # ### Exercise `scalar_tensor`
 #
-# Write the class with its table. What it must do:
+# Write the class; keep its table, `HANDLED`, in which `torch.mean` and `torch.add` are looked up. What it must do:
 #
 # - `torch.mean` gives the mean as a number;
-# - `torch.add` of two of them gives one of them; of different sizes, a `ValueError`; with a tensor on either side, a tensor;
-# - a function that is not in the table is left to torch, and so is a call with a type that is neither yours nor a tensor.
+# - `torch.add` of two of them gives a new `ScalarTensor`; of different sizes, a `ValueError`; with a tensor on either side, a tensor;
+# - for a function that is not in the table, return `NotImplemented`, so that torch raises its own `TypeError`; likewise for a call with a type that is neither yours nor a tensor.
 #
 # Arguments may come by name: `torch.mean(input=s)`.
 
-# %% [markdown] lang="zh" pair="table" of="a15581e6"
+# %% [markdown] lang="zh" pair="table" of="e885797f"
 # 两次询问。`torch.mean` 得到了回答；`torch.mul` 没有：方法返回了 `NotImplemented`，又没有别人可问，torch 便抛出异常。
 #
 # `NotImplemented` 不是错误，它的意思是“我不知道，请问下一位”。如果有两个类型都带这个方法，torch 会依次询问（子类先于父类，其余从左到右），直到有人回答。所以懂礼貌的客人会先看 `types`：里面有自己不认识的类型，就让对方来说。
@@ -151,11 +151,11 @@ except TypeError as error:
 #
 # ### 练习 `scalar_tensor`
 #
-# 写出这个类和它的表。要求：
+# 写出这个类，并保留它的表 `HANDLED`，`torch.mean` 和 `torch.add` 都到表里去查。要求：
 #
 # - `torch.mean` 给出均值，是一个数；
-# - 两个这样的对象相加，得到的仍是这样的对象；大小不同时抛出 `ValueError`；任一侧是张量时，得到张量；
-# - 表里没有的函数交还给 torch；参数里出现既不是你的、也不是张量的类型时，同样交还。
+# - 两个这样的对象相加，得到一个新的 `ScalarTensor`；大小不同时抛出 `ValueError`；任一侧是张量时，得到张量；
+# - 表里没有的函数，返回 `NotImplemented`，让 torch 抛出它自己的 `TypeError`；参数里出现既不是你的、也不是张量的类型时，也返回 `NotImplemented`。
 #
 # 参数可能按名字传来：`torch.mean(input=s)`。
 
@@ -208,14 +208,14 @@ def add(input, other):
 # %% [markdown] lang="en" pair="order"
 # ## 2. Who is asked, and where the answer comes from
 #
-# Your class answered, so it can be traced. The tree below shows the questions of one mixed addition.
+# nbautograd can write down what your class is asked. The tree below shows the questions of one mixed addition.
 #
 # **Predict.** `torch.add(s, ones)` reaches your `add`, which calls `torch.add` once more. Will the second call be a question as well?
 
-# %% [markdown] lang="zh" pair="order" of="cd28dfde"
+# %% [markdown] lang="zh" pair="order" of="3349c609"
 # ## 2. 问了谁，答案从哪来
 #
-# 你的类会回答了，也就可以跟踪它。下面的调用树显示一次混合加法里的所有询问。
+# nbautograd 可以记下别人问了你的类什么。下面的调用树显示一次混合加法里的所有询问。
 #
 # **先猜一猜。** `torch.add(s, ones)` 会走到你的 `add`，而 `add` 又调用了一次 `torch.add`。这第二次调用也算一次询问吗？
 
@@ -230,7 +230,7 @@ questions
 # %% [markdown] lang="en" pair="fallback" tags=["shown"]
 # One question only: by the time of the second call both arguments are plain tensors, and torch computes without asking.
 #
-# Writing out every function is much work, and it is tempting to turn *whatever came* into tensors and call `func` again. The Chinese notes that this course grew from do it in one line:
+# Writing out every function is much work, and it is tempting to turn *whatever came* into tensors and call `func` again. The Chinese notes that this course grew from do it in two lines:
 #
 # ```python
 # args = [a.tensor() if hasattr(a, "tensor") else a for a in args]
@@ -239,10 +239,10 @@ questions
 #
 # **Predict.** `torch.mul(s, s)` works with it. What happens with `torch.stack([s, s])`?
 
-# %% [markdown] lang="zh" pair="fallback" tags=["shown"] of="6d19a815"
+# %% [markdown] lang="zh" pair="fallback" tags=["shown"] of="bdb9d6ea"
 # 只有一次询问：到第二次调用时，两个参数都已经是普通张量，torch 直接计算，不再问谁。
 #
-# 把每个函数都写一遍太费事，于是很想把*传来的一切*都变成张量，再调用一次 `func`。本课程所依据的中文笔记用一行就做到了：
+# 把每个函数都写一遍太费事，于是很想把*传来的一切*都变成张量，再调用一次 `func`。本课程所依据的中文笔记用两行就做到了：
 #
 # ```python
 # args = [a.tensor() if hasattr(a, "tensor") else a for a in args]
@@ -274,14 +274,14 @@ except RecursionError:
     print("RecursionError")
 
 # %% [markdown] lang="en" pair="fallback-task"
-# The list has no method `tensor`, so it is handed on as it is, with the objects still in it; torch finds them and asks again, and again. The tree folds that chain and says what it is.
+# It never ends. The list has no method `tensor`, so it is handed on as it is, with the objects still in it; torch finds them and asks again, and again. The tree shows that chain once and names it.
 #
 # ### Exercise `dense_fallback`
 #
 # Repair the fallback. Whatever is not in the table is computed on tensors, wherever in the arguments your objects stand: in a list, a tuple, a list of lists, by name. `torch.mean` still comes from the table. (torch itself takes no list of lists; libraries on top of it do, and ask in the same way. The checks have such a function, `grid`, which puts `[[s, t], [t, s]]` together into one matrix.)
 
-# %% [markdown] lang="zh" pair="fallback-task" of="a1bad3ee"
-# 列表没有 `tensor` 方法，于是原样传了下去，里面的对象还在；torch 又发现了它们，又来询问，如此反复。调用树把这条长链折叠起来，并说明了原因。
+# %% [markdown] lang="zh" pair="fallback-task" of="8f3e74e1"
+# 它停不下来。列表没有 `tensor` 方法，于是原样传了下去，里面的对象还在；torch 又发现了它们，又来询问，如此反复。调用树只把这条长链显示一次，并说明了原因。
 #
 # ### 练习 `dense_fallback`
 #
@@ -347,26 +347,20 @@ for result in (x + x, x[1:], x.sum()):
 # %% [markdown] lang="en" pair="subclass-task"
 # Three results of the right type, and none has a unit. The method above does what the base class does; it is the one place that sees every call, and so the place to pass the unit on.
 #
-# Two rules of the house:
-#
-# - inside the method call **`super().__torch_function__`**, not `func` itself: torch then computes without asking you again;
-# - do not lose the subclass on the way in: `torch.as_tensor(data)` leaves the type of `data` as it is, so where you want the subclass, say `as_subclass`.
+# Inside the method call **`super().__torch_function__`**, not `func` itself: torch then computes without asking you again. (Even reading `x.shape` is a question.)
 #
 # ### Exercise `unit_tensor`
 #
-# Every result of a computation with units has that unit, also where there are several, as from `x.sort()`; numbers and plain tensors have none and disturb nobody. Two different units in one call raise a `ValueError`, wherever they stand: also in a list, in a list of lists (for `grid`, as above), also by name. Gradients still flow. (A square metre is a matter for another day: the unit of `x * x` stays `"m"`.)
+# Every floating tensor that comes out of a computation with units has that unit, also where there are several, as from `torch.max(x, dim=0)` or `x.split(1)`; whole numbers, such as places, may go without. Numbers and plain tensors have none and disturb nobody. Two different units in one call raise a `ValueError`, wherever they stand: also in a list, in a list of lists (for `grid`, as above), also by name. Gradients still flow. (A square metre is a matter for another day: the unit of `x * x` stays `"m"`.)
 
-# %% [markdown] lang="zh" pair="subclass-task" of="f682056a"
+# %% [markdown] lang="zh" pair="subclass-task" of="1d1c1341"
 # 三个结果类型都对，却都没有单位。上面的方法做的只是基类做的事；但它是唯一能看到每一次调用的地方，单位正该从这里传下去。
 #
-# 两条规矩：
-#
-# - 在方法里调用 **`super().__torch_function__`**，而不是 `func` 本身，这样 torch 计算时就不会再来问你；
-# - 进来的路上不要把子类弄丢：`torch.as_tensor(data)` 不改变 `data` 的类型，需要子类的地方，要明确写出 `as_subclass`。
+# 在方法里调用 **`super().__torch_function__`**，而不是 `func` 本身，这样 torch 计算时就不会再来问你。（连读取 `x.shape` 都算一次询问。）
 #
 # ### 练习 `unit_tensor`
 #
-# 凡是有单位的量参与计算，结果都带着那个单位；一次返回好几个结果时也一样，例如 `x.sort()`。数和普通张量没有单位，也不影响别人。一次调用里出现两个不同的单位，就抛出 `ValueError`——不管它们在哪里：列表里、列表的列表里（比如前面的 `grid`），或者按名字传来，都算。梯度照常流动。（平方米以后再说：`x * x` 的单位仍是 `"m"`。）
+# 凡是有单位的量参与计算，结果里的浮点张量都带着那个单位；一次返回好几个结果时也一样，例如 `torch.max(x, dim=0)`、`x.split(1)`。位置之类的整数可以不带。数和普通张量没有单位，也不影响别人。一次调用里出现两个不同的单位，就抛出 `ValueError`——不管它们在哪里：列表里、列表的列表里（比如前面的 `grid`），或者按名字传来，都算。梯度照常流动。（平方米以后再说：`x * x` 的单位仍是 `"m"`。）
 
 # %% exercise="unit_tensor"
 # %%exercise unit_tensor
@@ -433,6 +427,8 @@ plt.show()
 print("units:", height.unit, smooth.unit, kept.unit)
 
 # %% [markdown] lang="en" pair="end"
+# The axis says "m": `unfold`, `mean` and the slice all went through your method, and each passed the unit on.
+#
 # ## 4. Which door?
 #
 # | you want | take |
@@ -444,11 +440,13 @@ print("units:", height.unit, smooth.unit, kept.unit)
 # | a tensor that stores its data in another way | a wrapper with `__torch_dispatch__` (16) |
 # | to watch or change everything in a block | a mode (16) |
 #
-# **What to keep.** Torch asks; you answer, or return `NotImplemented`. Convert everything, not only what is in sight. Inside the answer, go on through `super()`. And when it does not end, look at the tree.
+# **What to keep.** Torch asks; you answer, or return `NotImplemented`. Convert everything, not only what is in sight. In a subclass of Tensor, go on through `super()`. And when it does not end, look at the tree.
 #
 # **Next**: notebook 13, where forward is a search and backward solves one equation. To go one floor down, to the operations that backward itself runs, see notebook 16.
 
-# %% [markdown] lang="zh" pair="end" of="398e4c91"
+# %% [markdown] lang="zh" pair="end" of="557d0842"
+# 纵轴上写着 “m”：`unfold`、`mean` 和切片都经过你的方法，每一次都把单位传了下去。
+#
 # ## 4. 走哪扇门？
 #
 # | 你想要 | 就用 |
@@ -460,7 +458,7 @@ print("units:", height.unit, smooth.unit, kept.unit)
 # | 一个用别的方式存数据的张量 | 带 `__torch_dispatch__` 的包装器（16） |
 # | 观察或改变一个块里的一切 | 模式（16） |
 #
-# **记住这些。** torch 来问，你要么回答，要么返回 `NotImplemented`。要转换就全部转换，不要只转换看得见的。回答的时候，通过 `super()` 继续往下走。停不下来的时候，去看那棵调用树。
+# **记住这些。** torch 来问，你要么回答，要么返回 `NotImplemented`。要转换就全部转换，不要只转换看得见的。在 Tensor 的子类里，通过 `super()` 继续往下走。停不下来的时候，去看那棵调用树。
 #
 # **接下来**：13 里，前向是一次搜索，反向只解一个方程。想往下走一层、看看反向传播自己做了哪些运算的，请看 16。
 

@@ -96,7 +96,7 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
     print(f"{steps:>2} steps: {size:>6} bytes, relative error {of_value:.0e} of the value, {of_gradient:.0e} of the gradient")
 
 # %% [markdown] lang="en" pair="newton-task"
-# The bytes grow with every step. The gradient lags behind the value: its error is larger by a factor that grows with the steps, until both are gone.
+# The bytes grow with every step. The gradient is right later than the value: its error is larger by a factor that about doubles with each step, until both are gone.
 #
 # ## 2. The equation knows
 #
@@ -104,14 +104,14 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
 #
 # $$\frac{\partial F}{\partial y}\,dy + \frac{\partial F}{\partial a}\,da = 0 \quad\Rightarrow\quad \frac{dy}{da} = -\left(\frac{\partial F}{\partial y}\right)^{-1} \frac{\partial F}{\partial a}$$
 #
-# That is the **implicit function theorem**. Nothing in it says how $y$ was found.
+# That is the **implicit function theorem**. It needs an invertible $\partial F/\partial y$, and nothing in it says how $y$ was found.
 #
 # ### Exercise `newton_root`
 #
 # Write `Root`: `forward` by Newton's method, with the four operations of arithmetic on tensors (no `sqrt`, no power, nothing outside of torch), `backward` from the equation. The inputs lie between $10^{-8}$ and $10^8$. The checks allow as many bytes as one result has, and differentiate twice.
 
-# %% [markdown] lang="zh" pair="newton-task" of="2ae6654b"
-# 每多一步，字节数就多一份。梯度总比数值慢：它的误差总比数值的大，倍数还随步数增长，直到两者都消失。
+# %% [markdown] lang="zh" pair="newton-task" of="a8c66406"
+# 每多一步，字节数就多一份。梯度比数值晚一些才对：它的误差比数值的大，每多一步，倍数大约翻一番，直到两者都消失。
 #
 # ## 2. 方程什么都知道
 #
@@ -119,7 +119,7 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
 #
 # $$\frac{\partial F}{\partial y}\,dy + \frac{\partial F}{\partial a}\,da = 0 \quad\Rightarrow\quad \frac{dy}{da} = -\left(\frac{\partial F}{\partial y}\right)^{-1} \frac{\partial F}{\partial a}$$
 #
-# 这就是**隐函数定理**。至于 $y$ 是怎样找到的，里面只字未提。
+# 这就是**隐函数定理**。它要求 $\partial F/\partial y$ 可逆；至于 $y$ 是怎样找到的，里面只字未提。
 #
 # ### 练习 `newton_root`
 #
@@ -160,9 +160,9 @@ class Root(Function):
 #
 # ### Exercise `fixed_point`
 #
-# Write `FixedPoint.apply(W, x)` for a square `W` and a vector `x`. In the checks `W` is so small that iterating from zero arrives within 100 steps. `torch.linalg.solve(A, b)` solves $A u = b$. Keep no step but the last.
+# Write `FixedPoint.apply(W, x)` for a square `W` and a vector `x`. In the checks `W` is so small that iterating from zero converges within 100 steps. `torch.linalg.solve(A, b)` solves $A u = b$. Keep no step but the last. First derivatives are enough.
 
-# %% [markdown] tags=["shown"] lang="zh" pair="fixed-task" of="e3eed819"
+# %% [markdown] tags=["shown"] lang="zh" pair="fixed-task" of="849aebac"
 # ## 3. 不动点
 #
 # 一层网络也可以由它“停在哪里”来定义：$y = \tanh(W y + x)$，一直迭代到 $y$ 不再变化。（这样的层叫做深度均衡模型。）这里 $F(y) = y - \tanh(Wy + x)$；记 tanh 的导数为 $D = \operatorname{diag}(1 - y^2)$，就有
@@ -177,7 +177,7 @@ class Root(Function):
 #
 # ### 练习 `fixed_point`
 #
-# 对方阵 `W` 和向量 `x` 写出 `FixedPoint.apply(W, x)`。检查所用的 `W` 足够小，从零开始迭代 100 步以内必定收敛。`torch.linalg.solve(A, b)` 解 $A u = b$。除了最后一步，别的都不要保存。
+# 对方阵 `W` 和向量 `x` 写出 `FixedPoint.apply(W, x)`。检查所用的 `W` 足够小，从零开始迭代 100 步以内必定收敛。`torch.linalg.solve(A, b)` 解 $A u = b$。除了最后一步，别的都不要保存。只要求一阶导数。
 
 # %% exercise="fixed_point"
 # %%exercise fixed_point
@@ -203,22 +203,21 @@ class FixedPoint(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="bytes"
-# It would be the gradient of the last step alone, as if $y$ on the right-hand side had been a constant.
+# It would be the gradient of the last step alone, as if $y$ on the right-hand side had been a constant. (For a large $n$ nobody builds the matrix: iterate $u \leftarrow g + (DW)^{\mathsf T} u$, one vector-Jacobian product a step.)
 #
-# Now the picture: bytes and error, unrolled and implicit, by the number of iterations.
+# Now the picture: bytes and error by the number of iterations. The error is measured against 1000 unrolled steps.
 
-# %% [markdown] lang="zh" pair="bytes" of="1042ed12"
-# 那就成了只对最后一步求导，好像右边的 $y$ 是常数一样。
+# %% [markdown] lang="zh" pair="bytes" of="d0777e09"
+# 那就成了只对最后一步求导，好像右边的 $y$ 是常数一样。（$n$ 很大时，没有人会造出这个矩阵：改为迭代 $u \leftarrow g + (DW)^{\mathsf T} u$，每一步只要一个向量-雅可比积。）
 #
-# 现在来看图：展开与隐式两种做法，保存的字节数和误差随迭代次数怎样变化。
+# 现在来看图：保存的字节数和误差随迭代次数怎样变化。误差是相对展开 1000 步的结果量的。
 
 # %% tags=["shown"]
 # %exercises fixed_point
 torch.manual_seed(0)
-W = (0.25 * torch.randn(20, 20, dtype=torch.float64)).requires_grad_()
-W = (W / torch.linalg.matrix_norm(W, 2) * 0.9).detach().requires_grad_()
+W = torch.randn(20, 20, dtype=torch.float64)
+W = (W / torch.linalg.matrix_norm(W, 2) * 0.9).requires_grad_()
 x = torch.randn(20, dtype=torch.float64, requires_grad=True)
-implicit = torch.autograd.grad(FixedPoint.apply(W, x).sum(), x)[0]
 
 
 def unrolled(steps):
@@ -229,7 +228,8 @@ def unrolled(steps):
 
 
 counts = [1, 2, 5, 10, 20, 50, 100, 200]
-errors = [(torch.autograd.grad(unrolled(n).sum(), x)[0] - implicit).abs().max().item() for n in counts]
+exact, implicit = (torch.autograd.grad(y.sum(), x)[0] for y in (unrolled(1000), FixedPoint.apply(W, x)))
+errors = [(torch.autograd.grad(unrolled(n).sum(), x)[0] - exact).abs().max().item() for n in counts]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
 left.plot(counts, [kept(lambda n=n: unrolled(n)) for n in counts], "o-", label="unrolled")
 left.axhline(kept(lambda: FixedPoint.apply(W, x)), color="C1", label="implicit")
@@ -239,9 +239,12 @@ right.semilogy(counts, errors, "o-")
 right.set(xlabel="iterations", ylabel="error of the unrolled gradient")
 plt.show()
 print("unrolled, 200 iterations:", kept(lambda: unrolled(200)), "bytes")
-print("implicit, 100 iterations:", kept(lambda: FixedPoint.apply(W, x)), "bytes")
+print("implicit:", kept(lambda: FixedPoint.apply(W, x)), "bytes")
+print(f"error of the implicit gradient: {(implicit - exact).abs().max().item():.0e}")
 
 # %% [markdown] lang="en" pair="ridge-task"
+# The bytes of the unrolled loop grow with every step, those of the implicit one do not. The error falls with every step until it reaches the round-off.
+#
 # ## 4. A minimum
 #
 # Ridge regression finds the $w$ that minimises $\lVert Xw - t\rVert^2 + \lambda \lVert w \rVert^2$. At the minimum the gradient vanishes, which is again an equation:
@@ -258,9 +261,11 @@ print("implicit, 100 iterations:", kept(lambda: FixedPoint.apply(W, x)), "bytes"
 #
 # ### Exercise `ridge`
 #
-# Write `Ridge.apply(X, t, strength)`; `strength` is $\lambda$, a tensor without dimensions.
+# Write `Ridge.apply(X, t, strength)`; `strength` is $\lambda$, a tensor without dimensions. First derivatives are enough.
 
-# %% [markdown] lang="zh" pair="ridge-task" of="6f787013"
+# %% [markdown] lang="zh" pair="ridge-task" of="70862402"
+# 展开的字节数每步都在涨，隐式的不变。误差逐步下降，直到只剩舍入误差。
+#
 # ## 4. 最小值
 #
 # 岭回归要找使 $\lVert Xw - t\rVert^2 + \lambda \lVert w \rVert^2$ 最小的 $w$。在最小值处梯度为零，这又是一个方程：
@@ -277,7 +282,7 @@ print("implicit, 100 iterations:", kept(lambda: FixedPoint.apply(W, x)), "bytes"
 #
 # ### 练习 `ridge`
 #
-# 写出 `Ridge.apply(X, t, strength)`；`strength` 就是 $\lambda$，一个没有维度的张量。
+# 写出 `Ridge.apply(X, t, strength)`；`strength` 就是 $\lambda$，一个没有维度的张量。只要求一阶导数。
 
 # %% exercise="ridge"
 # %%exercise ridge
@@ -302,13 +307,17 @@ class Ridge(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="tune"
+# Twice: through $r$ and beside $w$. Two terms.
+#
 # ## 5. Learn the hyperparameter
 #
 # How strong should $\lambda$ be? Usually one tries values on a grid. But your `Ridge` has a gradient with respect to it: fit on one half of the data, measure the loss on the other half, and walk down. ($\lambda = e^{s}$ keeps it positive.)
 #
 # **Predict** the sign of the gradient at a very small $\lambda$, for data with much noise.
 
-# %% [markdown] lang="zh" pair="tune" of="5bd6f4d7"
+# %% [markdown] lang="zh" pair="tune" of="66699082"
+# 两次：一次与 $r$ 相乘，一次与 $w$ 相乘。所以有两项。
+#
 # ## 5. 让超参数自己学
 #
 # $\lambda$ 该取多大？通常是在网格上一个个试。可你的 `Ridge` 对它有梯度：用一半数据拟合，在另一半上量损失，然后往下走。（令 $\lambda = e^{s}$，它就总是正的。）
@@ -345,6 +354,8 @@ plt.show()
 print(f"strength {walk[0][0]:.3f} -> {walk[-1][0]:.2f}, best on the grid {grid.exp()[torch.tensor(valley).argmin()]:.2f}")
 
 # %% [markdown] lang="en" pair="end"
+# Negative: with more $\lambda$ the held-out loss falls, and the walk goes right, down to the valley. (That half is used up now: an honest test needs data that chose nothing.)
+#
 # **What to keep**
 #
 # - A result that satisfies $F(y, a) = 0$ has $dy/da = -F_y^{-1} F_a$. How it was found does not matter, as long as it was found: far from the solution the formula is wrong.
@@ -352,7 +363,9 @@ print(f"strength {walk[0][0]:.3f} -> {walk[-1][0]:.2f}, best on the grid {grid.e
 # - What is kept does not depend on the number of iterations.
 # - At a minimum the equation is that the gradient vanishes; its derivative is the Hessian, which is why a singular one stops you.
 
-# %% [markdown] lang="zh" pair="end" of="c3f1ae27"
+# %% [markdown] lang="zh" pair="end" of="caaa38cf"
+# 负的：$\lambda$ 大一些，留出数据上的损失就小一些，于是往右走，一直走到谷底。（那一半数据就此用掉了：要公正地评测，得用没有参与过挑选的数据。）
+#
 # **记住这些**
 #
 # - 满足 $F(y, a) = 0$ 的结果，导数是 $dy/da = -F_y^{-1} F_a$。怎样找到的无所谓，但必须真的找到：离解还远时，这个公式是错的。
@@ -364,7 +377,8 @@ print(f"strength {walk[0][0]:.3f} -> {walk[-1][0]:.2f}, best on the grid {grid.e
 # # kept alive, so that no address is used twice → # 留住它，免得同一地址用两次
 #  steps: {size:>6} bytes, relative error {of_value:.0e} of the value, {of_gradient:.0e} of the gradient →  步：{size:>6} 字节，相对误差：值 {of_value:.0e}，梯度 {of_gradient:.0e}
 # unrolled, 200 iterations: → 展开，200 次迭代：
-# implicit, 100 iterations: → 隐式，100 次迭代：
+# implicit: → 隐式：
+# error of the implicit gradient: → 隐式梯度的误差：
 # , "bytes") → , "字节")
 # strength {walk[0][0]:.3f} -> {walk[-1][0]:.2f}, best on the grid { → 强度 {walk[0][0]:.3f} -> {walk[-1][0]:.2f}，网格上最好的是 {
 

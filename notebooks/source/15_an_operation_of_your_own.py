@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 15 · An operation of your own
 #
-# The last notebook. You choose an operation, write it, and ship it with a test. By now you know how to find out whether an operation is right. Whether the *test* is any good is another question, and there is a way to ask it: spoil the backward a little, twenty times in twenty ways, and count how many of these **mutants** the test notices.
+# The last notebook but for a supplement. You choose an operation, write it, and ship it with a test. By now you know how to find out whether an operation is right. Whether the *test* is any good is another question, and there is a way to ask it: spoil the backward a little, in twenty ways, and count how many of these **mutants** the test notices.
 #
 # **After it you can**
 #
@@ -28,10 +28,10 @@
 #
 # **You need** notebooks 01 to 05. **Time**: about 60 minutes with an operation from the list; one from your own work takes what it takes.
 
-# %% [markdown] lang="zh" pair="intro" of="b202c752"
+# %% [markdown] lang="zh" pair="intro" of="8f82d011"
 # # 15 · 你自己的运算
 #
-# 最后一课。你来选一个运算，写出来，连同测试一起交付。运算对不对，你已经知道怎样检查。那么*测试*好不好呢？这是另一个问题，也有办法回答：把 backward 稍稍改坏，改出二十个各不相同的版本，再数一数这些**变异体**（mutant）有多少逃不过测试。
+# 除了一篇补充，这是最后一课。你来选一个运算，写出来，连同测试一起交付。运算对不对，你已经知道怎样检查。那么*测试*好不好呢？这是另一个问题，也有办法回答：把 backward 稍稍改坏，改出二十个各不相同的版本，再数一数这些**变异体**（mutant）有多少逃不过测试。
 #
 # **学完之后，你能够**
 #
@@ -54,16 +54,12 @@ from nbautograd.course.mutants import kills, mutants
 # %% [markdown] lang="en" pair="mutants"
 # ## 1. Twenty ways to be wrong
 #
-# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies of it with one edit each, by the same grammar from which nbautograd proposes its fixes, only in the other direction: a sign, a mean for a sum, a factor, a name left out, two gradients exchanged. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
-#
-# **Predict**: which of them would be hardest to notice?
+# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies of it with one edit each: a sign, a mean for a sum, a factor, a name left out, two gradients exchanged. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
 
-# %% [markdown] lang="zh" pair="mutants" of="facde7b7"
+# %% [markdown] lang="zh" pair="mutants" of="4ba6fc87"
 # ## 1. 二十种错法
 #
-# `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处，改法就来自 nbautograd 提出修改建议时用的那套语法，只是方向相反：变个正负号、把求和换成平均、多乘一个因子、漏掉一个名字、对调两个梯度。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
-#
-# **先猜一猜**：哪些最难察觉？
+# `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处：变个正负号、把求和换成平均、多乘一个因子、漏掉一个名字、对调两个梯度。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
 
 # %% tags=["shown"]
 class Pool(Function):
@@ -94,14 +90,14 @@ for number, mutant in enumerate(spoiled, 1):
 # %% [markdown] lang="en" pair="tests"
 # ## 2. Six tests
 #
-# A test receives the Function and either fails an `assert` or passes. `kills(test, function)` is True when it objects. Here are six, from none at all to a good one. The right gradients come from autograd of the same formula in plain torch.
+# A test receives the Function and either fails an `assert` or passes. `kills(test, function)` is True when it objects. Here are six, from one that only runs the code to a good one. The right gradients come from autograd of the same formula in plain torch.
 #
 # **Predict** the six numbers before you run it.
 
-# %% [markdown] lang="zh" pair="tests" of="4082833a"
+# %% [markdown] lang="zh" pair="tests" of="d9e0446b"
 # ## 2. 六个测试
 #
-# 测试接收一个 Function，发现不对就用 `assert` 报错，否则什么也不做。只要它报错，`kills(test, function)` 就是 True。下面是六个测试，从形同虚设的到真正管用的。正确的梯度这样得到：用普通的 torch 运算写出同一个公式，再交给自动求导。
+# 测试接收一个 Function，发现不对就用 `assert` 报错，否则什么也不做。只要它报错，`kills(test, function)` 就是 True。下面是六个测试，从只把代码跑一遍的到真正管用的。正确的梯度这样得到：用普通的 torch 运算写出同一个公式，再交给自动求导。
 #
 # 运行之前，**先猜一猜**那六个数。
 
@@ -159,14 +155,14 @@ print({test.__name__: sum(row) for test, row in zip(tests, table, strict=True)})
 #
 # ### Exercise `telling_inputs`
 #
-# Find one point that tells: three float64 tensors `telling = (scores, values, grad_output)`, with numbers that *you write down*, of three digits at most, at which the comparison alone kills all twenty. Twenty numbers in all are allowed; how few are enough?
+# Find one point that tells: three float64 tensors `telling = (scores, values, grad_output)`, of shapes (n, k), (n, k) and (n,), with numbers that *you write down*, at which the comparison alone kills all twenty. What cannot tell by itself is refused: a single row, a row of equal numbers, a constant `grad_output`. Twenty numbers in all are allowed; how few are enough?
 
-# %% [markdown] lang="zh" pair="telling-task" of="d856a53f"
+# %% [markdown] lang="zh" pair="telling-task" of="bc556f9c"
 # 越往下，绿色越多。只把代码跑一遍、或者只看前向数值的测试，对 backward 一无所知。全用 1 来测也很糟：乘以 1、对一排 1 求平均、把它们互换，结果都不变。
 #
 # ### 练习 `telling_inputs`
 #
-# 找出一组能揭穿它们的输入：三个 float64 张量 `telling = (scores, values, grad_output)`，里面的数由*你自己写下*，每个最多三位有效数字；只在这一点上比较，就能杀死全部二十个变异体。一共最多用二十个数；最少要几个？
+# 找出一组能揭穿它们的输入：三个 float64 张量 `telling = (scores, values, grad_output)`，形状是 (n, k)、(n, k) 和 (n,)，里面的数由*你自己写下*；只在这一点上比较，就能杀死全部二十个变异体。本来就分辨不出错误的输入不算数：只有一行、某一行各个数都一样、`grad_output` 是常数。一共最多用二十个数；最少要几个？
 
 # %% exercise="telling_inputs"
 # %%exercise telling_inputs
@@ -179,22 +175,26 @@ telling = (
 )
 
 # %% [markdown] lang="en" pair="own-task"
+# Ten: two rows of two.
+#
 # ## 3. Yours
 #
 # Now choose. Some that are worth having, and long enough: the cosine similarity of rows; squared distances between two sets of points; logsumexp with a temperature; a soft maximum, $\sum x\,e^{tx} / \sum e^{tx}$; the Huber loss between two tensors, with its mean; a polynomial by Horner's rule, with its coefficients as a second input; bilinear interpolation; the geometric mean; $x^{\mathsf T} A x$ for each row; a Gaussian's log density. Better still, one from your own work.
 #
 # ### Exercise `own_operation`
 #
-# Write `Own`. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; twenty mutants must be possible, and several numbers must meet in it: in a sum of squares each stays by itself. (`Pool` is taken.)
+# Write `Own`, with as many arguments as you like. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; its backward must have enough lines for twenty mutants, and some entry of a gradient must depend on other entries of the inputs (in a sum of squares none does). (`Pool` is taken.)
 
-# %% [markdown] lang="zh" pair="own-task" of="5b44fe53"
+# %% [markdown] lang="zh" pair="own-task" of="4b0f6a1e"
+# 十个：两行，每行两个。
+#
 # ## 3. 你的运算
 #
 # 现在选一个运算。下面这些值得写，长度也够：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；两个张量之间的 Huber 损失，再取平均；用秦九韶算法求多项式，系数作为第二个输入；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是选你自己工作中用得到的，那就更好。
 #
 # ### 练习 `own_operation`
 #
-# 写出 `Own`。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写出同一个函数，求短不求快；`example(seed)`，返回由输入组成的元组，种子不同，数就不同，浮点张量一律用 float64。你的运算就按这份声明来评判，和本课程的每道练习一样；此外，它还必须能生成二十个变异体，而且要把多个数合在一起算：平方和里的数各算各的，就不行。（`Pool` 已经用过了，不算。）
+# 写出 `Own`，参数个数随你。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写出同一个函数，求短不求快；`example(seed)`，返回由输入组成的元组，种子不同，数就不同，浮点张量一律用 float64。你的运算就按这份声明来评判，和本课程的每道练习一样；此外，它的 backward 要足够长，能生成二十个变异体；梯度里还要有某个元素取决于输入的其他元素（平方和就没有这样的元素）。（`Pool` 已经用过了，不算。）
 
 # %% exercise="own_operation"
 # %%exercise own_operation
@@ -242,12 +242,12 @@ class Own(Function):
 #
 # Write `test(function)`: it objects, with `assert` or by returning `False`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on
 #
-# - your operation, which it must accept, whatever the random numbers are and however its backward is written;
-# - backwards that return None, zeros, or one gradient twice as large: all must die;
+# - your operation, which it must accept, whatever the random numbers are and however its backward is written: compare with a tolerance;
+# - backwards that return None, zeros, or one gradient twice as large, or put the mean of `grad_output` in the place of each of its numbers: all must die;
 # - twenty mutants, drawn anew each time: eighteen must die;
-# - the same mutants in the place of `Own.backward`, since that is where somebody will change it.
+# - the same mutants in the place of `Own.backward`, since that is where somebody will change it: a test that compares with `Own` itself would see nothing.
 
-# %% [markdown] lang="zh" pair="test-task" of="b653abe3"
+# %% [markdown] lang="zh" pair="test-task" of="a2a7cc0a"
 # ## 4. 你的测试
 #
 # 要交付的是一对：一个运算，一个测试；日后谁改动了运算，就要运行这个测试。
@@ -256,10 +256,10 @@ class Own(Function):
 #
 # 写出 `test(function)`：如果传进来的 Function 自称是你的运算，梯度却不对，就用 `assert` 报错，或者返回 `False`。可以用 `plain`、差分、`torch.autograd.gradcheck`，或者你学到的任何信得过的办法。它会在这些上面运行：
 #
-# - 你的运算：不论随机数是多少、backward 怎样写，都必须通过；
-# - 返回 None、返回 0、或者某个梯度成了两倍的 backward：都要杀死；
+# - 你的运算：不论随机数是多少、backward 怎样写，都必须通过：比较时要留容差；
+# - 返回 None、返回 0、某个梯度成了两倍，或者把 `grad_output` 的每个数都换成它们平均值的 backward：都要杀死；
 # - 每次重新抽取的二十个变异体：至少杀死十八个；
-# - 同样的变异体放在 `Own.backward` 的位置上：以后有人改动，改的正是那里。
+# - 同样的变异体放在 `Own.backward` 的位置上：以后有人改动，改的正是那里；拿 `Own` 自己作比较的测试，什么也看不出来。
 
 # %% exercise="own_test"
 # %%exercise own_test
@@ -309,9 +309,9 @@ for number, (mutant, found) in enumerate(zip(made, killed, strict=True), 1):
 # - The plain formula is the specification; ship it with the operation.
 # - Values are not everything: dtypes, what is written in place, second derivatives and vmap have checks of their own (03, 04, 07, 08, 09), and `nbautograd.gradcheck` asks for them together.
 #
-# That was the course. `%exercises` shows what is left.
+# That was the course; 16 is a supplement. `%exercises` shows what is left.
 
-# %% [markdown] lang="zh" pair="end" of="30ab658e"
+# %% [markdown] lang="zh" pair="end" of="d23cb305"
 # **记住这些**
 #
 # - 测试好不好，看它能发现多少错误；变异体把这变成了一个数。
@@ -319,7 +319,7 @@ for number, (mutant, found) in enumerate(zip(made, killed, strict=True), 1):
 # - 直接写出的公式就是规格说明，请和运算一起交付。
 # - 数值不是全部：dtype、原地写入、二阶导数、vmap 都各有检查（03、04、07、08、09），`nbautograd.gradcheck` 会一并过问。
 #
-# 课程到这里就结束了。`%exercises` 会告诉你还剩下什么。
+# 课程到这里就结束了，16 是补充。`%exercises` 会告诉你还剩下什么。
 
 # %% [raw] lang="zh"
 # score: {sum(killed)} of {len(made)} → 得分：{len(made)} 个里杀掉 {sum(killed)} 个

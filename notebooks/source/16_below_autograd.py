@@ -56,16 +56,16 @@ import nbautograd
 #
 # `__torch_function__` is asked at the front door: `torch.add`, `x.sum()`, as you wrote them. Autograd does its work behind that door, and below autograd there is a second question, `__torch_dispatch__`: here the functions are the primitive ones, `aten.add.Tensor`, and **backward's own operations come by as well**.
 #
-# A wrapper uses it: an object that says *I am a 2×2 float tensor*, holds another tensor, and answers each operation by computing with what it holds. torch's sharded and masked tensors, `DTensor` and `MaskedTensor`, are built like that.
+# A wrapper uses it: an object that says *I am a 2×2 float tensor*, holds another tensor, and answers each operation by computing with what it holds. torch's sharded and masked tensors, `DTensor` and `MaskedTensor`, are built like that. To look first, the cell uses a mode (section 2). Modes live in `torch.utils._python_dispatch`: the underscore says that torch may move it.
 #
 # **Predict.** `y = x * x; y.sum().backward()`: which primitive operations will be seen?
 
-# %% [markdown] lang="zh" pair="dispatch" of="1f554109"
+# %% [markdown] lang="zh" pair="dispatch" of="47c98a74"
 # ## 1. 再往下一层
 #
 # `__torch_function__` 守在大门口：看到的是你写下的 `torch.add`、`x.sum()`。进门之后才轮到自动求导；自动求导的下面还有第二次询问，`__torch_dispatch__`：这里的函数都是最基本的运算，例如 `aten.add.Tensor`，而且**反向传播自己做的运算也会经过这里**。
 #
-# 包装器就靠它：一个对象声称“我是 2×2 的浮点张量”，里面装着另一个张量，每来一个运算，就用里面那个去算。torch 的分片张量 `DTensor`、带掩码的张量 `MaskedTensor` 都是这样做出来的。
+# 包装器就靠它：一个对象声称“我是 2×2 的浮点张量”，里面装着另一个张量，每来一个运算，就用里面那个去算。torch 的分片张量 `DTensor`、带掩码的张量 `MaskedTensor` 都是这样做出来的。下面的单元格先用模式（第 2 节）来看一看。模式在 `torch.utils._python_dispatch` 里：名字带下划线，表示 torch 可能会改动它。
 #
 # **先猜一猜。** `y = x * x; y.sum().backward()` 会经过哪些基本运算？
 
@@ -81,18 +81,18 @@ with Peek():
     (x * x).sum().backward()
 
 # %% [markdown] lang="en" pair="dispatch-task"
-# Two operations forward; then backward begins with a one (`ones_like`), spreads it (`expand`), multiplies with what was saved, and adds the two branches of `x * x`; the `detach` at the end puts the sum into `x.grad`. You derived this order in notebook 01; here it is, one primitive at a time.
+# Two operations forward; then backward begins with a one (`ones_like`), spreads it (`expand`), multiplies with what was saved, once for each branch of `x * x`, and adds the two; the `detach` at the end puts the sum into `x.grad`. You derived this order in notebook 01; here it is, one primitive at a time.
 #
 # ### Exercise `counting_wrapper`
 #
-# `Counting` wraps a tensor. Write `__torch_dispatch__`: unwrap what came, wherever it stands, compute, wrap every tensor that comes out (some functions give several), and count each operation under `str(func)` in `Counting.counts`. `__new__` is given: it makes an object that *looks* like the inner tensor and has no data of its own.
+# `Counting` wraps a tensor. Write `__torch_dispatch__`: unwrap what came, wherever it stands, compute, wrap every tensor that comes out (some functions give several), and count each operation under `str(func)` in `Counting.counts`. `__new__` is given: it makes an object of the inner tensor's shape, dtype and device, without data of its own.
 
-# %% [markdown] lang="zh" pair="dispatch-task" of="1ea2bae8"
-# 前向两个运算；接着反向传播从一个 1 开始（`ones_like`），把它铺开（`expand`），再乘上保存的张量，然后把 `x * x` 的两个分支加起来；末尾的 `detach` 把这个和放进 `x.grad`。这个次序你在 01 里推导过，现在它一个运算一个运算地摆在眼前。
+# %% [markdown] lang="zh" pair="dispatch-task" of="4f04d077"
+# 前向两个运算；接着反向传播从一个 1 开始（`ones_like`），把它铺开（`expand`），再为 `x * x` 的两个分支各乘一次保存的张量，然后加起来；末尾的 `detach` 把这个和放进 `x.grad`。这个次序你在 01 里推导过，现在它一个运算一个运算地摆在眼前。
 #
 # ### 练习 `counting_wrapper`
 #
-# `Counting` 包装一个张量。请写出 `__torch_dispatch__`：把传来的包装拆开（不管在参数的哪里），计算，再把结果里的每个张量重新包好（有的函数会返回好几个），并在 `Counting.counts` 里以 `str(func)` 为键给每个运算计数。`__new__` 已经给出：它造出一个*看上去*和里面的张量一样、自己却没有数据的对象。
+# `Counting` 包装一个张量。请写出 `__torch_dispatch__`：把传来的包装拆开（不管在参数的哪里），计算，再把结果里的每个张量重新包好（有的函数会返回好几个），并在 `Counting.counts` 里以 `str(func)` 为键给每个运算计数。`__new__` 已经给出：它造出的对象，形状、dtype 和设备都与里面的张量相同，自己却没有数据。
 
 # %% exercise="counting_wrapper"
 # %%exercise counting_wrapper
@@ -127,18 +127,18 @@ class Counting(torch.Tensor):
 #
 # A type is asked only about calls with an object of its own. A **mode** is asked about everything, for the time of a `with` block: `TorchFunctionMode` at the front door, `TorchDispatchMode` one floor below. `Peek` above was one. torch's FLOP counter stands on a mode, and so do the checks of your Functions in this course.
 #
-# While a mode's method runs, the mode itself is switched off; so calling `func` there asks nobody twice.
+# While a mode's method runs, the mode itself is switched off; so calling `func` there does not ask this mode again.
 #
 # ### Exercise `op_log`
 #
 # Write the mode `OpLog`. After `with OpLog() as log:` the list `log.names` holds the name, `str(func)`, of every primitive operation in order, those of backward among them. One log inside another: both see what the inner block does.
 
-# %% [markdown] lang="zh" pair="modes" of="ca119f22"
+# %% [markdown] lang="zh" pair="modes" of="491df1a8"
 # ## 2. 一网打尽
 #
 # 类型只在参数里有自己的对象时才会被询问。**模式**则在 `with` 块里对一切运算都被询问：`TorchFunctionMode` 守大门，`TorchDispatchMode` 守下面一层。上面的 `Peek` 就是一个。torch 的 FLOP 计数器里就有一个模式；本课程检查你写的 Function 时，也用到模式。
 #
-# 模式的方法运行时，这个模式本身是关着的，所以在里面调用 `func` 不会被重复询问。
+# 模式的方法运行时，这个模式本身是关着的，所以在里面调用 `func`，不会再次询问这个模式。
 #
 # ### 练习 `op_log`
 #
@@ -163,14 +163,14 @@ class OpLog(TorchDispatchMode):
 # %% [markdown] lang="en" pair="nan"
 # ## 3. Who made the first NaN?
 #
-# Six points should stay apart: the loss is the sum of $e^{-d}$ over all their distances $d$.
+# Six points should stay apart: the loss is the sum of $e^{-d}$ over the distances $d$ of all pairs $(i, j)$, $i = j$ included.
 #
 # **Predict.** The loss is an ordinary number, and so is every number on the way to it. And the gradient?
 
-# %% [markdown] lang="zh" pair="nan" of="8803fb2a"
+# %% [markdown] lang="zh" pair="nan" of="d61059d4"
 # ## 3. 第一个 NaN 是谁造成的？
 #
-# 让六个点彼此躲开：损失是所有两点距离 $d$ 的 $e^{-d}$ 之和。
+# 让六个点彼此躲开：损失是所有点对 $(i, j)$（包括 $i = j$）的距离 $d$ 的 $e^{-d}$ 之和。
 #
 # **先猜一猜。** 损失是一个普通的数，一路算下来的每个数也都普通。那么梯度呢？
 
@@ -192,14 +192,14 @@ print(points.grad)
 #
 # ### Exercise `nan_watch`
 #
-# Write the mode `NanWatch`. After `with NanWatch() as watch:` the name `watch.first`, `str(func)`, is that of the first operation with a NaN or an infinity in its result, although **everything it was given was finite**: tensors and numbers, in lists too, and by name. `None` if there was none. Nothing else changes.
+# Write the mode `NanWatch`. After `with NanWatch() as watch:` the name `watch.first`, `str(func)`, is that of the first operation with a NaN or an infinity in its result, although **everything it was given was finite**: tensors and numbers, in lists too, and by name. `None` if there was none. Nothing else changes. (Look at the arguments before the operation runs: it may write over them.)
 
-# %% [markdown] lang="zh" pair="nan-task" of="a4f57633"
+# %% [markdown] lang="zh" pair="nan-task" of="aa74b0ac"
 # 梯度全是 NaN。可是第一个“不是有限数”的数，只是某一个运算造成的，其余的不过是往下传。只看前向的数值找不到它；用模式就找得到，因为反向传播也从这里经过。
 #
 # ### 练习 `nan_watch`
 #
-# 写出模式 `NanWatch`。在 `with NanWatch() as watch:` 之后，`watch.first` 是这样一个运算的名字 `str(func)`：结果里出现了 NaN 或无穷大，而**传给它的一切都是有限的**——张量和数都算，列表里的、按名字传的也算——并且它是第一个。没有这样的运算就是 `None`。除此之外什么都不改变。
+# 写出模式 `NanWatch`。在 `with NanWatch() as watch:` 之后，`watch.first` 是这样一个运算的名字 `str(func)`：结果里出现了 NaN 或无穷大，而**传给它的一切都是有限的**——张量和数都算，列表里的、按名字传的也算——并且它是第一个。没有这样的运算就是 `None`。除此之外什么都不改变。（要在运算之前查看参数：它可能把结果写在上面。）
 
 # %% exercise="nan_watch"
 # %%exercise nan_watch
@@ -269,17 +269,17 @@ plt.xticks(range(len(names)), [name.split(".")[1] for name in names], rotation=6
 plt.ylabel("largest number")
 plt.legend(loc="lower left")
 plt.show()
-print(f"{watch.first} is operation {place + 1} of {len(names)}, and backward begins with {turn + 1}")
+print(f"{watch.first} is operation {place + 1} of {len(names)}, and backward begins with operation {turn + 1}")
 
 # %% [markdown] lang="en" pair="nan-mend"
-# The square root of 0 is 0, and its slope there is infinite: `backward` divides by twice the root. Times the slope of `apart * apart`, which is 0, it becomes NaN. Each point is at distance 0 from itself.
+# On the way back. The square root of 0 is 0, and its slope there is infinite: `backward` divides by twice the root. Times the slope of `apart * apart`, which is 0, it becomes NaN. Each point is at distance 0 from itself.
 #
-# Masking afterwards does not help: zero times infinity is NaN, wherever the zero comes from. The square root must not see the 0 at all.
+# Masking afterwards does not help: then `backward` divides 0 by twice the root, and 0/0 is NaN. The square root must not see the 0 at all.
 
-# %% [markdown] lang="zh" pair="nan-mend" of="69df61d0"
-# 0 的平方根是 0，那里的斜率却是无穷大：反向要除以平方根的两倍。再乘上 `apart * apart` 的斜率，也就是 0，就成了 NaN。每个点到自己的距离都是 0。
+# %% [markdown] lang="zh" pair="nan-mend" of="eb43a5d5"
+# 在反向的路上。0 的平方根是 0，那里的斜率却是无穷大：反向要除以平方根的两倍。再乘上 `apart * apart` 的斜率，也就是 0，就成了 NaN。每个点到自己的距离都是 0。
 #
-# 事后再盖住是没有用的：零乘无穷大是 NaN，不管这个零从哪里来。必须根本不让平方根看到这个 0。
+# 事后再盖住是没有用的：这时反向用 0 除以平方根的两倍，而 0/0 是 NaN。必须根本不让平方根看到这个 0。
 
 # %%
 # %exercises nan_watch
@@ -309,20 +309,20 @@ for way in (masked_after, masked_before):
 #
 # - A wrapper is asked about its own; a mode about everything, as long as its block lasts.
 # - Below autograd there is no difference between forward and backward: both are operations.
-# - Unwrap and look everywhere, in lists, in keywords, in numbers, and before the operation runs: it may write over what it was given.
-# - A NaN has one author. `torch.autograd.detect_anomaly()` names the forward line that belongs to it; a mode names the operation, and does so for infinities too.
+# - Unwrap and look everywhere, in lists, in keywords, in numbers, and before the operation runs.
+# - The first number that is not finite has one author. `torch.autograd.detect_anomaly()` looks for NaN alone, and names the node that made the first, with its forward line: here the product `apart * apart`, not the root that made the infinity. A mode names the operation, and does so for infinities too.
 
-# %% [markdown] lang="zh" pair="end" of="6737e98c"
+# %% [markdown] lang="zh" pair="end" of="1c0fd9bf"
 # **记住这些**
 #
 # - 包装器只会被问到与自己有关的运算；模式在它的 `with` 块里什么都会被问到。
 # - 在自动求导的下面，前向和反向没有分别，都是一个个运算。
-# - 拆包装、查数值，都要查到每一处：列表里、按名字传的参数里、普通的数；而且要赶在运算之前，因为它可能把结果写在传入的张量上。
-# - 一个 NaN 只有一个源头。`torch.autograd.detect_anomaly()` 指出与它对应的那行前向代码；模式指出的是那个运算，而且无穷大也不放过。
+# - 拆包装、查数值，都要查到每一处：列表里、按名字传的参数里、普通的数；而且要赶在运算之前。
+# - 第一个“不是有限数”的数只有一个源头。`torch.autograd.detect_anomaly()` 只找 NaN，并指出造成第一个 NaN 的节点和它那行前向代码：在这里是乘积 `apart * apart`，而不是造成无穷大的平方根。模式指出的是那个运算，而且无穷大也不放过。
 
 # %% [raw] lang="zh"
 # loss {loss.item():.2f} → 损失 {loss.item():.2f}
-#  is operation {place + 1} of {len(names)}, and backward begins with {turn + 1} →  是 {len(names)} 个运算中的第 {place + 1} 个，backward 从第 {turn + 1} 个开始
+#  is operation {place + 1} of {len(names)}, and backward begins with operation {turn + 1} →  是 {len(names)} 个运算中的第 {place + 1} 个，backward 从第 {turn + 1} 个开始
 #  first: {watch.first}, finite: { →  第一处：{watch.first}，有限：{
 
 # %%
