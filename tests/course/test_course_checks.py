@@ -13,8 +13,8 @@ from nbautograd import messages
 from nbautograd.course.attempt import close
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.draw import InputGenerator
-from nbautograd.course.exercise import CHECKS, Exercise
-from nbautograd.course.run import check
+from nbautograd.course.exercise import CHECKS, Exercise, Failure
+from nbautograd.course.run import _noted, check
 
 
 def odd_shapes(draw: Any) -> list[tuple[Any, ...]]:
@@ -314,6 +314,21 @@ def test_what_another_function_of_ones_own_gives_is_asked_of_nobody():
     for inherited in ("super(Same, Same).backward(ctx, g)", "Multiply.backward(ctx, g)"):
         answer = define(f"{text}        return {inherited}\n", "Same")
         assert check(asked("value gradient own_function"), answer).passed
+
+
+def test_a_helper_of_ones_own_may_be_called_as_torch_calls_its_derivative():
+    text = f"def grad(g, x):\n    return g * x\n\n{PRODUCT}".format(
+        save="ctx.save_for_backward(a, b)", value="a * b", unpack=UNPACK, returned="return grad(g, b), grad(g, a)"
+    )
+    assert check(asked("value gradient own_function"), define(text, "Multiply")).passed
+
+
+def test_a_note_takes_the_place_of_what_has_its_numbers_alone():
+    exercise = asked("own_function", notes={"ready_made": {"en": "`{name}` again", "zh": "又是 `{name}`"}})
+    reported = Failure("ready_made", {"en": "`exp` again", "zh": "又是 `exp`"})
+    assert _noted(exercise, reported).sentence == reported.sentence
+    here = Failure("ready_made", "course.ready_made", {"name": "exp", "line": 3})
+    assert _noted(exercise, here).sentence == exercise.notes["ready_made"]
 
 
 @pytest.mark.parametrize(("method", "line"), [("forward", 4), ("backward", 9)])

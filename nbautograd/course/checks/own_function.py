@@ -52,8 +52,8 @@ def _ready_made(attempt: Attempt, classes: Iterable[type]) -> Iterator[Failure]:
 def calls(cls: Any) -> Iterator[tuple[str, str, int]]:
     """Yield each call in the methods of a Function: the method, the last part of the name called, the cell's line.
 
-    ``super().backward(ctx, g)`` and a method of another Function, ``Other.backward(ctx, g)``, are no derivatives
-    asked of torch.
+    ``super().backward(ctx, g)``, a method of another Function, ``Other.backward(ctx, g)``, and a helper of the
+    student's own that is called ``grad`` are no derivatives asked of torch.
     """
     for method in METHODS:
         function = getattr(cls, method, None)
@@ -67,10 +67,16 @@ def calls(cls: Any) -> Iterator[tuple[str, str, int]]:
         for node in ast.walk(tree) if tree is not None else ():
             if not isinstance(node, ast.Call):
                 continue
-            if isinstance(node.func, ast.Name):
+            if isinstance(node.func, ast.Name) and not _is_own(function, node.func.id):
                 yield method, node.func.id, first + node.lineno - 1
             elif isinstance(node.func, ast.Attribute) and not (node.args and _is_ctx(node.args[0])):
                 yield method, node.func.attr, first + node.lineno - 1
+
+
+def _is_own(method: Any, name: str) -> bool:
+    """Return True for a function that stands where the method stands."""
+    helper = inspect.unwrap(method).__globals__.get(name)
+    return inspect.isfunction(helper) and helper.__module__ == method.__module__
 
 
 def _is_ctx(node: ast.expr) -> bool:
