@@ -218,9 +218,8 @@ def _in_copy(job: Callable[[Tell], Any], writing: int, parent: int, fenced: bool
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # which ended before that
             return
-        torch.set_num_threads(
-            1
-        )  # GNU OpenMP waits in a copy for ever for the threads of the process, which are not there
+        # GNU OpenMP waits in a copy for ever for the threads of the process, which are not there
+        torch.set_num_threads(1)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a copy that crashes leaves no file
         pipe = os.fdopen(writing, "wb")
         reached = _fence(writing) if fenced else []

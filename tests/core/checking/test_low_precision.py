@@ -73,18 +73,11 @@ def test_right_is_right_and_wrong_is_wrong(name, dtype):
         assert gradcheck(make(forward, wrong), x, order=1, hints="what").verdict == "wrong"
 
 
-@pytest.mark.parametrize("shape", [(64, 1), (5, 1), (8, 2)], ids=str)
-def test_terms_that_cancel_leave_no_mistake_in_single_precision(shape) -> None:
-    """A norm over one element or two has almost no gradient, beside terms that have one."""
-    x = torch.randn(shape, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    for less, verdict in ((1.0, "right"), (0.99, "wrong")):
-
-        def slope(g, x, less=less):
-            r = (x * x).mean(-1, keepdim=True).add(1e-6).rsqrt()
-            return r * (g - less * x * r * r * (g * x).mean(-1, keepdim=True))
-
-        fn = make(lambda x: x * (x * x).mean(-1, keepdim=True).add(1e-6).rsqrt(), slope)
-        assert gradcheck(fn, x, order=1).verdict == verdict
+@pytest.mark.parametrize("offset", [1e3, 1e5, 1e7])
+def test_a_large_output_excuses_no_gradient(offset: float) -> None:
+    """What rounds in the output is no measure of a gradient that is made without it."""
+    fn = make(lambda x: x + offset, lambda g, x: 1.5 * g)
+    assert gradcheck(fn, torch.linspace(0.3, 2, 6).requires_grad_(), order=1, hints="what").verdict == "wrong"
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)

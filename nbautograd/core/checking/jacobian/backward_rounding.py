@@ -14,7 +14,6 @@ from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.jacobian.structure import pull_back
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
-from nbautograd.core.numerics.constants import HALF, SUM_ROUNDINGS
 
 LARGEST_RIGHT = 1e-9  # a smaller difference, beside the largest entry or 1, is right where it is rounding
 ROUNDINGS = 8  # last bits of the largest entry that one beside it may be off by, where its terms cancel
@@ -38,11 +37,9 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
     off = np.where(matrices.wrong, np.abs(matrices.analytical - matrices.numerical), 0.0)
     largest = float(off.max(initial=0.0))
     size = float(np.abs(matrices.analytical).max())
-    i, j = ij
-    if largest <= _cancelled(assembly, i, j):
-        return True
     if matrices.rows is not None or not largest <= max(LARGEST_RIGHT, LARGEST_ROUNDING * size):
         return False
+    i, j = ij
     probe, _ = assembly.probes[i]
     # beside each other, not beside the answer here: a target of exactly 1 may mean something that 1 - eps does not
     moved = np.stack([_answer(assembly, i, j, probe, ulps) for ulps in ULPS])
@@ -51,17 +48,6 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
         return False
     small = max(LARGEST_RIGHT * max(1.0, size), ROUNDINGS * assembly.spacing * size)
     return True if largest <= small else None
-
-
-def _cancelled(assembly: Assembly, i: int, j: int) -> float:
-    """Return what single precision leaves of terms that cancel, as in a norm over one element or two.
-
-    Such a gradient may be nothing beside its terms, which are of the size of the output over the input.
-    """
-    if assembly.spacing > HALF:
-        return 0.0
-    output, point = (np.abs(np.nan_to_num(v)) for v in (assembly.forward.values[i], assembly.forward.points[j]))
-    return float(SUM_ROUNDINGS * assembly.spacing * output.max(initial=0.0) / (point.mean() or 1.0))
 
 
 def _answer(assembly: Assembly, i: int, j: int, probe: Array, ulps: float) -> Array:

@@ -49,11 +49,11 @@ def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozens
         finite = all(bool(g.isfinite().all()) for g in (*alone, added[k]))
         if not finite or max(map(_largest, alone)) <= noise:
             continue
-        code = _code(zero[k], here, other[k], added[k], rel, low)
+        code = _code(zero[k], here, other[k], added[k], rel)
         if code and not _rounded(problem, v, k, here):
             # a solver that starts where it ended last keeps the rounding of a gradient that was 10^6 times as large
             later = {c: _dense(problem, outputs, _scaled(v, c))[k] for c in reversed(SCALES)}
-            if not _code(zero[k], later, other[k], added[k], rel, low):
+            if not _code(zero[k], later, other[k], added[k], rel):
                 continue
             found = phrases.returned(problem, position)
             line = (found.line if found is not None else None) or phrases.method_line(problem)
@@ -77,9 +77,9 @@ def _largest(t: Tensor) -> float:
     return float(t.abs().max()) if t.numel() else 0.0
 
 
-def _code(zero: Tensor, here: Mapping[float, Tensor], other: Tensor, added: Tensor, rel: float, rounding: float) -> str:
+def _code(zero: Tensor, here: Mapping[float, Tensor], other: Tensor, added: Tensor, rel: float) -> str:
     # a solver stops at an absolute tolerance, so that small grad_outputs get fewer digits, and what is 0 is not quite 0
-    size = max(rounding, INEXACT * max(_largest(here[1.0]), _largest(other)))
+    size = INEXACT * max(_largest(here[1.0]), _largest(other))
     if _largest(zero) > size:
         if all(agree_relative(g, zero, rel) for g in (*here.values(), other)):
             return "ignores_grad_output"
