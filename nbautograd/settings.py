@@ -29,9 +29,12 @@ def setting(name: str) -> str:
 
 
 def _of_project() -> Mapping[str, Any]:
-    here = Path.cwd()
-    files = (folder / "pyproject.toml" for folder in (here, *here.parents))
-    nearest = next((file for file in files if file.is_file()), None)
+    try:
+        here = Path.cwd()
+        files = (folder / "pyproject.toml" for folder in (here, *here.parents))
+        nearest = next((file for file in files if file.is_file()), None)
+    except OSError:  # the folder is gone, or one above may not be looked into
+        return {}
     return _read(nearest, lambda text: tomllib.loads(text).get("tool", {}).get("nbautograd", {}))
 
 

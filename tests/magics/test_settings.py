@@ -65,3 +65,13 @@ def test_the_language_is_that_of_the_settings_where_nothing_else_says(files, mon
     monkeypatch.setenv("NBAUTOGRAD_LANG", variable)
     messages.prefer_language("zh")
     assert messages.language() == speaks
+
+
+def test_a_folder_that_is_gone_sets_nothing(files, tmp_path, monkeypatch):
+    files("[tool.nbautograd]\norder = 1", EDITOR)
+    gone = tmp_path / "project" / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert (setting("order"), setting("budget")) == ("2", "")
+    monkeypatch.chdir(tmp_path)
