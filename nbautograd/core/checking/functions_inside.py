@@ -147,13 +147,17 @@ def _disturbed(cls: type, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Return True if the gradient of one call becomes another where the other call comes before its backward."""
     with users_errors():
         problem, between = Problem(cls, one), Problem(cls, other)
-        with problem.state.put_back(), problem.session():
-            first, again, last = problem.call(), problem.call(), problem.call()
-            v = cotangents(problem, first, problem.seed)
-            alone, repeated = pull(problem, first, v), pull(problem, again, v)
-            between.call()
-            apart = not agree(problem, last, alone, pull(problem, last, v))
-            return apart and agree(problem, last, alone, repeated)
+
+        def disturbed() -> bool:
+            with problem.session():
+                first, again, last = problem.call(), problem.call(), problem.call()
+                v = cotangents(problem, first, problem.seed)
+                alone, repeated = pull(problem, first, v), pull(problem, again, v)
+                between.call()
+                apart = not agree(problem, last, alone, pull(problem, last, v))
+                return apart and agree(problem, last, alone, repeated)
+
+        return problem.state.apart(disturbed)
     return False
 
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -23,10 +23,13 @@ from torch import Tensor
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.quiet import GENERATORS
 from nbautograd.core.numerics.compare import agree_bitwise
+from nbautograd.core.process_copy import Refused, in_copy
+from nbautograd.core.stumbles import keep, recent
 from nbautograd.core.user_source import METHODS, closure, codes_in, named_functions, unwrap
 
 LARGEST = 100_000  # elements of tensors, and items of containers, that are copied; larger ones are data, not state
 DEPTH = 3  # containers within containers
+Answer = TypeVar("Answer")
 NUMBERS = (bool, int, float, complex, str, type(None))
 
 
@@ -57,6 +60,27 @@ class ClassState:
     def __init__(self, cls: type | None) -> None:
         found = () if cls is None else tuple(p for p in _places(cls) if p.value is not _NO_STATE)
         self.places = tuple(p for p in found if p.bound or not isinstance(p.value, NUMBERS))
+
+    def apart(self, job: Callable[[], Answer], *, empty: bool = False) -> Answer:
+        """Return what a job returns that begins with the first values of these names, see ``put_back``.
+
+        Names that the Function's own code binds would hold copies meanwhile, and what another thread writes to them
+        would be undone with the rest. So such a job runs in a copy of this process, out of reach of files, where one
+        can be made, and returns plain data; what it changes besides is gone. Any other job runs here.
+        """
+
+        def run() -> tuple[Answer, Any]:
+            with self.put_back(empty=empty):
+                return job(), recent()
+
+        if any(place.bound for place in self.places):
+            answer = in_copy(run)
+            if not isinstance(answer, Refused):
+                keep(answer[1])
+                return cast(Answer, answer[0])
+            if answer.reason not in ("fork", "outside"):
+                raise RuntimeError(f"a job in a copy of the process: {answer.reason} {answer.detail}")
+        return run()[0]
 
     @contextlib.contextmanager
     def put_back(self, *, empty: bool = False) -> Iterator[None]:

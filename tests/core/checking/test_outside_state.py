@@ -11,7 +11,10 @@ from fn import Fn
 from own_mistakes import draw
 
 import nbautograd
+from nbautograd.core import stumbles
+from nbautograd.core.checking import outside_state
 from nbautograd.core.checking.outside_state import ClassState
+from nbautograd.core.process_copy import Refused, in_copy
 
 TABLE = {"scale": [2.0, 3.0]}
 ROWS = np.ones(3)
@@ -79,6 +82,33 @@ def test_what_is_written_holds_its_first_values_meanwhile() -> None:
     assert after[0] == COUNT
     assert after[2] == CALLS
     assert CALLS is after[1]
+
+
+def test_a_write_of_another_thread_to_what_the_function_binds_stays_while_a_fix_is_searched_for(monkeypatch) -> None:
+    def beside(run):
+        answer = in_copy(run)
+        globals()["COUNT"] = 10**6  # as another thread may before the search is over
+        return answer
+
+    monkeypatch.setattr(outside_state, "in_copy", beside)
+    monkeypatch.setitem(globals(), "COUNT", COUNT)
+    report = nbautograd.gradcheck(Writes, (draw(3),), order=1)
+    assert COUNT >= 10**6
+    assert report.findings[0].fix.source.strip() == "return g * 2"
+
+
+@pytest.mark.parametrize("reason", ["fork", "outside"])
+def test_where_no_copy_can_be_made_a_fix_is_searched_for_here(reason, monkeypatch) -> None:
+    monkeypatch.setattr(outside_state, "in_copy", lambda run: Refused(reason))
+    assert nbautograd.gradcheck(Writes, (draw(3),), order=1).findings[0].fix.source.strip() == "return g * 2"
+
+
+def test_a_copy_that_dies_is_a_stumble_and_no_fix(monkeypatch) -> None:
+    monkeypatch.setattr(outside_state, "in_copy", lambda run: Refused("died", "SIGSEGV"))
+    report = nbautograd.gradcheck(Writes, (draw(3),), order=1)
+    assert (report.verdict, report.findings[0].fix) == ("wrong", None)
+    assert "SIGSEGV" in stumbles.recent()[0].what
+    stumbles.forget()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -237,12 +238,12 @@ def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Blo
 
 def _left_over(problem: Problem, near: Sequence[Point], which: int) -> bool:
     """Return True if the gradient of this input is right at each of the other inputs where they come first."""
+
+    def right(at: Point) -> bool | None:
+        return _judged(Point(problem, tuple(map(copy, at.inputs)), seed=at.seed)).get(which)
+
     for empty in (False, True):
-        rights = []
-        for at in near:
-            with problem.state.put_back(empty=empty):
-                rights.append(_judged(Point(problem, tuple(map(copy, at.inputs)), seed=at.seed)).get(which))
-        if all(rights):
+        if all(problem.state.apart(functools.partial(right, at), empty=empty) for at in near):
             return True
     return False
 

@@ -468,9 +468,14 @@ class Mending:
         """
         mends: list[tuple[list[int], Mended, Fix]] = []
         if any(f.kind == "bug" and f.fix is None and f.code not in NO_EDIT for f in findings):
+
+            def job() -> tuple[list[tuple[list[int], Mended, Fix]], Mending, int]:
+                return list(self._repaired(problem, findings, clues)), self, problem.meter.runs
+
             # a backward that no edit was made for is not mended; what calls at other sizes leave on the class is undone
-            with any_errors("repair"), problem.state.put_back():
-                mends += self._repaired(problem, findings, clues)
+            with any_errors("repair"):
+                mends, done, problem.meter.runs = problem.state.apart(job)
+                self._tries, self._sought = done._tries, done._sought
         told = list(findings)
         for (first, *others), mended, fix in mends:
             told[first] = replace(told[first], fix=fix)
