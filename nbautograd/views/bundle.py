@@ -15,6 +15,7 @@ from nbautograd.views.builders import (
     dispatches,
     explanation,
     graph,
+    motion,
     report,
     summary,
 )
@@ -32,6 +33,7 @@ BUILDERS = (
     dispatches,
     explanation,
     graph,
+    motion,
     report,
     summary,
 )  # imported, they register so

@@ -277,6 +277,29 @@ class GradcheckReport(Plottable, Redactable[Any]):
         """True when what was asked for is wrong: first derivatives, or with ``order=2`` the second ones."""
         return self.verdict == "wrong" or (self.order == 2 and self.order2 is not None and self.order2.wrong)
 
+    def slow_motion(self) -> Any:
+        """Run backward once more, and show what each line computed and, where that is known, what it ought to.
+
+        Returns:
+            A SlowMotion; put it last in a cell, or print it.
+
+        Raises:
+            InputError: for a check of something else than a Function by itself, or of another session.
+
+        Example:
+            >>> import torch, nbautograd
+            >>> class Double(torch.autograd.Function):
+            ...     @staticmethod
+            ...     def forward(ctx, x):
+            ...         return 2 * x
+            ...     @staticmethod
+            ...     def backward(ctx, grad_output):
+            ...         return 2 * grad_output
+            >>> nbautograd.gradcheck(Double, torch.ones(3, dtype=torch.float64)).slow_motion()
+            <SlowMotion Double: 1 step>
+        """
+        return render("slow motion", self)
+
     def raise_if_wrong(self) -> GradcheckReport:
         """Return the report itself, or raise GradcheckError with the report's text when ``wrong`` is True."""
         if self.wrong:

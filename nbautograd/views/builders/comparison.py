@@ -99,13 +99,13 @@ def _values(one: ComparedQuantity) -> tuple[Cell, ...]:
     apart = Strong(_apart(one)) if one.verdict == "wrong" else _apart(one)
     seen = [
         () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v, *scale),)
-        for v, scale in ((one.values[0], ()), (one.values[1], ()), (one.difference, _scale(one.values)))
+        for v, scale in ((one.values[0], ()), (one.values[1], ()), (one.difference, difference_scale(one.values)))
     ]
-    words = (*_both(one.values, one.verdict != "wrong"), apart)
+    words = (*both_texts(one.values, one.verdict != "wrong"), apart)
     return (_title(one), *((*picture, text) for picture, text in zip(seen, words, strict=True)))
 
 
-def _scale(pair: tuple[Value, Value]) -> tuple[float, float] | tuple[()]:
+def difference_scale(pair: tuple[Value, Value]) -> tuple[float, float] | tuple[()]:
     """Return what full colour stands for in the difference of these, and up to where it is only rounding."""
     tensors = [v.tensor for v in pair if v.tensor is not None]
     known = [np.abs(np.asarray(t.thumbnail)) for t in tensors if t.thumbnail is not None]
@@ -138,16 +138,17 @@ def _facts(report: Comparison) -> Iterator[tuple[Cell, ...]]:
         yield (messages.text("views.compare.nodes"), *(str(len(graph.nodes)) for graph in report.graphs), "")
 
 
-def _both(pair: tuple[Value, Value], agree: bool) -> tuple[str, str]:
+def both_texts(pair: tuple[Value, Value], agree: bool) -> tuple[str, str]:
     """Return both in words, those that differ with as many digits as it takes to look different."""
     for digits in range(4, 4 if agree else formats.MOST_DIGITS):
-        words = _value_text(pair[0], digits), _value_text(pair[1], digits)
+        words = value_text(pair[0], digits), value_text(pair[1], digits)
         if words[0] != words[1]:
             return words
-    return _value_text(pair[0], 4), _value_text(pair[1], 4)
+    return value_text(pair[0], 4), value_text(pair[1], 4)
 
 
-def _value_text(value: Value, digits: int) -> str:
+def value_text(value: Value, digits: int = 4) -> str:
+    """Return the elements of a tensor in words, of anything else its ``repr``."""
     return contents(value.tensor, digits) if value.tensor is not None else value.repr
 
 

@@ -14,7 +14,7 @@ import inspect
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
@@ -41,7 +41,6 @@ POINTS = 3  # at which a value has to mend the gradient: where it was found, and
 ARGUMENTS = 2  # of these with another argument that is no tensor
 LARGER = 2  # and at larger inputs: what is the same near the inputs may be another further off, as a mask is
 ELEMENTS = 20_000  # of the inputs up to which values are tried
-MOST_STEPS = 300  # results of a method: each of backward is compared with each of forward, a second in all
 ROUNDINGS = 1000  # of a result, relative to its largest element, beyond which it is another number
 
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
@@ -78,19 +77,20 @@ class Steps(Trace):
 
     Args:
         code: of the method.
-        key: of the result that is replaced.
-        other: what stands in its place, made of it.
+        replaced: what stands in the place of results, made of them.
     """
 
-    def __init__(self, code: CodeType, key: Key | None = None, other: Callable[[Tensor], Tensor] = torch.clone) -> None:
+    most = 300  # results of a method: each of backward is compared with each of forward, a second in all
+
+    def __init__(self, code: CodeType, replaced: Mapping[Key, Callable[[Tensor], Tensor]] = {}) -> None:
         super().__init__(code, after=self._note)
         self.found: dict[Key, TracedResult] = {}
         self._known: dict[int, Key] = {}  # by identity; ``found`` keeps them alive
         self._turns = Counter[int]()
-        self._key, self._other = key, other
+        self._replaced = replaced
 
     def _note(self, call: TracedCall) -> Any:
-        if len(self.found) >= MOST_STEPS:
+        if len(self.found) >= self.most:
             return call.result
         name, result, given = getattr(call.func, "__name__", ""), call.result, _plain(call.args)
         writes = name in WRITES or user_source.in_place(name)
@@ -101,10 +101,10 @@ class Steps(Trace):
             at = call.frame.f_lasti
             key = at, self._turns[at]
             self._turns[at] += 1
-            if key == self._key and writes:
-                tensor.copy_(self._other(tensor))
-            elif key == self._key and tensor is result:
-                result = tensor = self._other(tensor)
+            if key in self._replaced and writes:
+                tensor.copy_(self._replaced[key](tensor))
+            elif key in self._replaced and tensor is result:
+                result = tensor = self._replaced[key](tensor)
             makes = name.startswith(backward_lines.MAKERS)
             value, line = tensor.detach().clone(), call.frame.f_lineno
             self.found[key] = TracedResult(line, tensor, value, tensor._version, read, makes, item)
@@ -132,6 +132,8 @@ class WrongLine:
         whole: True when it is the gradient of the input itself.
         agreed: the last line up to which every tensor is as forward has it; 0 where there is none.
         first: True where no line before it has a tensor that forward has not.
+        key: of the result.
+        belongs: what belongs in its place.
     """
 
     line: int = 0
@@ -143,6 +145,8 @@ class WrongLine:
     whole: bool = False
     agreed: int = 0
     first: bool = False
+    key: Key | None = None
+    belongs: Value = ("", (0, 0))
 
     @property
     def before(self) -> Phrase | str:
@@ -176,7 +180,7 @@ def wrong_line(problem: Problem, output: int, position: int) -> WrongLine | None
     if problem.cls is None or not problem.direct or size > ELEMENTS:
         return None
     with any_errors("wrong line"):
-        return _Search(problem, output, problem.differentiable.index(position)).found()
+        return LineSearch(problem, output, problem.differentiable.index(position)).found()
     return None  # where backward or forward cannot be run so, nothing is claimed
 
 
@@ -198,7 +202,7 @@ def rounded_line(problem: Problem, double: Problem) -> WrongLine | None:
             if twin is not None and step.value.is_floating_point() and not here.moves(key) and not there.moves(key):
                 rel = ROUNDINGS * torch.finfo(step.value.dtype).eps
                 if not agree_relative(step.value.double(), twin.value, rel):
-                    return WrongLine(step.line, *_written(code, key, step.item))
+                    return WrongLine(step.line, *written(code, key, step.item))
     return None
 
 
@@ -209,9 +213,11 @@ class _Place:
         self.at, self._code = at, code
         self.steps = self.run(at)[1]
 
-    def run(self, at: Point, *replaced: Any) -> tuple[Gradients, dict[Key, TracedResult]]:
-        """Return the gradients of a point and the results on the way, one of them replaced."""
-        original, steps = user_backward(at.problem.cls), Steps(self._code, *replaced)
+    def run(
+        self, at: Point, replaced: Mapping[Key, Callable[[Tensor], Tensor]] = {}
+    ) -> tuple[Gradients, dict[Key, TracedResult]]:
+        """Return the gradients of a point and the results on the way, some of them replaced."""
+        original, steps = user_backward(at.problem.cls), Steps(self._code, replaced)
 
         @hands_over
         def traced(ctx: Any, *grads: Any) -> Any:
@@ -262,7 +268,7 @@ class _Place:
 
     def agree(self, read: Tensor) -> list[Value]:
         """Return what of forward's a tensor is."""
-        return [k for k, t in self.values.items() if (laid := _laid_out(t, read)) is not None and self.same(read, laid)]
+        return [k for k, t in self.values.items() if (laid := laid_out(t, read)) is not None and self.same(read, laid)]
 
     def same(self, one: Tensor, other: Tensor) -> bool:
         """Compare two tensors as closely as gradients are compared here; whole numbers and masks exactly."""
@@ -274,7 +280,7 @@ class _Place:
         value, found = self.steps[key].value, list[tuple[Value, Tensor]]()
         kinds = ("gradient",) if self.moves(key) else ("value", "derivative")
         for name, tensor in self.values.items():
-            laid = _laid_out(tensor, value) if name[0] in kinds else None
+            laid = laid_out(tensor, value) if name[0] in kinds else None
             if laid is not None and not any(torch.equal(laid, other) for _, other in found):
                 found.append((name, laid))
         return sorted(found, key=lambda item: item[1].shape != value.shape)
@@ -283,11 +289,11 @@ class _Place:
         """Return True if the gradient is right with this in place of a result, and no other is worse than before."""
         at = self.at
         step, tensor = self.steps.get(key), self.values.get(name)
-        laid = None if step is None or tensor is None else _laid_out(tensor, step.value)
+        laid = None if step is None or tensor is None else laid_out(tensor, step.value)
         if laid is None or at.right is None or at.gradients is None:
             return False
         with users_errors() as guard:
-            got = self.run(at, key, lambda _: laid.clone())[0]
+            got = self.run(at, {key: lambda _: laid.clone()})[0]
         if guard.failed:
             return False
         pairs = zip(got, at.right, at.gradients, strict=True)
@@ -306,7 +312,7 @@ class _Place:
         drawn = torch.Generator().manual_seed(1)
         noise = torch.randn(self.steps[key].value.shape, generator=drawn, dtype=torch.float64)
         with users_errors():
-            got, steps = self.run(self.at, key, lambda t: t + noise.to(t))
+            got, steps = self.run(self.at, {key: lambda t: t + noise.to(t)})
             out = got[which]
             if out is not None and out.numel() == noise.numel() and key in steps:
                 return self.same(out.reshape(noise.shape), steps[key].value)
@@ -322,7 +328,7 @@ class _Place:
         return copied(step.value) and not all(isinstance(t, Tensor) and copied(t) for t in step.read)
 
 
-class _Search:
+class LineSearch:
     """The search for the line that goes wrong on the way to one input's gradient through one output."""
 
     def __init__(self, problem: Problem, output: int, which: int) -> None:
@@ -335,7 +341,7 @@ class _Search:
         if len(places) < POINTS or self.code is None:
             return None
         first = places[0]
-        if len(first.steps) >= MOST_STEPS:
+        if len(first.steps) >= Steps.most:
             return None
         arguments = self._places(points(self.problem).of("argument"), ARGUMENTS)
         right = {
@@ -353,10 +359,14 @@ class _Search:
             if whole and any(other.tensor is step.tensor for k, other in first.steps.items() if k != key):
                 break  # written in parts: which line wrote the wrong elements is another question
             return WrongLine(
-                step.line, *_written(self.code, key, step.item), name[0], *self._expression(first, name[1]),
-                whole, agreed, step.line == off,
+                step.line, *written(self.code, key, step.item), name[0], *self._expression(first, name[1]),
+                whole, agreed, step.line == off, key, name,
             )  # fmt: skip
         return WrongLine(agreed=agreed) if agreed else None
+
+    def at(self, point: Point) -> _Place | None:
+        """Return a point as a place; None without the code of backward."""
+        return None if self.code is None else _Place(point, self.code)
 
     def _belongs(self, places: Sequence[_Place], key: Key) -> Value | None:
         """Return what forward has that mends the gradient at all places in the place of a result of backward."""
@@ -379,7 +389,7 @@ class _Search:
         if key[0] < 0 or code is None:
             return self.problem.input_names[key[1]], None
         step = place.forward[key]
-        return _written(code, key, step.item)[0], step.line
+        return written(code, key, step.item)[0], step.line
 
     @cached_property
     def _larger(self) -> list[_Place]:
@@ -460,7 +470,7 @@ def _code(method: Any) -> CodeType | None:
     return getattr(inspect.unwrap(method), "__code__", None)
 
 
-def _laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:
+def laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:
     """Return a tensor in the shape of another, where it has as many elements in the same order, or transposed."""
     if tensor.dtype != like.dtype or tensor.numel() != like.numel():
         return None
@@ -477,7 +487,7 @@ def _node(code: CodeType, key: Key) -> ast.expr | ast.AugAssign | None:
     return next((n for n, its in ends if its == place), None)
 
 
-def _written(code: CodeType, key: Key, item: int) -> tuple[str, str]:
+def written(code: CodeType, key: Key, item: int) -> tuple[str, str]:
     """Return the variable that a result is written to, else its expression; and the statement."""
     node, tree = _node(code, key), user_source.method_at(code)
     if node is None or tree is None:
