@@ -44,10 +44,4 @@ class GradcheckError(NbautogradError, AssertionError):
 
 
 class CommandError(Exception):
-    """Something that a person who typed a command can mend; its message, one sentence, says how. No traceback is shown.
-
-    Attributes:
-        status: the exit status of the command.
-    """
-
-    status = 1
+    """What a person who typed a command can mend; its message, one sentence, says how. No traceback is shown."""

@@ -6,15 +6,14 @@ import argparse
 import io
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from nbautograd import __version__
 from nbautograd.command.places import GUIDES
-from nbautograd.errors import CommandError
-from nbautograd.messages import LANGUAGES, language, set_language, text
+from nbautograd.errors import CommandError, NbautogradError
+from nbautograd.messages import LANGUAGES, language, printable, set_language, text
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,8 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0 when all went well, 1 when it did not (one sentence on stderr says why), 2 for a word that
-        is not understood. Those of ``audit``, ``check`` and ``explain`` are 1 when something was found, and 2 when
-        nothing could be run or told.
+        is not understood. Those of ``audit``, ``check`` and ``explain`` are 1 when something was found alone, and 2
+        when nothing could be run or told.
 
     Example:
         >>> from nbautograd.command import main
@@ -55,24 +54,42 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = int(options.answer(options))
         sys.stdout.flush()
         return status
-    except CommandError as error:
-        print(f"nbautograd: {error}", file=sys.stderr)
-        return error.status
     except KeyboardInterrupt:
         print(text("command.interrupted"), file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever read our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except (Exception, SystemExit) as error:  # nobody's status 0, nor 1 as Python's, is taken for a verdict
+        print(f"nbautograd: {printable(_reason(error))}", file=sys.stderr)
+    return 2 if options.answer in (_audit, _check, _explain) else 1
+
+
+def _reason(error: BaseException) -> str:
+    """Return what to say of an error that ended a command: a sentence of ours, the system's, or where we stumbled."""
+    if isinstance(error, (CommandError, NbautogradError, UnicodeError)):  # a name or a text that has no bytes
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return text("command.freeze.no_file", path=error.filename, reason=error.strerror)
+    from nbautograd.core.findings import of_stumble
+    from nbautograd.core.stumbles import record
+
+    stumble = record(error, "nbautograd")
+    return f"{type(error).__name__}: {error}" if stumble is None else str(of_stumble(stumble))
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that quotes no control characters."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
 
 
 YES_OR_NO = argparse.BooleanOptionalAction
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="nbautograd", description=text("command.help"), epilog=text("command.help.more")
-    )
+    parser = _Parser(prog="nbautograd", description=text("command.help"), epilog=text("command.help.more"))
     parser.set_defaults(answer=None)
     parser.add_argument("--version", action="version", version=f"nbautograd {__version__}")
     commands = parser.add_subparsers(title=text("command.help.commands"))
@@ -87,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 
 
 def _add_notebooks(commands: Commands) -> None:
@@ -179,9 +196,17 @@ def _add_kernel(check: argparse.ArgumentParser) -> None:
     for name in ("json", "html"):
         check.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.check.{name}"))
     check.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.check.budget"))
-    check.add_argument("--seed", type=int, default=0, metavar="N", help=text("command.help.check.seed"))
+    check.add_argument("--seed", type=seed, default=0, metavar="N", help=text("command.help.check.seed"))
     for name in ("compile", "github", "allow-unjudged"):
         check.add_argument(f"--{name}", action="store_true", help=text(f"command.help.check.{name}"))
+
+
+def seed(words: str) -> int:
+    """Return a seed that torch and NumPy take."""
+    seed = int(words)
+    if not 0 <= seed < 2**32:
+        raise ValueError(words)
+    return seed
 
 
 def _add(
@@ -193,7 +218,9 @@ def _add(
     """Add a command with what the sentences say of it: ``command.help.NAME``, and ``.more`` below its options."""
     about = text(f"command.help.{name}")
     epilog = text(f"command.help.{name}.more") if more else None
-    parser = commands.add_parser(name.rpartition(".")[2], help=about, description=about, epilog=epilog)
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name.rpartition(".")[2], help=about, description=about, epilog=epilog
+    )
     parser.set_defaults(answer=answer)
     return parser
 
@@ -241,29 +268,19 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _named_program(options: argparse.Namespace, command: str) -> list[str]:
-    from nbautograd.command.program import Unrunnable
-
     words: list[str] = options.module or options.program
     if not words:
-        raise Unrunnable(text("command.program.nothing", command=command))
+        raise CommandError(text("command.program.nothing", command=command))
     return words
 
 
 def _check(options: argparse.Namespace) -> int:
     from nbautograd.command.check import check
-    from nbautograd.core.stumbles import record
 
     files = {"json_file": options.json, "html_file": options.html}
     given = {name: getattr(options, name) for name in ("reference", "cases", "layouts", "seed", "budget", "compile")}
     gate = {"on_github": options.github, "allow_unjudged": options.allow_unjudged}
-    try:
-        return check(options.function, options.inputs, **given, **gate, **files)
-    except CommandError:
-        raise
-    except Exception as error:  # 1, as Python ends then, would say that the Function is wrong
-        record(error, "nbautograd check")
-        traceback.print_exc()
-        return 2
+    return check(options.function, options.inputs, **given, **gate, **files)
 
 
 def _skill(_: argparse.Namespace) -> int:

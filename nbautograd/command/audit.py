@@ -42,7 +42,7 @@ def audit(
         interrupted, else 0.
 
     Raises:
-        Unrunnable: when there is no such script or module.
+        CommandError: when there is no such script or module.
         CommandError: when a file cannot be written.
     """
     if html_file is not None:

@@ -15,12 +15,12 @@ from torch import Tensor
 
 from nbautograd.command import github
 from nbautograd.command.page import require_ours
-from nbautograd.command.program import COULD_NOT_RUN, FOUND, Unrunnable, write_report
+from nbautograd.command.program import COULD_NOT_RUN, FOUND, write_report
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.budget import DEFAULT
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.kernel.raised import users_trace
-from nbautograd.errors import CallError, NbautogradError
+from nbautograd.errors import CallError, CommandError, NbautogradError
 from nbautograd.inspection.compare import compare
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.messages import text
@@ -80,7 +80,7 @@ def check(
         a way to compile it cannot be told.
 
     Raises:
-        Unrunnable: when a name leads nowhere, or the check cannot be run.
+        CommandError: when a name leads nowhere, or the check cannot be run.
         CommandError: when a file cannot be written.
     """
     if html_file is not None:
@@ -93,7 +93,7 @@ def check(
     reports: list[Comparison | GradcheckReport] = []
     try:
         if eager is None:
-            if given.cases is not None:
+            if given.cases is not None or (laid is not None and not compile):
                 raise CallError("compare.no_reference")
             arguments = given.inputs() if callable(given.inputs) else given.inputs
             reports.append(gradcheck(fn, arguments, budget=seconds, seed=seed))
@@ -101,12 +101,12 @@ def check(
             options: dict[str, Any] = {"cases": given.cases, "layouts": laid, "compile": compile}
             reports.append(compare(fn, eager, given.inputs, budget=seconds, seed=seed, **options))
     except NbautogradError as error:
-        raise Unrunnable(str(error)) from None
-    except Exception as error:
+        raise CommandError(str(error)) from None
+    except (Exception, SystemExit) as error:
         if given.hidden:  # its words may hold a value
-            raise Unrunnable(text("command.check.raised", error=type(error).__name__)) from None
+            raise CommandError(text("command.check.raised", error=type(error).__name__)) from None
         print(users_trace(error), file=sys.stderr)
-        raise Unrunnable(text("command.check.raised", error=f"{type(error).__name__}: {error}")) from error
+        raise CommandError(text("command.check.raised", error=f"{type(error).__name__}: {error}")) from error
     report, place = reports[-1], _place(reports[-1])
     shown: Any = report.redact() if given.hidden else report
     document = build(shown)
@@ -136,16 +136,16 @@ def _place(report: Comparison | GradcheckReport) -> tuple[str | None, int | None
 def _given(inputs: str | None, cases: str | None) -> Given:
     """Return what is to be checked at; a file that cannot be read is a sentence."""
     if inputs is None and cases is None:
-        raise Unrunnable(text("command.check.no_inputs"))
+        raise CommandError(text("command.check.no_inputs"))
     if inputs is not None and inputs.endswith(SAVED):
         try:
             saved = torch.load(inputs, weights_only=True)
+            if isinstance(saved, dict):
+                named = [(str(name), one if isinstance(one, Tensor) else tuple(one)) for name, one in saved.items()]
+                return Given(cases=named, hidden=True)
+            return Given(saved if isinstance(saved, Tensor) else tuple(saved), hidden=True)
         except Exception as error:  # silent: of a file that is hidden only the kind of error is told
-            raise Unrunnable(text("command.check.no_file", path=inputs, reason=type(error).__name__)) from None
-        if isinstance(saved, dict):
-            named = [(str(name), one if isinstance(one, Tensor) else tuple(one)) for name, one in saved.items()]
-            return Given(cases=named, hidden=True)
-        return Given(saved if isinstance(saved, Tensor) else tuple(saved), hidden=True)
+            raise CommandError(text("command.check.no_file", path=inputs, reason=type(error).__name__)) from None
     return Given(() if inputs is None else _named(inputs), None if cases is None else _named(cases))
 
 
@@ -153,12 +153,13 @@ def _named(given: str) -> Any:
     """Return the object that ``MODULE:NAME`` names; dots in the name lead to attributes."""
     place, colon, name = given.rpartition(":")
     if not colon or not place or not name:
-        raise Unrunnable(text("command.check.no_colon", given=given))
+        raise CommandError(text("command.check.no_colon", given=given))
     value: Any = _module(place)
-    for attribute in name.split("."):
-        if not hasattr(value, attribute):
-            raise Unrunnable(text("command.check.no_name", module=place, name=name))
-        value = getattr(value, attribute)
+    try:
+        for attribute in name.split("."):
+            value = getattr(value, attribute)
+    except Exception:  # silent: of a module that answers for its names itself, too
+        raise CommandError(text("command.check.no_name", module=place, name=name)) from None
     return value
 
 
@@ -181,6 +182,6 @@ def _module(place: str) -> ModuleType:
         sys.modules[spec.name] = module  # a second name from the same file means the same objects
         spec.loader.exec_module(module)
         return module
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}"
-        raise Unrunnable(text("command.check.no_module", module=place, reason=said)) from None
+        raise CommandError(text("command.check.no_module", module=place, reason=said)) from None

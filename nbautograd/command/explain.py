@@ -44,7 +44,7 @@ def explain(
         1 when something was found, else 2 when the program raised, else 0.
 
     Raises:
-        Unrunnable: when there is no such script or module.
+        CommandError: when there is no such script or module.
         CommandError: when a file cannot be written.
     """
     if html_file is not None:

@@ -95,7 +95,7 @@ def freeze(notebook: Path, out: Path | None, *, execute: bool | None, seconds: i
         CommandError: when the copy would be written over something that is not ours, when nothing can be frozen, or
             when a cell raises (the copy is written and shows where).
     """
-    target = notebook.with_suffix(".frozen.ipynb") if out is None else out
+    target = notebook.parent / f"{notebook.stem}.frozen.ipynb" if out is None else out
     _require_free(notebook, target)
     content = read(notebook, UNREAD)
     failure = ""
@@ -125,7 +125,7 @@ def _require_free(notebook: Path, target: Path) -> None:
         raise CommandError(text("command.freeze.itself", path=notebook))
     if target.suffix in PAGES:
         require_ours(target)
-    elif target.exists() and "frozen" not in read(target, UNREAD).metadata.get("nbautograd", {}):
+    elif target.exists() and "frozen" not in _mapping(read(target, UNREAD).metadata.get("nbautograd")):
         raise CommandError(text("command.freeze.taken", path=target))
 
 
@@ -202,11 +202,9 @@ def _forget(content: Any, models: dict[str, Any]) -> None:
 def _write(content: Any, target: Path) -> None:
     import nbformat
 
+    written = as_html(content, target.stem) if target.suffix in PAGES else f"{nbformat.writes(content)}\n"
     try:
-        if target.suffix in PAGES:
-            target.write_text(as_html(content, target.stem), encoding="utf-8")
-        else:
-            nbformat.write(content, target)
+        target.write_bytes(written.encode())  # all of it or nothing: half of a character pair has no bytes
     except OSError as error:
         raise CommandError(text("command.freeze.no_file", path=target, reason=error.strerror or error)) from None
 

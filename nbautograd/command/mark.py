@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -53,6 +55,8 @@ def mark(
     from nbautograd.course.marking.submissions import assignment, submissions
     from nbautograd.views.to_text import to_text
 
+    if not out.name:
+        raise CommandError(text("command.freeze.no_file", path=out, reason=os.strerror(errno.EISDIR)))
     journal = out.with_suffix(".jsonl")
     there = [path for path in (out, journal) if path.exists()]
     if there and not resume:

@@ -81,8 +81,8 @@ def read(notebook: Path, unread: str = "command.no_json") -> Any:
         return nbformat.reads(written, as_version=4)
     except OSError as error:
         raise CommandError(text("command.freeze.no_file", path=notebook, reason=error.strerror or error)) from None
-    except (ValueError, TypeError, AttributeError, RecursionError, nbformat.ValidationError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (ValueError, TypeError, AttributeError, AssertionError, RecursionError, nbformat.ValidationError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise CommandError(text(unread, path=notebook, reason=reason)) from None
 
 

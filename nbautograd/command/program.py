@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import io
 import json
 import os
 import sys
@@ -31,12 +32,6 @@ _PAGE = (
 )
 
 
-class Unrunnable(CommandError):  # noqa: N818 - as its base
-    """Error of a name that cannot be run at all."""
-
-    status = COULD_NOT_RUN
-
-
 @contextlib.contextmanager
 def as_main(target: str, arguments: Sequence[str], module: bool) -> Iterator[tuple[CodeType, dict[str, Any]]]:
     """Have the program be ``__main__`` for the time, with its own ``sys.argv`` and first place on ``sys.path``."""
@@ -62,9 +57,9 @@ def _code_of_script(target: str, main: ModuleType) -> CodeType:
         main.__file__ = str(path)
         return compile(source, str(path.resolve()), "exec", dont_inherit=True)
     except OSError as error:
-        raise Unrunnable(text("command.program.no_script", path=target, reason=error.strerror or error)) from None
-    except (SyntaxError, ValueError) as error:
-        raise Unrunnable(text("command.program.syntax", path=target, reason=error)) from None
+        raise CommandError(text("command.program.no_script", path=target, reason=error.strerror or error)) from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two of very deep ones
+        raise CommandError(text("command.program.syntax", path=target, reason=_said(error))) from None
 
 
 def _code_of_module(target: str, main: ModuleType) -> CodeType:
@@ -72,16 +67,20 @@ def _code_of_module(target: str, main: ModuleType) -> CodeType:
         spec = importlib.util.find_spec(target)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{target}.__main__")
-    except (ImportError, ValueError) as error:
-        raise Unrunnable(text("command.program.no_module", module=target, reason=error)) from None
-    loader: Any = None if spec is None else spec.loader
-    code: CodeType | None = loader.get_code(spec.name) if spec is not None and hasattr(loader, "get_code") else None
+        loader: Any = None if spec is None else spec.loader
+        code: CodeType | None = loader.get_code(spec.name) if spec is not None and hasattr(loader, "get_code") else None
+    except (Exception, SystemExit) as error:  # silent: of the package, which is imported for its program
+        raise CommandError(text("command.program.no_module", module=target, reason=_said(error))) from None
     if spec is None or code is None:
         reason = text("command.program.not_found")
-        raise Unrunnable(text("command.program.no_module", module=target, reason=reason))
+        raise CommandError(text("command.program.no_module", module=target, reason=reason))
     main.__file__, main.__spec__, main.__loader__ = spec.origin, spec, loader
     main.__package__ = spec.parent
     return code
+
+
+def _said(error: BaseException) -> str:
+    return ("" if isinstance(error, SystemExit) else str(error)) or type(error).__name__
 
 
 def run(
@@ -95,13 +94,18 @@ def run(
         then: what follows, in words: it stands below its traceback.
     """
     code, namespace = program
+    streams = sys.stdout, sys.stderr
     try:
-        with around:
-            exec(code, namespace)
+        try:
+            with around:
+                exec(code, namespace)
+        finally:
+            _speak_again(*streams)
     except SystemExit as error:
         if error.code in (None, 0):
             return None
-        print(text("command.program.exited", status=error.code, then=then), file=sys.stderr)
+        status = error.code if isinstance(error.code, (int, str)) else type(error.code).__name__
+        print(text("command.program.exited", status=status, then=then), file=sys.stderr)
         return error
     except KeyboardInterrupt as error:
         print(text("command.program.stopped", then=then), file=sys.stderr)
@@ -111,6 +115,14 @@ def run(
         print(text("command.program.raised", then=then), file=sys.stderr)
         return error
     return None
+
+
+def _speak_again(output: Any, errors: Any) -> None:
+    """Put back the streams that a program replaced; in place of one that it closed stands the other, or nothing."""
+    open_ones = [stream for stream in (output, errors) if not getattr(stream, "closed", stream is None)]
+    sys.stdout, sys.stderr = (
+        stream if stream in open_ones else open_ones[0] if open_ones else io.StringIO() for stream in (output, errors)
+    )
 
 
 def _programs_own(error: BaseException, code: CodeType) -> TracebackType | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nbautograd.errors import CommandError, NbautogradError
-from nbautograd.messages import text
+from nbautograd.messages import printable, text
 
 
 def release(
@@ -64,7 +64,7 @@ def _refused(source: Path, langs: Sequence[str], folder: Path | None, graded: bo
     try:
         _release(source, langs, folder, graded)
     except NbautogradError as error:
-        return f"{source.name}: {error}"
+        return printable(f"{source.name}: {error}")
     return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -17,6 +18,7 @@ from nbautograd.messages import text
 
 PACKAGES = ("torch", "numpy", "ipython", "anywidget")
 PLAIN = ("part", "file", "at", "function")  # parameters that hold nothing of the user's
+_NAME = re.compile(r"[\w.<>/ -]{1,200}")  # what else stands in their place ends a line or a block of Markdown
 
 
 def report_bug(file: Path | None) -> int:
@@ -35,8 +37,8 @@ def report_bug(file: Path | None) -> int:
     failed = list(_stumbles(data)) if file is not None else [of_stumble(one).params for one in stumbles.recent()]
     print(f"### {text('command.report_bug.title')}\n\n{', '.join(_versions())}\n")
     for params in {json.dumps(one, sort_keys=True, default=str): one for one in failed}.values():
-        plain = {name: params.get(name, "?") for name in PLAIN}
-        kind = str(params.get("error", "?")).partition(":")[0]  # what follows may quote a value
+        plain = {name: _name(params.get(name)) for name in PLAIN}
+        kind = _name(str(params.get("error")).partition(":")[0])  # what follows may quote a value
         print(f"- `{plain['part']}`: {kind} ({plain['file']}:{plain['at']}, `{plain['function']}`)")
     if not failed:
         print(text("command.report_bug.none"))
@@ -46,11 +48,19 @@ def report_bug(file: Path | None) -> int:
     return 0
 
 
-def _read(file: Path) -> Any:
+def _read(file: Path) -> dict[str, Any]:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(data, dict):
+            raise TypeError
+        return data
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise CommandError(text("command.report_bug.unread", file=file, reason=type(error).__name__)) from None
+
+
+def _name(value: Any) -> str:
+    """Return a name from a file, which anybody may have written."""
+    return str(value) if _NAME.fullmatch(str(value)) else "?"
 
 
 def _versions() -> Iterator[str]:
@@ -79,15 +89,22 @@ def _stumbles(data: Any) -> Iterator[Mapping[str, Any]]:
 
 def _checks(data: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the checks of a report whose blocks show what the Function was checked at."""
-    return (one for one in _values(data) if one.get("type") == "GradcheckReport" and one.get("blocks"))
+    return (
+        one for one in _values(data) if one.get("type") == "GradcheckReport" and isinstance(one.get("blocks"), dict)
+    )
 
 
 def _script(check: Mapping[str, Any]) -> str:
     """Return the check with made-up numbers in the sizes that it had; the Function is left to be filled in."""
     blocks = [one for one in check["blocks"].values() if isinstance(one, dict)]
-    inputs = {str(one.get("input_name")): tuple(one.get("input_shape", ())) for one in blocks}
+    shapes = {str(one.get("input_name")): one.get("input_shape") for one in blocks}
+    inputs = {
+        name: tuple(shape)
+        for name, shape in shapes.items()
+        if isinstance(shape, list) and all(type(size) is int for size in shape)
+    }
     names = [f"x{k}" for k in range(len(inputs))]
-    function = str(check.get("function", "F"))
+    function = _name(check.get("function", "F"))
     lines = [
         "import torch, nbautograd",
         f"# class {function}(torch.autograd.Function): ...",

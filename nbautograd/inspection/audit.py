@@ -6,6 +6,7 @@ situation at the end, and makes a report of plain data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -47,7 +48,7 @@ class Audit:
         self, budget: float = SECONDS, per_function: float = SECONDS_EACH, compile: bool | Sequence[Any] = False
     ) -> None:
         for seconds in (budget, per_function):
-            if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+            if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
                 raise CallError("audit.no_seconds", given=repr(seconds))
         self.watch = FunctionWatch()
         self._budget, self._per_function = budget, per_function
