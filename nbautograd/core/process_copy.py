@@ -132,41 +132,58 @@ def told_by_copy(job: Callable[[Tell], Any], longest: float, fenced: bool) -> It
     if reason:
         yield Refused("fork", reason)
         return
-    reading, writing = os.pipe()
     parent, child, status = os.getpid(), -1, 0
+    ends: list[int] = []
     end: Any = None
+
+    def over() -> None:
+        """End the copy; once more where an interrupt came in the middle of that."""
+        nonlocal child, status
+        if os.getpid() != parent:  # what is raised right after the fork does not let a copy out into the program
+            os._exit(0)
+        while ends:
+            os.close(ends.pop())
+        if child > 0:  # of one that has answered nothing is left to end
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(child, signal.SIGKILL)
+                status = os.waitpid(child, 0)[1]
+            child = -1
+
     try:
         try:
-            with warnings_ignored(), _signals_held() as came:  # Python warns of threads; the copy uses none of them
-                child = os.fork()
-        except OSError as error:  # no room for a copy
-            end = (Refused("fork", os.strerror(error.errno or 0)),)
-        if child == 0:
-            _in_copy(job, writing, parent, fenced)
-        os.close(writing)
-        for number in came:
-            signal.raise_signal(number)
-        for sent in _read(reading, longest):
-            ended, value = pickle.loads(sent)
-            if ended:
-                end = (value,)
-                break
-            yield value
-    except TimeoutError:
-        end = (Refused("late", f"{longest:g}"),)
-    finally:  # an interrupt among them; of one that has answered nothing is left to end
-        os.close(reading)
-        if child > 0:
-            os.kill(child, signal.SIGKILL)
-            status = os.waitpid(child, 0)[1]
+            try:
+                with _signals_held() as (came, let_go):
+                    ends += os.pipe()
+                    with warnings_ignored():  # Python warns of threads; the copy uses none of them
+                        child = os.fork()
+                    if child == 0:
+                        _in_copy(job, ends[1], parent, fenced, let_go)
+            except OSError as error:  # no room for a copy
+                end = (Refused("fork", os.strerror(error.errno or 0)),)
+            for number in came:
+                signal.raise_signal(number)
+            while len(ends) > 1:  # none where there was no room
+                os.close(ends.pop())
+            for sent in _read(ends[0], longest) if ends else ():
+                ended, value = pickle.loads(sent)
+                if ended:
+                    end = (value,)
+                    break
+                yield value
+        except TimeoutError:
+            end = (Refused("late", f"{longest:g}"),)
+        finally:
+            over()
+    finally:
+        over()
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     by = next((one.name for one in signal.Signals if one == number), f"signal {number}" if number else "")
     yield Refused("died", by) if end is None else end[0]
 
 
 @contextlib.contextmanager
-def _signals_held() -> Iterator[list[int]]:
-    """Let the program's handlers of signals wait for the end of a block; yields the list of what came.
+def _signals_held() -> Iterator[tuple[list[int], Callable[[], None]]]:
+    """Let the program's handlers of signals wait for the end of a block; yields what came, and what lets them go.
 
     After a fork Python runs functions that let go of locks, logging's among them. A handler that raises there, as that
     of Ctrl-C does, leaves them locked: the next thread that logs hangs.
@@ -176,13 +193,13 @@ def _signals_held() -> Iterator[list[int]]:
     handlers = {number: handler for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
 
     def undo() -> None:
-        for number, handler in handlers.items():
+        for number, handler in handlers.items() if here else ():
             signal.signal(number, handler)
 
-    with undone(undo) if here else contextlib.nullcontext():
+    with undone(undo):
         for number in handlers if here else ():
             signal.signal(number, lambda number, _: came.append(number))
-        yield came
+        yield came, undo
 
 
 def _read(pipe: int, longest: float) -> Iterator[bytes]:
@@ -203,17 +220,21 @@ def _read(pipe: int, longest: float) -> Iterator[bytes]:
     raise TimeoutError
 
 
-def _in_copy(job: Callable[[Tell], Any], writing: int, parent: int, fenced: bool) -> None:
-    """Run the job and send what it tells and returns; never comes back, and ends with its parent."""
+def _in_copy(job: Callable[[Tell], Any], writing: int, parent: int, fenced: bool, let_go: Callable[[], None]) -> None:
+    """Run the job and send what it tells and returns; never comes back, and ends with its parent.
+
+    Signals are held until ``let_go`` is called, within the block that ends the copy however it is left.
+    """
 
     def tell(value: Any, ended: bool = False) -> None:
         message = pickle.dumps((ended, value))
         pipe.write(_LENGTH.pack(len(message)) + message)
         pipe.flush()
 
-    import resource  # not on Windows, which has no fork either
-
     try:
+        import resource  # not on Windows, which has no fork either
+
+        let_go()
         with contextlib.suppress(OSError, AttributeError):  # only Linux has it
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # which ended before that

@@ -275,3 +275,49 @@ def test_a_signal_that_comes_during_the_fork_is_handled_after_it() -> None:
         assert in_copy(lambda: 1) == 1
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def struck(step, in_the_copy):
+    """Interrupt a copy at one step of what makes and ends it, here or in the copy; returns whether it came so far."""
+    here, escaped, steps = os.getpid(), mmap.mmap(-1, 1), 0
+    made = {process_copy.told_by_copy, process_copy._in_copy}
+    codes = {f.__code__ for f in made} | {
+        c for c in process_copy.told_by_copy.__code__.co_consts if hasattr(c, "co_code")
+    }
+
+    def strike(frame, event, arg):
+        nonlocal steps
+        if frame.f_code in codes and (os.getpid() != here) == in_the_copy:
+            steps += event == "line"
+            if event == "line" and steps == step:
+                raise KeyboardInterrupt
+        return strike
+
+    before, reached = sys.gettrace(), False
+    sys.settrace(strike)
+    try:
+        answer = in_copy(lambda: 1)
+        reached = answer != 1
+    except KeyboardInterrupt:
+        reached = True
+    finally:
+        sys.settrace(before)
+        if os.getpid() != here:
+            escaped[0] = 1
+            os._exit(1)
+    assert not escaped[0]
+    return reached
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_the_copy", [False, True], ids=["here", "in the copy"])
+def test_an_interrupt_at_any_step_lets_no_copy_out_and_leaves_none_behind(in_the_copy):
+    handlers, files = signal.getsignal(signal.SIGINT), set(process_copy._descriptors())
+    step = 1
+    while struck(step, in_the_copy):
+        step += 1
+    assert step > 10
+    assert signal.getsignal(signal.SIGINT) == handlers
+    assert set(process_copy._descriptors()) - files == set()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
