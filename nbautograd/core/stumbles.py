@@ -117,6 +117,11 @@ def is_ours(error: BaseException) -> bool:
     return last is not None and _is_home(last[0]) and id(last[0].f_code) not in _hand_over
 
 
+def is_users(frame: FrameType) -> bool:
+    """Return True for a frame of the user's code: not ours, nor torch's or the like, nor the standard library's."""
+    return not (_is_home(frame) or _is_on_behalf(frame.f_code.co_filename))
+
+
 def record(error: BaseException, part: str = "", decides: bool = False) -> Stumble | None:
     """Keep an error if it is ours, and return what is kept.
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -20,6 +19,7 @@ from torch.autograd.function import BackwardCFunction
 
 from nbautograd.core import forks
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.stumbles import is_users
 from nbautograd.core.this_thread import start_thread
 from nbautograd.core.user_source import METHODS, defining_classes, unwrap
 from nbautograd.errors import CallError
@@ -34,7 +34,6 @@ IMPORTING = "<frozen importlib._bootstrap>"
 _BOUND: Any = (torch.autograd.Function.apply, BackwardCFunction.apply, BackwardCFunction.apply_jvp)
 # what they call is a method of a Function, whatever its own name; in torch 2.15 one of them is written in C
 APPLIES = frozenset(f.__code__ for f in _BOUND if hasattr(f, "__code__"))
-OURS = (str(Path(__file__).parents[2]) + os.sep, str(Path(torch.__file__).parent) + os.sep)
 
 
 @dataclass(frozen=True)
@@ -116,16 +115,17 @@ class Clock:
     Args:
         budget: what it may use.
         now: returns seconds; tests give another.
+        base: the frame that the check runs in; what called it is none of its calls.
 
     Attributes:
         ended: True once time was up.
         place: the call of the user's code that had to be interrupted, or None.
-        users: names of the functions that are the user's, by their code, beside what torch calls as a method.
+        users: names of the methods of the Functions that are checked, by their code.
         known: True once the verdict is known.
     """
 
-    def __init__(self, budget: Budget, now: Callable[[], float] | None = None) -> None:
-        self.budget, self._now = budget, now or time.perf_counter
+    def __init__(self, budget: Budget, now: Callable[[], float] | None = None, base: FrameType | None = None) -> None:
+        self.budget, self._now, self._base = budget, now or time.perf_counter, base
         self.thread = threading.get_ident()
         self.ended = self.known = False
         self.place: InterruptedAt | None = None
@@ -163,40 +163,40 @@ class Clock:
         seconds = self.budget.seconds
         if seconds is None or self._now() <= min(self._end, self._called + seconds):
             return
-        thread, frame = self._users_frame()
-        if frame is None or (self.ended and frame is not self._frame):
+        thread, frames = self._users_frames()
+        if not frames or (self.ended and frames[-1] is not self._frame):
             return  # ours, which asks by itself before the next call, or is on its way out
+        frame = next(filter(self._is_method, frames), frames[-1])
         self.place = InterruptedAt(self.users.get(frame.f_code) or _name(frame), frame.f_lineno)
-        self._frame, self._sent_to, self.ended = frame, thread, True
+        self._frame, self._sent_to, self.ended = frames[-1], thread, True
         _send(thread, OutOfBudgetError)
 
-    def _users_frame(self) -> tuple[int, FrameType | None]:
-        """Return the innermost call of the user's code in this check, and its thread.
+    def _users_frames(self) -> tuple[int, list[FrameType]]:
+        """Return the frames of the user's code in this check, innermost first, and their thread.
 
         Backward on another device runs on a thread of the engine, which enters Python through ``apply`` of a node.
         """
-        frames = sys._current_frames()
-        mine = self._innermost(frames.pop(self.thread, None))
-        if mine is not None:
-            return self.thread, mine
-        for thread, frame in frames.items():
-            if _outermost(frame).f_code is BackwardCFunction.apply.__code__:
-                found = self._innermost(frame)
-                if found is not None:
-                    return thread, found
-        return self.thread, None
+        every = sys._current_frames()
+        mine = self._in_check(every.pop(self.thread, None))
+        for thread, frame in () if mine else every.items():
+            found = self._in_check(frame) if _outermost(frame).f_code is BackwardCFunction.apply.__code__ else []
+            if found:
+                return thread, found
+        return self.thread, mine
 
-    def _innermost(self, frame: FrameType | None) -> FrameType | None:
-        while frame is not None:
-            code = frame.f_code
-            if code.co_filename == IMPORTING:
-                return None  # a module that is imported by half would stay so; wait for the next look
-            caller = frame.f_back
-            by_torch = code.co_name in METHODS or (caller is not None and caller.f_code in APPLIES)
-            if code in self.users or (by_torch and not code.co_filename.startswith(OURS)):
-                return frame
-            frame = caller
-        return None
+    def _in_check(self, frame: FrameType | None) -> list[FrameType]:
+        found = list[FrameType]()
+        while frame is not None and frame is not self._base:
+            if frame.f_code.co_filename == IMPORTING:
+                return []  # a module that is imported by half would stay so; wait for the next look
+            if is_users(frame):
+                found.append(frame)
+            frame = frame.f_back
+        return found
+
+    def _is_method(self, frame: FrameType) -> bool:
+        code, caller = frame.f_code, frame.f_back
+        return code in self.users or code.co_name in METHODS or (caller is not None and caller.f_code in APPLIES)
 
     def _end_watch(self) -> None:
         """Leave the list of watched clocks; what was sent and has not come yet comes here and nowhere later.
@@ -208,7 +208,7 @@ class Clock:
         try:
             with _lock:
                 _watched.discard(self)
-                self._frame = None
+                self._frame = self._base = None
             if self._sent_to is None:
                 return
             if self._sent_to != self.thread:
@@ -268,7 +268,7 @@ def budgeted(budget: Budget, now: Callable[[], float] | None = None) -> Iterator
     if around is not None:
         yield around
         return
-    clock = Clock(budget, now)
+    clock = Clock(budget, now, sys._getframe(2))  # of the ``with`` statement; between them is ``contextlib``
     token = _current.set(clock)
     try:
         if budget.interrupts:
@@ -293,20 +293,15 @@ def tick() -> None:
         clock.tick()
 
 
-def note_users(fn: Any, cls: type | None) -> None:
-    """Note in the check that runs which code is the user's: that of a callable, and of the methods of a Function."""
+def note_users(cls: type | None) -> None:
+    """Note in the check that runs what the methods of a Function are called."""
     clock = _current.get()
-    if clock is None:
+    if clock is None or cls is None:
         return
-    called = vars(type(fn)).get("__call__")  # of an object that can be called
-    named = [(getattr(f, "__qualname__", ""), f) for f in (fn, getattr(fn, "func", None), called)]
-    if cls is not None:
-        entries = ((name, vars(base)[name]) for name, base in defining_classes(cls).items())
-        named += [(f"{cls.__qualname__}.{name}", unwrap(entry)) for name, entry in entries]
-    for name, function in named:
-        code = getattr(function, "__code__", None)
-        if code is not None and not code.co_filename.startswith(OURS):
-            clock.users.setdefault(code, name.rpartition("<locals>.")[2])
+    for name, base in defining_classes(cls).items():
+        code = getattr(unwrap(vars(base)[name]), "__code__", None)
+        if code is not None:
+            clock.users.setdefault(code, f"{cls.__qualname__}.{name}".rpartition("<locals>.")[2])
 
 
 def verdict_was_known() -> bool:

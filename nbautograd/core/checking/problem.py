@@ -198,7 +198,7 @@ class Problem:
         if self._depth:
             yield
             return
-        note_users(self.fn, self.cls)
+        note_users(self.cls)
         with quiet(recorded=recorded):
             used = [*reachable(self.fn, self.cls, dict(zip(self.input_names, self.inputs, strict=True)))]
             self._used, self.shared = used, SharedTensors(used)
@@ -343,7 +343,7 @@ class Problem:
             if self.cls is not None and library.written_as(self.cls) is not self.cls:
                 self.cls = None  # torch's Function around an operation: what its author wrote is checked by itself
             self.source = None if self.cls is None else _source(self.cls)
-            note_users(self.fn, self.cls)
+            note_users(self.cls)
             self.state = ClassState(self.cls)
             self._used += names_outside(None, self.cls)
             self.arguments = _handed_on(tensors, self.cls, given or ())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import signal
 import subprocess
 import sys
@@ -136,6 +138,77 @@ def test_a_backward_is_interrupted_whatever_its_function_is_called(body, inside)
     assert [said.params["function"] for said in stops(report)] == ["Endless.backward"]
 
 
+def caught_in_inner_calls(forever):
+    class Inner(Fn):
+        def forward(ctx, x):
+            forever()
+
+    class Outer(Fn):
+        def forward(ctx, x):
+            return x.exp()
+
+        def backward(ctx, grad_output):
+            for _ in range(3):
+                with contextlib.suppress(BaseException):
+                    Inner.apply(grad_output)
+            return grad_output
+
+    return Outer
+
+
+def in_a_hook(forever):
+    def fn(x):
+        y = 2 * x
+        if y.requires_grad:
+            y.register_hook(lambda grad: forever())
+        return y
+
+    return fn
+
+
+def as_saved_tensors_are_unpacked(forever):
+    def fn(x):
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: forever()):
+            return x * x
+
+    return fn
+
+
+def in_a_hook_of_a_module(forever):
+    module = torch.nn.Identity()
+    module.register_forward_hook(lambda *_: forever())
+    return module
+
+
+def called_by_partialmethod(forever):
+    class Called:
+        __call__ = functools.partialmethod(lambda self, _, x: forever(), 1)
+
+    return Called()
+
+
+CALLERS = [
+    *(caught_in_inner_calls, in_a_hook, as_saved_tensors_are_unpacked, in_a_hook_of_a_module, called_by_partialmethod),
+    lambda forever: torch.vmap(lambda x: forever()),
+    lambda forever: functools.lru_cache(lambda x: forever()),
+]
+
+
+@pytest.mark.parametrize("make", CALLERS)
+def test_code_of_the_user_is_interrupted_whoever_calls_it(make):
+    time = Time()
+
+    def forever():
+        for _ in iter(int, 1):
+            if time.seconds > 2e7:  # a test that fails comes to its end
+                break
+            time.passes(1)
+
+    report = check(time, make(forever), doubles(2), seconds=5.0)
+    assert report.verdict == "cannot tell"
+    assert len(stops(report)) == 1
+
+
 def test_a_budget_that_nobody_gave_interrupts_no_thread(monkeypatch):
     threads = []
 
@@ -202,7 +275,7 @@ def test_a_loop_that_catches_everything_is_interrupted_again():
 
 
 def test_what_is_imported_by_half_is_not_interrupted(monkeypatch):
-    clock = budgets.Clock(Budget(seconds=1), time := Time())
+    clock = budgets.Clock(Budget(seconds=1), time := Time(), sys._getframe())
     time.passes(2)
     sent = []
     monkeypatch.setattr(budgets, "_send", lambda *given: sent.append(given))
@@ -213,7 +286,7 @@ def test_what_is_imported_by_half_is_not_interrupted(monkeypatch):
 
     forward()
     assert sent == []
-    (lambda forward: forward())(clock.interrupt_overdue)  # no call of the user's code
+    clock.interrupt_overdue()  # no call of the user's code
     assert sent == []
     monkeypatch.setattr(budgets, "IMPORTING", "")
     forward()
