@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
 from weakref import WeakSet
+
+Value = TypeVar("Value")
 
 _locks: WeakSet[Any] = WeakSet()
 
@@ -20,6 +23,41 @@ def lock() -> Any:
     made: Any = threading.RLock()
     _locks.add(made)
     return made
+
+
+class cached(Generic[Value]):  # noqa: N801
+    """A property that is computed once for each object, as by ``functools.cached_property``, without a lock.
+
+    In Python 3.11 that one holds a lock of its whole class while it computes, which no child of a fork can let go of.
+
+    Example:
+        >>> from nbautograd.core.forks import cached
+        >>> class Numbers:
+        ...     @cached
+        ...     def drawn(self):
+        ...         return [0]
+        >>> one = Numbers()
+        >>> one.drawn is one.drawn
+        True
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached[Value]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+
+    def __get__(self, instance: object, owner: type | None = None) -> cached[Value] | Value:
+        if instance is None:
+            return self
+        value: Value = instance.__dict__.setdefault(self.name, self.compute(instance))  # found there from now on
+        return value
 
 
 def _renew() -> None:

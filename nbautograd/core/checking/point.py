@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 import torch
@@ -27,6 +26,7 @@ from nbautograd.core.checking.directional import DirectionalDerivative, borne_ou
 from nbautograd.core.checking.jacobian.forward_values import by_autograd
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem, pullback
+from nbautograd.core.forks import cached
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT
 from nbautograd.core.stumbles import users_errors
@@ -123,7 +123,7 @@ class Point:
         """The outputs, with their graph; None where forward raises."""
         return self._base._called
 
-    @cached_property
+    @cached
     def _called(self) -> Outputs | None:
         with users_errors() as guard:
             outputs = self.problem.call(tuple(map(copy, self.inputs)))  # backward may write into what it gets
@@ -154,7 +154,7 @@ class Point:
         """Shapes of the inputs that are tensors."""
         return [x.shape for x in self.inputs if isinstance(x, Tensor)]
 
-    @cached_property
+    @cached
     def v(self) -> list[Tensor | None]:
         """The cotangents."""
         if self.outputs is None:
@@ -185,7 +185,7 @@ class Point:
             self._through[output] = self.arranged(lambda k, c: c if k == output else None)
         return self._through[output]
 
-    @cached_property
+    @cached
     def rel(self) -> float:
         """Relative difference up to which two gradients are the same."""
         assert self.outputs is not None
@@ -209,7 +209,7 @@ class Point:
             if any(t._version != version for t, version in base._versions):
                 base.renew()  # the next backward is not to meet what this one left
 
-    @cached_property
+    @cached
     def gradients(self) -> Gradients | None:
         """What the user's own backward gives; None where it raises, or forward did."""
         if self.outputs is None:
@@ -234,7 +234,7 @@ class Point:
     def _forward(self) -> tuple[Any, ...] | None:
         return self._base._forward_run
 
-    @cached_property
+    @cached
     def _forward_run(self) -> tuple[Any, ...] | None:
         """Leaves and outputs of the forward under autograd; None where it cannot be run so."""
         with users_errors():
@@ -249,7 +249,7 @@ class Point:
             return pullback(found[1], [found[0][i] for i in self.problem.differentiable], self.v)
         return None
 
-    @cached_property
+    @cached
     def right(self) -> Gradients | None:
         """The gradients by autograd of the forward; None where it cannot be run so. See ``trusts``."""
         return self.gradients_of(self._forward)

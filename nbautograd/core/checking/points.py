@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -30,6 +29,7 @@ from nbautograd.core.checking.other_points import (
 )
 from nbautograd.core.checking.point import GIVEN, Once, Point, PointKind, PointSource
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.forks import cached
 
 STRIDE = 1000  # seeds from one kind to the next: more than the points of a kind draw
 NEARBY = 3  # points of other values in the sizes given
@@ -57,12 +57,12 @@ class Points:
         """Return one point of a kind; None where there is none."""
         return next(itertools.islice(self._once(kind), number, None), None)
 
-    @cached_property
+    @cached
     def again(self) -> Points:
         """The same kinds with other values."""
         return Points(self.problem, self._turn + 1)
 
-    @cached_property
+    @cached
     def symmetric(self) -> frozenset[int]:
         """Numbers of the differentiable inputs that forward reads as symmetric matrices."""
         positions = enumerate(self.problem.differentiable)
@@ -88,7 +88,7 @@ class Points:
             made[position] = (x + x.mT).div(2).requires_grad_() if square else made[position]
         return in_order(self.problem, tuple(made))
 
-    @cached_property
+    @cached
     def groups(self) -> Once[tuple[tuple[Slot, ...], Point]]:
         """The smallest sets of dimensions that can change together, with the first point at which they do."""
         return Once(groups(self._source("single")))

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from nbautograd.core.checking.steps.refine import convergence_curve
 from nbautograd.core.checking.steps.stairs import Stairs, almost_flat
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
+from nbautograd.core.forks import cached
 from nbautograd.core.numerics.arrays import epsilon, real_size
 from nbautograd.core.torch_private.tensors import refuses_grad
 
@@ -298,18 +298,18 @@ class GradcheckRun:
         """Return what forward raised beside the inputs, or an empty string."""
         return "" if self.assembly is None else self.assembly.forward.raised
 
-    @cached_property
+    @cached
     def _stairs(self) -> Stairs:
         assert self.assembly is not None
         assert self.outputs is not None
         return Stairs(self.problem, self.outputs, self.assembly.forward)
 
-    @cached_property
+    @cached
     def _forward_witness(self) -> ForwardWitness:
         assert self.assembly is not None
         return ForwardWitness(self.assembly)
 
-    @cached_property
+    @cached
     def _jvp_witness(self) -> JvpWitness:
         assert self.assembly is not None
         return JvpWitness(self.assembly)

@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from types import CodeType, FrameType
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch import nn
 
 from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.explaining.torch_errors import entries, is_torch
+from nbautograd.core.forks import cached
 from nbautograd.core.graphs.names import tensors_in
 from nbautograd.core.stumbles import ask
 from nbautograd.core.torch_private.nodes import MOST_NODES
@@ -118,7 +119,7 @@ class Program:
         frame, line = self.frames[-1]
         return place_of(frame.f_code, line, frame.f_globals)
 
-    @cached_property
+    @cached
     def statement(self) -> ast.stmt | None:
         """The innermost statement of the user's that raised, or that called torch."""
         if not self.frames:
@@ -127,7 +128,7 @@ class Program:
         tree = tree_of("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
         return next((s for s in reversed(_statements(tree)) if s.lineno <= line <= (s.end_lineno or 0)), None)
 
-    @cached_property
+    @cached
     def variables(self) -> dict[str, Any]:
         """All variables that are alive: those of inner frames hide those of outer ones."""
         found: dict[str, Any] = dict(self._scope)
@@ -137,7 +138,7 @@ class Program:
             found |= frame.f_locals
         return found
 
-    @cached_property
+    @cached
     def tensors(self) -> dict[str, torch.Tensor]:
         """Every tensor that the user can name."""
         named: dict[str, torch.Tensor] = {}

@@ -11,12 +11,12 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import Any
 
 from nbautograd.core import forks
+from nbautograd.core.forks import cached
 from nbautograd.core.recording.call import Call
 from nbautograd.core.recording.snapshot import SUMMARY, CallSnapshots, Snapshot
 from nbautograd.core.torch_private import ctx as private
@@ -70,12 +70,12 @@ class InstrumentedFunction:
         """The class, None once it is gone."""
         return self._cls()
 
-    @cached_property
+    @cached
     def source(self) -> FunctionSource | None:
         """The text of the class, read when somebody first looks at a call."""
         return read_methods(self.methods)
 
-    @cached_property
+    @cached
     def _names(self) -> dict[str, frozenset[str]]:
         return {
             "backward" if method == "vjp" else method: frozenset(
@@ -88,7 +88,7 @@ class InstrumentedFunction:
         """Return every name in a method's code, attributes and those of inner functions included."""
         return self._names.get(method, frozenset())
 
-    @cached_property
+    @cached
     def writes_unseen(self) -> frozenset[str]:
         """The methods that name a way to write into a tensor that its version does not tell."""
         return frozenset([method for method, names in self._names.items() if names & _WRITES_PAST_THE_VERSION])
@@ -97,7 +97,7 @@ class InstrumentedFunction:
         """Return True when a method names an operation that writes into its tensor, such as ``mul_``."""
         return any(name.endswith("_") and not name.endswith("__") for name in self.names(method))
 
-    @cached_property
+    @cached
     def keeps_state(self) -> bool:
         """True when a method names the class, so that it may keep something on it."""
         return any(self.name in names or "__class__" in names for names in self._names.values())

@@ -9,10 +9,10 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from nbautograd.core.forks import cached
 from nbautograd.course.catalogue import declared_by
 from nbautograd.course.marking.batch import first_sentence
 from nbautograd.course.marking.judge import SubmissionMark, mark
@@ -141,7 +141,7 @@ class Graded:
         self.folder, self.submission = folder, submission
         self.assignment = assignment(folder / "release", hidden if hidden.exists() else None)
 
-    @cached_property
+    @cached
     def mark(self) -> SubmissionMark:
         """The mark."""
         limits = json.loads((self.folder / "limits.json").read_text(encoding="utf-8"))

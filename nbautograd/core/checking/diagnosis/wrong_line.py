@@ -16,7 +16,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem, pullback
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Phrase
+from nbautograd.core.forks import cached
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, hands_over, users_errors
 from nbautograd.core.trace import Trace, TracedCall
@@ -226,7 +226,7 @@ class _Place:
 
         return at.pull(traced), steps.found
 
-    @cached_property
+    @cached
     def _turned(self) -> dict[Key, TracedResult]:
         return self.run(self.at.arranged(lambda _, c: (1 + c) / 3))[1]
 
@@ -235,7 +235,7 @@ class _Place:
         other = self._turned.get(key)
         return other is None or not torch.equal(self.steps[key].value, other.value)
 
-    @cached_property
+    @cached
     def values(self) -> dict[Value, Tensor]:
         """What forward has: values, the gradients that arrive there, and derivatives of a single output."""
         at, problem = self.at, self.at.problem
@@ -391,7 +391,7 @@ class LineSearch:
         step = place.forward[key]
         return written(code, key, step.item)[0], step.line
 
-    @cached_property
+    @cached
     def _larger(self) -> list[_Place]:
         return self._places(points(self.problem).of("larger"), LARGER)
 

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from nbautograd.core.checking.jacobian.forward_values import Forward, Values
 from nbautograd.core.checking.jacobian.layout import MOST_ENTRIES, BlockLayout, Matrices
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Kind, Progress
+from nbautograd.core.forks import cached
 from nbautograd.core.numerics.arrays import Array, epsilon, from_array, real_shape
 from nbautograd.core.numerics.constants import (
     BACKWARD_ROUNDINGS,
@@ -239,7 +239,7 @@ class Assembly:
                 found.update(self._fill(i, {j: dense}))
         return found
 
-    @cached_property
+    @cached
     def rows_of_forward(self) -> tuple[list[Rows | None], str]:
         """Return the rows of each output by autograd of the forward, or the reason why there are none."""
         return rows_of_forward(self.problem, self.outputs, self.wanted)

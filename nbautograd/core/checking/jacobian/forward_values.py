@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem, pullback, separate_context
 from nbautograd.core.checking.progress import Progress
+from nbautograd.core.forks import cached
 from nbautograd.core.numerics.arrays import (
     Array,
     as_array,
@@ -202,7 +202,7 @@ class Forward:
         whole = 2 * sum(p.size for p in self.points) + 2 * sum(map(math.prod, self.shapes))
         return max(0, whole - self._evaluations)
 
-    @cached_property
+    @cached
     def noise(self) -> list[Array]:
         """Difference of two calls at the same point, per wanted output; taken when first read."""
         repeated = self._one(0, self.points[0])

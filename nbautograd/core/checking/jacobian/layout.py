@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from nbautograd.core.forks import cached
 from nbautograd.errors import InputError
 
 Array = np.ndarray[Any, Any]
@@ -32,20 +32,20 @@ class BlockLayout:
     input_shape: tuple[int, ...]
     pairs: tuple[tuple[int, int], ...] = ()
 
-    @cached_property
+    @cached
     def sizes(self) -> tuple[int, int, int]:
         """(number of diagonal blocks, rows of each, columns of each)."""
         blocks = math.prod(self.output_shape[a] for a, _ in self.pairs)
         rows, cols = math.prod(self.output_shape), math.prod(self.input_shape)
         return blocks, rows // blocks if blocks else 0, cols // blocks if blocks else 0
 
-    @cached_property
+    @cached
     def row_order(self) -> tuple[int, ...]:
         """The output's dimensions, paired ones first."""
         first = [a for a, _ in self.pairs]
         return (*first, *(d for d in range(len(self.output_shape)) if d not in first))
 
-    @cached_property
+    @cached
     def col_order(self) -> tuple[int, ...]:
         """The input's dimensions, paired ones first."""
         first = [b for _, b in self.pairs]
@@ -75,14 +75,14 @@ class BlockLayout:
         """Undo ``cols``."""
         return _join(array, self.col_order, self.input_shape)
 
-    @cached_property
+    @cached
     def row_ids(self) -> Array:
         """Row number in the whole Jacobian, by (block, row of the block)."""
         ids = np.arange(math.prod(self.output_shape)).reshape(1, *self.output_shape)
         result: Array = self.rows(ids)[0]
         return result
 
-    @cached_property
+    @cached
     def col_ids(self) -> Array:
         """Column number in the whole Jacobian, by (block, column of the block)."""
         ids = np.arange(math.prod(self.input_shape)).reshape(1, *self.input_shape)
@@ -173,12 +173,12 @@ class Matrices:
         result = data[row_block[:, None], row[:, None], col[None, :]]
         return np.where(row_block[:, None] == col_block[None, :], result, 0)
 
-    @cached_property
+    @cached
     def row_rank(self) -> Array:
         """For each row its place in storage order."""
         return np.argsort(self.layout.row_ids.reshape(-1))
 
-    @cached_property
+    @cached
     def col_rank(self) -> Array:
         """For each column its place in storage order."""
         return np.argsort(self.layout.col_ids.reshape(-1))

@@ -7,12 +7,12 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 
 from nbautograd.core.checking.repair.script import Edit, Hints, Script, product, tight
 from nbautograd.core.checking.repair.values import KnownValue, broadcast
+from nbautograd.core.forks import cached
 
 SIZED = re.compile(r"\.shape\b|\.numel\(|\.size\(|\blen\(")  # in the text of what has to do with sizes
 
@@ -27,7 +27,7 @@ class Facts:
     def __init__(self, tree: ast.AST) -> None:
         self.nodes = list(ast.walk(tree))
 
-    @cached_property
+    @cached
     def read(self) -> frozenset[str]:
         """The names that are read, and the attributes and subscripts as they are written."""
         names = (n.id for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
@@ -35,20 +35,20 @@ class Facts:
             (*names, *(ast.unparse(n) for n in self.nodes if isinstance(n, (ast.Attribute, ast.Subscript))))
         )
 
-    @cached_property
+    @cached
     def negated(self) -> frozenset[int]:
         """Ids of the numbers behind a minus: 1 in ``-1``."""
         signed = (n for n in self.nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub))
         return frozenset(id(n.operand) for n in signed if isinstance(n.operand, ast.Constant))
 
-    @cached_property
+    @cached
     def guards(self) -> frozenset[int]:
         """Ids of all nodes inside the index of a ``ctx.needs_input_grad``."""
         asked = (n for n in self.nodes if isinstance(n, ast.Subscript))
         inside = (n.slice for n in asked if getattr(n.value, "attr", "") == "needs_input_grad")
         return frozenset(id(node) for index in inside for node in ast.walk(index))
 
-    @cached_property
+    @cached
     def thresholds(self) -> frozenset[int]:
         """Ids of what something is compared with, or may be in a function that is called by its name."""
         compared = (side for n in self.nodes if isinstance(n, ast.Compare) for side in n.comparators)
@@ -56,7 +56,7 @@ class Facts:
         handed = (a for call in calls for a in call.args if isinstance(a, ast.Attribute))
         return frozenset(id(inner) for side in (*compared, *handed) for inner in ast.walk(side))
 
-    @cached_property
+    @cached
     def sizes(self) -> frozenset[str]:
         """The names that a size is assigned to."""
         found = set[str]()
@@ -114,7 +114,7 @@ class Context:
         """Return the text of an expression as the left side of a product."""
         return product(self.script, node)
 
-    @cached_property
+    @cached
     def tensors(self) -> list[str]:
         """Names that may stand for a tensor."""
         return [name for name, value in self.names.items() if value is None or value.shape is not None]
@@ -144,7 +144,7 @@ class Context:
         a, b = self.names.get(one), self.names.get(other)
         return a is not None and b is not None and a != KnownValue() and (a.shape, a.dtype) == (b.shape, b.dtype)
 
-    @cached_property
+    @cached
     def unused(self) -> list[str]:
         """Names that may take part, and that backward has and never reads: what is missing often needs them."""
         read = self.facts.read
@@ -160,12 +160,12 @@ class Context:
         value = self.of.get(id(node))
         return None if value is None else value.dtype
 
-    @cached_property
+    @cached
     def numbers_on_ctx(self) -> list[str]:
         """Attributes of ctx that may take part."""
         return [name for name in self.names if name.startswith("ctx.")]
 
-    @cached_property
+    @cached
     def transposed(self) -> tuple[str, ...]:
         """The ways to transpose, that of the code first."""
         own = [way for way in (".mT", ".T", ".transpose(-2, -1)", ".t()") if way in self.script.text]

@@ -12,7 +12,6 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import CellType, FunctionType
 from typing import Any
 
@@ -20,6 +19,7 @@ from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import user_backward
 from nbautograd.core.checking.diagnosis.rewritten import closed_over
 from nbautograd.core.checking.repair.bounds import Loops, countable, counted
+from nbautograd.core.forks import cached
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt", "sinh", "cosh", "square", "reciprocal")
 COUNTERPARTS = {
@@ -250,11 +250,11 @@ class Script:
     def _offset(self, line: int | None, column: int | None) -> int:
         return self._starts[(line or 1) - 1] + (column or 0)
 
-    @cached_property
+    @cached
     def _raw(self) -> bytes:
         return self.text.encode()
 
-    @cached_property
+    @cached
     def _starts(self) -> list[int]:
         """Return the offset of each line among the bytes."""
         return [0, *itertools.accumulate(len(row) + 1 for row in self._raw.split(b"\n"))]
