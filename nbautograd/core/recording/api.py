@@ -98,8 +98,8 @@ def uninstrument(cls: C) -> C:
         return cls
     made_before = [f for f in _functions if definition is not None and library.definition_of(f) is definition]
     for function in dict.fromkeys((_function(cls, "uninstrument"), *made_before)):
+        spy.remove(function)  # of one that an interrupt left half recorded too
         if _functions.pop(function, None) is not None:
-            spy.remove(function)
             _problems.pop(function.__name__, None)
     return cls
 
@@ -132,22 +132,25 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
     if level not in LEVELS:
         raise InputError("recording.no_such_level", level=repr(level), levels=", ".join(LEVELS))
     functions = [_function(cls, "recording") for cls in classes] or list(_functions)
-    fresh = [cls for cls in dict.fromkeys(functions) if cls not in _functions]
-    for cls in fresh:
-        _install(cls, LEVELS["summary"])
-    recorded = [_functions[cls] for cls in functions]
-    before = [one.level for one in recorded]
-    for cls, one in zip(functions, recorded, strict=True):
-        _set_level(cls, one, LEVELS[level])
-    log = LiveLog(_ring, recorded, problems, first=_ring.next_index())
-    try:
-        yield log
-    finally:
-        log.close()
-        for cls, one, was in zip(functions, recorded, before, strict=True):
-            _set_level(cls, one, was)
-        for cls in fresh:
-            uninstrument(cls)
+    before = {cls: (_functions[cls], _functions[cls].level) for cls in functions if cls in _functions}
+
+    def undo() -> None:
+        for cls in functions:
+            if cls in before:
+                _set_level(cls, *before[cls])
+            else:
+                uninstrument(cls)
+
+    with undone(undo):
+        for cls in functions:
+            if cls not in _functions:
+                _install(cls, LEVELS["summary"])
+            _set_level(cls, _functions[cls], LEVELS[level])
+        log = LiveLog(_ring, [_functions[cls] for cls in functions], problems, first=_ring.next_index())
+        try:
+            yield log
+        finally:
+            log.close()
 
 
 def calls(cls: type | None = None) -> CallLog:
@@ -262,11 +265,11 @@ def _function(cls: Any, caller: str) -> type:
 
 def _set_level(cls: type, function: InstrumentedFunction, level: int) -> None:
     """Set how much is kept of a Function's calls; at level off nothing stands in the class's way."""
-    was, function.level = function.level, level
-    if was and not level:
+    if function.level and not level:
         spy.withdraw(cls)
-    elif level and not was and cls in _functions:
+    elif level and not function.level and cls in _functions:
         spy.install(cls, function, _recorder)
+    function.level = level  # last: after an interrupt it may be set again
 
 
 def _install(cls: type, level: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import pickle
@@ -16,9 +17,11 @@ import recorded_functions as functions
 import torch
 from fn import Fn
 from functions_checked import Square
+from interrupts import steps_of
 
 from nbautograd import messages
 from nbautograd.core.recording import api as log
+from nbautograd.core.recording import spy
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.recording.snapshot import elements
 from nbautograd.errors import CallError, InputError
@@ -784,3 +787,25 @@ def test_a_setup_context_whose_lookup_runs_python_is_not_recorded():
     assert [call.method for call in calls] == ["forward", "backward"]
     assert calls[1].forward == calls[0].index
     assert [problem.message_id for problem in calls.problems] == ["recording.not_static"]
+
+
+@pytest.mark.parametrize("way", ["recording", "instrument"])
+def test_an_interrupt_at_any_step_leaves_nothing_that_cannot_be_undone(way):
+    before, files = dict(vars(functions.Linear)), {log.__file__, spy.__file__}
+
+    def block():
+        if way == "recording":
+            with log.recording(functions.Linear):
+                pass
+        else:
+            log.uninstrument(log.instrument(functions.Linear))
+
+    steps = steps_of(block, files)
+    assert steps > 50
+    for at in range(1, steps + 1):
+        with contextlib.suppress(KeyboardInterrupt):
+            steps_of(block, files, at)
+        if way == "instrument":
+            log.uninstrument(functions.Linear)
+        assert dict(vars(functions.Linear)) == before, at
+        assert functions.Linear not in log.instrumented()
