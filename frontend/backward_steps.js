@@ -1,15 +1,14 @@
 // Step through backward in the engine's order: forwards, backwards, by playing, by a slider.
 
-import { el, icon } from "./dom.js";
+import { el } from "./dom.js";
 import { engineOrder } from "./engine_order.js";
+import { Player } from "./player.js";
 import { firstLine } from "./scene.js";
 import { stepPanel } from "./step_panel.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const PACE = 900; // ms per step when playing
 const MOST_NAMED = 4; // gradients that are added, by name
-const MOST_PLAYED = 120; // steps of one play; longer orders are played in strides
 
 export class BackwardSteps {
   #page;
@@ -18,11 +17,7 @@ export class BackwardSteps {
   #order;
   #reveal;
   #visit;
-  #at = 0; // 0: nothing has run; k: the first k steps have
-  /** @type {ReturnType<typeof setInterval> | undefined} */
-  #timer;
-  #play;
-  #slider;
+  #player; // at 0 nothing has run, at k the first k steps have
   sentence = el("p", { class: "faint said", role: "status" });
   panel = el("div", { class: "step", hidden: true });
 
@@ -40,37 +35,15 @@ export class BackwardSteps {
     this.#order = engineOrder(state.layout);
     this.#reveal = reveal;
     this.#visit = visit;
-    const title = page.t("engine_order");
-    this.#slider = el("input", {
-      type: "range",
-      min: 0,
-      max: this.#count,
-      value: 0,
-      "aria-label": title,
-      title,
-    });
-    this.#slider.addEventListener("input", () => {
-      this.#pause();
-      this.#go(Number(this.#slider.value));
-    });
-    this.#play = icon("▶", page.t("play"), () => (this.#timer ? this.#pause() : this.#start()));
-    this.element = el(
-      "span",
-      "group steps",
-      icon("‹", page.t("step_back"), () => this.move(-1)),
-      this.#play,
-      icon("›", page.t("step_on"), () => this.move(1)),
-      this.#slider,
-    );
+    this.#player = new Player(page, this.#count, page.t("engine_order"), () => this.#show());
+    this.element = this.#player.element;
     this.element.hidden = this.sentence.hidden = this.#count < 2;
-    page.signal.addEventListener("abort", () => clearInterval(this.#timer), { once: true });
     this.say("");
   }
 
   /** @param {number} by how many steps */
   move(by) {
-    this.#pause();
-    this.#go(this.#at + by);
+    this.#player.move(by);
   }
 
   /** @param {string} sentence below the picture; an empty one stands for the step's own */
@@ -83,29 +56,8 @@ export class BackwardSteps {
     return this.#order.steps.length;
   }
 
-  /** @param {number} k */
-  #go(k) {
-    this.#at = Math.max(0, Math.min(this.#count, k));
-    this.#show();
-  }
-
-  #start() {
-    if (this.#at >= this.#count) this.#go(0);
-    const stride = Math.max(1, Math.floor((this.#count - this.#at) / MOST_PLAYED));
-    this.#go(this.#at + stride);
-    this.#timer = setInterval(
-      () => (this.#at >= this.#count ? this.#pause() : this.#go(this.#at + stride)),
-      PACE,
-    );
-    this.#play.textContent = "⏸";
-    this.#play.setAttribute("aria-label", this.#page.t("pause"));
-  }
-
-  #pause() {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    this.#play.textContent = "▶";
-    this.#play.setAttribute("aria-label", this.#page.t("play"));
+  get #at() {
+    return this.#player.at;
   }
 
   #show() {
@@ -121,7 +73,6 @@ export class BackwardSteps {
     scene.mark("waiting", (key) => at > 0 && this.#stepOf(key) >= at);
     scene.mark("now", (key) => at > 0 && this.#stepOf(key) === at - 1);
     scene.mark("ready", (key, path) => !path && queue.has(this.#stepOf(key)));
-    this.#slider.value = String(at);
     this.say("");
     this.panel.hidden = !at;
     this.panel.replaceChildren(

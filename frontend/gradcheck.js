@@ -9,6 +9,7 @@ import { lensButton } from "./entry.js";
 import { number } from "./formats.js";
 import { worstEntry } from "./levels.js";
 import { slider } from "./microscope.js";
+import { slowMotionPart } from "./slow_motion.js";
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -36,6 +37,7 @@ export function gradcheckView(page, { check, answer, blocks }) {
     ...(blocks.length ? evidence(page, blocks) : []),
     check.order2 && secondOrder(page, check.order2),
     ...(brief ? [] : documentView(page, answer.others)),
+    check.motion && slowMotionPart(page, blocks),
     !brief && copyReport(page),
   );
 }

@@ -255,6 +255,7 @@ export function thumbnail(
     tip.style.top = `${(row + 1) * side + 4}px`;
     tip.hidden = false;
     paint([row, col]);
+    if (exact) canvas.dispatchEvent(new CustomEvent("entry", { bubbles: true, detail: cell }));
   }
   canvas.addEventListener("pointermove", point);
   canvas.addEventListener("pointerleave", () => ((tip.hidden = true), paint()));

@@ -190,6 +190,7 @@ export interface Since {
 /** A check without its heat maps; ``table`` has a row for each block, weighed by the tolerance of a slider. */
 export interface CheckState {
   function: string;
+  motion: boolean;
   verdict: string;
   table: Block[];
   since: Since | null;
@@ -347,6 +348,36 @@ export interface TextAnswer {
   text: string;
 }
 
+/** A stop in the slow motion of backward: what arrives, a line, or what is returned. */
+export interface MotionStop {
+  line: number;
+  end: number;
+  known: "right" | "wrong" | "wrong by here" | "follows" | "";
+  says: string;
+  reads: string[];
+  document: Block[];
+}
+
+/** The gradient of an input, the check's verdict on it, and the stop from which on it is there. */
+export interface MotionGradient {
+  name: string;
+  known: "right" | "wrong" | "wrong by here" | "follows" | "";
+  stop: number;
+  position: number;
+}
+
+/** A run of backward, line by line. */
+export interface MotionState {
+  function: string;
+  output: number;
+  lines: [number, string][];
+  stops: MotionStop[];
+  arrived: string[];
+  saved: string[];
+  gradients: MotionGradient[];
+  notes: Block[];
+}
+
 /** All of a block that came in brief. */
 export interface BlockAnswer {
   block: BlockState;
@@ -381,6 +412,7 @@ export interface Answers {
   microscope: MicroscopeAnswer;
   elsewhere: ElsewhereAnswer;
   text: TextAnswer;
+  motion: MotionState;
   calls: CallsAnswer;
   some_calls: CallsAnswer;
   function: CallsAnswer;
@@ -435,6 +467,7 @@ export interface Views {
   jacobian: JacobianState;
   gradcheck: GradcheckState;
   calls: CallsState;
+  motion: MotionState;
   document: DocumentState;
 }
 
@@ -451,7 +484,7 @@ export interface Selection {
 export interface Traits {
   _module: DataView;
   _stylesheet: DataView;
-  _kind: "inspector" | "graph" | "jacobian" | "gradcheck" | "calls" | "document";
+  _kind: "inspector" | "graph" | "jacobian" | "gradcheck" | "calls" | "motion" | "document";
   _anchor: string;
   _labels: Record<string, string>;
   _colours: Record<"light" | "dark", string[]>;

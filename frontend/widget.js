@@ -13,6 +13,7 @@ import { jacobianView } from "./jacobian.js";
 import { resume } from "./memory.js";
 import { page } from "./page.js";
 import { replaceReport } from "./report_replacement.js";
+import { slowMotionView } from "./slow_motion.js";
 import { decode, inflate } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
@@ -25,6 +26,7 @@ const VIEWS = {
   jacobian: jacobianView,
   gradcheck: foldable(gradcheckView),
   calls: callsView,
+  motion: (view, state) => slowMotionView(view, state),
   document: pageOf,
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport
+from nbautograd.core.checking.slow_motion import SlowMotion
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.recording.call import Call, CallLog
@@ -38,6 +39,7 @@ __all__ = [
     "JacobianReport",
     "Node",
     "RedactedReport",
+    "SlowMotion",
     "TensorSummary",
     "Value",
 ]

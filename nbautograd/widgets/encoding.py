@@ -104,7 +104,7 @@ def _with_whole(states: Sequence[BlockState], blocks: Mapping[tuple[int, int], A
 def _answers(state: BlocksState, questions: Mapping[str, Ask], points: int) -> dict[str, bytes]:
     """Return answers to likely questions: the microscope on worst entries, the text, so many other points."""
     lenses = [_lens(block, block.worst) for block in state.blocks if block.worst is not None]
-    asked = [*lenses[:MOST_LENSES], {"kind": "text"}]
+    asked = [*lenses[:MOST_LENSES], {"kind": "text"}, {"kind": "motion"}]
     asked += [{"kind": "elsewhere", "seed": seed} for seed in range(1, points + 1)]
     answers = {}
     for question in asked:

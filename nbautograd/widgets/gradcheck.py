@@ -24,6 +24,7 @@ def verdict_state(report: GradcheckReport) -> CheckState:
         second = SecondOrder(verdict=report.order2.verdict, answer=answer_state(second_answer(report)))
     return CheckState(
         function=report.function,
+        motion=report.source is not None and report.source.line("backward") is not None,
         verdict=report.verdict,
         table=weighed_blocks(report.blocks, {at: beyond(report.blocks[at]) for at in whole_blocks(report.blocks)}),
         since=since_last(report),

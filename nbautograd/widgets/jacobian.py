@@ -22,6 +22,7 @@ from nbautograd.views.packing import BlockState, ErrorCurve, Maps, Pair, array, 
 from nbautograd.views.phrases import block_name
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.encoding import FREEZING
+from nbautograd.widgets.slow_motion import motion_state
 from nbautograd.widgets.states import (
     Answer,
     BlockAnswer,
@@ -205,6 +206,7 @@ def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Ques
     asked: dict[str, Callable[[Any, Mapping[str, Any]], Answer]] = {"microscope": microscope}
     if isinstance(report, GradcheckReport):
         asked["elsewhere"] = elsewhere
+        asked["motion"] = lambda checked, _question: motion_state(checked.slow_motion())
     return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
 
 

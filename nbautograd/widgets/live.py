@@ -29,6 +29,7 @@ VIEWS = {
     "JacobianReport": ("jacobian", "JacobianWidget"),
     "GradcheckReport": ("gradcheck", "GradcheckWidget"),
     "CallLog": ("calls", "CallsWidget"),
+    "SlowMotion": ("slow_motion", "SlowMotionWidget"),
     "Comparison": ("document", "DocumentWidget"),
     "AuditReport": ("document", "DocumentWidget"),
     "Explanation": ("document", "DocumentWidget"),

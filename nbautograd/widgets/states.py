@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nbautograd.core.checking.block import BlockVerdict
+from nbautograd.core.checking.slow_motion import Known
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout
 from nbautograd.views.packing import BlockState, Figure, Maps, Packed, Pair
@@ -126,9 +127,14 @@ class Since:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckState:
-    """A check without its heat maps; ``table`` has a row for each block, weighed by the tolerance of a slider."""
+    """A check without its heat maps; ``table`` has a row for each block, weighed by the tolerance of a slider.
+
+    Attributes:
+        motion: True where there is a backward to step through.
+    """
 
     function: str
+    motion: bool
     verdict: str
     table: Document
     since: Since | None
@@ -347,6 +353,57 @@ class TextAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MotionStop:
+    """A stop in the slow motion of backward: what arrives, a line, or what is returned.
+
+    Attributes:
+        line, end: first and last line of the statement; 0 where there is none.
+        known: what is known of it.
+        says: the same in words.
+        reads: names of the grad_outputs and saved tensors that it reads.
+        document: its values.
+    """
+
+    line: int
+    end: int
+    known: Known
+    says: str
+    reads: Sequence[str]
+    document: Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionGradient:
+    """The gradient of an input, the check's verdict on it, and the stop from which on it is there."""
+
+    name: str
+    known: Known
+    stop: int
+    position: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionState:
+    """A run of backward, line by line.
+
+    Attributes:
+        output: position of the output at which a gradient arrives.
+        lines: number and text of the lines of backward.
+        arrived, saved: names of the grad_outputs and of the tensors on ctx.
+        notes: from where it is known what is right.
+    """
+
+    function: str
+    output: int
+    lines: Sequence[tuple[int, str]]
+    stops: Sequence[MotionStop]
+    arrived: Sequence[str]
+    saved: Sequence[str]
+    gradients: Sequence[MotionGradient]
+    notes: Document
+
+
+@dataclass(frozen=True, kw_only=True)
 class BlockAnswer:
     """All of a block that came in brief."""
 
@@ -394,6 +451,7 @@ class Answers:
     microscope: MicroscopeAnswer
     elsewhere: ElsewhereAnswer
     text: TextAnswer
+    motion: MotionState
     calls: CallsAnswer
     some_calls: CallsAnswer
     function: CallsAnswer
@@ -465,6 +523,7 @@ class Views:
     jacobian: JacobianState
     gradcheck: GradcheckState
     calls: CallsState
+    motion: MotionState
     document: DocumentState
 
 
@@ -490,7 +549,7 @@ class Traits:
 
     _module: bytes
     _stylesheet: bytes
-    _kind: Literal["inspector", "graph", "jacobian", "gradcheck", "calls", "document"]
+    _kind: Literal["inspector", "graph", "jacobian", "gradcheck", "calls", "motion", "document"]
     _anchor: str
     _labels: Mapping[str, str]
     _colours: Mapping[Literal["light", "dark"], Sequence[str]]
@@ -499,7 +558,17 @@ class Traits:
     selection: Selection
 
 
-State = InspectorState | GraphState | JacobianState | GradcheckState | CallsState | DocumentState  # of a view
-Answer = (
-    Maps | BlockAnswer | MicroscopeAnswer | ElsewhereAnswer | TextAnswer | CallsAnswer | NodesAnswer | PictureAnswer
-)  # to a question
+State = (  # of a view
+    InspectorState | GraphState | JacobianState | GradcheckState | CallsState | MotionState | DocumentState
+)
+Answer = (  # to a question
+    Maps
+    | BlockAnswer
+    | MicroscopeAnswer
+    | ElsewhereAnswer
+    | TextAnswer
+    | MotionState
+    | CallsAnswer
+    | NodesAnswer
+    | PictureAnswer
+)

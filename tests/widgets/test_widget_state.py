@@ -41,6 +41,7 @@ def wire_blocks(wire: Wire, check: Any) -> Any:
 
 def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
     parts = [samples.report().jacobian, samples.gradcheck(), samples.calls()]
+    parts.append(nbautograd.types.SlowMotion("F", "y", (), (), (), (), ()))
     documents = [
         samples.comparison(),
         nbautograd.types.AuditReport(),
@@ -49,7 +50,7 @@ def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
         CourseProgress(),
     ]
     values = [samples.report(), samples.graph(), *parts, *documents]
-    kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", *["document"] * len(documents)]
+    kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", "motion", *["document"] * len(documents)]
     assert [type(v).__name__ for v in values] == list(VIEWS)
     assert [v.widget()._kind for v in values] == kinds
 

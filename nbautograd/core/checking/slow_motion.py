@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ from nbautograd.core.values import Value, describe
 from nbautograd.errors import InputError
 
 Known = Literal["right", "wrong", "wrong by here", "follows", ""]
+MOST_STOPS = 100  # that are shown
 WRAPPED = 1  # lines that a compiled script has above the backward
 RIGHT = ("match", "subgradient")  # verdicts of a block
 
@@ -120,6 +122,7 @@ class SlowMotion(Displayable):
         notes: from where it is known what is right, and what is missing.
         last: the line that it ended in, if known.
         raised: True where it ended in an error.
+        position: of the output.
     """
 
     function: str
@@ -132,6 +135,7 @@ class SlowMotion(Displayable):
     notes: tuple[Phrase, ...] = ()
     last: int | None = None
     raised: bool = False
+    position: int = 0
 
     def __repr__(self) -> str:
         return f"<SlowMotion {self.function}: {plural(len(self.stops), 'step')}>"
@@ -252,7 +256,7 @@ class _Motion:
     def made(self) -> SlowMotion:
         """Return what is shown."""
         own, right = self.own, self._right()
-        turns = list(self._turns(own.steps))
+        turns = list(itertools.islice(self._turns(own.steps), MOST_STOPS))
         stops = tuple(self._stop(line, steps, right) for line, _, steps in turns)
         names = list(self.problem.source.grad_outputs) if self.problem.source is not None else []
         names += [f"grad_output {k}" for k in range(len(names), len(own.arrived))]
@@ -264,22 +268,23 @@ class _Motion:
             tuple(describe(name, tensor) for name, tensor in self.saved),
             stops,
             () if own.gradients is None else tuple(self._gradients(own.gradients, turns)),
-            (*(() if right is None else right.notes), *self._missing(right)),
+            (*(() if right is None else right.notes), *self._missing(right, len(turns))),
             own.last,
             own.raised is not None,
+            self.output,
         )
 
-    def _missing(self, right: RightRun | None) -> Iterator[Phrase]:
+    def _missing(self, right: RightRun | None, shown: int) -> Iterator[Phrase]:
         error = self.own.raised
-        if error is not None:
-            said = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}".removesuffix(": ")
-            yield Phrase("views.motion.raised", error=said)
-        elif right is None:
+        if right is None and error is None:
             yield Phrase("views.motion.unknown")
         if self.tree is None:
             yield Phrase("views.motion.no_source")
-        if len(self.own.steps) >= Steps.most:
-            yield Phrase("views.motion.cut", count=Steps.most)
+        if len(self.own.steps) >= Steps.most or shown == MOST_STOPS:
+            yield Phrase("views.motion.cut", count=shown)
+        if error is not None:  # last: the view says it where it happened
+            said = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}".removesuffix(": ")
+            yield Phrase("views.motion.raised", error=said)
 
     def _lines(self) -> tuple[tuple[int, str], ...]:
         if self.tree is None:

@@ -9,14 +9,25 @@ from nbautograd.core import formats
 from nbautograd.core.checking.slow_motion import Known, LineStop, LineValue, ReturnedGradient, SlowMotion
 from nbautograd.views.builders import build
 from nbautograd.views.builders.comparison import both_texts, difference_scale, value_text
-from nbautograd.views.document import Cell, Chip, Code, Document, Strong, Table, Thumbnail, Tone, paragraph, sentences
+from nbautograd.views.document import (
+    Cell,
+    Chip,
+    Code,
+    Document,
+    Faint,
+    Strong,
+    Table,
+    Thumbnail,
+    Tone,
+    paragraph,
+    sentences,
+)
 from nbautograd.views.phrases import code, say
 from nbautograd.views.tensors import contents
 
 MARKS = {"right": "✓", "wrong": "✗", "wrong by here": "✗", "follows": "↳", "": ""}
 TONES: dict[Known, Tone] = {"right": "right", "wrong": "wrong", "wrong by here": "wrong", "follows": "lint"}
-COLUMNS = ("value", "yours", "right")
-MOST_STOPS = 60  # lines of a stored table
+COLUMNS = ("yours", "right", "difference")
 
 
 @build.register
@@ -25,12 +36,10 @@ def motion_document(motion: SlowMotion) -> Document:
     title = messages.text("views.motion.title", function=code(motion.function))
     rows: list[tuple[Cell, ...]] = [(messages.text("views.motion.arrives", output=motion.output),)]
     rows += map(_row, arrived(motion))
-    for stop in motion.stops[:MOST_STOPS]:
+    for stop in motion.stops:
         # of the parts of an expression those that go wrong: the live view has room for all
         shown = (stop.values[0], *(v for v in stop.values[1:] if v.known == "wrong"))
         rows += [(Code(f"{stop.line}  {stop_text(motion, stop)}".rstrip()),), *map(_row, shown)]
-    if left := len(motion.stops) - MOST_STOPS:
-        rows += [(messages.text("views.more", n=left),)] if left > 0 else []
     if motion.gradients:
         rows += [(messages.text("views.motion.returns"),), *map(_row, motion.gradients)]
     return (paragraph(Strong(title)), *sentences(motion.notes), _table(rows))
@@ -52,22 +61,21 @@ def stop_text(motion: SlowMotion, stop: LineStop) -> str:
 
 
 def _table(rows: Sequence[tuple[Cell, ...]]) -> Table:
-    names = [messages.text(f"views.motion.column.{name}") for name in COLUMNS]
-    header = (names[0], "", *names[1:], messages.text("views.compare.difference"))
+    header = ("", "", *(messages.text(f"views.motion.column.{name}") for name in COLUMNS))
     return Table(header, tuple(rows), messages.text("views.motion.caption"))
 
 
 def _row(one: LineValue) -> tuple[Cell, ...]:
     name, known = Code(str(one.value.name)), one.known
     # the check's own verdict on what was returned
-    words = say("verdict" if isinstance(one, ReturnedGradient) else "motion.known", known) if known else ""
+    words = say("verdict" if isinstance(one, ReturnedGradient) else "motion_known", known) if known else ""
     words = f"{MARKS[known]} {words}".strip()
     mark = Chip(words, TONES[known], plain=words) if words else ""
     if one.right is None:
-        return (name, mark, (Thumbnail(one.value), value_text(one.value)), "", "")
+        return (name, mark, (Thumbnail(one.value), Faint(value_text(one.value))), "", "")
     pair = (one.value, one.right)
     scale, both = difference_scale(pair), both_texts(pair, agree=False)
-    cells = ((Thumbnail(value, *scale[:1]), text) for value, text in zip(pair, both, strict=True))
+    cells = ((Thumbnail(value, *scale[:1]), Faint(text)) for value, text in zip(pair, both, strict=True))
     return (name, mark, *cells, _apart(one, *scale))
 
 
@@ -77,4 +85,4 @@ def _apart(one: LineValue, *scale: float) -> Cell:
         return messages.text("views.compare.shapes")
     tensor = one.difference.tensor
     largest = formats.error(max(abs(tensor.min or 0), abs(tensor.max or 0)))
-    return (Thumbnail(one.difference, *scale), contents(tensor) if tensor.nan or tensor.inf else largest)
+    return (Thumbnail(one.difference, *scale), Faint(contents(tensor) if tensor.nan or tensor.inf else largest))

@@ -1,0 +1,65 @@
+"""Backward in slow motion as a live view: the stops that its slider goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nbautograd import messages
+from nbautograd.core.checking.slow_motion import Known, SlowMotion
+from nbautograd.views.builders.motion import arrived, values_document
+from nbautograd.views.document import sentences
+from nbautograd.views.phrases import code, say
+from nbautograd.widgets.base import ViewWidget
+from nbautograd.widgets.states import MotionGradient, MotionState, MotionStop
+
+
+def motion_state(motion: SlowMotion) -> MotionState:
+    """Return what arrives, each line that computed something, and what is returned, as stops."""
+    gradients = [
+        MotionGradient(name=str(g.value.name), known=g.known, stop=g.stop + 1, position=g.position)
+        for g in motion.gradients
+    ]
+    return MotionState(
+        function=motion.function,
+        output=motion.position,
+        lines=motion.lines,
+        stops=[_arrival(motion), *_lines(motion), _return(motion)],
+        arrived=[str(value.name) for value in motion.arrived],
+        saved=[str(value.name) for value in motion.saved],
+        gradients=gradients,
+        notes=sentences(motion.notes, "faint"),
+    )
+
+
+def _arrival(motion: SlowMotion) -> MotionStop:
+    line = next((line for line, text in motion.lines if text.lstrip().startswith("def ")), 0)
+    says = messages.text("views.motion.arrives", output=motion.output)
+    return MotionStop(line=line, end=line, known="", says=says, reads=[], document=values_document(arrived(motion)))
+
+
+def _lines(motion: SlowMotion) -> Iterator[MotionStop]:
+    for stop in motion.stops:
+        name, known = code(str(stop.values[0].value.name)), stop.known
+        says = messages.text("views.motion.line", line=stop.line, name=name)
+        says += messages.text("views.colon") + say("motion_known", known) if known else ""
+        document = values_document(stop.values)
+        yield MotionStop(line=stop.line, end=stop.end, known=known, says=says, reads=stop.reads, document=document)
+
+
+def _return(motion: SlowMotion) -> MotionStop:
+    line, known = motion.last or 0, {g.known for g in motion.gradients}
+    found: Known = "wrong" if motion.raised or "wrong" in known else "right" if known == {"right"} else ""
+    if found == "wrong" and not motion.raised and any(stop.known.startswith("wrong") for stop in motion.stops):
+        found = "follows"
+    says = str(motion.notes[-1]) if motion.raised else messages.text("views.motion.returns")
+    return MotionStop(line=line, end=line, known=found, says=says, reads=[], document=values_document(motion.gradients))
+
+
+class SlowMotionWidget(ViewWidget):
+    """The lines of backward, its graph and its tensors in step."""
+
+    KIND = "motion"
+
+    def make_state(self, value: SlowMotion) -> MotionState:
+        """Return the stops."""
+        return motion_state(value)

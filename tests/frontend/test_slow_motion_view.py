@@ -1,0 +1,123 @@
+"""Backward in slow motion on a page: asked for when it is opened; lines, graph and tensors in step; keys and axe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from fn import Fn
+from playwright.sync_api import expect
+from test_accessibility_and_escaping import RULES
+
+from nbautograd import gradcheck
+
+pytestmark = pytest.mark.browser
+
+Silu = Fn.of(
+    "Silu",
+    "x: h = torch.sigmoid(x); save(x, h); return h * x",
+    "g: x, h = saved; gh = g * x; slope = h * (1 + h); gx = g * h; return gx + gh * slope",
+)
+Large = Fn.of("Large", "x: save(x); return x * x", "g: (x,) = saved; twice = 2 * x; return twice * g")
+
+
+def report(cls: Any, *shape: int) -> Any:
+    return gradcheck(
+        cls, (torch.linspace(-2, 2, 12, dtype=torch.float64).reshape(3, 4) if not shape else torch.ones(shape),)
+    )
+
+
+@pytest.fixture
+def motion(asking: Any) -> Any:
+    """The view, opened in the report's page."""
+    page = asking(report(Silu))
+    assert page.evaluate("nb.sent.length") == 0
+    page.get_by_text("Backward in slow motion").click()
+    expect(page.get_by_role("group", name="Space plays")).to_be_visible()
+    return page
+
+
+def lines(page: Any) -> list[str]:
+    return page.locator(".motion .row").evaluate_all("rows => rows.map((row) => row.className)")
+
+
+def test_arrows_go_line_by_line_until_the_first_that_is_wrong(motion: Any) -> None:
+    view, said = motion.get_by_role("group", name="Space plays"), motion.locator(".motion .said")
+    view.focus()
+    expect(said).to_contain_text("Step 1 of 6. A random gradient of")
+    for key, words in (("ArrowRight", "gh: right"), ("]", "slope: goes wrong here")):
+        motion.keyboard.press(key)
+        expect(said).to_contain_text(words)
+    assert lines(motion)[2:5] == ["row right", "row wrong marked", "row"]
+    expect(motion.locator(".motion .edge.wrong")).to_have_count(0)  # it has not got there
+    motion.keyboard.press("End")
+    expect(motion.locator(".motion .edge.flow.wrong")).to_have_count(1)
+    expect(motion.locator(".motion .tag.wrong")).to_have_text("✗")
+    assert lines(motion)[3:6] == ["row wrong", "row right", "row follows marked"]
+    motion.keyboard.press("Home")
+    expect(motion.locator(".motion .edge.wrong")).to_have_count(0)
+
+
+def test_space_plays_and_a_click_on_a_line_goes_there(motion: Any) -> None:
+    motion.get_by_role("group", name="Space plays").focus()
+    motion.keyboard.press(" ")
+    expect(motion.get_by_role("button", name="Pause")).to_be_visible()
+    expect(motion.locator(".motion .said")).to_contain_text("Step 6 of 6", timeout=15_000)
+    motion.locator(".motion .row", has_text="gx = g * h").click()
+    expect(motion.locator(".motion .said")).to_contain_text("gx: right")
+
+
+def test_a_value_stands_beside_what_it_should_be(motion: Any) -> None:
+    motion.get_by_role("group", name="Space plays").press("End")
+    row = motion.locator(".motion tbody tr")
+    expect(row).to_have_count(1)
+    expect(row.locator(".thumbnail")).to_have_count(3)
+
+
+def test_an_entry_lights_its_row_and_its_column_of_the_jacobian(motion: Any) -> None:
+    lit = motion.locator(".motion .lit")
+    motion.locator(".motion tbody .thumbnail").first.hover(position={"x": 2, "y": 2})
+    assert lit.evaluate("e => [e.style.top, parseFloat(e.style.height).toFixed(2)]") == ["0%", "8.33"]
+    motion.get_by_role("group", name="Space plays").press("End")
+    motion.locator(".motion tbody .thumbnail").first.hover(position={"x": 2, "y": 2})
+    assert lit.evaluate("e => [e.style.left, parseFloat(e.style.width).toFixed(2)]") == ["0%", "8.33"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
+def test_axe_finds_nothing(motion: Any, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    if scheme == "forced":
+        motion.emulate_media(forced_colors="active", contrast="more")
+    motion.evaluate(
+        "s => { document.documentElement.style.cssText = `color-scheme: ${s}; background: Canvas`; }", scheme
+    )
+    motion.get_by_role("group", name="Space plays").press("End")
+    found = Axe().run(motion, options=RULES).response["violations"]
+    assert [(v["id"], v["nodes"][0]["html"][:160]) for v in found] == []
+
+
+@pytest.mark.parametrize("width", [360, 640, 1000, 1400])  # 640: a window of 1280 at 200 %
+def test_nothing_is_cut_off(motion: Any, width: int) -> None:
+    motion.set_viewport_size({"width": width, "height": 800})
+    view = motion.get_by_role("group", name="Space plays")
+    view.press("End")
+    assert view.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+
+
+def test_nothing_moves_where_motion_is_reduced(motion: Any) -> None:
+    motion.emulate_media(reduced_motion="reduce")
+    motion.get_by_role("group", name="Space plays").press("End")
+    path = motion.locator(".motion .edge.flow path").first
+    assert path.evaluate("e => getComputedStyle(e).animationName") == "none"
+    motion.emulate_media(reduced_motion="no-preference")
+    assert path.evaluate("e => getComputedStyle(e).animationName") == "flow"
+
+
+def test_a_large_tensor_is_pooled_and_what_is_not_kept_is_a_sentence(asking: Any) -> None:
+    page = asking(report(Large, 300, 300))
+    page.get_by_text("Backward in slow motion").click()
+    page.get_by_role("group", name="Space plays").press("ArrowRight")
+    expect(page.locator(".motion .thumb").first).to_be_visible()
+    assert page.locator(".motion canvas").first.evaluate("c => c.offsetWidth") <= 32 * 12
