@@ -21,8 +21,15 @@ from nbautograd.widgets.front_ends import fresh_anchor
 KEPT = ("_kind", "_colours", "_labels", "state", "tab", "selection")
 MOST_LETTERS = 2_000_000  # characters of one frozen view, its report not counted
 
+# four bytes in five letters, as base64.b85encode has them, where base64 takes five and a third
 _SCRIPT = """<script type="module">
-const unpack = async (text) => new Response(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%%&()*+-;<=>?@^_`{|}~";
+function bytes(text) {
+  const count = Math.ceil(text.length / 5), view = new DataView(new ArrayBuffer(4 * count)), full = text.padEnd(5 * count, "~");
+  for (let k = 0; k < count; k++) view.setUint32(4 * k, [...full.slice(5 * k, 5 * k + 5)].reduce((n, c) => 85 * n + digits.indexOf(c), 0));
+  return view.buffer.slice(0, Math.floor(text.length * 0.8));
+}
+const unpack = async (text) => new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
 const address = URL.createObjectURL(new Blob([await unpack("%s")], { type: "text/javascript" }));
 const { thaw } = await import(address);
 thaw(JSON.parse(await unpack("%s")));
@@ -43,7 +50,7 @@ def script(stored: Mapping[str, Any], anchor: str) -> str:
     traits["_labels"] = {**labels(), **traits.get("_labels", {})}
     sheet = (STATIC / "widget.css").read_text(encoding="utf-8")
     written = _packed(json.dumps({**traits, "_anchor": anchor, "_stylesheet": sheet}).encode())
-    made = _SCRIPT % (base64.b64encode(deflated("widget.js")).decode(), written)
+    made = _SCRIPT % (base64.b85encode(deflated("widget.js")).decode(), written)
     return made if len(made) <= MOST_LETTERS else ""
 
 
@@ -60,7 +67,7 @@ def _with_bytes(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed(data: bytes) -> str:
-    return base64.b64encode(zlib.compress(data, 9)).decode()
+    return base64.b85encode(zlib.compress(data, 9)).decode()
 
 
 LIVE = "application/vnd.jupyter.widget-view+json"

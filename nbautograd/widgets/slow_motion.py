@@ -8,7 +8,7 @@ from nbautograd import messages
 from nbautograd.core.checking.slow_motion import Known, SlowMotion
 from nbautograd.views.builders.motion import arrived, values_document
 from nbautograd.views.document import sentences
-from nbautograd.views.phrases import code, say
+from nbautograd.views.phrases import code, listed, say
 from nbautograd.widgets.base import ViewWidget
 from nbautograd.widgets.states import MotionGradient, MotionState, MotionStop
 
@@ -39,10 +39,10 @@ def _arrival(motion: SlowMotion) -> MotionStop:
 
 def _lines(motion: SlowMotion) -> Iterator[MotionStop]:
     for stop in motion.stops:
-        name, known = code(str(stop.values[0].value.name)), stop.known
+        name, known = listed([code(str(v.value.name)) for v in stop.values]), stop.known
         says = messages.text("views.motion.line", line=stop.line, name=name)
         says += messages.text("views.colon") + say("motion_known", known) if known else ""
-        document = values_document(stop.values)
+        document = values_document((*stop.values, *stop.parts))
         yield MotionStop(line=stop.line, end=stop.end, known=known, says=says, reads=stop.reads, document=document)
 
 

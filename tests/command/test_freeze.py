@@ -206,7 +206,7 @@ nbautograd.gradcheck(torch.sin, x)"""
 def thawed(html: str) -> dict[str, Any]:
     """The state in a frozen view's script."""
     packed = re.findall(r'unpack\("([^"]+)"\)', html)[-1]
-    state: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    state: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(packed)))
     return state
 
 

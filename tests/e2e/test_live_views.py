@@ -106,6 +106,22 @@ def test_a_restarted_kernel_leaves_something_to_read(page, lab):
     expect(cell(page, 2).locator(".jp-OutputArea")).to_contain_text("backward is wrong")
 
 
+def test_backward_in_slow_motion_runs_when_it_is_opened(page, lab):
+    slow = "report = nbautograd.gradcheck(Square, (x,))\nreport"
+    visit(page, lab, write(lab, "motion.ipynb", SQUARE.replace("300", "6"), slow, "report.slow_motion()"))
+    run_all(page)
+    expect(views(page, 2)).to_have_count(1, timeout=60_000)
+    cell(page, 2).get_by_text("Backward in slow motion").click()
+    for number in (2, 3):
+        motion = cell(page, number).get_by_role("group", name="Space plays")
+        motion.focus()
+        page.keyboard.press("End")
+        expect(motion.locator(".edge.wrong")).to_have_count(1)
+        expect(motion.locator(".row.wrong")).to_have_text(re.compile("return .2 . x"))
+        expect(motion.get_by_role("status")).to_contain_text("Backward returns")
+    assert ours(page.errors) == []
+
+
 def test_zoom_asks_python_and_python_reads_the_selection(page, lab):
     show = "view = nbautograd.jacobian(Square, (x,)).widget()\nview"
     visit(page, lab, write(lab, "zoom.ipynb", SQUARE, show, "print(view.selection)"))

@@ -76,20 +76,23 @@ class LineStop(Displayable):
 
     Attributes:
         line, end: first and last line of the statement, in the cell or file.
-        values: its result, then the parts of its expression, in the order in which they were computed.
+        values: its results, which it assigns, returns or writes.
+        parts: of its expressions, in the order in which they were computed.
         reads: names of the grad_outputs and saved tensors that it reads.
     """
 
     line: int
     end: int
     values: tuple[LineValue, ...]
+    parts: tuple[LineValue, ...] = ()
     reads: tuple[str, ...] = ()
 
     @property
     def known(self) -> Known:
-        """What is known of its result; where a part of it goes wrong first, that."""
-        parts = (v.known for v in self.values if v.known.startswith("wrong"))
-        return next(parts, self.values[0].known)
+        """The worst that is known of its results; where a part goes wrong first, that."""
+        order: tuple[Known, ...] = ("wrong", "wrong by here", "follows", "", "right")
+        parts = [v.known for v in self.parts if v.known.startswith("wrong")]
+        return min((*parts, *(v.known for v in self.values)), key=order.index)
 
     def __repr__(self) -> str:
         return f"<LineStop {self.line}: {self.known or 'unknown'}>"
@@ -174,6 +177,7 @@ class BackwardRun:
         steps: the results of its calls of torch.
         arrived: the grad_outputs.
         returned: what it returned.
+        names: its local variables as it left them.
         gradients: what the engine made of that; None where it raised.
         last: the line that it ended in.
         raised: what it raised.
@@ -182,6 +186,7 @@ class BackwardRun:
     steps: Mapping[Key, TracedResult] = field(default_factory=dict)
     arrived: tuple[Any, ...] = ()
     returned: tuple[Any, ...] = ()
+    names: Mapping[str, Any] = field(default_factory=dict)
     gradients: Gradients | None = None
     last: int | None = None
     raised: Exception | None = None
@@ -208,8 +213,9 @@ def _run(
         run.raised = error
         lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code is code]
         run.last = lines[-1] if lines else None
-    if steps.frame is not None and run.last is None:
-        run.last = steps.frame.f_lineno
+    if steps.frame is not None:
+        run.last = run.last or steps.frame.f_lineno
+        run.names = dict(steps.frame.f_locals)
     run.steps = steps.found
     return run
 
@@ -226,12 +232,14 @@ class RightRun:
         wrong: the results at which it is made right, and whether they go wrong first.
         until: the line up to which a value that is the same in both is known to be right; None for all.
         notes: say what it is.
+        lost: True where a line that was changed computes nothing there that could be compared.
     """
 
     values: Mapping[Key, Tensor]
     wrong: Mapping[Key, Known] = field(default_factory=dict)
     until: int | None = None
     notes: tuple[Phrase, ...] = ()
+    lost: bool = False
 
 
 class _Motion:
@@ -240,14 +248,16 @@ class _Motion:
     def __init__(self, report: GradcheckReport, at: Point, output: int, code: CodeType) -> None:
         self.report, self.at, self.output, self.code = report, at, output, code
         self.problem = at.problem
-        names = tensors_on_ctx(self.problem, at.node)
-        self.saved = [(name, tensor.detach().clone()) for name, tensor in names]
+        held = tensors_on_ctx(self.problem, at.node)
+        self.saved = [(name, tensor.detach().clone()) for name, tensor in held]
         self.own = _run(at, user_backward(self.problem.cls), code)
         tree = user_source.method_at(code)
         nodes = [] if tree is None else [*user_source.own_nodes(tree)]
         self.tree = tree
         right = [i for (o, i), block in report.blocks.items() if o == output and block.verdict in RIGHT]
         self.returned_right = {id(g) for i, g in enumerate(self.own.returned) if i in right}
+        names = (n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        self._stored = Counter(names)  # how often each variable is assigned
         self._spans, self._loops = (
             [(n.lineno, n.end_lineno or n.lineno) for n in nodes if isinstance(n, kinds)]
             for kinds in (SIMPLE, (ast.For, ast.While))
@@ -317,11 +327,13 @@ class _Motion:
 
     def _right(self) -> RightRun | None:
         """Return a run whose gradients are right at these inputs; None where none is known."""
-        wrong = [i for (o, i), b in self.report.blocks.items() if o == self.output and b.verdict not in RIGHT]
-        if not wrong and self.own.gradients is not None:
+        checked = [(i, b.verdict) for (o, i), b in self.report.blocks.items() if o == self.output]
+        wrong = [i for i, verdict in checked if verdict not in RIGHT]
+        if checked and not wrong and self.own.gradients is not None:
             return RightRun({key: step.value for key, step in self.own.steps.items()})
         with any_errors("slow motion"):
-            return self._changed() or self._replaced(wrong)
+            changed = self._changed()
+            return changed if changed is not None and not changed.lost else self._replaced(wrong) or changed
         return None
 
     def _is_right(self, run: BackwardRun) -> bool:
@@ -352,7 +364,7 @@ class _Motion:
         run = _run(self.at, backward, backward.__code__)
         if not self._is_right(run):
             return None
-        values, wrong = dict[Key, Tensor](), dict[Key, Known]()
+        values, wrong, lost = dict[Key, Tensor](), dict[Key, Known](), False
         shift = script.first_line - WRAPPED - 1
         theirs = {(line, turn): steps for line, turn, steps in self._turns(run.steps, shift)}
         for line, turn, steps in self._turns(self.own.steps):
@@ -362,7 +374,13 @@ class _Motion:
             elif other:  # the parts of another expression are no counterparts
                 values[steps[-1][0]] = other[-1][1].value
                 wrong |= {steps[-1][0]: "wrong"} if line in lines else {}
-        return RightRun(values, wrong, None, tuple(map(_by_change, fixes)))
+            elif line in lines:  # it calls no torch there, as in ``ones = grad_output``
+                name = written(self.code, steps[-1][0], steps[-1][1].item)[0]
+                other_value = run.names.get(name) if self._stored[name] == 1 else None
+                if isinstance(other_value, Tensor):
+                    values[steps[-1][0]], wrong[steps[-1][0]] = other_value.detach(), "wrong"
+                lost = lost or not isinstance(other_value, Tensor)
+        return RightRun(values, wrong, None, tuple(map(_by_change, fixes)), lost)
 
     def _replaced(self, wrong: Sequence[int]) -> RightRun | None:
         """Run backward with what ``wrong_line`` has found in the place of its results."""
@@ -392,8 +410,12 @@ class _Motion:
         read = [t for _, step in steps for t in step.read if isinstance(t, Tensor)]
         given = [*zip(self._grad_names(), self.own.arrived, strict=False), *self.saved]
         reads = [n for n, g in given if isinstance(g, Tensor) and any(agree_bitwise(g, t) for t in read)]
-        values = [self._value(key, step, right) for key, step in steps]
-        return LineStop(line, self._span(line)[1], (values[-1], *values[:-1]), tuple(dict.fromkeys(reads)))
+        used = {key for _, step in steps for key in step.read if not isinstance(key, Tensor)}
+        values, parts = (
+            tuple(self._value(key, step, right) for key, step in steps if (key in used) is inside)
+            for inside in (False, True)
+        )
+        return LineStop(line, self._span(line)[1], values, parts, tuple(dict.fromkeys(reads)))
 
     def _value(self, key: Key, step: TracedResult, right: RightRun | None) -> LineValue:
         name = written(self.code, key, step.item)[0]

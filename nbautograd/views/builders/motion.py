@@ -38,7 +38,7 @@ def motion_document(motion: SlowMotion) -> Document:
     rows += map(_row, arrived(motion))
     for stop in motion.stops:
         # of the parts of an expression those that go wrong: the live view has room for all
-        shown = (stop.values[0], *(v for v in stop.values[1:] if v.known == "wrong"))
+        shown = (*stop.values, *(v for v in stop.parts if v.known.startswith("wrong")))
         rows += [(Code(f"{stop.line}  {stop_text(motion, stop)}".rstrip()),), *map(_row, shown)]
     if motion.gradients:
         rows += [(messages.text("views.motion.returns"),), *map(_row, motion.gradients)]

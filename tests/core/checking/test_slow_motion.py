@@ -28,6 +28,11 @@ Cube = Fn.of("Cube", "x: save(x); return x * x * x", "g: (x,) = saved; slope = 3
 Raises = Fn.of("Raises", "x: save(x); return x * x", "g: (x,) = saved; twice = 2 * x; return twice @ g.reshape(7, 7)")
 Nans = Fn.of("Nans", "x: save(x); return x.sqrt()", "g: (x,) = saved; root = (-x).sqrt(); return g / (2 * root)")
 Loop = Fn.of("Loop", "x: save(x); return 3 * x", "g: total = 0; for turn in range(3): total = total + g; return total")
+Deaf = Fn.of(
+    "Deaf",
+    "x, w: save(x, w); return x.mm(w)",
+    "g: x, w = saved; ones = x.new_ones(len(x), w.shape[1]); return ones.mm(w.t()), x.t().mm(ones)",
+)
 Plain = Fn.of("Plain", "x: return x.clone()", "g: return g")
 
 
@@ -42,6 +47,7 @@ CASES = [
     # only what comes out is known: the line that is wrong is before it, and nothing is said of that
     (Silu, (draw(4, 3),), "none", ["right", "", "", "wrong by here"], ["wrong"]),
     (Linear, LINEAR, "none", ["wrong", "", "right", "wrong by here"], ["wrong", "wrong", "right"]),
+    (Deaf, (draw(3, 4), draw(4, 2)), "fix", ["wrong", "follows"], ["wrong", "wrong"]),
     (Cube, (draw(3),), "none", ["wrong", "follows"], ["wrong"]),
     (Right, (draw(3),), "fix", ["right", "right"], ["right"]),
     (Raises, (draw(3),), "none", [""], []),
