@@ -20,11 +20,10 @@ const SIGNS = /** @type {Record<string, string>} */ ({
   "wrong by here": "✗",
   follows: "↳",
 });
-const WIDTH = 300, // px of the graph
+const WIDTH = 236, // px of the graph
   HEIGHT = 28, // of a box
   GAP = 10, // between boxes
   EDGE = 64, // that an edge goes down
-  LETTER = 7.2, // width of one
   LONGEST = 14; // letters of a name
 
 /**
@@ -211,7 +210,7 @@ function inRows(items, y) {
   const rows = [[]];
   let x = 0;
   for (const { name, kind } of items) {
-    const width = Math.ceil(Math.min(LONGEST, name.length) * LETTER) + 20;
+    const width = Math.ceil(textWidth(shown(name), kind)) + 20;
     if (x + width > WIDTH - 2) {
       rows.push([]);
       x = 0;
@@ -228,9 +227,19 @@ function inRows(items, y) {
   return rows.flat();
 }
 
+/** @param {string} name */
+const shown = (name) => (name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name);
+
+/** @param {string} text @param {string} kind of its box */
+function textWidth(text, kind) {
+  const pen = /** @type {CanvasRenderingContext2D} */ (el("canvas").getContext("2d"));
+  pen.font = `${kind === "function" ? "600 13px" : "12px"} system-ui, "DejaVu Sans", sans-serif`;
+  return pen.measureText(text).width;
+}
+
 /** @param {Place} place */
 function box({ name, kind, x, y, width }) {
-  const text = name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
+  const text = shown(name);
   const style = kind === "function" ? "title" : "text";
   return boxGroup(
     /** @type {import("./scene.js").Box} */ (

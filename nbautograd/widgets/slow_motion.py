@@ -32,7 +32,7 @@ def motion_state(motion: SlowMotion) -> MotionState:
 
 
 def _arrival(motion: SlowMotion) -> MotionStop:
-    line = next((line for line, text in motion.lines if text.lstrip().startswith("def ")), 0)
+    line = motion.lines[0][0] if motion.lines else 0
     says = messages.text("views.motion.arrives", output=motion.output)
     return MotionStop(line=line, end=line, known="", says=says, reads=[], document=values_document(arrived(motion)))
 
@@ -42,7 +42,7 @@ def _lines(motion: SlowMotion) -> Iterator[MotionStop]:
         name, known = listed([code(str(v.value.name)) for v in stop.values]), stop.known
         says = messages.text("views.motion.line", line=stop.line, name=name)
         says += messages.text("views.colon") + say("motion_known", known) if known else ""
-        document = values_document((*stop.values, *stop.parts))
+        document = values_document(stop.values, stop.parts)
         yield MotionStop(line=stop.line, end=stop.end, known=known, says=says, reads=stop.reads, document=document)
 
 

@@ -418,19 +418,10 @@ native = torch.autograd.grad(torch.mm(x, w).sum(), (x, w))
 # %%
 # %gradcheck Deaf.apply(x, w)
 
-# %% [markdown] lang="en" pair="slow-motion"
+# %% [markdown] lang="en" pair="line-by-line"
 # Where in `backward` does it go wrong? The report above ends with **Backward in slow motion**, and the next cell shows it by itself. A random gradient arrives, then `backward` runs line by line: what each line computed, and what it should have. Space plays, the arrow keys step. The first ✗ is at `ones`: there the gradient that arrived should be.
 
-# %% [markdown] lang="zh" pair="slow-motion" of="c9915b6f"
-# `backward` 从哪里开始出错？上面的报告末尾有**慢动作看 backward**，下一个单元格单独显示它。一个随机梯度到达，然后 `backward` 逐行运行：每一行算出了什么，本该是什么。空格键播放，方向键逐步查看。第一个 ✗ 在 `ones`：那里本该是到达的梯度。
-
-# %%
-nbautograd.gradcheck(Deaf, (x, w)).slow_motion()
-
-# %% [markdown] lang="en" pair="slow-motion"
-# Where in `backward` does it go wrong? The report above ends with **Backward in slow motion**, and the next cell shows it by itself. A random gradient arrives, then `backward` runs line by line: what each line computed, and what it should have. Space plays, the arrow keys step. The first ✗ is at `ones`: there the gradient that arrived should be.
-
-# %% [markdown] lang="zh" pair="slow-motion" of="c9915b6f"
+# %% [markdown] lang="zh" pair="line-by-line" of="c9915b6f"
 # `backward` 从哪里开始出错？上面的报告末尾有**慢动作看 backward**，下一个单元格单独显示它。一个随机梯度到达，然后 `backward` 逐行运行：每一行算出了什么，本该是什么。空格键播放，方向键逐步查看。第一个 ✗ 在 `ones`：那里本该是到达的梯度。
 
 # %%

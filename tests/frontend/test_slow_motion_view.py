@@ -46,7 +46,7 @@ def test_arrows_go_line_by_line_until_the_first_that_is_wrong(motion: Any) -> No
     view, said = motion.get_by_role("group", name="Space plays"), motion.locator(".motion .said")
     view.focus()
     expect(said).to_contain_text("Step 1 of 6. A random gradient of")
-    for key, words in (("ArrowRight", "gh: right"), ("]", "slope: goes wrong here")):
+    for key, words in (("ArrowRight", "gh: right"), ("]", "slope: first wrong")):
         motion.keyboard.press(key)
         expect(said).to_contain_text(words)
     assert lines(motion)[2:5] == ["row right", "row wrong marked", "row"]

@@ -300,7 +300,8 @@ class _Motion:
         if self.tree is None:
             return ()
         text = user_source.text_of(self.code.co_filename, self.tree).rstrip().split("\n")
-        return tuple(enumerate(text, user_source.first_line(self.tree)))
+        above = self.tree.lineno - user_source.first_line(self.tree)  # its decorators
+        return tuple(enumerate(text[above:], self.tree.lineno))
 
     def _span(self, line: int) -> tuple[int, int]:
         """Return the first and the last line of the statement around a line."""

@@ -15,6 +15,7 @@ from nbautograd.views.document import (
     Code,
     Document,
     Faint,
+    Fold,
     Strong,
     Table,
     Thumbnail,
@@ -45,9 +46,12 @@ def motion_document(motion: SlowMotion) -> Document:
     return (paragraph(Strong(title)), *sentences(motion.notes), _table(rows))
 
 
-def values_document(values: Sequence[LineValue]) -> Document:
-    """Return a table of values for the live view."""
-    return (_table(list(map(_row, values))),) if values else ()
+def values_document(values: Sequence[LineValue], parts: Sequence[LineValue] = ()) -> Document:
+    """Return a table of values for the live view, and below it one of the parts of their expressions."""
+    opened = any(one.known.startswith("wrong") for one in parts)
+    tables = [(_table(list(map(_row, some))),) if some else () for some in (values, parts)]
+    title = messages.text("views.motion.parts")
+    return (*tables[0], *((Fold(title, tables[1], str(len(parts)), opened, strong=False),) if parts else ()))
 
 
 def arrived(motion: SlowMotion) -> list[LineValue]:
@@ -61,7 +65,7 @@ def stop_text(motion: SlowMotion, stop: LineStop) -> str:
 
 
 def _table(rows: Sequence[tuple[Cell, ...]]) -> Table:
-    header = ("", "", *(messages.text(f"views.motion.column.{name}") for name in COLUMNS))
+    header = ("", *(messages.text(f"views.motion.column.{name}") for name in COLUMNS))
     return Table(header, tuple(rows), messages.text("views.motion.caption"))
 
 
@@ -70,13 +74,13 @@ def _row(one: LineValue) -> tuple[Cell, ...]:
     # the check's own verdict on what was returned
     words = say("verdict" if isinstance(one, ReturnedGradient) else "motion_known", known) if known else ""
     words = f"{MARKS[known]} {words}".strip()
-    mark = Chip(words, TONES[known], plain=words) if words else ""
+    mark = (" ", Chip(words, TONES[known], plain=words)) if words else ()
     if one.right is None:
-        return (name, mark, (Thumbnail(one.value), Faint(value_text(one.value))), "", "")
+        return ((name, *mark), (Thumbnail(one.value), Faint(value_text(one.value))), "", "")
     pair = (one.value, one.right)
     scale, both = difference_scale(pair), both_texts(pair, agree=False)
     cells = ((Thumbnail(value, *scale[:1]), Faint(text)) for value, text in zip(pair, both, strict=True))
-    return (name, mark, *cells, _apart(one, *scale))
+    return ((name, *mark), *cells, _apart(one, *scale))
 
 
 def _apart(one: LineValue, *scale: float) -> Cell:
