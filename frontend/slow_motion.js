@@ -78,7 +78,10 @@ export function slowMotionView(page, state, blocks = []) {
     el("div", "three", lines.element, graph.element, tensors),
   );
   keys(view, {
-    " ": ({ target }) => (target instanceof HTMLButtonElement ? target.click() : player.toggle()),
+    " ": ({ target }) =>
+      /** @type {HTMLElement} */ (target).matches("button, summary")
+        ? /** @type {HTMLElement} */ (target).click()
+        : player.toggle(),
     ...Object.fromEntries(
       [
         ["ArrowLeft", -1],

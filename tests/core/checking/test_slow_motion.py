@@ -64,6 +64,9 @@ def test_what_is_known_of_each_line_and_gradient(cls, inputs, hints, stops, grad
     assert [gradient.known for gradient in motion.gradients] == gradients
     assert motion.raised is (cls is Raises)
     assert str(pickle.loads(pickle.dumps(motion))) == str(motion)
+    html = motion._repr_mimebundle_()["text/html"]
+    assert ("✗" in html) is any(gradient.known == "wrong" for gradient in motion.gradients)
+    assert "<table" in html
 
 
 def test_what_a_value_should_be_is_what_torch_computes() -> None:
