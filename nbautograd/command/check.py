@@ -113,13 +113,12 @@ def check(
     for one in reports[:-1]:
         print(to_text(build(one.redact() if given.hidden else one)))
     print(to_text(document))
-    unjudged = 0 if allow_unjudged or not isinstance(report, Comparison) else report.unjudged
-    status = {"right": 0, "wrong": FOUND}.get(report.verdict, COULD_NOT_RUN)
-    if isinstance(report, Comparison) and report.changed:
-        status = FOUND
-    if status == 0 and unjudged:
-        print(text("command.check.unjudged", count=unjudged))
-        status = COULD_NOT_RUN
+    verdict = report.verdict
+    if isinstance(report, Comparison) and (report.overall == "wrong" or not allow_unjudged):
+        verdict = report.overall
+    if isinstance(report, Comparison) and verdict != report.verdict == "right" and report.unjudged:
+        print(text("command.check.unjudged", count=report.unjudged))
+    status = {"right": 0, "wrong": FOUND}.get(verdict, COULD_NOT_RUN)
     write_report(shown, document, "nbautograd check", json_file, html_file)
     if on_github:
         github.write(shown, *place, status)

@@ -56,7 +56,7 @@ def _relative(file: str | None) -> str:
 
 def summary(report: Report, status: int) -> str:
     """Return a Markdown table of the check, with the rows of the sweep that do not agree."""
-    verdict = text(f"views.verdict.{report.verdict.replace(' ', '_')}") if report.verdict else "-"
+    verdict = text(f"views.verdict.{('right', 'wrong', 'cannot_tell')[status]}")
     lines = [f"### nbautograd: `{report.function}`", "", _row(text("command.github.columns").split("|"))]
     lines.append(_row(["---"] * 5))
     sweep = report if isinstance(report, Comparison) else None

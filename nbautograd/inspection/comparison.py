@@ -205,6 +205,13 @@ class Comparison(Redactable["Comparison"]):
         return any(row.verdict == "wrong" and row.way != FUNC_GRAD for row in self.compiled)
 
     @property
+    def overall(self) -> Verdict:
+        """The verdict of all rows and ways to compile together, with which ``nbautograd check`` exits."""
+        if self.wrong or self.changed:
+            return "wrong"
+        return "cannot tell" if self.unjudged else self.verdict
+
+    @property
     def unjudged(self) -> int:
         """How many rows of the sweep, or ways to compile, cannot be told, but for those that are a risk alone."""
         rows = sum(case.verdict == "cannot tell" and case.change not in RISKS for case in self.cases)
@@ -255,6 +262,7 @@ class Comparison(Redactable["Comparison"]):
             "trace": self.trace,
         }
         return {
+            "verdict": self.overall,
             "functions": [function],
             "notes": [str(note) for note in self.notes],
             "complete": self.complete,

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 from nbautograd.command import main
+from nbautograd.inspection.comparison import ComparedCompiled
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "nbautograd" / "command" / "schema.json").read_text(encoding="utf-8"))
@@ -93,8 +95,11 @@ def written(tmp_path: Path) -> Any:
         ("Tanh", "--inputs none.pt", [], 2),
     ],
 )
-def test_the_exit_status(module: str, name: str, at: str, options: list[str], status: int) -> None:
-    assert check(module, name, *options, at=at) == status
+def test_the_exit_status(module: str, tmp_path: Path, name: str, at: str, options: list[str], status: int) -> None:
+    assert check(module, name, *options, "--json", str(tmp_path / "report.json"), at=at) == status
+    if (tmp_path / "report.json").exists():
+        allowed = "--allow-unjudged" in options
+        assert written(tmp_path)["verdict"] == ("cannot tell" if allowed else ["right", "wrong", "cannot tell"][status])
 
 
 def test_no_inputs_are_none(module: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,10 +146,30 @@ def test_the_json_without_a_reference_has_the_schema_too(module: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
+    ("way", "told", "overall"),
+    [
+        ("backward", "right", "right"),
+        ("backward", "wrong", "wrong"),
+        ("dynamic", "cannot tell", "cannot tell"),
+        ("func_grad", "wrong", "right"),
+    ],
+)
+def test_the_json_says_what_the_exit_status_says_of_compiling(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, told: Any, overall: str
+) -> None:
+    row = ComparedCompiled("aot_eager", way, told)
+    monkeypatch.setattr("nbautograd.inspection.compare.witnessed", lambda report, *_: replace(report, compiled=(row,)))
+    status = check(module, "Tanh", "--compile", "--github", "--json", str(tmp_path / "report.json"))
+    assert (written(tmp_path)["verdict"], status) == (overall, ["right", "wrong", "cannot tell"].index(overall))
+    assert f"| {status} |" in (tmp_path / "summary.md").read_text()
+
+
+@pytest.mark.parametrize(
     "change",
     [
         lambda data: data.pop("schema"),
         lambda data: data.update(schema=2),
+        lambda data: data.update(verdict="fine"),
         lambda data: data["functions"][0].pop("situations"),
         lambda data: data["functions"][0]["situations"][0].update(verdict="fine"),
         lambda data: data["functions"][0]["situations"][0]["quantities"][0].update(kind="loss"),
