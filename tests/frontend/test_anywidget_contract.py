@@ -5,8 +5,6 @@ So the same module runs in JupyterLab, VS Code, Colab and marimo, whatever else 
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
-SOURCES = sorted((Path(__file__).resolve().parents[2] / "frontend").glob("*.js"))
 CONTRACT = {"get", "set", "save_changes", "send", "on", "off"}
 # a model that has the contract's methods alone, and writes down whatever else it is asked for
 STRICT = """(contract) => {
@@ -69,15 +66,3 @@ def test_a_signal_that_came_too_early_draws_nothing(load: Any, samples: Any) -> 
     )
     expect(page.locator(".nbag-live")).to_have_count(0)
     assert page.evaluate(LISTENERS) == 0
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.name)
-def test_sources_know_no_front_end(source: Path) -> None:
-    """Nothing of JupyterLab's page; a page's own classes are read, never relied on.
-
-    ipywidgets' manager is asked in one place alone, for the notebook around a view, and there may be none.
-    """
-    text = source.read_text(encoding="utf-8")
-    found = r"jupyterapp|_JUPYTERLAB|\.comm\b|requirejs|google\.colab|acquireVsCodeApi|experimental|@jupyter"
-    found += "" if source.name == "notebook.js" else r"|widget_manager"
-    assert re.findall(found, text) == []

@@ -85,8 +85,7 @@ def opened(page: Any, width: int = 1280, scheme: str = "light") -> list[Any]:
     return page.locator(".maps").all()
 
 
-@pytest.mark.parametrize("width", [1280, 480])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (480, "dark")])
 def test_the_heat_maps_of_a_call_are_in_its_report(show: Any, two: AuditReport, width: int, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 

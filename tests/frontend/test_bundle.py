@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from nbautograd.widgets.base import deflated
+from nbautograd.messages import catalogue
+from nbautograd.widgets.base import deflated, labels
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "nbautograd" / "static"
+SOURCES = {p.name: p.read_text(encoding="utf-8") for p in sorted((ROOT / "frontend").glob("*.js"))}
+# what makes markup of text, reaches other machines, or is a front end's own; ipywidgets' manager is asked in one place
+FORBIDDEN = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|https?://(?!www\.w3)"
+    r"|jupyterapp|_JUPYTERLAB|\.comm\b|requirejs|google\.colab|acquireVsCodeApi|experimental|@jupyter|widget_manager"
+)
 BUDGET = 60_000  # bytes of loader, module and stylesheet together, as a saved widget stores them
 
 
@@ -21,6 +29,31 @@ def test_bundle_and_stylesheet_stay_within_their_budget() -> None:
     sizes = {name: len(base64.b64encode(deflated(name))) for name in ("widget.js", "widget.css")}
     sizes["loader.js"] = (STATIC / "loader.js").stat().st_size
     assert sum(sizes.values()) <= BUDGET, sizes
+
+
+def test_sources_make_text_only_and_know_no_front_end() -> None:
+    found = {(name, one) for name, text in SOURCES.items() for one in FORBIDDEN.findall(text)}
+    assert found == {("notebook.js", "widget_manager")}
+
+
+def test_every_word_that_the_sources_ask_for_exists() -> None:
+    known = labels()
+    text = "\n".join(SOURCES.values())
+    asked = set(re.findall(r'page\.t\("([a-z_.]+)"', text))
+    assert len(asked) > 50
+    assert asked - set(known) == set()
+
+
+def test_no_word_is_left_over() -> None:
+    text = "\n".join(SOURCES.values())
+    text += "".join(p.read_text(encoding="utf-8") for p in (ROOT / "nbautograd" / "widgets").glob("*.py"))
+    words = [k.removeprefix("widgets.") for k in catalogue("en") if k.startswith("widgets.")]
+    dynamic = ("tab.", "column.", "stat.", "naive_", "since.", "scale_", "lens.", "key.", "trend.")
+    assert [
+        w
+        for w in words
+        if not w.startswith(dynamic) and not re.search(rf'"(widgets\.)?{re.escape(w)}"|_labels\.{re.escape(w)}\b', text)
+    ] == []
 
 
 @pytest.fixture(scope="module")
