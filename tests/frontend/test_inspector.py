@@ -207,10 +207,10 @@ def test_axe_finds_nothing_in_the_matrix(show: Any, many: Any) -> None:
 
 
 @pytest.fixture
-def clipboard(page: Page) -> Any:
+def clipboard(blank: Page) -> Any:
     """Return a function that reads what a button copied."""
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    return lambda: page.evaluate("navigator.clipboard.readText()")
+    blank.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    return lambda: blank.evaluate("navigator.clipboard.readText()")
 
 
 def test_the_line_of_a_tried_fix_is_copied_as_it_stands_in_the_source(show: Any, wrong: Any, clipboard: Any) -> None:
