@@ -16,7 +16,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.kernel.golden import Draw, Pair, in_float64, like, run
 from nbautograd.core.kernel.trial import JUDGED_TOGETHER, Region, Track, Trial
-from nbautograd.core.kernel.yardstick import NOISE, Deviation, System, blocks, rms
+from nbautograd.core.kernel.yardstick import NOISE, Deviation, blocks, rms
 from nbautograd.core.torch_private.precision import InFloat64
 
 DRAWS = 3
@@ -239,14 +239,15 @@ def _run_alone(track: Track) -> tuple[int, int, int] | None:
         return None
     runs = [e for e in track.exceeded().values() if e.system.level == "blocks" and e.system.draws]
     for excess in sorted(runs, key=lambda excess: -excess.ratio):
-        system = System(excess.system.direction, excess.system.group_dims, "blocks")
-        sums, whole = track.deviation.total[system], track.deviation.total.get(System(system.direction, (), "whole"))
-        (axis,) = system.group_dims
+        direction, (axis,) = excess.system.direction, excess.system.group_dims
         start, stop = blocks(track.shape[axis])[excess.group]
-        if whole is None or system.direction not in ("golden", "ones") or stop - start == track.shape[axis]:
+        if direction not in ("golden", "ones") or stop - start == track.shape[axis]:
             continue
-        elsewhere = float(whole.error[0] - sums.error[excess.group])
-        if abs(elsewhere) <= float(whole.bound[0]):
+        sums, whole = (
+            track.deviation.total[family].of((direction,)) for family in (((axis,), "blocks"), ((), "whole"))
+        )
+        elsewhere = float(whole.error[0, 0] - sums.error[0, excess.group])
+        if abs(elsewhere) <= float(whole.bound):
             return axis, start, stop
     return None
 

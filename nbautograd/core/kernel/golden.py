@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from nbautograd.core.checking.prepared_inputs import is_floating, unreadable_kind
-from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.directional import random_direction
 from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
 
@@ -115,6 +115,7 @@ class Pair:
         arrange: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         self.candidate, self.reference, self._dtype, self.arrange = candidate, reference, dtype, arrange
+        self._called: list[tuple[Draw, Outputs]] = []  # the last draw, and the reference's outputs there
 
     @property
     def dtype(self) -> torch.dtype:
@@ -156,12 +157,16 @@ class Pair:
         )
         if self.arrange is not None:
             grads = tuple(map(self.arrange, grads))
-        return Draw(inputs, grads, seed, self.reference.numbers.drawn)
+        draw = Draw(inputs, grads, seed, self.reference.numbers.drawn)
+        self._called = [(draw, outputs)]
+        return draw
 
     def measure(self, draw: Draw, samples: int) -> Measured:
         """Run the Function and its reference at a draw."""
         numbers = RandomNumbers() if draw.random else None  # in float64 it would draw others
-        yardstick = run(self.reference, draw, numbers)
+        known = [outputs for one, outputs in self._called if one is draw and numbers is None]
+        self._called.clear()
+        yardstick = run(self.reference, draw, numbers, *known)
         with sdpa_kernel(SDPBackend.MATH):  # a fused attention of float64 would round in between as its author wrote it
             golden = run(self.reference, in_float64(draw), InFloat64(numbers))
         return self.sampled(Measured(draw, golden, yardstick, (), self.compute(draw), numbers), samples)
@@ -182,19 +187,22 @@ class Pair:
         return run(self.candidate, draw)
 
 
-def run(problem: Problem, draw: Draw, mode: AbstractContextManager[Any] | None = None) -> Values:
+def run(
+    problem: Problem, draw: Draw, mode: AbstractContextManager[Any] | None = None, outputs: Outputs | None = None
+) -> Values:
     """Run forward and backward of a callable at a draw.
 
     Args:
         problem: what is called.
         draw: its inputs and grad_outputs.
         mode: what it runs in.
+        outputs: of its forward there, where that ran.
 
     Returns:
         The floating outputs and the gradients, detached.
     """
     with mode or contextlib.nullcontext():
-        outputs = problem.call(copied(draw.inputs), draw.seed)
+        outputs = problem.call(copied(draw.inputs), draw.seed) if outputs is None else outputs
         grads = iter(draw.grad_outputs)
         cotangents = [next(grads, None) if y.requires_grad else None for y in outputs]
         fitting = [

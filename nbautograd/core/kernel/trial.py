@@ -153,8 +153,8 @@ class Track:
 
     @property
     def whole(self) -> Sums | None:
-        """The sums over all entries and draws along the golden values."""
-        return self.deviation.total.get(System("golden", (), "whole"))
+        """The sums over all entries and draws, those along the golden values first."""
+        return self.deviation.total.get(((), "whole"))
 
     @property
     def bias(self) -> float:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -47,6 +48,9 @@ UNKNOWN = 0.1
 SPREADS, PRIOR = 5.0, 4.0
 
 MEDIAN_ENTRIES = 2048  # entries by whose median the noise of a Function is estimated
+TOGETHER = 2**16  # entries up to which several tensors are summed up in one go: calls of torch cost more than they
+
+Family = tuple[tuple[int, ...], str]  # of groups: the dimensions by whose index they differ, and the level
 
 
 @dataclass(frozen=True)
@@ -82,42 +86,78 @@ class Excess:
     group: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Sums:
-    """Sums over the groups of one system.
+    """Sums over the groups of one family, by direction, golden values first.
 
     Attributes:
-        error: of the error times the direction.
-        norm: of the squared direction.
-        variance: of what correct implementations give for ``error``.
-        floor: what may be there with one sign.
-        known: from how many correct errors of single entries the variance was estimated.
+        directions: their names.
+        sums: of the error times the direction; of the squared direction; the variance that correct implementations
+            give for the first; and what may be there with one sign. A row for each direction.
+        known: from how many correct errors of single entries the variance was estimated, by direction.
         noisier: how many times the noise of correct implementations the Function has, 1 to ``NOISE``.
     """
 
-    error: Tensor
-    norm: Tensor
-    variance: Tensor
-    floor: Tensor
-    known: int
-    noisier: float
+    directions: tuple[str, ...]
+    sums: Tensor
+    known: tuple[int, ...]
+    noisier: tuple[float, ...]
+
+    @property
+    def error(self) -> Tensor:
+        """Sums of the error times the direction."""
+        return self.sums[0]
+
+    @property
+    def norm(self) -> Tensor:
+        """Sums of the squared direction."""
+        return self.sums[1]
+
+    @property
+    def variance(self) -> Tensor:
+        """What correct implementations give for the variance of ``error``."""
+        return self.sums[2]
+
+    def of(self, names: Sequence[str]) -> Sums:
+        """Return the rows of some directions."""
+        rows = [self.directions.index(name) for name in names]
+        known, noisier = tuple(self.known[k] for k in rows), tuple(self.noisier[k] for k in rows)
+        return Sums(tuple(names), self.sums[:, rows], known, noisier)
+
+    def beside(self, other: Sums) -> Sums:
+        """Return the rows of both."""
+        known, noisier = self.known + other.known, self.noisier + other.noisier
+        return Sums(self.directions + other.directions, torch.cat((self.sums, other.sums), 1), known, noisier)
 
     def add(self, other: Sums) -> Sums:
-        """Return the sums over the draws of both."""
-        names = ("error", "norm", "variance", "floor", "known")
-        added = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Sums(**added, noisier=max(self.noisier, other.noisier))
+        """Return the sums over the draws of both; a direction that one of them lacks has those of the other."""
+        if self.directions != other.directions:
+            both = [name for name in self.directions if name in other.directions]
+            mine, theirs = ([name for name in one.directions if name not in both] for one in (self, other))
+            return self.of(both).add(other.of(both)).beside(self.of(mine)).beside(other.of(theirs))
+        known = tuple(a + b for a, b in zip(self.known, other.known, strict=True))
+        return Sums(self.directions, self.sums + other.sums, known, tuple(map(max, self.noisier, other.noisier)))
 
     @property
     def bound(self) -> Tensor:
         """The largest error that rounding explains."""
-        return self.floor + self.noisier * spreads(self.error.numel(), self.known) * self.variance.sqrt()
+        groups = self.error.shape[1]
+        times = [n * spreads(groups, known) for n, known in zip(self.noisier, self.known, strict=True)]
+        return torch.addcmul(self.sums[3], self.variance.sqrt(), self.sums.new_tensor(times)[:, None])
 
-    def excess(self, system: System) -> Excess:
-        """Return the worst group."""
-        ratio = _quotient(self.error.abs(), self.bound)
-        group = int(ratio.argmax())
-        return Excess(system, float(ratio.reshape(-1)[group]), group)
+    def excesses(self, family: Family, draws: bool = False) -> Iterator[Excess]:
+        """Yield the worst group along each direction."""
+        most, group = _quotient(self.error.abs(), self.bound).max(1)
+        for direction, ratio, k in zip(self.directions, most.tolist(), group.tolist(), strict=True):
+            yield Excess(System(direction, *family, draws), ratio, k)
+
+    def energies(self, family: Family, tiny: float) -> Iterator[Excess]:
+        """Yield the size of all groups' sums of each direction but golden values."""
+        squares = torch.stack((self.error.square(), self.variance, self.sums[3].square()))
+        sizes = _quotient(squares, self.norm).mean(2).sqrt()[:, 1:].tolist()
+        for direction, got, correct, floor in zip(self.directions[1:], *sizes, strict=True):
+            bound = NOISE * correct * (1 + 3 / math.sqrt(self.error.shape[1])) + floor + tiny
+            yield Excess(System(direction, family[0], "energy"), got / bound if bound else 0.0, 0)
 
 
 def spreads(groups: int, known: int) -> float:
@@ -168,8 +208,7 @@ class Yardstick:
             self.squares.addcmul_(sample, sample)
         self.level = max(OVERALL * self.noise, *map(rms, self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
-        self._known: dict[tuple[tuple[int, ...], str], tuple[Tensor, Tensor, Tensor]] = {}
-        self._systems = list(_systems(tuple(self.golden.shape)))
+        self._known: dict[Family, Tensor] = {}
         self._entries: tuple[Tensor, Tensor, float] | None = None
         self._some: tuple[Tensor, float, Tensor, Tensor] | None = None
 
@@ -188,7 +227,9 @@ class Yardstick:
             least = max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)
             lines = (count * lines + PRIOR * least) / (count + PRIOR)
             # roots in float32 take a fifth of the time; none is too small or too large for it, beside the mean square
-            spread = torch.add(self.squares, lines, alpha=PRIOR).mul_(1 / (least or 1.0)).float().sqrt_()
+            spread = (
+                torch.add(lines.mul_(PRIOR / (least or 1.0)), self.squares, alpha=1 / (least or 1.0)).float().sqrt_()
+            )
             floor = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny)
             self._entries = floor, spread, math.sqrt((least or 1.0) / (count + PRIOR))
         return self._entries
@@ -197,7 +238,8 @@ class Yardstick:
         """Return the largest error that each entry may have, of a Function as noisy as the middle of its errors is."""
         floor, spread, unit = self._entry_bounds()
         z = (self.noisier(error)[0] if noisier is None else noisier) * spreads(self.golden.numel(), self.known)
-        return spread.to(torch.float64).mul_(unit * z).add_(floor)
+        allowed = spread.to(torch.float64)
+        return torch.add(floor, allowed, alpha=unit * z, out=allowed)
 
     def noisier(self, error: Tensor) -> list[float]:
         """Return how many times the noise of correct implementations an error has, by the median of both.
@@ -225,70 +267,70 @@ class Yardstick:
             self._some = spread, middle, along, along.square().sum(1, keepdim=True)
         return self._some
 
-    def sums(self, error: Tensor, noisier: Sequence[float] | None = None) -> dict[System, Sums]:
+    def sums(self, error: Tensor, noisier: Sequence[float] | None = None) -> dict[Family, Sums]:
         """Return the sums of an error over all groups."""
         noisier = self.noisier(error)[1:] if noisier is None else noisier
-        error, first = error.reshape(self.golden.shape), not self._known
-        rows = [row for v in self.directions.values() for row in self._rows(v, error, first)]
-        found: dict[System, Sums] = {}
-        for kept, level in self._systems:
-            stack = torch.stack([row[kept] for row in rows])
-            stack = _runs(stack) if level == "blocks" else stack
-            each = stack.reshape(len(self.directions), -1, stack.shape[1])
-            if first:
-                self._known[kept, level] = self._measured(each[:, 1:-3], each[:, -3:], level)
-            for k, direction in enumerate(self.directions):
-                norm, variance, floor = (one[k] for one in self._known[kept, level])
-                sums = Sums(each[k, 0], norm, variance, floor, self.known, noisier[k])
-                found[System(direction, kept, level)] = sums
+        tables = self._tables(error.reshape(self.golden.shape))
+        names, known = tuple(self.directions), (self.known,) * len(self.directions)
+        if not self._known:
+            self._known = {family: self._measured(t[:, 1:-3], t[:, -3:], family[1]) for family, t in tables.items()}
+        found = {}
+        for family, table in tables.items():
+            sums = torch.cat((table[None, :, 0], self._known[family]))
+            found[family] = Sums(names, sums, known, tuple(noisier))
         return found
 
-    def _rows(self, v: Tensor | None, error: Tensor, first: bool) -> Iterator[dict[tuple[int, ...], Tensor]]:
-        """Yield the sums along a direction of an error; the first time those of correct ones, its norm, and squares."""
-        for t in (error, *self.correct, self.golden) if first else (error,):
-            norm = t if v is None else t * v  # at last golden values times themselves, along them
-            sums = _reduced(norm, self._systems)
-            yield sums
-        if v is None and first:
-            yield {kept: torch.full_like(t, self.golden.numel() / len(t)) for kept, t in sums.items()}
-        elif v is not None and first:
-            norm = norm if v is self.golden else v.square()
-            yield sums if v is self.golden else _reduced(norm, self._systems)
-        if first:
-            yield _reduced(self.squares if v is None else self.squares * norm, self._systems)
+    def _tables(self, error: Tensor) -> dict[Family, Tensor]:
+        """Return sums by family: of each direction a row of the error; the first time also of what it is measured by.
 
-    def _measured(self, correct: Tensor, others: Tensor, level: str) -> tuple[Tensor, Tensor, Tensor]:
+        These are correct errors, golden values, the direction itself and squares of correct errors along it.
+        """
+        shape = tuple(error.shape)
+        terms = [error] if self._known else [error, *self.correct, self.golden, None, self.squares]
+        step = max(1, min(len(terms), TOGETHER // error.numel()))
+        steps = _reductions(shape)
+        tables = {one.family: error.new_empty(len(self.directions), len(terms), one.size) for one in steps}
+        scratch = error.new_empty(step, *shape)  # memory that is new each time takes longer to get than to fill
+        for k, v in enumerate(self.directions.values()):
+            for row in range(0, len(terms), step):
+                found = {tuple(range(len(shape))): self._along(v, terms[row : row + step], scratch)}
+                for one in steps:
+                    have = found[one.source]
+                    found[one.family[0]] = sums = have.sum(one.dims) if one.dims else have
+                    tables[one.family][k, row : row + len(sums), : one.groups] = sums.reshape(len(sums), -1)
+        for one in steps:
+            if one.size > one.groups:
+                _add_runs(tables[one.family], one.groups)
+        return tables
+
+    def _along(self, v: Tensor | None, terms: Sequence[Tensor | None], scratch: Tensor) -> Tensor:
+        """Return terms times a direction; the direction itself stands for None."""
+        if v is None and len(terms) == 1 and terms[0] is not None:
+            return terms[0][None]
+        for out, t in zip(scratch, terms, strict=False):
+            if v is None:
+                out.fill_(1.0) if t is None else out.copy_(t)
+            else:
+                torch.mul(v if t is None else t, v, out=out)
+                if t is self.squares:
+                    out.mul_(v)
+        return scratch[: len(terms)]
+
+    def _measured(self, correct: Tensor, others: Tensor, level: str) -> Tensor:
         """Return norm, variance and floor of groups, each along all directions."""
         golden, norm, apart = others.unbind(1)
         squares, count = correct.square().mean(1), correct.shape[1]
-        pooled = _quotient(squares, norm).mean(1, keepdim=True) * norm
+        pooled = _quotient(squares, norm).mean(1, keepdim=True).mul_(PRIOR / (count + PRIOR))
+        variance = squares.mul_(count / (count + PRIOR)).addcmul_(norm, pooled)
         # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
-        variance = torch.maximum((count * squares + PRIOR * pooled) / (count + PRIOR), apart / count)
-        # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance
-        typical = (_quotient(golden.square(), norm).mean(1, keepdim=True) * norm).sqrt()
-        size = torch.maximum(golden.abs(), typical)
-        size[0] = golden[0]  # along themselves they are never zero by chance
+        torch.maximum(variance, apart.div_(count), out=variance)
+        # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance; along
+        # themselves they are never zero by chance
+        typical, root = _quotient(golden.square(), norm).mean(1, keepdim=True).sqrt_(), norm.sqrt()
+        typical[0] = 0.0
         coherent = COHERENT if level == "whole" else COHERENT_LINE
-        return norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt()
-
-    def excesses(self, sums: Mapping[System, Sums]) -> Iterator[Excess]:
-        """Yield what the sums of a single draw show: those of groups, and the size of all of a system."""
-        for system, one in sums.items():
-            yield one.excess(system)
-            if system.level != "whole" and system.direction != "golden":
-                yield self._line_energy(system, one)
-
-    def _line_energy(self, system: System, one: Sums) -> Excess:
-        got, correct, floor = (
-            math.sqrt(float(_quotient(x, one.norm).mean()))
-            for x in (one.error.square(), one.variance, one.floor.square())
-        )
-        energy = System(system.direction, system.group_dims, "energy")
-        return self._energy(energy, got, correct, floor, one.error.numel())
-
-    def _energy(self, system: System, got: float, correct: float, floor: float, count: int) -> Excess:
-        bound = NOISE * correct * (1 + 3 / math.sqrt(count)) + floor + self.tiny
-        return Excess(system, got / bound if bound else 0.0, 0)
+        size = torch.maximum(golden.abs(), typical * root).mul_(coherent * self.unit)
+        return torch.stack((norm, variance, size.add_(root, alpha=self.tiny)))
 
 
 @dataclass
@@ -310,7 +352,7 @@ class Deviation:
 
     excesses: dict[System, Excess] = field(default_factory=dict)
     wrong: Tensor | None = None
-    total: dict[System, Sums] = field(default_factory=dict)
+    total: dict[Family, Sums] = field(default_factory=dict)
     squares: float = 0.0
     correct: float = 0.0
     entries: int = 0
@@ -326,8 +368,7 @@ class Deviation:
         sums = yardstick.sums(error, noisier[1:])
         ratio, size = error.abs().div_(yardstick.allowed(error, noisier[0])), rms(error)
         most = float(ratio.max())
-        for excess in (Excess(System("ones", (), "entries"), most, 0), *yardstick.excesses(sums)):
-            self._note(excess)
+        self._note(Excess(System("ones", (), "entries"), most, 0))
         if most > 1:
             beyond = ratio > 1
             self.wrong = beyond if self.wrong is None else self.wrong | beyond
@@ -336,13 +377,22 @@ class Deviation:
         self.lines += error.numel() // (error.shape[-1] if error.dim() > 1 else 1)
         self.entries, self.tiny = self.entries + error.numel(), max(self.tiny, yardstick.tiny)
         self.draws += 1
-        lines = tuple(range(yardstick.golden.dim() - 1))
-        for system, one in sums.items():
-            if system.group_dims == lines:
-                count = yardstick.golden.shape[0] if system.level == "blocks" else one.error.numel()
-                explained = float(_quotient(one.error[:count].square(), one.norm[:count]).sum())
-                self.along[system.direction] = self.along.get(system.direction, 0.0) + explained
-            self.total[system] = self.total[system].add(one) if system in self.total else one
+        lines = tuple(range(error.dim() - 1))
+        for family, one in sums.items():
+            for excess in (
+                *one.excesses(family),
+                *(one.energies(family, yardstick.tiny) if family[1] != "whole" else ()),
+            ):
+                self._note(excess)
+            if family[0] == lines:
+                self._note_along(one, error.shape[0] if family[1] == "blocks" else one.error.shape[1])
+            self.total[family] = self.total[family].add(one) if family in self.total else one
+
+    def _note_along(self, lines: Sums, count: int) -> None:
+        """Add up how much of the squared error lies along each direction."""
+        explained = _quotient(lines.error[:, :count].square(), lines.norm[:, :count]).sum(1).tolist()
+        for direction, one in zip(lines.directions, explained, strict=True):
+            self.along[direction] = self.along.get(direction, 0.0) + one
 
     def _note(self, excess: Excess) -> None:
         known = self.excesses.get(excess.system)
@@ -358,14 +408,19 @@ class Deviation:
             bound = math.sqrt(self.correct / self.entries) * (1 + 3 / math.sqrt(self.lines)) + self.tiny
             ratio = math.sqrt(self.squares / self.entries) / bound if bound else 0.0
             self._note(Excess(System("ones", (), "noise", draws=True), ratio, 0))
-        for system, one in self.total.items():
-            known = self.excesses[system] if self.draws == 1 else one.excess(system)  # of one draw they are its own
-            self._note(replace(known, system=replace(system, draws=True)))
+        for family, one in self.total.items():
+            if self.draws > 1:
+                found = list(one.excesses(family, draws=True))
+            else:  # of one draw they are its own
+                systems = [System(name, *family) for name in one.directions]
+                found = [replace(self.excesses[s], system=replace(s, draws=True)) for s in systems]
+            for excess in found:
+                self._note(excess)
 
     @property
     def noisier(self) -> float:
         """The most times the noise of correct implementations that the Function was taken to have."""
-        return max((one.noisier for one in self.total.values()), default=1.0)
+        return max((max(one.noisier) for one in self.total.values()), default=1.0)
 
     def share(self, direction: str) -> float:
         """Return how much of the squared error lies along a direction in each line of the last dimension."""
@@ -404,41 +459,58 @@ def blocks(size: int) -> list[tuple[int, int]]:
     return runs
 
 
-def _systems(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield the dimensions kept and the level of the families of groups."""
+@dataclass(frozen=True)
+class Reduction:
+    """A step of summing up: how the sums of one family of groups come from those of another.
+
+    Attributes:
+        family: of the sums.
+        source: dimensions kept by the sums that they come from.
+        dims: over which these are summed, counted with the rows in front.
+        groups: how many sums.
+        size: how many with the runs that they are summed up to.
+    """
+
+    family: Family
+    source: tuple[int, ...]
+    dims: tuple[int, ...]
+    groups: int
+    size: int
+
+
+@cache
+def _reductions(shape: tuple[int, ...]) -> tuple[Reduction, ...]:
+    """Return the families of groups, those of more dimensions first, each from the smallest that holds it."""
     dims = range(len(shape))
-    yield (), "whole"
-    for k in dims:
-        if shape[k] > 1:
-            yield (k,), "blocks"
-    for k in dims if len(shape) > 2 else ():
-        if shape[k] > 1:
-            yield tuple(d for d in dims if d != k), "lines"
+    families: list[Family] = [((), "whole"), *(((k,), "blocks") for k in dims if shape[k] > 1)]
+    if len(shape) > 2:
+        families += [(tuple(d for d in dims if d != k), "lines") for k in dims if shape[k] > 1]
+    made, steps = {tuple(dims): math.prod(shape)}, []
+    for kept, level in sorted(families, key=lambda family: -len(family[0])):
+        source = min((one for one in made if set(kept) <= set(one)), key=made.__getitem__)
+        groups = math.prod(shape[d] for d in kept)
+        over = tuple(k + 1 for k, d in enumerate(source) if d not in kept)
+        steps.append(Reduction((kept, level), source, over, groups, runs(groups) if level == "blocks" else groups))
+        made[kept] = groups
+    return tuple(steps)
 
 
-def _reduced(tensor: Tensor, systems: Sequence[tuple[tuple[int, ...], str]]) -> dict[tuple[int, ...], Tensor]:
-    """Return the sums of a tensor over the dimensions that are not kept, each from the smallest that holds them."""
-    found = {tuple(range(tensor.dim())): tensor}
-    for kept, _ in sorted(systems, key=lambda system: -len(system[0])):
-        have = min((one for one in found if set(kept) <= set(one)), key=lambda one: found[one].numel())
-        others = tuple(k for k, d in enumerate(have) if d not in kept)
-        found[kept] = found[have].sum(others) if others else found[have]
-    return {kept: found[kept].reshape(-1) for kept, _ in systems}
-
-
-def _runs(vectors: Tensor) -> Tensor:
-    """Return vectors with the sums of their runs behind them."""
-    size, runs, width, last = vectors.shape[1], [vectors], 2, vectors
+def runs(size: int) -> int:
+    """Return how many runs ``blocks`` gives."""
+    count, width = size, 2
     while width < size:
-        even, odd = last[:, ::2], last[:, 1::2]
-        if even.shape[1] == odd.shape[1]:
-            last = even + odd
-        else:
-            last = even.clone()
-            last[:, :-1] += odd
-        runs.append(last)
-        width *= 2
-    return torch.cat(runs, 1)
+        count, width = count - -size // width, 2 * width
+    return count
+
+
+def _add_runs(table: Tensor, size: int) -> None:
+    """Write the sums of longer runs behind those of single indices, each the sum of two before."""
+    start, count, width = 0, size, 2
+    while width < size:
+        before, start = table[..., start : start + count], start + count
+        after = table[..., start : start + -(-count // 2)].copy_(before[..., ::2])
+        after[..., : count // 2] += before[..., 1::2]
+        count, width = after.shape[-1], 2 * width
 
 
 def _quotient(a: Tensor, b: Tensor) -> Tensor:

@@ -202,9 +202,13 @@ def _widened(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     """Return the arguments with float64 in place of a coarser dtype, and of tensors where some are float64."""
     if kwargs.get("dtype") in COARSER:
         kwargs["dtype"] = torch.float64
-    tensors = list(pytrees.tensors((*args, *kwargs.values())))
-    mixed = any(t.dtype is torch.float64 for t in tensors) and any(t.dtype in COARSER for t in tensors)
-    if not mixed or _aliases(func):
+    dtypes = set()
+    for value in (*args, *kwargs.values()):  # of each operation, so without a generator for each argument
+        if isinstance(value, Tensor):
+            dtypes.add(value.dtype)
+        elif isinstance(value, (list, tuple, Mapping)):
+            dtypes.update(t.dtype for t in pytrees.tensors(value))
+    if torch.float64 not in dtypes or dtypes.isdisjoint(COARSER) or _aliases(func):
         return args, kwargs
     return _mapped(_to_float64, tuple(args)), {name: _mapped(_to_float64, value) for name, value in kwargs.items()}
 

@@ -122,7 +122,7 @@ def test_a_factor_is_no_noise() -> None:
     for golden, yardstick, sample, error in drawn():
         yard = Yardstick(golden, 1e-3 * yardstick, [1e-3 * sample], 2**-9, 0.0)
         sums = yard.sums(1e-3 * error + 0.02 * golden)
-        noisier = {system.direction: one.noisier for system, one in sums.items()}
+        noisier = {name: n for one in sums.values() for name, n in zip(one.directions, one.noisier, strict=True)}
         assert noisier["ones"] == 3.0
         times.append(noisier["golden"])
     assert sum(times) / len(times) == pytest.approx(1.0, abs=0.05)
@@ -133,12 +133,11 @@ def test_sums_over_groups_are_those_of_their_entries(shape: tuple[int, ...]) -> 
     generator = torch.Generator().manual_seed(0)
     golden, yardstick, error, other = torch.randn(4, *shape, dtype=torch.float64, generator=generator)
     yard = Yardstick(golden, 1e-3 * yardstick, [], 2**-9, 0.0, {"other": other})
-    for (direction, kept, level), one in (
-        ((s.direction, s.group_dims, s.level), o) for s, o in yard.sums(error).items()
-    ):
-        v = {"golden": golden, "ones": torch.ones_like(golden), "other": other}[direction]
+    directions = {"golden": golden, "ones": torch.ones_like(golden), "other": other}
+    rows = ((f, one.of((name,)), v) for f, one in yard.sums(error).items() for name, v in directions.items())
+    for (kept, level), one, v in rows:
         others = [d for d in range(golden.dim()) if d not in kept]
-        for got, product in ((one.error, error * v), (one.norm, v * v)):
+        for got, product in ((one.error[0], error * v), (one.norm[0], v * v)):
             lines = product.permute(*kept, *others).reshape(*(shape[d] for d in kept), -1).sum(-1).reshape(-1)
             runs = blocks(len(lines)) if level == "blocks" else [(k, k + 1) for k in range(len(lines))]
             assert torch.allclose(got, torch.stack([lines[start:stop].sum() for start, stop in runs]))
