@@ -1,27 +1,25 @@
 """The share of a gradient that comes through one expression of forward: missing, of the wrong sign, or scaled.
 
-The witness is autograd of the class's own forward, in which one expression after another is detached. With r the right
-gradient and d the one without the share, backward's is r + k (r - d): k is -1 where the expression was taken for a
-constant, -2 where its share has the wrong sign.
+The witness is autograd of the class's own forward, in which the result of one call of torch after another is detached.
+With r the right gradient and d the one without the share, backward's is r + k (r - d): k is -1 where the expression was
+taken for a constant, -2 where its share has the wrong sign.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
 import itertools
 from collections.abc import Collection, Iterator, Sequence
-from types import FunctionType
+from types import CodeType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core import user_source
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Cause, Confirmation, Hypothesis, WrongBlock
-from nbautograd.core.checking.diagnosis.rewritten import Wrapped, expressions, method, recompiled
+from nbautograd.core.checking.diagnosis.wrong_line import Steps, code_of, expression_at
 from nbautograd.core.checking.jacobian.forward_values import by_autograd
 from nbautograd.core.checking.point import Gradients, Point
 from nbautograd.core.checking.points import points
@@ -29,10 +27,9 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import STEADY
-from nbautograd.core.stumbles import users_errors
+from nbautograd.core.stumbles import hands_over, users_errors
 
 EXPRESSIONS = 80  # of forward that are tried: a forward and a backward each
-CUT = "_cut"  # what the call around an expression is named
 SIZES = 3  # at which the share is looked at besides those of the inputs
 SENTENCES = ("share_missing", "share_sign", "share_sized", "share_scaled")  # the likeliest first
 FREE = ("share_sized", "share_scaled")  # of these k is whatever number fits
@@ -57,18 +54,16 @@ def share(case: WrongBlock) -> tuple[str, dict[str, Any]] | None:
     """
     problem, block = case.problem, case.evidence.block
     cls: Any = problem.cls
-    own = None if cls is None else method(cls.forward)
-    if own is None:
+    code = None if cls is None else code_of(cls.forward)
+    if code is None:
         return None
-    function, tree = own
     output, which = block.output, problem.differentiable.index(block.input)
     places = [at for at in (p.through(output) for p in _asked(problem) if p.works) if at.wrong(which)]
     found: dict[str, dict[str, Any]] = {}
     fitting: list[float] = []
-    inside = _inside(tree) if len(places) > 2 else []
-    cut = _Cut(function, tree, inside[:EXPRESSIONS], which)
-    for number in cut.reached(places[0]) if inside else ():
-        node, factors = inside[number], list(_factors(places, cut, number))
+    inside = _inside(places[0], code) if len(places) > 2 else {}
+    for at, node in itertools.islice(inside.items(), EXPRESSIONS):
+        factors = list(_factors(places, which, code, at))
         same = {k for k, place in zip(factors, places, strict=False) if place.shapes == places[0].shapes}
         if len(factors) == len(places) and _alike(same):
             k = factors[0]
@@ -81,9 +76,9 @@ def share(case: WrongBlock) -> tuple[str, dict[str, Any]] | None:
                     continue  # some number fits anything
                 fitting.append(k)
             text = ast.unparse(node)
-            again = sum(ast.unparse(other) == text and other.lineno == node.lineno for other in inside) > 1
-            at = f"{node.lineno}:{node.col_offset + 1}" if again else str(node.lineno)
-            named = {"expression": rules.short(text), "at": at, "ratio": f"{1 + k:.6g}"}
+            again = sum(ast.unparse(n) == text and n.lineno == node.lineno for n in inside.values()) > 1
+            line = f"{node.lineno}:{node.col_offset + 1}" if again else str(node.lineno)
+            named = {"expression": rules.short(text), "at": line, "ratio": f"{1 + k:.6g}"}
             found.setdefault(message, named)
             if message == "share_missing":
                 break
@@ -104,44 +99,37 @@ def _is(k: float, whole: int) -> bool:
     return abs(k - whole) <= STEADY
 
 
-class _Cut:
-    """A forward in which each of some expressions can be detached, compiled once for all of them.
+def _run(place: Point, code: CodeType, detached: int | None = None) -> tuple[Gradients | None, Steps]:
+    """Return the gradients by autograd of the forward at a place, where the results at this place in its code are cut.
 
-    Args:
-        function: the forward.
-        tree: its syntax tree.
-        nodes: the expressions.
-        which: number of the input whose gradient is wrong.
+    They are None where forward cannot be run so.
     """
+    cls: Any = place.problem.cls
+    steps, found = Steps(code, lambda key: key[0] == detached, Tensor.detach), None
 
-    def __init__(self, function: FunctionType, tree: ast.FunctionDef, nodes: Sequence[ast.expr], which: int) -> None:
-        self.which, self._number, self._seen = which, -1, set[int]()
-        self.forward = recompiled(function, Wrapped(nodes, CUT).visit(copy.deepcopy(tree)), {CUT: self._at})
+    @hands_over
+    def traced(*args: Any) -> Any:
+        with steps:
+            return cls.forward(*args)
 
-    def _at(self, number: int, value: Any) -> Any:
-        if not isinstance(value, Tensor):
-            return value
-        self._seen |= {number} if value.requires_grad else set()
-        return value.detach() if number == self._number else value
-
-    def reached(self, place: Point) -> list[int]:
-        """Return the numbers of the expressions through which a gradient comes at a place."""
-        self.detached(place, -1)
-        return sorted(self._seen)
-
-    def detached(self, place: Point, number: int) -> Tensor | None:
-        """Return the gradient at a place with this expression detached; None where forward cannot be run so."""
-        self._number, found = number, None
-        assert place.outputs is not None
-        with users_errors():
-            found = None if self.forward is None else by_autograd(place.problem, place.outputs, self.forward)
-        return _of(place.gradients_of(found), self.which)
+    assert place.outputs is not None
+    with users_errors():
+        found = by_autograd(place.problem, place.outputs, traced)
+    return place.gradients_of(found), steps
 
 
-def _factors(places: Sequence[Point], cut: _Cut, number: int) -> Iterator[float]:
+def _inside(place: Point, code: CodeType) -> dict[int, ast.expr]:
+    """Return the calls of forward from whose results an output may be computed, outermost first, by place in its code."""
+    found = _run(place, code)[1].found
+    asked = {k[0]: expression_at(code, k) for k, s in found.items() if s.tensor.requires_grad}
+    nodes = {at: node for at, node in asked.items() if isinstance(node, ast.expr)}
+    return dict(sorted(nodes.items(), key=lambda item: -len(ast.unparse(item[1]))))
+
+
+def _factors(places: Sequence[Point], which: int, code: CodeType, at: int) -> Iterator[float]:
     """Yield the k of the formula above for each place, until there is none."""
     for place in places:
-        k = _excess(place, cut.which, cut.detached(place, number))
+        k = _excess(place, which, _of(_run(place, code, at)[0], which))
         if k is None:
             return
         yield k
@@ -181,12 +169,6 @@ def _excess(place: Point, which: int, without: Tensor | None) -> float | None:
 
 def _real(t: Tensor) -> Tensor:
     return torch.view_as_real(t.resolve_conj()) if t.is_complex() else t
-
-
-def _inside(tree: ast.FunctionDef) -> list[ast.expr]:
-    """Return the expressions of forward from which an output may be computed, outermost first."""
-    returned = {id(n.value) for n in user_source.returns(tree)}
-    return sorted((n for n in expressions(tree) if id(n) not in returned), key=lambda n: -len(ast.unparse(n)))
 
 
 AUTOGRAD_OF_FORWARD = Confirmation("autograd of the forward, one expression constant, at fresh inputs", _confirmed)

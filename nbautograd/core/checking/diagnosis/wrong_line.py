@@ -191,7 +191,7 @@ def rounded_line(problem: Problem, double: Problem) -> WrongLine | None:
         problem: what was checked; a session of it must be open.
         double: the same with inputs in double precision.
     """
-    code = None if problem.cls is None else _code(user_backward(problem.cls))
+    code = None if problem.cls is None else code_of(user_backward(problem.cls))
     if code is None or not problem.direct:
         return None
     with any_errors("rounded line"), double.session():
@@ -240,7 +240,7 @@ class _Place:
         """What forward has: values, the gradients that arrive there, and derivatives of a single output."""
         at, problem = self.at, self.at.problem
         cls: Any = problem.cls
-        code, found = _code(cls.forward), None
+        code, found = code_of(cls.forward), None
         self.forward = dict[Key, TracedResult]()
         assert at.outputs is not None
         if code is not None:
@@ -333,7 +333,7 @@ class LineSearch:
 
     def __init__(self, problem: Problem, output: int, which: int) -> None:
         self.problem, self.output, self.which, self.left = problem, output, which, MOST
-        self.code = _code(user_backward(problem.cls))
+        self.code = code_of(user_backward(problem.cls))
 
     def found(self) -> WrongLine | None:
         """Return the line, and what belongs there, as it is at the first place and borne out at the others."""
@@ -385,7 +385,7 @@ class LineSearch:
     def _expression(self, place: _Place, key: Key) -> tuple[str, int | None]:
         """Return the variable or expression of forward, or an argument's name, and its line."""
         cls: Any = self.problem.cls
-        code = _code(cls.forward)
+        code = code_of(cls.forward)
         if key[0] < 0 or code is None:
             return self.problem.input_names[key[1]], None
         step = place.forward[key]
@@ -466,7 +466,7 @@ def _plain(tree: Any) -> list[Tensor]:
     return [t for t in pytrees.tensors(tree) if t.layout is torch.strided and not t.is_inference()]
 
 
-def _code(method: Any) -> CodeType | None:
+def code_of(method: Any) -> CodeType | None:
     return getattr(inspect.unwrap(method), "__code__", None)
 
 
@@ -479,7 +479,7 @@ def laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:
     return tensor.reshape(like.shape)
 
 
-def _node(code: CodeType, key: Key) -> ast.expr | ast.AugAssign | None:
+def expression_at(code: CodeType, key: Key) -> ast.expr | ast.AugAssign | None:
     """Return the expression of a method that called torch, where its text is at hand."""
     tree, place = user_source.method_at(code), [*code.co_positions()][key[0] // 2]
     nodes = () if tree is None else (n for n in ast.walk(tree) if isinstance(n, (ast.expr, ast.AugAssign)))
@@ -489,7 +489,7 @@ def _node(code: CodeType, key: Key) -> ast.expr | ast.AugAssign | None:
 
 def written(code: CodeType, key: Key, item: int) -> tuple[str, str]:
     """Return the variable that a result is written to, else its expression; and the statement."""
-    node, tree = _node(code, key), user_source.method_at(code)
+    node, tree = expression_at(code, key), user_source.method_at(code)
     if node is None or tree is None:
         return "?", "?"
     nodes = [*user_source.own_nodes(tree)]

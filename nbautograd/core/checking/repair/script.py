@@ -12,12 +12,11 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import user_backward
-from nbautograd.core.checking.diagnosis.rewritten import closed_over
 from nbautograd.core.checking.repair.bounds import Loops, countable, counted
 from nbautograd.core.forks import cached
 
@@ -271,8 +270,13 @@ class Script:
             module = compile(f"def _around({', '.join(names)}):\n{body}\n", "<nbautograd repair>", "exec")
         except (SyntaxError, ValueError):
             return None
-        namespace = counted(self.function, loops)
-        return closed_over(module, self.tree.name, self.function, {"range": CellType(loops)}, namespace)
+        user, outer = self.function, next(c for c in module.co_consts if isinstance(c, CodeType))
+        code = next(c for c in outer.co_consts if isinstance(c, CodeType) and c.co_name == self.tree.name)
+        cells = dict(zip(user.__code__.co_freevars, user.__closure__ or (), strict=True))
+        closure = tuple(cells.get(name) or CellType(loops) for name in code.co_freevars)
+        changed = FunctionType(code, counted(user, loops), user.__name__, user.__defaults__, closure)
+        changed.__kwdefaults__ = user.__kwdefaults__
+        return changed
 
     def difference(self, text: str) -> tuple[str, str, int]:
         """(changed lines, those lines before, the first one's number in the cell or file) for a changed text."""
