@@ -25,7 +25,6 @@ from nbautograd.core.explaining.torch_errors import ending
 from nbautograd.core.explaining.trial import (
     GradientWatch,
     Rerun,
-    alike,
     ends_finite,
     mends,
     reaches,
@@ -300,10 +299,9 @@ def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Rerun) -> E
     """Return an explanation with the first change that was tried and mends the error."""
     for edit in cause.edits:
         if tried := _proof(run, edit, cause):
-            rest = tuple(f for f in explanation.findings if f.code != "explain_in_place_others")  # it mends them all
             params = {**explanation.params, "tried": tried}
             fix = Fix(edit.after, True, edit.line, edit.before, edit.file)
-            return replace(explanation, findings=rest, fix=fix, params=params)
+            return replace(explanation, fix=fix, params=params)
     return explanation
 
 
@@ -326,9 +324,7 @@ def _proof(run: Rerun, edit: TrialEdit, cause: ErrorCause) -> str:
     ``same``: the gradients are those of an independent way. ``finite``: they are finite, and as they were where they
     had been. ``reaches``, ``further``: there is no other way to have them, but they arrive, and at more tensors.
     """
-    code, last = cause.code, cause.edits[-1]
-    if code == "freed_carried" and edit is not last and not alike(run, edit, last):
-        return ""  # the iteration itself needs a gradient of what is stored
+    code = cause.code
     if code.startswith("not_finite"):
         return "finite" if ends_finite(run, edit) else ""
     if code.startswith(("freed_carried", "freed_shared_grad")):

@@ -945,9 +945,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.changed_somewhere_unnamed": "The memory of a tensor was written into after it had been saved for backward.",
     "explain.hidden": "torch {version} does not show what a node saved without unpacking it, so the tensor cannot be named.",
     "explain.in_place.known": "A tensor that was saved for backward was changed in place; what is left does not show which one.",
-    "explain.in_place.view_of": "`{name}` is a view of the tensor made in line {line}, `{text}`, and shares its memory.",
     "explain.in_place.view_known": "A view that was saved for backward is of a tensor that was changed in place since; what is left does not show by which line.",
-    "explain.in_place.others": "Line {line}, `{text}`, also changed in place what this graph had saved.",
     # second backward
     "explain.freed.by_line": "An earlier backward, in line {line}, freed a part of this graph.",
     "explain.freed.create_graph": "Line {line}, `{text}`, computed gradients without a graph of their own, and they went into `{root}`.",
@@ -956,7 +954,6 @@ SENTENCES: dict[str, str] = {
     "explain.freed.tie": "Line {line}, `{text}`, uses what `{by}` in line {made} computed. An earlier backward has already gone through that.",
     "explain.freed.tie_same": "Line {line}, `{text}`, uses what the same line had computed before an earlier backward, which has already gone through that.",
     "explain.freed.rule": "A backward frees its graph. Compute again what a later one needs, `.detach()` what is carried on, or keep the graph with `retain_graph=True`.",
-    "explain.freed.stored": "Line {line}, `{text}`, stores `{name}`.",
     "explain.freed.again": "An earlier backward already went through `{root}`.",
     "explain.freed.known": "An earlier backward freed what this one needs, and what is left does not show which.",
     # no grad
@@ -986,8 +983,6 @@ SENTENCES: dict[str, str] = {
     "explain.no_grad.nothing_requires": "`{root}` has no graph: no tensor that requires grad was seen to go into it through torch.",
     "explain.no_grad.known": "What was differentiated has no graph, so that no gradient can flow.",
     "explain.unused.what": "No way leads from `{root}` back to `{name}`.",
-    "explain.unused.copy": "No way leads from `{root}` back to `{name}`; `{copy}` holds the same memory and is another tensor to autograd.",
-    "explain.unused.used": "No way leads from `{root}` back to `{name}`. Line {line}, `{text}`, uses another leaf with the same memory.",
     "explain.unused.known": "One of the inputs is not a part of the graph.",
     "explain.grad_none.unnamed": "What line {line}, `{text}`, computed is not a leaf, and only leaves keep a `.grad` (others after `retain_grad()`).",
     "explain.grad_none.named": "`{name}` is not a leaf: line {line}, `{text}`, computed it. Only leaves keep a `.grad` (others after `retain_grad()`).",

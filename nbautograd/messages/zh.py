@@ -945,9 +945,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.changed_somewhere_unnamed": "一个张量的内存在为 backward 保存之后被写入。",
     "explain.hidden": "torch {version} 不解包就看不到节点保存了什么，所以说不出是哪个张量。",
     "explain.in_place.known": "一个为 backward 保存的张量被原地修改；现有信息看不出是哪一个。",
-    "explain.in_place.view_of": "`{name}` 是第 {line} 行 `{text}` 的结果的视图，与它共用内存。",
     "explain.in_place.view_known": "为 backward 保存的一个视图，它所属的张量后来被原地修改；现有信息看不出是哪一行。",
-    "explain.in_place.others": "第 {line} 行 `{text}` 也原地修改了这个计算图保存过的内容。",
     # second backward
     "explain.freed.by_line": "之前的一次 backward（第 {line} 行）释放了这个计算图的一部分。",
     "explain.freed.create_graph": "第 {line} 行 `{text}` 算出的梯度没有自己的计算图，它们进入了 `{root}`。",
@@ -956,7 +954,6 @@ SENTENCES: dict[str, str] = {
     "explain.freed.tie": "第 {line} 行 `{text}` 使用了第 {made} 行 `{by}` 算出的结果，而之前的一次 backward 已经经过那里。",
     "explain.freed.tie_same": "第 {line} 行 `{text}` 使用了同一行在之前一次 backward 之前算出的结果，而那次 backward 已经经过那里。",
     "explain.freed.rule": "backward 会释放它的计算图。请重新计算后面需要的部分，对继续使用的量用 `.detach()`，或者用 `retain_graph=True` 保留计算图。",
-    "explain.freed.stored": "存下 `{name}` 的是第 {line} 行 `{text}`。",
     "explain.freed.again": "之前的一次 backward 已经经过 `{root}`。",
     "explain.freed.known": "之前的一次 backward 释放了这一次需要的内容，剩下的痕迹看不出是哪一次。",
     # no grad
@@ -986,8 +983,6 @@ SENTENCES: dict[str, str] = {
     "explain.no_grad.nothing_requires": "`{root}` 没有计算图：没有看到需要梯度的张量通过 torch 的运算参与计算。",
     "explain.no_grad.known": "被求导的张量没有计算图，梯度无法流动。",
     "explain.unused.what": "从 `{root}` 没有路通回 `{name}`。",
-    "explain.unused.copy": "从 `{root}` 没有路通回 `{name}`；`{copy}` 使用同一块内存，但对 autograd 来说是另一个张量。",
-    "explain.unused.used": "从 `{root}` 没有路通回 `{name}`。第 {line} 行 `{text}` 用的是使用同一块内存的另一个叶子。",
     "explain.unused.known": "有一个输入不在计算图里。",
     "explain.grad_none.unnamed": "第 {line} 行 `{text}` 算出的结果不是叶子；只有叶子保留 `.grad`（其他张量要先调用 `retain_grad()`）。",
     "explain.grad_none.named": "`{name}` 不是叶子：它由第 {line} 行 `{text}` 算出。只有叶子保留 `.grad`（其他张量要先调用 `retain_grad()`）。",

@@ -420,11 +420,6 @@ a = torch.randn(3, requires_grad=True)
 b = torch.randn(3, requires_grad=True)
 loss = (a * b.detach()).sum()  # did
 torch.autograd.grad(loss, b)
-=== parameter made anew | unused | param
-a = torch.randn(3, requires_grad=True)
-param = torch.nn.Parameter(a)  # made
-loss = (a * 2).sum()
-torch.autograd.grad(loss, param)
 === leaf changed in place | leaf | w
 w = torch.randn(3, requires_grad=True)  # made
 w += 1  # did

@@ -169,34 +169,10 @@ def detached(here: SourceLine, name: str, value: Any) -> Iterator[TrialEdit]:
         name: the variable, or the container that holds the tensor.
         value: what it holds.
     """
-    statement = statement_of(here.text)
-    if statement is None:
-        return
-    yield TrialEdit(here.file, here.line, here.text, f"{ast.unparse(statement)}\n{name} = {_detached(name, value)}")
-
-
-def detached_where_stored(stored: SourceLine, value: Any) -> Iterator[TrialEdit]:
-    """Yield the line that stores a variable with what it stores detached.
-
-    Args:
-        stored: the line.
-        value: what it stored.
-    """
-    statement = statement_of(stored.text)
-    if (
-        isinstance(statement, ast.Assign)
-        and len(statement.targets) == 1
-        and not isinstance(statement.targets[0], ast.Tuple)
-    ):
-        written = ast.unparse(statement.value)
-        simple = isinstance(statement.value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
-        target, after = ast.unparse(statement.targets[0]), _detached(written if simple else f"({written})", value)
-        yield TrialEdit(stored.file, stored.line, stored.text, f"{target} = {after}")
-
-
-def _detached(written: str, value: Any) -> str:
     several: dict[type, str] = {tuple: "tuple(part.detach() for part in {0})", list: "[part.detach() for part in {0}]"}
-    return several.get(type(value), "{0}.detach()").format(written)
+    after = several.get(type(value), "{0}.detach()").format(name)
+    if (statement := statement_of(here.text)) is not None:
+        yield TrialEdit(here.file, here.line, here.text, f"{ast.unparse(statement)}\n{name} = {after}")
 
 
 def statement_of(text: str) -> ast.stmt | None:

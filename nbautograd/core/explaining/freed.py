@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
-from nbautograd.core.explaining.edits import detached, detached_where_stored, statement_of
+from nbautograd.core.explaining.edits import detached, statement_of
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind
 from nbautograd.core.explaining.watch import creation_line, cuts_into, freed_by, node_line
@@ -68,14 +68,11 @@ def freed(program: Program) -> ErrorCause | None:
     for tie in ties[:MOST_TIES]:
         lines = {"line": tie.user.line, "text": tie.user.text, "made": tie.maker.line, "by": tie.maker.text}
         facts.append(finding("freed.tie_same" if tie.user == tie.maker else "freed.tie", tie.user, **lines))
-    stored = program.stored(name, made) if "." in name else None
-    if stored is not None:
-        facts.append(finding("freed.stored", stored, line=stored.line, text=stored.text, name=name))
     # the line that made it ran again since, as in a loop that hands something on
     again = {node_line(node) for node in program.nodes() if node not in old}
     carried = facts[0].code.endswith("same_line") and any(tie.maker in again for tie in ties)
     if carried:
-        kind, edits = "freed_carried", tuple(_end_of_graph(program, _newer(program, name, old), stored))
+        kind, edits = "freed_carried", tuple(_end_of_graph(program, _newer(program, name, old)))
     else:
         kind = "freed_shared_grad" if earlier is not None and earlier.call == "grad" else "freed_shared"
         edits = () if did is None or facts[0].code.endswith("same_line") else tuple(_retain(did))
@@ -155,21 +152,15 @@ def _newer(program: Program, name: str, old: set[Any]) -> str:
     return next((other for other, node in tensors if node in live and node_line(node) == made), name)
 
 
-def _end_of_graph(program: Program, name: str, stored: SourceLine | None) -> Iterator[TrialEdit]:
-    """Yield the line that stores what is carried with it detached, then the backward with it detached behind it.
-
-    Where the same iteration reads it once more from where it is stored, only the second keeps all gradients of that.
-    """
+def _end_of_graph(program: Program, name: str) -> Iterator[TrialEdit]:
+    """Yield the backward with what is carried on detached behind it."""
     path = name.partition("[")[0]
     first, *attributes = path.split(".")
     value = program.variables.get(first)
     for attribute in attributes:
         value = getattr(value, attribute, None)
-    if program.caller is None or value is None:
-        return
-    if stored is not None and "[" not in name.partition("]")[2] and isinstance(value, (torch.Tensor, tuple, list)):
-        yield from detached_where_stored(stored, value)
-    yield from detached(program.caller, path, value)
+    if program.caller is not None and value is not None:
+        yield from detached(program.caller, path, value)
 
 
 def _freed_before(program: Program) -> list[Any]:

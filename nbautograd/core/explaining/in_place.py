@@ -27,16 +27,15 @@ from nbautograd.core.torch_private.nodes import (
 )
 from nbautograd.core.values import sizes_text
 
-MOST_OTHERS = 3  # lines that are named beside the first
 _REFUSAL = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].* is at version (\d+); expected version (\d+)")
 
 
 def in_place(program: Program) -> ErrorCause | None:
     """Explain the error on a tensor that was changed after it was saved; None where no node is broken."""
     broken = _broken(program)
-    if not broken:
+    if broken is None:
         return None
-    node, slot, tensor, saved, now = broken[0]
+    node, slot, tensor, saved, now = broken
     write = _first_write(program, node, tensor, saved)
     did = write.spot.place() if write is not None and write.spot is not None else None
     name = program.name_of(tensor)
@@ -51,7 +50,6 @@ def in_place(program: Program) -> ErrorCause | None:
     root = tensor if tensor._base is None else tensor._base
     step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
     facts = _facts(node, own, tensor, name, saved_at, did, write)
-    facts += _view_of(write) + ([] if did is None else _others(program, broken, did))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits: tuple[TrialEdit, ...] = ()
     if did is not None and write is not None:
@@ -89,7 +87,7 @@ def view_written(program: Program) -> ErrorCause:
                 break
             did, saved_at = write.spot.place(), node_line(node)
             facts = _facts(node, False, tensor, write.name, saved_at, did, write)
-            facts += [*_view_of(write), finding("in_place.rule")]
+            facts.append(finding("in_place.rule"))
             edits = tuple(out_of_place(did, write.name))
             return ErrorCause("in_place", tuple(facts), write.name, None, did, {}, edits, saved_at)
     return ErrorCause("in_place", (finding("in_place.view_known"), finding("in_place.rule")))
@@ -111,41 +109,17 @@ def _refused(node: Any, words: str) -> Iterator[torch.Tensor]:
 _Broken = tuple[Any, str, torch.Tensor, int, int]  # a node, its slot and tensor, its version when saved and now
 
 
-def _broken(program: Program) -> list[_Broken]:
-    """Return what was changed since it was saved, first what torch refused: the newest that its error describes.
-
-    Without a watched run nothing could be said of the others, so that only that one is looked for.
-    """
+def _broken(program: Program) -> _Broken | None:
+    """Return what was changed since it was saved: what torch refused, the newest that its error describes."""
     told = _REFUSAL.search(str(program.error))
     shape = None if told is None else tuple(int(size) for size in told[1].split(",") if size.strip())
-    found: list[_Broken] = []
-    first: _Broken | None = None
+    newest: _Broken | None = None
     for node in sorted(program.nodes(), key=lambda node: sequence_number(node) or 0, reverse=True):
         for slot, tensor, saved, now in changed_slots(node):
-            found.append((node, slot, tensor, saved, now))
-            fits = told is not None and (tuple(tensor.shape), saved, now) == (shape, int(told[3]), int(told[2]))
-            first = first or (found[-1] if fits else None)
-        if first is not None and program.watch is None:
-            return [first]
-    return found if first is None else [first, *(one for one in found if one is not first)]
-
-
-def _view_of(write: Write | None) -> list[Finding]:
-    """Return which line made what the written tensor is a view of, where another line made the tensor itself."""
-    if write is None or not write.name or write.of is None or write.of == write.created:
-        return []
-    place = write.of.place()
-    return [finding("in_place.view_of", place, name=write.name, line=place.line, text=place.text)]
-
-
-def _others(program: Program, broken: list[_Broken], did: SourceLine) -> list[Finding]:
-    """Return the other lines that changed what the graph had saved; torch's error speaks of one tensor alone."""
-    writes = [_first_write(program, node, tensor, saved) for node, _, tensor, saved, _ in broken]
-    places = [write.spot.place() for write in writes if write is not None and write.spot is not None]
-    found = {(place.file, place.line): place for place in places if (place.file, place.line) != (did.file, did.line)}
-    return [
-        finding("in_place.others", place, line=place.line, text=place.text) for place in [*found.values()][:MOST_OTHERS]
-    ]
+            if told is not None and (tuple(tensor.shape), saved, now) == (shape, int(told[3]), int(told[2])):
+                return node, slot, tensor, saved, now
+            newest = newest or (node, slot, tensor, saved, now)
+    return newest
 
 
 def _facts(

@@ -12,8 +12,8 @@ import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, SourceLine, finding
 from nbautograd.core.explaining.edits import let_through, switched_inside
-from nbautograd.core.explaining.program import Program, node_of, same_elements
-from nbautograd.core.explaining.watch import Cut, Left, Pass, Spot, creation_line, cuts_into, left_side, node_line
+from nbautograd.core.explaining.program import Program, node_of
+from nbautograd.core.explaining.watch import Cut, Left, Pass, Spot, creation_line, cuts_into, left_side
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import tree_of
@@ -62,31 +62,11 @@ def unused(program: Program) -> ErrorCause | None:
         cause = _watched(watched, root)
         return replace(cause, tensor=name, params={"cut_off": True})
     made = creation_line(program, tensor)
-    copy = next(
-        (n for n, t in program.tensors.items() if t is not tensor and same_elements(t, tensor) and t.requires_grad), ""
-    )
-    rule = finding("no_grad.rule")
-    used = None if copy else _used_instead(program, tensor)
-    if used is not None:
-        what = finding("unused.used", used, name=name, root=root, line=used.line, text=used.text)
-        return ErrorCause("unused_new_leaf", (what, rule), name, None, used)
-    what = finding("unused.copy" if copy else "unused.what", None, name=name, root=root, copy=copy)
+    what = finding("unused.what", None, name=name, root=root)
     before = 0 if program.watch is None else program.watch.passes - (program.error is None)
-    left = [] if copy or program.watch is None else [*program.watch.events.all(Left)]
+    left = [] if program.watch is None else [*program.watch.events.all(Left)]
     lines = _left(cut for _, cut in left if cut.after == before and cut.was(tensor))
-    return ErrorCause("unused", (what, *lines, rule), name, made, params={"root": root})
-
-
-def _used_instead(program: Program, tensor: torch.Tensor) -> SourceLine | None:
-    """Return the line that uses another leaf with a tensor's memory, as a watched run saw it."""
-    for node in program.nodes():
-        leaves = [leaf for n, _ in node.next_functions if n is not None and (leaf := leaf_tensor(n)) is not None]
-        if (
-            any(leaf is not tensor and same_elements(leaf, tensor) for leaf in leaves)
-            and (used := node_line(node)) is not None
-        ):
-            return used
-    return None
+    return ErrorCause("unused", (what, *lines, finding("no_grad.rule")), name, made, params={"root": root})
 
 
 def _left(cuts: Iterable[Cut]) -> list[Finding]:

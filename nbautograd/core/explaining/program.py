@@ -24,7 +24,7 @@ from nbautograd.core.graphs.names import tensors_in
 from nbautograd.core.stumbles import ask
 from nbautograd.core.torch_private.nodes import MOST_NODES
 from nbautograd.core.torch_private.tensors import data_address, storage_address
-from nbautograd.core.user_source import method_at, tree_of, unwrap
+from nbautograd.core.user_source import tree_of
 
 PACKAGE = __name__.partition(".")[0]
 _OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep
@@ -126,7 +126,8 @@ class Program:
             return None
         frame, line = self.frames[-1]
         tree = tree_of("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
-        return next((s for s in reversed(_statements(tree)) if s.lineno <= line <= (s.end_lineno or 0)), None)
+        statements = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)] if tree is not None else []
+        return next((s for s in reversed(statements) if s.lineno <= line <= (s.end_lineno or 0)), None)
 
     @cached
     def variables(self) -> dict[str, Any]:
@@ -166,37 +167,6 @@ class Program:
     def nodes(self) -> list[Any]:
         """Return the live nodes behind what was differentiated."""
         return nodes_behind(*[node for root in self.roots if (node := node_of(root)) is not None])
-
-    def stored(self, name: str, made: SourceLine | None) -> SourceLine | None:
-        """Return the line that stores what an attribute of an object holds, where only one of its methods' lines does.
-
-        Args:
-            name: the attribute, such as ``model.state``, or a place in it, such as ``cache.held['a']``.
-            made: the line that made what it holds; a line of the same method goes before those of others.
-        """
-        owner, _, attribute = name.partition("[")[0].rpartition(".")
-        first, *path = owner.split(".")
-        value = self.variables.get(first)
-        for part in path:
-            value = getattr(value, part, None)
-        functions = [f for cls in type(value).__mro__ if _of_user(cls) for f in vars(cls).values()]
-        places: dict[tuple[str, int], SourceLine] = {}
-        for function in functions:
-            code = getattr(unwrap(function), "__code__", None)
-            source = method_at(code) if isinstance(code, CodeType) else None
-            if code is None or source is None or not source.args.args:
-                continue
-            own = re.escape(f"{source.args.args[0].arg}.{attribute}")
-            file = tree_of("".join(linecache.getlines(code.co_filename, unwrap(function).__globals__)))
-            if any(_stores(statement, rf"(?!self\.\w+(\[|$))\w[\w.]*\.{attribute}") for statement in _statements(file)):
-                return None  # other code may have
-            for statement in _statements(source):
-                if _stores(statement, own):
-                    place = place_of(code, statement.lineno, unwrap(function).__globals__)
-                    places[(place.file, place.line)] = place
-        beside = [p for p in places.values() if made is not None and p.function == made.function]
-        found = beside or [*places.values()]
-        return found[0] if len(found) == 1 else None
 
 
 def nodes_behind(*roots: Any, most: int = MOST_NODES) -> list[Any]:
@@ -297,33 +267,3 @@ def _of_user(kind: type) -> bool:
     """Return True for a class that the user wrote."""
     module = sys.modules.get(kind.__module__)
     return kind.__module__ == "__main__" or is_users(getattr(module, "__file__", None) or "<frozen")
-
-
-_FILL = ("append", "appendleft", "extend", "insert", "update", "setdefault")  # methods that put something into it
-
-
-def _statements(tree: ast.AST | None) -> list[ast.stmt]:
-    return [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
-
-
-def _stores(statement: ast.stmt, path: str) -> bool:
-    """Return True for a statement that puts more than a constant or an empty container into what a pattern names."""
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        function = statement.value.func
-        fills = isinstance(function, ast.Attribute) and function.attr in _FILL
-        return fills and bool(re.match(path + r"(\[|$)", ast.unparse(function.value)))  # type: ignore[attr-defined]
-    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-        return False
-    pairs: list[tuple[ast.expr, ast.expr | None]] = []
-    for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
-        value = statement.value
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs += zip(target.elts, value.elts, strict=True)
-        else:
-            pairs += [(part, value) for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
-    filled = [target for target, value in pairs if value is not None and any(map(_is_computed, ast.walk(value)))]
-    return any(re.match(path + r"(\[|$)", ast.unparse(target)) for target in filled)
-
-
-def _is_computed(part: ast.AST) -> bool:
-    return isinstance(part, (ast.Name, ast.Call))

@@ -237,13 +237,6 @@ def _all_agree(one: Any, other: Any) -> bool:
     return both and 0 < len(one) == len(other) and all(map(_agree, one, other))
 
 
-def alike(run: Rerun, edit: TrialEdit, other: TrialEdit) -> bool:
-    """Return True where two changes of a program both end without an error, with the same gradients."""
-    one = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False))
-    two = in_copy(lambda: _gradients(run, other, contextlib.nullcontext(), together=False))
-    return _all_agree(one, two)
-
-
 def ends_finite(run: Rerun, edit: TrialEdit) -> bool:
     """Return True where a changed program has the same losses, finite gradients, and the same wherever they were."""
     before = in_copy(lambda: _gradients(run, None, contextlib.nullcontext(), together=False))

@@ -74,8 +74,7 @@ class Spot(NamedTuple):
 class Write(NamedTuple):
     """A tensor's memory was written into: its versions before and after, the line, the operation, the tensor's name.
 
-    ``of`` is the line that made the tensor which this one is a view of, ``number`` that of the next node,
-    ``created`` the line that made the tensor.
+    ``number`` is that of the next node, ``created`` the line that made the tensor.
     """
 
     storage: int
@@ -86,7 +85,6 @@ class Write(NamedTuple):
     name: str
     window: Any = None  # which elements of the memory the tensor shows
     module: tuple[str, str] | None = None  # torch's that was told to write, as it is called and as it is written
-    of: Spot | None = None
     number: int = -1
     created: Spot | None = None
 
@@ -332,17 +330,13 @@ class Watch(TorchFunctionMode):
             key = _storage(tensor)
             if (key, now) not in noted_now:
                 noted_now.add((key, now))
-                of = None if tensor._base is None else self._line_of(tensor._base)
-                shown = _named(tensor), window(tensor), _module(), of, -1 if first is None else first
-                self.events.add(Write(key, earlier, now, spot, name, *shown, self._line_of(tensor)))
+                shown = _named(tensor), window(tensor), _module(), -1 if first is None else first
+                made = self.events.last(Made, tensor)
+                self.events.add(Write(key, earlier, now, spot, name, *shown, None if made is None else made.spot))
 
     def _is_data(self, tensor: torch.Tensor | None) -> bool:
         made = self.events.last(Made, tensor)
         return made is not None and made.op == "data"
-
-    def _line_of(self, tensor: torch.Tensor) -> Spot | None:
-        made = self.events.last(Made, tensor)
-        return None if made is None else made.spot
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None

@@ -313,25 +313,6 @@ def adapted_twice():
     return meta.weight
 
 
-class Copies(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.scale = torch.nn.Parameter(torch.ones(2))
-
-    def forward(self, x):
-        scale = torch.nn.Parameter(self.scale.data)
-        return x * scale  # did
-
-
-@case("a leaf with the memory of a parameter has not its name", "unused_new_leaf", "net[1].scale", lines="did")
-def copied():
-    net = torch.nn.Sequential(torch.nn.Linear(2, 2), Copies())
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    net(torch.ones(1, 2)).sum().backward()
-    optimizer.step()
-    return net[1].scale
-
-
 @case("a result is no leaf, and the line that made it is named", "grad_none_not_a_leaf", "patch", lines="made")
 def scaled():
     patch = torch.ones(3, requires_grad=True) * 2  # made

@@ -119,7 +119,7 @@ def _run(place: Point, code: CodeType, detached: int | None = None) -> tuple[Gra
 
 
 def _inside(place: Point, code: CodeType) -> dict[int, ast.expr]:
-    """Return the calls of forward from whose results an output may be computed, outermost first, by place in its code."""
+    """Return the calls of forward from whose results an output may come, outermost first, by place in its code."""
     found = _run(place, code)[1].found
     asked = {k[0]: expression_at(code, k) for k, s in found.items() if s.tensor.requires_grad}
     nodes = {at: node for at, node in asked.items() if isinstance(node, ast.expr)}

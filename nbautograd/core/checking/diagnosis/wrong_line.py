@@ -467,6 +467,7 @@ def _plain(tree: Any) -> list[Tensor]:
 
 
 def code_of(method: Any) -> CodeType | None:
+    """Return the code of the user's method, without the decorators around it."""
     return getattr(inspect.unwrap(method), "__code__", None)
 
 
