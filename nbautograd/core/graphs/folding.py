@@ -16,14 +16,11 @@ from nbautograd.core.graphs.repeats import (
     named_repeat,
     op_name,
     repetitions,
-    sibling_modules,
-    sibling_of,
     sliced,
 )
 from nbautograd.core.graphs.segments import Segment, common_path, inner_order, module_segments
 from nbautograd.core.values import TensorSummary
 
-LEAST_SIBLING = 8  # nodes of a module beside a repeat of its kind that are worth a box
 OPENING = 12  # boxes of a graph that opens on its modules
 DRAWN_WHOLE = 30  # nodes of a graph that is drawn whole
 BOX_NODES = 40  # nodes of one box, when what is opened has no modules inside
@@ -83,10 +80,9 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
     """
     deepest = max(path.count(".") + 1 for path in graph.scopes)
     whole = graph.scopes.keys() - {path.rpartition(".")[0] for path in graph.scopes}
-    siblings = sibling_modules(graph, runs)
     for functions in (False, True):
         best: list[Segment] = []
-        for repeats, kept in (([], whole), (runs, whole | siblings)):
+        for repeats, kept in (([], whole), (runs, whole)):
             for depth in range(1, deepest + 1):
                 found = module_segments(graph, depth, repeats, kept, functions)
                 joined = _join_singles(graph, found)
@@ -123,22 +119,10 @@ def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
 
 
 def _with_repeats(graph: AutogradGraph, runs: Sequence[Segment]) -> list[Segment]:
-    """Return every node by itself, but for the repeats and for modules of the same kind beside them.
-
-    The block that forward calls first often differs in a few nodes, since its input needs no gradient.
-    """
+    """Return every node by itself, but for the repeats."""
     first = {run.nodes[0]: run for run in runs}
     inside = {i for run in runs for i in run.nodes}
-    kept = [i for i in inner_order(graph) if i in first or i not in inside]
-    siblings = sibling_modules(graph, runs)
-    found = []
-    for module, group in groupby(kept, key=lambda i: "" if i in inside else sibling_of(graph.nodes[i].scope, siblings)):
-        nodes = list(group)
-        if module and len(nodes) >= LEAST_SIBLING:
-            found.append(Segment(module, nodes))
-        else:
-            found += [first[i] if i in first else Segment("", [i]) for i in nodes]
-    return found
+    return [first.get(i) or Segment("", [i]) for i in inner_order(graph) if i in first or i not in inside]
 
 
 def _size(graph: AutogradGraph, segments: Sequence[Segment]) -> int:

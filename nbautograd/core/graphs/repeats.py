@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple, TypeVar
 
@@ -144,23 +144,6 @@ def repetitions(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
             name = Phrase("graphs.part", name=what, number=number, times=repeat.times)
             found.append(Segment(repeat.path, nodes, 1, name))
     return found
-
-
-def sibling_modules(graph: AutogradGraph, runs: Sequence[Segment]) -> set[str]:
-    """Return the modules that are of the type of the parts of repeats, and lie as deep."""
-    others: set[str] = set()
-    for run in runs:
-        own = {modules[0] for modules in _modules(graph, run) if len(modules) == 1}
-        kinds = {(graph.scopes.get(path, ""), path.count(".")) for path in own}
-        others |= {path for path, kind in graph.scopes.items() if kind and (kind, path.count(".")) in kinds}
-    return others
-
-
-def sibling_of(scope: str, siblings: Collection[str]) -> str:
-    """Return the one of some modules that a scope lies in."""
-    while scope and scope not in siblings:
-        scope = scope.rpartition(".")[0]
-    return scope
 
 
 def sliced(nodes: list[T], times: int) -> list[list[T]]:

@@ -39,13 +39,6 @@ def test_twelve_equal_blocks_are_one_box():
     assert members(folded) == list(range(len(graph.nodes)))
 
 
-def test_a_first_block_that_differs_is_a_box_of_its_own():
-    model, loss = transformer(12)
-    folded = fold_to(nbautograd.graph(loss, names=model), 300)
-    assert [(n.repeats, n.scope) for n in folded.nodes if len(n.members) > 1] == [(11, ""), (0, "0")]
-    assert len(folded.nodes) < 8
-
-
 def test_the_norms_are_those_that_arrive_at_each_layer():
     model = nn.Sequential(*[nn.Linear(4, 4, bias=False) for _ in range(50)])
     with torch.no_grad():
