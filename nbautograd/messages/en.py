@@ -79,7 +79,6 @@ SENTENCES: dict[str, str] = {
     "causes.value_expression": "{which}, line {line}: `{expression}`",
     "causes.value_named": "`{name}` ({which}, line {line}: `{expression}`)",
     "causes.where_of": " in `{element}`",
-    "causes.right_with.what": "With `{argument}` the gradient of `{input}` is right. {cause}",
     # as much as an exercise wants to give away
     "causes.agrees_up_to": "Up to line {line}, every tensor that backward computes agrees with forward. ",
     "causes.of_forward": " (line {line})",

@@ -79,7 +79,6 @@ SENTENCES: dict[str, str] = {
     "causes.value_expression": "{which}（第 {line} 行：`{expression}`）",
     "causes.value_named": "`{name}`（{which}，第 {line} 行：`{expression}`）",
     "causes.where_of": " `{element}` 的",
-    "causes.right_with.what": "取 `{argument}` 时 `{input}` 的梯度是对的。{cause}",
     # as much as an exercise wants to give away
     "causes.agrees_up_to": "到第 {line} 行为止，backward 计算的每个张量都与 forward 一致。",
     "causes.of_forward": "（第 {line} 行）",

@@ -170,7 +170,7 @@ def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | No
             if run.outputs is not None:
                 terms = evidence.terms(other, run.outputs)
                 second = functools.cache(lambda: _place(again(), lambda: None))
-                return Place(run.blocks, terms, point.kind.other, point.label, second)
+                return Place(run.blocks, terms, point.kind.other, second)
     return None
 
 

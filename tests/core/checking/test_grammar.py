@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
-from functions_checked import AttentionWrong, MaskedMeanWrong
+from functions_checked import AttentionWrong
 from own_mistakes import draw
 
 import nbautograd
@@ -22,10 +22,6 @@ def fix(cls, *inputs) -> str | None:
     return found[0].source.strip() if found else None
 
 
-FullForLower = Fn.of("FullForLower",
-    "lower, b: x = torch.linalg.solve_triangular(lower, b, upper=False); save(lower, x); return x",
-    "g: lower, x = saved; gb = torch.linalg.solve_triangular(lower.T, g, upper=True); "
-    "gl = -gb @ x.T; return gl, gb")  # fmt: skip
 OneBoundOnly = Fn.of("OneBoundOnly", "x, low, high: save(x); ctx.low, ctx.high = low, high; return x.clamp(low, high)",
     "g: (x,) = saved; return g * (x < ctx.high), None, None")  # fmt: skip
 SlopeWrittenOut = Fn.of("SlopeWrittenOut",
@@ -93,19 +89,6 @@ class SmoothingForgotten(Fn):
         return g[:, None] * (2 * t / under[:, None] - share), None
 
 
-# What comes after each element, and what it gives itself.
-OwnShareCounted = Fn.of("OwnShareCounted", "x: before = x.cumsum(0) - x; save(x, before); return x * before",
-    "g: x, before = saved; gx = g * x; after = gx.flip(0).cumsum(0).flip(0); "
-    "return g * before + after")  # fmt: skip
-SmallNumberForgotten = Fn.of("SmallNumberForgotten",
-    "x, eps: scale = (x.square().mean(-1, keepdim=True) + eps).rsqrt(); ctx.eps = eps; save(x); "
-    "return x * scale",
-    "g: (x,) = saved; scale = x.square().mean(-1, keepdim=True).rsqrt(); "
-    "return scale * g - x * scale**3 * (g * x).mean(-1, keepdim=True), None")  # fmt: skip
-MeanOverEverything = Fn.of("MeanOverEverything", "z: there = z > z.mean(-1, keepdim=True); save(there); "
-    "return (z - (z * there).sum(-1, keepdim=True) / there.sum(-1, keepdim=True)) * there",
-    "g: (there,) = saved; gs = g * there; "
-    "return gs - there * gs.sum(-1, keepdim=True) / there.shape[-1]")  # fmt: skip
 CountedOnce = Fn.of("CountedOnce", "table, at: save(at); ctx.shape = table.shape; return table[at]",
     "g: (at,) = saved; gt = g.new_zeros(ctx.shape); gt[at] += g; return gt, None")  # fmt: skip
 
@@ -120,8 +103,6 @@ AxesExchanged = Fn.of("AxesExchanged", "x: return x.view(2, 2, 3, 5).permute(0, 
     [
         (AttentionWrong, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)),
          "ds = p * (dp - (dp * p).sum(-1, keepdim=True))"),
-        (FullForLower, ((2 * torch.eye(3) + draw(3, 3).detach()).requires_grad_(), draw(3, 2, seed=1)),
-         "gl = (-gb @ x.T).tril()"),
         (OneBoundOnly, (draw(4, 5), -0.5, 0.8), "return g * (x < ctx.high) * (x > ctx.low), None, None"),
         (SlopeWrittenOut, (draw(3, 5), 0.2), "return torch.where(x > 0, g, ctx.slope * g), None"),
         (LastStepOnly, (draw(3, 2, 3), draw(3, 3, seed=1)), "gw = gw + hs[t].T @ ga"),
@@ -129,7 +110,6 @@ AxesExchanged = Fn.of("AxesExchanged", "x: return x.view(2, 2, 3, 5).permute(0, 
         (HalvesExchanged, (draw(2, 6),), "return torch.cat([g * b.sin(), g * a * b.cos()], -1)"),
         (SoftmaxTermLost, (draw(3, 4),),
          "return g[:, None] * p * grid - p * (g[:, None] * p * grid).sum(1, keepdim=True)"),
-        (MaskedMeanWrong, (draw(2, 4), UPPER), "return g * mask / mask.sum(), None"),
         (PowerRule, (draw(6),), "return g * (1 + 3 * 0.7 * x**2)"),
         (RowsAgainstColumns, (draw(4, 4),), "return g[:, None] * torch.exp(x - y[:, None])"),
         (WrittenOver, (draw(2, 6),), "gx.scatter_add_(1, at, g)"),
@@ -137,10 +117,6 @@ AxesExchanged = Fn.of("AxesExchanged", "x: return x.view(2, 2, 3, 5).permute(0, 
          "gx.index_add_(0, source, weight[:, None] * g[target])"),
         (SmoothingForgotten, (draw(3, 4).abs().detach().requires_grad_(), UPPER[:, :4].repeat(2, 1)[:3]),
          "share = (over / under**2)[:, None]"),
-        (OwnShareCounted, (draw(6),), "return g * before + after - gx"),
-        (SmallNumberForgotten, (draw(3, 4), 0.3), "scale = (x.square().mean(-1, keepdim=True) + ctx.eps).rsqrt()"),
-        (MeanOverEverything, (draw(3, 6),),
-         "return gs - there * gs.sum(-1, keepdim=True) / there.sum(-1, keepdim=True)"),
         (CountedOnce, (draw(4), torch.tensor([0, 2, 2, 1])), "gt.index_put_((at,), g, accumulate=True)"),
         (AxesExchanged, (draw(2, 30),), "return g.view(2, 5, 2, 3).permute(0, 2, 3, 1).reshape(2, 30)"),
     ],

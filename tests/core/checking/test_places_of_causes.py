@@ -167,16 +167,6 @@ def test_beside_what_is_wrong_nothing_is_right_that_could_not_be_seen() -> None:
     assert str(report.reason) in " ".join(render("text", report).split())
 
 
-Centring = Fn.of("Centring", "x, training: ctx.training = training; return x - (x.mean(0) if training else 0.0)",
-    "g: return g - g.mean(0), None")  # fmt: skip
-
-
-def test_the_argument_with_which_it_is_right_is_said_first() -> None:
-    found = first(Centring, draw(3, 2), False)
-    assert (found.message_id, found.params["argument"]) == ("causes.right_with", "training=True")
-    assert found.params["cause"].message_id == "causes.wrong_unclassified.what"
-
-
 Tanh = Fn.of("Tanh", "x, y, z: save(x, y, z); return (x * y * z).tanh()",
     "g: x, y, z = saved; h = (x * y * z).tanh(); gh = g * (1 - h); "
     "return gh * y * z, gh * x * z, gh * x * y")  # fmt: skip

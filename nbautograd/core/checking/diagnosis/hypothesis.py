@@ -41,14 +41,12 @@ class Place:
         blocks: with their verdicts.
         terms: what a factor, a term or a threshold may be made of there.
         other: what is another there besides the values.
-        label: of the argument that is another, with its value there: ``"reduction='mean'"``.
         other_values: makes the check at other values in the same sizes; None where forward takes none.
     """
 
     blocks: Mapping[tuple[int, int], Block]
     terms: Terms
     other: Other = "nothing"
-    label: str = ""
     other_values: Callable[[], Place | None] = lambda: None
 
 

@@ -226,7 +226,6 @@ def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: b
                 yield Where(label)
         if not few:
             yield from map(Where, _thresholds(e, name, x, elements))
-    yield from map(Where, _pairs(e, elements, shape))
 
 
 def _triangles(name: str, elements: Array, shape: tuple[int, ...]) -> Iterator[Where]:
@@ -257,11 +256,3 @@ def _thresholds(e: Evidence, name: str, x: Array, columns: Array) -> Iterator[st
         ):
             if c and bool((holds == columns).all()):
                 yield text
-
-
-def _pairs(e: Evidence, columns: Array, shape: tuple[int, ...]) -> Iterator[str]:
-    inputs = [t for t in e.tensors if t.role == "input" and t.values.shape == shape]
-    for a in inputs:
-        for b in inputs:
-            if a is not b and bool(((a.values < b.values).reshape(-1) == columns).all()):
-                yield f"{a.name} < {b.name}"

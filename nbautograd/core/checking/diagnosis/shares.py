@@ -1,7 +1,7 @@
 """The share of a gradient that comes through one expression of forward: missing, of the wrong sign, or scaled.
 
-The witness is autograd of the class's own forward, in which the result of one call of torch after another is detached.
-With r the right gradient and d the one without the share, backward's is r + k (r - d): k is -1 where the expression was
+The witness is autograd of the class's own forward, in which one part after another is detached: what a call of torch
+resulted in, or a variable that it takes. With r the right gradient and d the one without the share, backward's is r + k (r - d): k is -1 where the expression was
 taken for a constant, -2 where its share has the wrong sign.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Collection, Iterator, Sequence
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ EXPRESSIONS = 80  # of forward that are tried: a forward and a backward each
 SIZES = 3  # at which the share is looked at besides those of the inputs
 SENTENCES = ("share_missing", "share_sign", "share_sized", "share_scaled")  # the likeliest first
 FREE = ("share_sized", "share_scaled")  # of these k is whatever number fits
+MODULES = ("torch", "F", "torch.nn.functional", "torch.special", "torch.linalg")
 SPARE = 4  # entries, beyond one for each number that is found, that bear it out
 
 
@@ -62,8 +63,8 @@ def share(case: WrongBlock) -> tuple[str, dict[str, Any]] | None:
     found: dict[str, dict[str, Any]] = {}
     fitting: list[float] = []
     inside = _inside(places[0], code) if len(places) > 2 else {}
-    for at, node in itertools.islice(inside.items(), EXPRESSIONS):
-        factors = list(_factors(places, which, code, at))
+    for part, node in itertools.islice(inside.items(), EXPRESSIONS):
+        factors = list(_factors(places, which, code, part))
         same = {k for k, place in zip(factors, places, strict=False) if place.shapes == places[0].shapes}
         if len(factors) == len(places) and _alike(same):
             k = factors[0]
@@ -99,37 +100,77 @@ def _is(k: float, whole: int) -> bool:
     return abs(k - whole) <= STEADY
 
 
-def _run(place: Point, code: CodeType, detached: int | None = None) -> tuple[Gradients | None, Steps]:
-    """Return the gradients by autograd of the forward at a place, where the results at this place in its code are cut.
+Part = tuple[int, int]  # of forward: where in its code, and which argument of the call there; -1 for its result
 
-    They are None where forward cannot be run so.
+
+class _Cut(Steps):
+    """A trace of forward in which one part is detached, in all turns of a loop.
+
+    Args:
+        code: of forward.
+        part: that is detached.
     """
-    cls: Any = place.problem.cls
-    steps, found = Steps(code, lambda key: key[0] == detached, Tensor.detach), None
 
-    @hands_over
-    def traced(*args: Any) -> Any:
-        with steps:
-            return cls.forward(*args)
+    def __init__(self, code: CodeType, part: Part | None = None) -> None:
+        super().__init__(code, lambda key: part == (key[0], -1), Tensor.detach)
+        self.part, self.uses = part, dict[Part, Tensor]()
 
-    assert place.outputs is not None
-    with users_errors():
-        found = by_autograd(place.problem, place.outputs, traced)
-    return place.gradients_of(found), steps
+    def given(self, frame: FrameType, args: Sequence[Any]) -> Sequence[Any]:
+        """Return the arguments of a call, one of them detached."""
+        known = {(frame.f_lasti, k): t for k, t in enumerate(args) if isinstance(t, Tensor) and t.requires_grad}
+        self.uses |= known
+        part = self.part
+        return [t.detach() if part in known and k == part[1] else t for k, t in enumerate(args)] if part else args
+
+    def run(self, place: Point) -> Gradients | None:
+        """Return the gradients by autograd of this forward at a place; None where it cannot be run so."""
+        cls, found = place.problem.cls, None
+
+        @hands_over
+        def traced(*args: Any) -> Any:
+            with self:
+                return cls.forward(*args)  # type: ignore[union-attr]
+
+        assert place.outputs is not None
+        with users_errors():
+            found = by_autograd(place.problem, place.outputs, traced)
+        return place.gradients_of(found)
 
 
-def _inside(place: Point, code: CodeType) -> dict[int, ast.expr]:
-    """Return the calls of forward from whose results an output may come, outermost first, by place in its code."""
-    found = _run(place, code)[1].found
-    asked = {k[0]: expression_at(code, k) for k, s in found.items() if s.tensor.requires_grad}
-    nodes = {at: node for at, node in asked.items() if isinstance(node, ast.expr)}
-    return dict(sorted(nodes.items(), key=lambda item: -len(ast.unparse(item[1]))))
+def _inside(place: Point, code: CodeType) -> dict[Part, ast.expr]:
+    """Return results of forward's calls, and its variables where calls take them, outermost first, by their part."""
+    run = _Cut(code)
+    run.run(place)
+    found: dict[Part, Any] = {
+        (at, -1): expression_at(code, (at, 0)) for (at, _), s in run.found.items() if s.tensor.requires_grad
+    }
+    found |= {part: _operand(expression_at(code, (part[0], 0)), part[1]) for part in run.uses}
+    kept = {
+        part: node
+        for part, node in found.items()
+        if isinstance(node, ast.expr) and (part[1] < 0 or isinstance(node, ast.Name))
+    }
+    return dict(sorted(kept.items(), key=lambda item: -len(ast.unparse(item[1]))))
 
 
-def _factors(places: Sequence[Point], which: int, code: CodeType, at: int) -> Iterator[float]:
+def _operand(node: Any, number: int) -> ast.expr | None:
+    """Return what an expression hands to its call of torch as an argument."""
+    items: list[ast.expr] = []
+    if isinstance(node, ast.BinOp):
+        items = [node.left, node.right]
+        items = items[::-1] if isinstance(node.left, ast.Constant) else items  # torch takes what is no number first
+    elif isinstance(node, ast.Call):
+        of_module = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in MODULES
+        items = [*([node.func.value] if isinstance(node.func, ast.Attribute) and not of_module else ()), *node.args]
+    elif isinstance(node, (ast.Subscript, ast.Attribute)):
+        items = [node.value]
+    return items[number] if number < len(items) else None
+
+
+def _factors(places: Sequence[Point], which: int, code: CodeType, part: Part) -> Iterator[float]:
     """Yield the k of the formula above for each place, until there is none."""
     for place in places:
-        k = _excess(place, which, _of(_run(place, code, at)[0], which))
+        k = _excess(place, which, _of(_Cut(code, part).run(place), which))
         if k is None:
             return
         yield k

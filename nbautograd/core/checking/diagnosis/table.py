@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
@@ -107,7 +105,7 @@ def entries(problem: Problem, known: Mapping[tuple[int, int], Evidence]) -> tupl
             for row in plain:
                 with any_errors(f"hypothesis {row.code}"):
                     cause = cause or row.predicate(e)
-            found[i] = _finding(problem, e, cause or masks.UNCLASSIFIED, None, False, "")
+            found[i] = _finding(problem, e, cause or masks.UNCLASSIFIED, None, False)
     return tuple(found.values()), clues(list(known.values()))
 
 
@@ -134,23 +132,7 @@ def causes(
             others = {k: block for k, block in blocks.items() if k[1] == i and k[0] != o}
             alone = any(_key(found[k][1]) != _key(cause) if k in found else _alive(b) for k, b in others.items())
             via = at(o, i) if cause.code not in NOT_COMPUTED else None
-            right = _right_with(elsewhere, (o, i))
-            yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE, right)
-
-
-def _right_with(elsewhere: Elsewhere, where: tuple[int, int]) -> str:
-    """Return an argument with the value at which the gradient is right, at two inputs; empty where none is known."""
-    for k, place in enumerate(elsewhere()):
-        if k > 1 and not place.label:
-            break  # values come first, then arguments
-        if place.label and _right_at(place, where) and _right_at(place.other_values(), where):
-            return place.label
-    return ""
-
-
-def _right_at(place: Place | None, where: tuple[int, int]) -> bool:
-    block = None if place is None else place.blocks.get(where)
-    return block is not None and block.verdict == "match" and _alive(block)
+            yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE)
 
 
 def _key(cause: Cause) -> tuple[str, ...]:
@@ -178,7 +160,7 @@ def _single(problem: Problem) -> bool:
     return any(torch.finfo(t.dtype).bits < 64 for t in given)
 
 
-def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None, alone: bool, right: str) -> Finding:
+def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None, alone: bool) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it.
 
     Args:
@@ -187,7 +169,6 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
         cause: that was found.
         via: the line that goes wrong.
         alone: True where the cause holds for what comes through the block's output.
-        right: an argument with a value at which the gradient is right; empty where none is known.
     """
     block, position = e.block, e.block.input
     found, plain = _written(problem, e, cause), cause.message in UNEXPLAINED
@@ -216,19 +197,7 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
     end = backward_lines.return_statement(problem) if line is None else None
     line = line or (end.line if end is not None else None)
     line = line or phrases.method_line(problem)
-    finding = Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
-    return _right_with_argument(finding, right) if right else finding
-
-
-def _right_with_argument(finding: Finding, argument: str) -> Finding:
-    """Return a finding that says first with which argument the gradient is right: nothing leads to a cause as fast."""
-    known = messages.catalogue("en")
-    ids = ((part, f"{finding.message_id}.{part}") for part in ("what", "advice"))
-    shown = {
-        part: Phrase(i, **{name: finding.params[name] for name in messages.fields(i)}) for part, i in ids if i in known
-    }
-    params = {**finding.params, "argument": argument, "cause": shown["what"], "advice": shown.get("advice", "")}
-    return dataclasses.replace(finding, message_id="causes.right_with", params=params)
+    return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
 
 
 def _written(problem: Problem, e: Evidence, cause: Cause) -> Returned | None:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
 from nbautograd.core import user_source
 from nbautograd.core.checking.repair.kinds import KINDS, Context, Facts, Kind, kind, size_of
 from nbautograd.core.checking.repair.script import (
@@ -101,7 +99,6 @@ FIELDS: Mapping[str, Fill] = {
     "tight": lambda c, node: (c.tight(node),),  # so that something may bind to it
     "left": lambda c, node: (c.product(node),),  # as the left side of a product
     "grad": lambda c, node: (c.hints.grad_output,),
-    "factor": lambda c, node: c.hints.factors,
     "ratio": lambda c, node: c.hints.ratios,
     "lost": lambda c, node: c.hints.lost,
     "number": lambda c, node: map(repr, c.hints.constants),
@@ -113,12 +110,9 @@ FIELDS: Mapping[str, Fill] = {
     "tensor": lambda c, node: c.tensors,
     "first": lambda c, node: [c.tight(node.left)] if isinstance(node, ast.BinOp) else (),
     "second": lambda c, node: [c.tight(node.right)] if isinstance(node, ast.BinOp) else (),
-    "summand": lambda c, node: c.summands(node),
     "on_ctx": lambda c, node: c.numbers_on_ctx,
     "dim": lambda c, node: [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))],
-    "mask": lambda c, node: [c.tight(node)] if c.dtype(node) in (None, torch.bool) else (),
     "longer": lambda c, node: (c.last(c.source(node)),),  # with one dimension more
-    "sign": lambda c, node: "+-",
 }
 
 
@@ -153,7 +147,6 @@ def _is(node: ast.expr, *operations: type[ast.operator]) -> bool:
 # kind, place, what it is for, and each text with what it costs
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("negate", "value", _any, {"-{tight}": 0.9}),
-    ("name added", "value", _any, {"{whole} {sign} {summand}": 1.8}),
     ("number", "value", _any, {"{left} {ratio}": 1.5, "{left} * 2": 2.0, "{left} / 2": 2.0}),
     ("term through a mean or a sum", "value", _any,
      {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,
@@ -162,11 +155,6 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("factor that is a name", "value", _any,
      {"{left} * {own}": 1.6, "{left} / {own}": 1.65, "{left} * {strange}": 2.1, "{left} / {strange}": 2.2,
       "{left} / {tensor}.unsqueeze(-1)": 2.8, "{left} * {tensor}.unsqueeze(-1)": 2.8}),
-    ("term that is a name", "value", _any, {"{whole} + {grad} * {operand}": 2.3}),
-    ("triangle", "value", lambda c, node: c.dim(node) > 1, {"{tight}.tril()": 2.3, "{tight}.triu()": 2.3}),
-    # before something is summed or multiplied as matrices
-    ("factor of the diagnosis inside", "part", lambda c, node: isinstance(node, (ast.Name, ast.BinOp, ast.Subscript)),
-     {"({left} * {factor})": 1.4, "({left} / {factor})": 1.4}),
     ("dimension added to a name", "part", lambda c, node: isinstance(node, ast.Name) and node.id in c.tensors,
      {"{longer}": 1.3}),
     ("size less one", "part",
@@ -181,17 +169,12 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("centred", "part", lambda c, node: isinstance(node, (ast.Name, ast.BinOp)),
      {"({whole} - {tight}.mean({lost}, keepdim=True))": 0.9,
       "({whole} - {operand} * ({tight} * {operand}).mean({lost}, keepdim=True))": 1.25}),
-    ("negate inside", "part", _valued, {"(-{tight})": 2.3}),
     ("conjugate", "part", lambda c, node: _tensor(0)(c, node) and ((d := c.dtype(node)) is None or d.is_complex),
      {"{tight}.conj()": 1.8}),
-    ("complement", "part", _valued, {"(~{mask})": 2.2}),
-    ("one less a value", "part", _valued, {"(1 - {tight})": 2.4}),
     ("reversed", "part", _tensor(1),
      {"{tight}.flip({dim})": 2.0, "{tight}.flip({dim}).cumsum({dim}).flip({dim})": 2.45}),
     ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
      {"({left} * {number})": 2.9, "({left} * {on_ctx})": 2.6}),
-    ("summed", "part", _tensor(0),
-     {"{tight}.sum({dim})": 2.0, "{tight}.sum({dim}, keepdim=True)": 2.5, "{tight}.sum()": 2.1}),
     ("rolled back", "part", _tensor(1), {"{tight}.roll({shift})": 2.4}),
 )  # fmt: skip
 
@@ -333,28 +316,6 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
         if size and name in c.unused and (other is None or other != KnownValue()):
             forms = range(1 + len(other.shape) if other is not None and other.shape else 0)
             yield from (Edit(node, form, 1.7) for form in (name, *(f"{name}.unsqueeze({k})" for k in forms)))
-
-
-@kind("number added", "part")
-def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """To a name, or to what a root, a logarithm or the like is taken of."""
-    call = _Method.of(c, node)
-    part = call.on if call.name in FUNCTIONS else node
-    for name in c.numbers_on_ctx if part is not node or isinstance(node, ast.Name) else ():
-        yield Edit(part, f"({c.source(part)} + {name})", 1.9)
-        yield Edit(part, f"({c.source(part)} - {name})", 1.95)
-
-
-@kind("count of a mask", "part")
-def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Sum a mask in the place of a size, or that which has the size."""
-    sized = size_of(node)
-    if sized is None:
-        return
-    along = "" if sized[1] is None else f"{c.source(sized[1])}, keepdim=True"
-    masks = [n for n, value in c.names.items() if value is not None and value.dtype is torch.bool]
-    for mask in dict.fromkeys((c.tight(sized[0]), *masks)):
-        yield Edit(node, f"{mask}.sum({along})", 0.4 if not along else 1.15)
 
 
 @kind("other operation", "part")
