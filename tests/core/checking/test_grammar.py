@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
-from functions_checked import AttentionWrong
+from functions_checked import AttentionWrong, MaskedMeanWrong
 from own_mistakes import draw
 
 import nbautograd
@@ -110,6 +110,7 @@ AxesExchanged = Fn.of("AxesExchanged", "x: return x.view(2, 2, 3, 5).permute(0, 
         (HalvesExchanged, (draw(2, 6),), "return torch.cat([g * b.sin(), g * a * b.cos()], -1)"),
         (SoftmaxTermLost, (draw(3, 4),),
          "return g[:, None] * p * grid - p * (g[:, None] * p * grid).sum(1, keepdim=True)"),
+        (MaskedMeanWrong, (draw(2, 4), UPPER), "return g * mask / mask.sum(), None"),
         (PowerRule, (draw(6),), "return g * (1 + 3 * 0.7 * x**2)"),
         (RowsAgainstColumns, (draw(4, 4),), "return g[:, None] * torch.exp(x - y[:, None])"),
         (WrittenOver, (draw(2, 6),), "gx.scatter_add_(1, at, g)"),

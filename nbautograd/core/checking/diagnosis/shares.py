@@ -1,8 +1,8 @@
 """The share of a gradient that comes through one expression of forward: missing, of the wrong sign, or scaled.
 
 The witness is autograd of the class's own forward, in which one part after another is detached: what a call of torch
-resulted in, or a variable that it takes. With r the right gradient and d the one without the share, backward's is r + k (r - d): k is -1 where the expression was
-taken for a constant, -2 where its share has the wrong sign.
+resulted in, or a variable that it takes. With r the right gradient and d the one without the share, backward's is
+r + k (r - d): k is -1 where the expression was taken for a constant, -2 where its share has the wrong sign.
 """
 
 from __future__ import annotations
@@ -141,16 +141,12 @@ def _inside(place: Point, code: CodeType) -> dict[Part, ast.expr]:
     """Return results of forward's calls, and its variables where calls take them, outermost first, by their part."""
     run = _Cut(code)
     run.run(place)
-    found: dict[Part, Any] = {
-        (at, -1): expression_at(code, (at, 0)) for (at, _), s in run.found.items() if s.tensor.requires_grad
-    }
-    found |= {part: _operand(expression_at(code, (part[0], 0)), part[1]) for part in run.uses}
-    kept = {
-        part: node
-        for part, node in found.items()
-        if isinstance(node, ast.expr) and (part[1] < 0 or isinstance(node, ast.Name))
-    }
-    return dict(sorted(kept.items(), key=lambda item: -len(ast.unparse(item[1]))))
+    results = [key for key, step in run.found.items() if step.tensor.requires_grad]
+    found: dict[Part, Any] = {(key[0], -1): expression_at(code, key) for key in results}
+    operands = {part: _operand(expression_at(code, (part[0], 0)), part[1]) for part in run.uses}
+    found |= {part: node for part, node in operands.items() if isinstance(node, ast.Name)}
+    written = {part: node for part, node in found.items() if isinstance(node, ast.expr)}
+    return dict(sorted(written.items(), key=lambda item: -len(ast.unparse(item[1]))))
 
 
 def _operand(node: Any, number: int) -> ast.expr | None:

@@ -318,6 +318,18 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
             yield from (Edit(node, form, 1.7) for form in (name, *(f"{name}.unsqueeze({k})" for k in forms)))
 
 
+@kind("count of a mask", "part")
+def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """Sum a mask in the place of a size, or that which has the size."""
+    sized = size_of(node)
+    if sized is None:
+        return
+    along = "" if sized[1] is None else f"{c.source(sized[1])}, keepdim=True"
+    masks = [n for n, value in c.names.items() if value is not None and value.dtype is torch.bool]
+    for mask in dict.fromkeys((c.tight(sized[0]), *masks)):
+        yield Edit(node, f"{mask}.sum({along})", 0.4 if not along else 1.15)
+
+
 @kind("other operation", "part")
 def _other_operation(c: Context, node: ast.expr) -> Iterator[Edit]:
     if not isinstance(node, ast.BinOp):

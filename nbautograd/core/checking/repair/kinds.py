@@ -189,7 +189,7 @@ _OF: dict[tuple[str, str], tuple[str, ...]] = {
     ("constant_factor", "mended_number"): ("constant", "number", "size less one"),
     ("missing_factor", "mended_factor"): (
         "factor of the diagnosis", "factor that is a name", "factor inside", "factor that is a function of a name",
-        "factor of a summand", "times grad_output", "factor left out",
+        "factor of a summand", "times grad_output", "count of a mask", "factor left out",
     ),
     ("missing_coupling", "mended_term"): ("term through a mean or a sum", "centred"),
     ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "dimension", "dimension everywhere"),
