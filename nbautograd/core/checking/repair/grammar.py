@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
 from nbautograd.core import user_source
 from nbautograd.core.checking.repair.kinds import KINDS, Context, Facts, Kind, kind, size_of
 from nbautograd.core.checking.repair.script import (
