@@ -11,7 +11,7 @@ from nbautograd.core.explaining.at_the_line import MEANT, at_the_line
 from nbautograd.core.explaining.cause import ErrorCause, finding
 from nbautograd.core.explaining.freed import freed
 from nbautograd.core.explaining.grad_none import grad_none, without_requires_grad
-from nbautograd.core.explaining.in_place import in_place, view_written
+from nbautograd.core.explaining.in_place import in_place
 from nbautograd.core.explaining.no_grad import no_grad, unused, unused_parameters
 from nbautograd.core.explaining.not_finite import BackwardWatch, not_finite, of_gradients, of_value
 from nbautograd.core.explaining.program import Program
@@ -57,7 +57,7 @@ def _cause(kind: str, program: Program) -> ErrorCause | None:
     if kind.startswith("returned_") or kind in ("mark_dirty", "save_for_backward"):
         return returned(program, kind)
     if kind == "view" and program.roots:
-        return view_written(program)
+        return ErrorCause("in_place", (finding("in_place.view_known"), finding("in_place.rule")))
     if kind in MEANT:
         return at_the_line(program, kind)
     answers = {

@@ -20,9 +20,6 @@ from nbautograd.core.torch_private.nodes import (
     function_of,
     leaf_tensor,
     node_name,
-    raw_slot_names,
-    raw_slots,
-    saved_peek,
     sequence_number,
 )
 from nbautograd.core.values import sizes_text
@@ -74,36 +71,6 @@ def _beside_step(program: Program, did: SourceLine, write: Write) -> Iterator[Tr
             carried[variable] = program.variables.get(variable)
     for name, value in carried.items():
         yield from (replace(edit, exact=False) for edit in detached(program.caller, name, value))
-
-
-def view_written(program: Program) -> ErrorCause:
-    """Explain a saved view that torch refuses in backward, since the tensor that it is a view of was written into."""
-    for node in sorted(program.nodes(), key=lambda node: sequence_number(node) or 0, reverse=True):
-        for tensor in _refused(node, str(program.error)):
-            made = sequence_number(node)
-            behind = [w for w in writes_into(program, tensor) if made is not None and w.number > made]
-            write = behind[-1] if behind else None  # the first after the node was made
-            if write is None or write.spot is None:
-                break
-            did, saved_at = write.spot.place(), node_line(node)
-            facts = _facts(node, False, tensor, write.name, saved_at, did, write)
-            facts.append(finding("in_place.rule"))
-            edits = tuple(out_of_place(did, write.name))
-            return ErrorCause("in_place", tuple(facts), write.name, None, did, {}, edits, saved_at)
-    return ErrorCause("in_place", (finding("in_place.view_known"), finding("in_place.rule")))
-
-
-def _refused(node: Any, words: str) -> Iterator[torch.Tensor]:
-    """Yield what a node saved and torch refuses to give out, in some words."""
-    for name in raw_slot_names(type(node)):
-        for _, slot in raw_slots(node, name) or ():
-            tensor = saved_peek(slot)[0]
-            try:
-                if tensor is not None:
-                    slot.unpack()
-            except RuntimeError as error:
-                if str(error) == words and tensor is not None:
-                    yield tensor
 
 
 _Broken = tuple[Any, str, torch.Tensor, int, int]  # a node, its slot and tensor, its version when saved and now

@@ -125,17 +125,6 @@ def rolled_out():
     out.sum().backward()
 
 
-@case("a saved view that torch refuses is put down to the line that wrote", "in_place", "path", lines="did")
-def unbound():
-    rate = torch.ones(1, requires_grad=True)
-    path = torch.zeros(3, 2)
-    path[0] = rate
-    for k in range(2):
-        x, v = path[k]
-        path[k + 1] = torch.stack((v, -rate[0] * x))  # did
-    path.sum().backward()
-
-
 @case("an error that the program catches", "in_place", "y", lines="did", says="caught")
 def caught_by_the_program():
     y = torch.ones(3, requires_grad=True).exp()
@@ -407,6 +396,16 @@ def stored_again():
     for _ in range(3):
         loss = attends(torch.ones(1, 2)).exp()
         loss.backward()
+
+
+def unbound():
+    rate = torch.ones(1, requires_grad=True)
+    path = torch.zeros(3, 2)
+    path[0] = rate
+    for k in range(2):
+        x, v = path[k]
+        path[k + 1] = torch.stack((v, -rate[0] * x))
+    path.sum().backward()
 
 
 def test_an_error_alone_does_not_show_by_which_line_a_saved_view_was_written_into():
