@@ -112,7 +112,8 @@ class _Cut(Steps):
     """
 
     def __init__(self, code: CodeType, part: Part | None = None) -> None:
-        super().__init__(code, lambda key: part == (key[0], -1), Tensor.detach)
+        turns = range(self.most) if part is not None and part[1] < 0 else ()
+        super().__init__(code, {(part[0], turn): Tensor.detach for turn in turns} if part is not None else {})
         self.part, self.uses = part, dict[Part, Tensor]()
 
     def given(self, frame: FrameType, args: Sequence[Any]) -> Sequence[Any]:

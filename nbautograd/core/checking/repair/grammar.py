@@ -157,6 +157,7 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("factor that is a name", "value", _any,
      {"{left} * {own}": 1.6, "{left} / {own}": 1.65, "{left} * {strange}": 2.1, "{left} / {strange}": 2.2,
       "{left} / {tensor}.unsqueeze(-1)": 2.8, "{left} * {tensor}.unsqueeze(-1)": 2.8}),
+    ("term that is a name", "value", _any, {"{whole} + {grad} * {operand}": 2.3}),
     ("dimension added to a name", "part", lambda c, node: isinstance(node, ast.Name) and node.id in c.tensors,
      {"{longer}": 1.3}),
     ("size less one", "part",
