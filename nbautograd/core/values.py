@@ -17,7 +17,7 @@ from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.statistics import Ranges, pictured, shown, statistics
 from nbautograd.core.stumbles import hands_over, record
 
-LARGEST_REPR = 120
+LARGEST_REPR = 120  # letters: one line of a report
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,7 +17,7 @@ from nbautograd.core.numerics.arrays import from_array, to_array, to_real
 from nbautograd.errors import InputError
 
 Array = np.ndarray[Any, Any]
-MOST_REPORTS = 16
+MOST_REPORTS = 16  # the newest, whose inputs are kept
 LARGEST = 100_000  # elements of all inputs together
 STEPS = 10.0 ** -np.arange(0, 12.5, 0.5)  # from 1 to 1e-12
 PRECISIONS = (torch.float64, torch.float32)

@@ -332,7 +332,7 @@ def _title_of(node: Node) -> str:
     return (node.label if node.kind == "leaf" else "") or node.function or str(node.name)
 
 
-MOST_GHOSTS = 12
+MOST_GHOSTS = 12  # tensors without a way to them that are drawn
 MOST_SEARCHED = 300  # nodes whose saved tensors are looked at
 FEW_NAMES = 16  # tensors named one by one are all meant; a whole namespace is not
 

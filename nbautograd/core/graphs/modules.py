@@ -24,7 +24,7 @@ from nbautograd.core.graphs.graph import Node
 from nbautograd.core.graphs.segments import common_path
 from nbautograd.core.torch_private.nodes import next_sequence_number
 
-MOST_CALLS = 100_000
+MOST_CALLS = 100_000  # of modules, the newest: three numbers each, some 10 MB
 
 
 class ModuleCall(NamedTuple):

@@ -35,7 +35,7 @@ Shapes = tuple[tuple[int, ...], ...]
 
 TILES = (16, 32, 64, 128)  # at whose multiples kernels cut, and in whose last pieces they err
 LARGEST_GROWN = 65  # sizes up to which a dimension grows beyond the given one, besides by one
-MOST = 40  # cases of sizes
+SIZED = 40  # cases of sizes
 REPEATS = 3  # runs whose results should be the same bit for bit
 SMALLER = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 SHRINKS = 30  # comparisons that the search for the smallest shape may take
@@ -131,7 +131,7 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
         # a longest length that is an argument as well holds for no longer pieces
         most = size if size in pieces.values() else math.inf
         tries += [(near.get(n, 3), group, n) for n in sizes(size) if n <= most]
-    for _, group, n in sorted(tries, key=lambda one: one[0])[:MOST]:
+    for _, group, n in sorted(tries, key=lambda one: one[0])[:SIZED]:
         fresh = functools.partial(with_size, reference.inputs, group, n)
         inputs = fresh(seed)
         if as_distinct(reference.inputs, inputs) and Point(reference, inputs).works:

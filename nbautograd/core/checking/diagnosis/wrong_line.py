@@ -36,7 +36,7 @@ from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, hands_over, users_errors
 from nbautograd.core.trace import Trace, TracedCall
 
-MOST = 200  # backwards with another value that are tried: fewer than a search for a fix takes
+TRIED = 200  # backwards with another value that are tried: fewer than a search for a fix takes
 POINTS = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
 ARGUMENTS = 2  # of these with another argument that is no tensor
 LARGER = 2  # and at larger inputs: what is the same near the inputs may be another further off, as a mask is
@@ -332,7 +332,7 @@ class LineSearch:
     """The search for the line that goes wrong on the way to one input's gradient through one output."""
 
     def __init__(self, problem: Problem, output: int, which: int) -> None:
-        self.problem, self.output, self.which, self.left = problem, output, which, MOST
+        self.problem, self.output, self.which, self.left = problem, output, which, TRIED
         self.code = code_of(user_backward(problem.cls))
 
     def found(self) -> WrongLine | None:

@@ -139,8 +139,8 @@ def gradients_of_forward(
     return None
 
 
-BATCH_ELEMENTS = 2_000_000
-KEPT_ELEMENTS = 1_000_000
+BATCH_ELEMENTS = 2_000_000  # of the points that one call under vmap gets: 16 MB of doubles
+KEPT_ELEMENTS = 1_000_000  # of points whose values for all outputs are kept, as each is asked for by itself
 CHUNK_ELEMENTS = 4_000_000  # of points and values together
 BATCH_ROUNDINGS = 1e3  # spacings that a value may be off by, computed in another order or in higher precision
 MOVES = 4  # pairs of opposite ones of all inputs, by a last bit
