@@ -277,21 +277,6 @@ def marking_line(problem: Problem) -> int | None:
     return next((call.lineno for call in calls), None)
 
 
-def saving_statement(problem: Problem, attribute: str) -> ast.Call | ast.stmt | None:
-    """Return the call or assignment of forward or setup_context that keeps something for backward.
-
-    Args:
-        problem: what is checked.
-        attribute: of ctx by which backward gets it: ``"saved_tensors"``, or any that is assigned to.
-    """
-    found = saving_trees(problem.cls)
-    if attribute == "saved_tensors":
-        return next((call for tree in found for call in user_source.calls_of(tree, "save_for_backward")), None)
-    assigned = (n for tree in found for n in user_source.own_nodes(tree) if isinstance(n, (ast.Assign, ast.AnnAssign)))
-    stores = ((n, s) for s in assigned for n in ast.walk(s) if isinstance(n, ast.Attribute))
-    return next((s for n, s in stores if isinstance(n.ctx, ast.Store) and n.attr == attribute), None)
-
-
 def rounding_line(problem: Problem) -> int | None:
     """Return the first line that names a dtype of half precision: of backward, else of what saves for it."""
     for function in (backward_tree(problem), *saving_trees(problem.cls)):
