@@ -178,6 +178,8 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
      {"{tight}.flip({dim})": 2.0, "{tight}.flip({dim}).cumsum({dim}).flip({dim})": 2.45}),
     ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
      {"({left} * {number})": 2.9, "({left} * {on_ctx})": 2.6}),
+    ("summed", "part", _tensor(0),
+     {"{tight}.sum({dim})": 2.0, "{tight}.sum({dim}, keepdim=True)": 2.5, "{tight}.sum()": 2.1}),
     ("rolled back", "part", _tensor(1), {"{tight}.roll({shift})": 2.4}),
 )  # fmt: skip
 
@@ -319,6 +321,16 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
         if size and name in c.unused and (other is None or other != KnownValue()):
             forms = range(1 + len(other.shape) if other is not None and other.shape else 0)
             yield from (Edit(node, form, 1.7) for form in (name, *(f"{name}.unsqueeze({k})" for k in forms)))
+
+
+@kind("number added", "part")
+def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """To a name, or to what a root, a logarithm or the like is taken of."""
+    call = _Method.of(c, node)
+    part = call.on if call.name in FUNCTIONS else node
+    for name in c.numbers_on_ctx if part is not node or isinstance(node, ast.Name) else ():
+        yield Edit(part, f"({c.source(part)} + {name})", 1.9)
+        yield Edit(part, f"({c.source(part)} - {name})", 1.95)
 
 
 @kind("count of a mask", "part")

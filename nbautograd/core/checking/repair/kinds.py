@@ -192,7 +192,7 @@ _OF: dict[tuple[str, str], tuple[str, ...]] = {
         "factor of a summand", "times grad_output", "count of a mask", "factor left out",
     ),
     ("missing_coupling", "mended_term"): ("term that is a name", "term through a mean or a sum", "centred"),
-    ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "dimension", "dimension everywhere"),
+    ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "summed", "dimension", "dimension everywhere"),
     ("permuted_entries", "mended_order"): ("index", "reversed", "items exchanged"),
     ("conditional", "mended_mask"): ("comparison", "not taken off"),
     ("missing_entries", "mended_sum"): ("add instead of assigning",),
