@@ -112,9 +112,11 @@ FIELDS: Mapping[str, Fill] = {
     "tensor": lambda c, node: c.tensors,
     "first": lambda c, node: [c.tight(node.left)] if isinstance(node, ast.BinOp) else (),
     "second": lambda c, node: [c.tight(node.right)] if isinstance(node, ast.BinOp) else (),
+    "summand": lambda c, node: c.summands(node),
     "on_ctx": lambda c, node: c.numbers_on_ctx,
     "dim": lambda c, node: [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))],
     "longer": lambda c, node: (c.last(c.source(node)),),  # with one dimension more
+    "sign": lambda c, node: "+-",
 }
 
 
@@ -149,6 +151,7 @@ def _is(node: ast.expr, *operations: type[ast.operator]) -> bool:
 # kind, place, what it is for, and each text with what it costs
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("negate", "value", _any, {"-{tight}": 0.9}),
+    ("name added", "value", _any, {"{whole} {sign} {summand}": 1.8}),
     ("number", "value", _any, {"{left} {ratio}": 1.5, "{left} * 2": 2.0, "{left} / 2": 2.0}),
     ("term through a mean or a sum", "value", _any,
      {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,

@@ -124,6 +124,21 @@ class Context:
         value = self.of.get(id(node))
         return [name for name, other in self.names.items() if broadcast(value, other)]
 
+    def summands(self, node: ast.expr) -> list[str]:
+        """Return names of what may be added to an expression without making it larger, in the dimensions it takes."""
+        value, found = self.of.get(id(node)), list[str]()
+        for name in self.tensors:
+            other = self.names[name]
+            sizes = [None if v is None else v.shape for v in (value, other)]
+            if sizes[0] is None or sizes[1] is None:
+                found += [name, self.last(name)] if value is None or value.shape is not None else []
+                continue
+            if broadcast(value, other) and len(sizes[1]) <= len(sizes[0]):
+                found.append(name)
+            if sizes[1] and sizes[1] == sizes[0][:-1]:
+                found.append(self.last(name))
+        return found
+
     def alike(self, one: str, other: str) -> bool:
         """Return True for two names of the same shape and dtype, or of two numbers."""
         a, b = self.names.get(one), self.names.get(other)
@@ -191,7 +206,7 @@ _OF: dict[tuple[str, str], tuple[str, ...]] = {
         "factor of the diagnosis", "factor that is a name", "factor inside", "factor that is a function of a name",
         "factor of a summand", "times grad_output", "count of a mask", "factor left out",
     ),
-    ("missing_coupling", "mended_term"): ("term that is a name", "term through a mean or a sum", "centred"),
+    ("missing_coupling", "mended_term"): ("name added", "term that is a name", "term through a mean or a sum", "centred"),
     ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "summed", "dimension", "dimension everywhere"),
     ("permuted_entries", "mended_order"): ("index", "reversed", "items exchanged"),
     ("conditional", "mended_mask"): ("comparison", "not taken off"),
