@@ -509,3 +509,30 @@ def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:
 def in_place(method: str) -> bool:
     """Return True for the name of a method that changes its tensor."""
     return method.endswith("_") and not method.startswith(("_", "requires_grad", "detach"))
+
+
+def names_read(value: ast.expr) -> frozenset[str]:
+    """Return the names that an expression reads."""
+    return frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
+
+
+def names_written(target: ast.expr) -> Iterator[str]:
+    """Yield the variables that an assignment writes to, whole or in part."""
+    while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+        target = target.value
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from names_written(item)
+
+
+def reached(names: Iterable[str], sources: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """Return the names, and what they are computed from in turn."""
+    found, left = set[str](), set(names)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left.update(sources.get(name, ()))
+    return frozenset(found)

@@ -1,6 +1,8 @@
-"""Values of a backward that keep edits from being tried: what cannot be computed."""
+"""Values of a backward that keep edits from being tried: what cannot be computed, and what nothing wrong depends on."""
 
 from __future__ import annotations
+
+import ast
 
 import torch
 from fn import Fn
@@ -10,7 +12,7 @@ from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import Hints, names, places, read
-from nbautograd.core.checking.repair.values import noted_values
+from nbautograd.core.checking.repair.values import idle, noted_values
 from nbautograd.core.checking.repair.verification_points import Stage
 
 RowsWeighed = Fn.of("RowsWeighed", "x, w, power: save(x, w); ctx.power = power; return x**power * w[:, None]",
@@ -68,6 +70,31 @@ def test_values_that_differ_from_pass_to_pass_count_as_unknown():
     assert known.of[id(cut)] is None
     assert known.names[id(cut)]["part"] is None
     assert known.names[id(cut)]["g"].shape == (4,)
+
+
+def idle_text(body: str, *arguments: int) -> set[str]:
+    tree = ast.parse(f"def backward(ctx, g):\n{body}").body[0]
+    lines = f"def backward(ctx, g):\n{body}".split("\n")
+    return {lines[a - 1][b:d] for a, b, c, d in idle(tree, arguments)}
+
+
+def test_values_that_no_wrong_gradient_is_computed_from_are_idle():
+    body = "    a = g * 2\n    b = a.sum()\n    c = g.exp()\n    return a, b, c"
+    assert idle_text(body, 0) == {"a.sum()", "g.exp()", "b", "c"}
+    assert idle_text(body, 1) == {"g.exp()", "a", "c"}
+    assert idle_text(body, 0, 1, 2) == set()
+
+
+def test_what_is_changed_in_place_or_tested_is_never_idle():
+    written = "    a = g * 2\n    b = a.view(-1)\n    b[0] = g.sum()\n    c = a.mul_(3)\n    return a, c"
+    assert idle_text(written, 0) == {"c"}
+    called = "    a = g * 2\n    b = g.exp()\n    a.add_(b)\n    return a, g"
+    assert idle_text(called, 1) == {"a"}
+    tested = "    a = g * 2\n    if a.sum() > 0:\n        g = g + 1\n    return g, a"
+    assert idle_text(tested, 0) == {"a"}
+    closed = "    a = g * 2\n    def f(x):\n        return a * x\n    return f(g), g"
+    assert idle_text(closed, 0) == {"g"}
+    assert idle_text("    return (*g, 1)", 0) == set()
 
 
 def test_a_wrong_gradient_is_mended_though_another_value_beside_it_has_many_edits():

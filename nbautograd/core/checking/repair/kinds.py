@@ -206,7 +206,9 @@ _OF: dict[tuple[str, str], tuple[str, ...]] = {
         "factor of the diagnosis", "factor that is a name", "factor inside", "factor that is a function of a name",
         "factor of a summand", "times grad_output", "count of a mask", "factor left out",
     ),
-    ("missing_coupling", "mended_term"): ("name added", "term that is a name", "term through a mean or a sum", "centred"),
+    ("missing_coupling", "mended_term"): (
+        "name added", "term that is a name", "term through a mean or a sum", "centred",
+    ),
     ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "summed", "dimension", "dimension everywhere"),
     ("permuted_entries", "mended_order"): ("index", "reversed", "items exchanged"),
     ("conditional", "mended_mask"): ("comparison", "not taken off"),

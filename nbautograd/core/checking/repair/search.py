@@ -37,7 +37,7 @@ from nbautograd.core.checking.repair.script import (
     says_nothing,
     strangeness,
 )
-from nbautograd.core.checking.repair.values import KnownValues, noted_values, of_other_gradients, span
+from nbautograd.core.checking.repair.values import KnownValues, Span, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.stumbles import any_errors, users_errors
@@ -144,14 +144,15 @@ class Repair:
             return None
         found: list[Mended] = []
         hints, near = self._hints(findings), self._near(findings)
-        handed = [self.problem.arguments.get(self.problem.differentiable[k]) for k in wrong]
-        known = [argument for argument in handed if argument is not None]
-        others = of_other_gradients(self.script.tree, known) if len(known) == len(handed) else []
-        nothing = any(x is None for x in self.problem.inputs)
-        for script, edit in self._candidates(self.script, hints, near, stages):
+        idle_spans, nothing = self._idle(wrong), any(x is None for x in self.problem.inputs)
+
+        def wanted(script: Script, edit: Edit) -> bool:
             gone = nothing and "None" in edit.replacement  # for good
-            inside = (any(a[:2] >= b[:2] and a[2:] <= b[2:] for b in others) for a in map(span, edit.nodes))
-            if gone or (script is self.script and all(inside)):
+            inside = (any(a[:2] >= b[:2] and a[2:] <= b[2:] for b in idle_spans) for a in map(span, edit.nodes))
+            return not (gone or (script is self.script and all(inside)))
+
+        for script, edit in self._candidates(self.script, hints, near, stages):
+            if not wanted(script, edit):
                 continue
             dearest = min((m.cost for m in found if m.inputs == wrong), default=math.inf) + CLOSE
             if self.tries.left <= 0 or edit.cost > dearest:
@@ -250,6 +251,13 @@ class Repair:
         if sized and raised == sized and len(wrong) == 1:
             return frozenset()  # right at one size alone is not right
         return frozenset(k for k in left if confirmed[k] > 1 and (nothing or k in alive))
+
+    def _idle(self, wrong: frozenset[int]) -> list[Span]:
+        """Find what no wrong gradient is computed from, where it is known which argument each belongs to."""
+        assert self.script is not None
+        handed = [self.problem.arguments.get(self.problem.differentiable[k]) for k in wrong]
+        known = [argument for argument in handed if argument is not None]
+        return idle(self.script.tree, known) if len(known) == len(handed) else []
 
     def _candidates(
         self, script: Script, hints: Hints, near: Mapping[int, float], stages: Stages

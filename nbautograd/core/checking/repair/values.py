@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core import user_source
 from nbautograd.core.checking.repair.script import Script, places
 from nbautograd.core.checking.repair.verification_points import Stage
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.trace import Trace, TracedCall
-from nbautograd.core.user_source import returns
+from nbautograd.core.user_source import assigned, in_place, names_read, names_written, reached
 
 INERT = (tuple, list, dict, str, slice, torch.dtype, torch.device, ModuleType, type(None))
 Span = tuple[int, int, int, int]  # first line and column, last line and column
@@ -141,10 +142,38 @@ def span(node: ast.expr | ast.stmt) -> Span:
     return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
-def of_other_gradients(tree: ast.FunctionDef, arguments: Iterable[int]) -> list[Span]:
-    """Return what a backward gives for other arguments than these: an edit there mends none of theirs."""
-    wanted, values = set(arguments), [statement.value for statement in returns(tree)]
-    listed = [v.elts for v in values if isinstance(v, ast.Tuple)]
-    if len(listed) < len(values) or any(isinstance(item, ast.Starred) for row in listed for item in row):
-        return []
-    return [span(item) for row in listed for k, item in enumerate(row) if k not in wanted]
+def idle(tree: ast.FunctionDef, arguments: Iterable[int]) -> list[Span]:
+    """Find the values of a backward that no gradient of these arguments is computed from.
+
+    Whatever is changed in place, tested or called for itself counts as a part of all gradients.
+    """
+    items: list[Sequence[ast.expr]] = []
+    for statement in user_source.returns(tree):
+        value = statement.value
+        if not isinstance(value, ast.Tuple) or any(isinstance(item, ast.Starred) for item in value.elts):
+            return []
+        items.append(value.elts)
+    wanted, nodes = set(arguments), list(user_source.own_nodes(tree))
+    left: set[str] = set()
+    sources: dict[str, set[str]] = {}
+    made: list[tuple[set[str], ast.expr]] = []
+    for node in nodes:
+        if isinstance(node, ast.Assign) and all(isinstance(t, (ast.Name, ast.Tuple)) for t in node.targets):
+            written = {n for target in node.targets for n in names_written(target)}
+            if not any(isinstance(n, ast.Attribute) and in_place(n.attr) for n in ast.walk(node.value)):
+                made.append((written, node.value))
+            for name in written:
+                sources.setdefault(name, set()).update(names_read(node.value))
+        elif isinstance(node, ast.FunctionDef):
+            sources.setdefault(node.name, set()).update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+        elif isinstance(node, (ast.stmt, ast.withitem)) and not isinstance(node, ast.Return):
+            own = [c for c in ast.iter_child_nodes(node) if isinstance(c, (ast.expr, ast.withitem))]
+            left |= {n.id for c in own for n in ast.walk(c) if isinstance(n, ast.Name)}
+    for target, changed in assigned(nodes):
+        called = isinstance(changed, ast.Call) and isinstance(changed.func, ast.Attribute)
+        if called and in_place(changed.func.attr) and changed.func.value is target:  # type: ignore[attr-defined]
+            left |= {*names_written(target), *names_read(changed)}
+    left |= {n for row in items for k, item in enumerate(row) if k in wanted for n in names_read(item)}
+    needed = reached(left, sources)
+    spans = [span(value) for written, value in made if not written & needed]
+    return spans + [span(item) for row in items for k, item in enumerate(row) if k not in wanted]
