@@ -1,7 +1,7 @@
 // What stands beside the answer of a check: what became of it since the last one, the second order, the text to copy.
 
 import { verdictWord } from "./blocks.js";
-import { copyButton } from "./clipboard.js";
+import { copyButton, sayingButton } from "./clipboard.js";
 import { documentView } from "./document.js";
 import { el, prose } from "./dom.js";
 import { ask } from "./wire.js";
@@ -17,7 +17,7 @@ import { ask } from "./wire.js";
 export const foldable = (view) => (page, state) => {
   if (!state.folded) return view(page, state);
   const line = [verdictWord(page, "right", "verdict"), " ", prose(state.folded)],
-    report = el("details", null, el("summary", null, ...line));
+    report = el("details", "right", el("summary", null, ...line));
   report.addEventListener("toggle", () => report.append(view(page, state)), { once: true });
   return report;
 };
@@ -62,13 +62,36 @@ export function secondOrder(page, check) {
   );
 }
 
-/** @param {Page} page the whole report as plain text, for a mail or an issue */
-export function copyReport(page) {
-  if (!page.can({ kind: "text" })) return null;
-  const text = () => ask(page.model, { kind: "text" }, page.signal, page.t("no_kernel"));
+/**
+ * The report as text for an issue, and as a page of its own.
+ * @param {Page} page @param {string} name of what it is about
+ */
+export function takeAlong(page, name) {
+  if (!page.can({ kind: "text", redacted: false })) return null;
+  const redacted = el("input", { type: "checkbox" });
+  /** @param {"text" | "page"} kind @param {object} [more] */
+  const text = async (kind, more) =>
+    (await ask(page.model, { kind, ...more }, page.signal, page.t("no_kernel"))).text;
+  const copy = copyButton(page, page.t("copy_report"), () =>
+    text("text", { redacted: redacted.checked }),
+  );
+  const file = `${name.replace(/[^\p{L}\p{N}_.-]+/gu, "_") || "report"}.html`;
+  const freeze = sayingButton(page.t("freeze_report"), async () => save(await text("page"), file), {
+    done: page.t("frozen_is", { name: file }),
+    failed: (reason) => reason,
+  });
   return el(
     "div",
-    null,
-    copyButton(page, page.t("copy_report"), () => text().then((answer) => answer.text)),
+    "bar",
+    copy,
+    el("label", "slider", redacted, page.t("copy_redacted")),
+    page.can({ kind: "page" }) && freeze,
   );
+}
+
+/** @param {string} text @param {string} name of the file that the page hands out */
+function save(text, name) {
+  const href = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+  el("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 1_000);
 }

@@ -156,10 +156,12 @@ export function matrix(page, blocks, choose) {
   for (const block of blocks) {
     const name = `d ${block.output_name} / d ${block.input_name}`;
     const [mark, kind] = SIGNS[block.verdict ?? ""] ?? ["·", "plain"];
+    const wrong = { wrong: count(block.wrong ?? 0), entries: count(block.entries) };
     const label = block.verdict ? `${name}: ${page.word("block", block.verdict)}` : name;
+    const title = block.verdict ? `${label}; ${page.t("wrong_entries", wrong)}` : label;
     const button = el(
       "button",
-      { class: `cell ${kind}`, "aria-label": label, title: label, tabindex: "-1" },
+      { class: `cell ${kind}`, "aria-label": label, title, tabindex: "-1" },
       mark,
     );
     button.addEventListener("click", () => choose(block));

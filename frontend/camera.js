@@ -10,10 +10,10 @@ import { el, icon } from "./dom.js";
 export const PAD = 320; // px drawn beyond the frame on each side, as in the stylesheet
 const FLIGHT = 260, // ms
   MARGIN = 40; // px between what is followed and the frame
-const TALLEST = 460,
+const TALLEST = 840,
   SMALLEST = 0.05,
   LARGEST = 4;
-export const READABLE = 0.7; // the smallest letters have 7 px; a picture that would become smaller than this begins at its top, and is panned
+export const READABLE = 1; // the smallest letters have 11 px; a picture that would become smaller than this begins at its top, and is panned
 const DRAGGED = 4; // px that the pointer goes before a click is a drag
 
 export class Camera {

@@ -2,7 +2,7 @@
 
 import { beyondView, blockNameView } from "./blocks.js";
 import { copyButton, sayingButton } from "./clipboard.js";
-import { button, el, prose, svg } from "./dom.js";
+import { button, el, prose, svg, term } from "./dom.js";
 import { mapsView } from "./jacobian.js";
 import { applyThere, cellBelow } from "./notebook.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
@@ -107,6 +107,8 @@ function spanView(page, span, sentence = false) {
       return el("code", null, span.words);
     case "faint":
       return el("span", "faint", prose(span.words));
+    case "term":
+      return term(span.words, span.meaning);
     case "sentence":
       return prose(span.words);
     case "lines":

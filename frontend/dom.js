@@ -111,6 +111,12 @@ export function prose(sentence) {
 }
 
 /**
+ * Words with their meaning on hover.
+ * @param {string} words @param {string} meaning
+ */
+export const term = (words, meaning) => el("span", { class: "term", title: meaning }, words);
+
+/**
  * Keys that a view handles go no further, so that the notebook does not act on them too.
  * @param {Element} element
  * @param {Record<string, (event: KeyboardEvent) => void>} actions by key

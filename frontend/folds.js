@@ -1,4 +1,4 @@
-// Other pictures of the graph: boxes opened and folded again, a lens, a ghost. Python draws, and the view begins afresh.
+// Other pictures of the graph: boxes opened and folded again, a ghost. Python draws, and the view begins afresh.
 
 import { button, el } from "./dom.js";
 import { count, size } from "./formats.js";
@@ -15,7 +15,7 @@ const DEEPEST = 12; // boxes around one node
 /**
  * @param {Page} page
  * @param {import("./types").GraphView} state
- * @param {{opened?: Opened[] | "all", lens?: string, name?: string, wide?: number | null}} change
+ * @param {{opened?: Opened[] | "all", name?: string, wide?: number | null}} change
  * @param {number} [node] where to go then
  */
 export async function repaint(page, state, change, node) {
@@ -26,23 +26,21 @@ export async function repaint(page, state, change, node) {
  * The state with another picture, which Python draws.
  * @param {Page} page
  * @param {import("./types").GraphView} state
- * @param {{opened?: Opened[] | "all", lens?: string, name?: string, wide?: number | null}} change
+ * @param {{opened?: Opened[] | "all", name?: string, wide?: number | null}} change
  */
 async function painted(page, state, change) {
   const view = {
       opened: state.opened ?? [],
-      lens: page.lens.get(),
       name: state.asked?.name ?? "",
       wide: state.wide ?? null,
       ...change,
     },
-    { opened, lens, name, wide } = view;
+    { opened, name, wide } = view;
   const answer = await ask(
     page.model,
     {
       kind: "picture",
       ...(wide && { wide }),
-      lens,
       name,
       opened: opened === "all" ? opened : opened.map((o) => o.key),
     },

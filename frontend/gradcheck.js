@@ -1,6 +1,6 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
-import { copyReport, secondOrder, sinceView } from "./answer.js";
+import { secondOrder, sinceView, takeAlong } from "./answer.js";
 import { chosenBlock, mostTelling, TOLERANCES, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { documentView } from "./document.js";
@@ -20,25 +20,20 @@ import { ask } from "./wire.js";
  * @param {import("./states").GradcheckState | (import("./states").InspectorState & {check: import("./states").CheckState})} state
  */
 export function gradcheckView(page, { check, answer, blocks }) {
-  // in the inspector the summary tells the causes
-  const brief = page.tabs.includes("summary"),
-    told = answer.document.map((card) =>
-      brief && "body" in card
-        ? { ...card, body: card.body.filter(({ kind }) => kind !== "item") }
-        : card,
-    );
+  const brief = page.tabs.includes("summary"); // which tells the answer
   if (blocks.length) page.first = mostTelling(blocks);
   return el(
     "div",
     "stack gradcheck",
-    ...documentView(page, told),
-    check.since && sinceView(page, check.since),
+    ...(brief ? [] : documentView(page, answer.document)),
+    !brief && check.since && sinceView(page, check.since),
     ...documentView(page, check.table),
+    ...(brief ? [] : documentView(page, answer.evidence)),
     ...(blocks.length ? evidence(page, blocks) : []),
     check.order2 && secondOrder(page, check.order2),
     ...(brief ? [] : documentView(page, answer.others)),
     check.motion && slowMotionPart(page, blocks),
-    !brief && copyReport(page),
+    !brief && takeAlong(page, check.function),
   );
 }
 

@@ -3,10 +3,11 @@
 import { Camera, READABLE } from "./camera.js";
 import { el, keys, prose } from "./dom.js";
 import { searchField } from "./find.js";
+import { frames } from "./frames.js";
 import { canRepaint, foldButtons, repaint, unfold, wholeButton } from "./folds.js";
 import { legend } from "./legend.js";
 import { lenses } from "./lenses.js";
-import { boxDetail, linked } from "./node.js";
+import { boxDetail, linked, wrongEdges } from "./node.js";
 import { outline } from "./outline.js";
 import { overview } from "./overview.js";
 import { Scene } from "./scene.js";
@@ -105,7 +106,10 @@ class LayoutView {
     const { layout } = state;
     this.#page = page;
     this.#state = state;
-    this.#scene = new Scene(page, layout);
+    this.#scene = new Scene(page, layout, frames(layout, state.scopes));
+    const wrong = wrongEdges(state);
+    if (wrong.size)
+      this.#scene.mark("wrong", (_, path) => Boolean(path?.edges.some((i) => wrong.has(i))));
     this.#first = this.#scene.pinned;
     const { drawing } = this.#scene,
       afar = (this.#overview = overview(page, layout, this.#scene));

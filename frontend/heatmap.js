@@ -22,8 +22,9 @@ import { isBeyond, NEGLIGIBLE, recordedLimit } from "./scale.js";
 
 const EXTRA = 4; // the tables of views/palette.py are levels from -limit to +limit, then paper, NaN, +inf, -inf
 const LARGEST_CELL = 28; // px
+export const LARGE_CELL = 56; // px of a map that stands alone
 const TALLEST = 420; // px: a map that is higher does not fit a screen together with its reading
-export const NUMBERED = 26; // px: from this size on a cell shows its number
+export const NUMBERED = 22; // px: from this size on a cell shows its number
 const SIGNED = 9; // px: from this size on a negative cell has a dash
 const MARGIN = 2; // px that a number leaves free at each side of its cell, so that neighbours stand apart
 const RING = 3.5; // px of a numbered cell that a ring takes at each side
@@ -67,11 +68,12 @@ export function inkOn(colour) {
  * @param {number} rows
  * @param {number} cols
  * @param {number} width that there is
+ * @param {number} [largest]
  */
-export function cellSize(rows, cols, width) {
+export function cellSize(rows, cols, width, largest = LARGEST_CELL) {
   const wide = width / Math.max(cols, 1),
     high = TALLEST / Math.max(rows, 1);
-  return Math.max(2, Math.floor(Math.min(LARGEST_CELL, wide, high)));
+  return Math.max(2, Math.floor(Math.min(largest, wide, high)));
 }
 
 /** @type {WeakMap<HTMLCanvasElement, {known: unknown[], cells: HTMLCanvasElement}>} the cells as last painted: a cursor that moves changes none */
@@ -164,7 +166,7 @@ function paintCell(pen, { cols, values }, { colours, most, cell, shares, only },
 function sign(pen, value, most, x, y, side, ring) {
   const middle = side / 2;
   if (side + 1 >= NUMBERED) {
-    pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
+    pen.globalAlpha = negligible(value, most) ? 0.4 : 1;
     const text = short(value, side / CHARACTER);
     pen.fillText(text, x + middle, y + middle + 0.5, side - 2 * Math.max(MARGIN, ring));
     pen.globalAlpha = 1;

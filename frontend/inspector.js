@@ -1,6 +1,6 @@
 // The inspector: one Function in tabs.
 
-import { copyReport, sinceView } from "./answer.js";
+import { sinceView, takeAlong } from "./answer.js";
 import { fitsMatrix, matrix, mostTelling } from "./blocks.js";
 import { callsView } from "./calls.js";
 import { documentView, pageOf } from "./document.js";
@@ -13,6 +13,8 @@ import { sourceView } from "./source.js";
 import { tabs } from "./tabs.js";
 
 /** @typedef {import("./types").Page} Page */
+
+const FEW = 4; // blocks whose matrix says all; of more a table lists those that tell something
 
 /**
  * @param {Page} page
@@ -59,16 +61,19 @@ function summaryView(page, state) {
     page.select(page.reach([block.output, block.input]));
     page.show("jacobian");
   }
+  const many = state.blocks.length > 2 && fitsMatrix(state.blocks),
+    small = many && state.blocks.length <= FEW && matrix(page, state.blocks, goTo).element;
   return el(
     "div",
     "stack",
     ...documentView(page, state.answer.document),
     state.check.since && sinceView(page, state.check.since),
-    state.blocks.length > 2 && fitsMatrix(state.blocks) && matrix(page, state.blocks, goTo).element,
-    ...documentView(page, state.table),
+    small || (many && matrix(page, state.blocks, goTo).element),
+    ...(small ? [] : documentView(page, state.table)),
+    ...documentView(page, state.answer.evidence),
     ...documentView(page, state.answer.others),
     state.comparison && compareLine(page, state.comparison),
-    copyReport(page),
+    takeAlong(page, state.function),
     ...state.notes.map((note) => el("p", "faint", prose(note))),
   );
 }

@@ -79,7 +79,12 @@ function explored(page, block, signal, pooled) {
     moved();
   }
   zoomed();
-  return { explore, maps, out, parts: [maps.choice, maps.element, reading, maps.scale, note] };
+  return {
+    explore,
+    maps,
+    out,
+    parts: [el("div", "bar", maps.choice), maps.element, reading, maps.scale, note],
+  };
 }
 
 /**

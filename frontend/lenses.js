@@ -2,8 +2,8 @@
 
 import { numbers } from "./arrays.js";
 import { button, el, prose } from "./dom.js";
-import { repaint } from "./folds.js";
 import { number, size } from "./formats.js";
+import { cellWith } from "./notebook.js";
 import { isPath } from "./scene.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -30,25 +30,30 @@ export function lenses(page, state, picture, go) {
         ? views[/** @type {keyof views} */ (lens)](page, state, picture, go)
         : { words: [] };
     picture.paint(made.style ?? null);
+    picture.tag(made.tag ?? null);
     picture.mark("hot", (key, path) => Boolean(made.hot?.(key, path)));
     picture.mark("dim", (key, path) => Boolean(made.dim && !made.hot?.(key, path)));
     legend.hidden = !lens;
     legend.replaceChildren(...made.words);
   }
   page.lens.on(show, page.signal);
-  select.addEventListener("change", () => {
-    const redraw =
-      state.lenses.kept &&
-      [page.lens.get(), select.value].includes("memory") &&
-      page.can({ kind: "picture" });
-    page.lens.set(select.value);
-    if (redraw) repaint(page, state, {}).catch(() => {}); // the colours are there; the words in the boxes are Python's
-  });
+  select.addEventListener("change", () => page.lens.set(select.value));
   show();
   return { element: el("label", "slider", page.t("lens"), select), legend };
 }
 
-/** @typedef {{words: (Node | string)[], style?: (item: import("./states").Box | import("./states").Path) => string, hot?: import("./scene.js").Test, dim?: boolean}} Lens */
+/**
+ * A button for a cell below that runs backward, where the front end lets a view make one; the run is the user's.
+ * @param {Page} page @param {import("./states").Layout} layout
+ */
+function runBackward(page, { boxes }) {
+  const names = boxes.filter(({ kind }) => kind === "output").map((box) => box.lines[0].text),
+    run = cellWith(page, `nbautograd.backward(${names[0]})`);
+  const known = names.length === 1 && /^[\p{L}_][\p{L}\p{N}_]*$/u.test(names[0]);
+  return known && run ? button(page.t("lens.run_backward"), run) : "";
+}
+
+/** @typedef {{words: (Node | string)[], tag?: (box: import("./states").Box) => string, style?: (item: import("./states").Box | import("./states").Path) => string, hot?: import("./scene.js").Test, dim?: boolean}} Lens */
 
 /** @param {string} from @param {string} to a ramp between what its ends say */
 const ramp = (from, to) =>
@@ -58,7 +63,7 @@ const ramp = (from, to) =>
 const link = (words, act) => button(el("code", null, words), act, "link");
 
 /** @param {Page} page @param {import("./types").GraphView} state @returns {Lens} each storage of a box once, darker the more it is */
-function memory(page, { lenses: { kept } }) {
+function memory(page, { lenses: { kept }, layout }) {
   if (!kept) return { words: [prose(page.t("lens.memory_unknown"))] };
   const { nodes } = kept;
   /** @type {Map<string, number>} */
@@ -66,6 +71,7 @@ function memory(page, { lenses: { kept } }) {
   /** @param {import("./states").Box} box */
   function bytes(box) {
     const storages = new Map(box.nodes.flatMap((n) => nodes[n] ?? []));
+    if (box.kind === "output") return 0;
     if (!known.has(box.key))
       known.set(
         box.key,
@@ -73,10 +79,7 @@ function memory(page, { lenses: { kept } }) {
       );
     return known.get(box.key) ?? 0;
   }
-  const most = Math.max(
-    1,
-    ...Object.values(kept.nodes).map((all) => all.reduce((a, s) => a + s[1], 0)),
-  );
+  const most = Math.max(1, ...layout.boxes.map(bytes));
   return {
     words: [
       ramp("0 B", size(most)),
@@ -94,6 +97,7 @@ function memory(page, { lenses: { kept } }) {
           )
         : "",
     ],
+    tag: (box) => (bytes(box) ? size(bytes(box)) : ""),
     style: (item) =>
       isPath(item) || !bytes(item) ? "" : `--t:${Math.min(1, Math.sqrt(bytes(item) / most))}`,
   };
@@ -131,10 +135,13 @@ function stale(page, { lenses: { stale: all } }, picture, go) {
 }
 
 /** @param {Page} page @param {import("./types").GraphView} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
-function gradients(page, { lenses: { norms, bad }, nodes }, picture, go) {
-  if (!norms) return { words: [prose(page.t("lens.no_gradients"))] };
+function gradients(page, { lenses: { norms, bad }, nodes, layout }, picture, go) {
+  if (!norms) return { words: [prose(page.t("lens.no_gradients")), runBackward(page, layout)] };
   const all = numbers(norms),
-    logs = [...all].filter((n) => n > 0).map(Math.log10);
+    logs = layout.paths
+      .map(({ edges }) => norm(edges))
+      .filter((n) => n > 0)
+      .map(Math.log10);
   const [low, high] = logs.reduce(
     ([a, b], n) => [Math.min(a, n), Math.max(b, n)],
     [Infinity, -Infinity],

@@ -2,10 +2,10 @@
 
 import { axesOf, axesView, margins } from "./axes.js";
 import { verdictWord } from "./blocks.js";
-import { el } from "./dom.js";
+import { button, el } from "./dom.js";
 import { compared, count, number } from "./formats.js";
 import { opens } from "./explorer.js";
-import { cellSize, draw, NUMBERED, ramp } from "./heatmap.js";
+import { cellSize, draw, LARGE_CELL, NUMBERED, ramp } from "./heatmap.js";
 import { cellName, cellRange, isPooled } from "./levels.js";
 import { colourings, NEGLIGIBLE, robustLimit } from "./scale.js";
 
@@ -47,14 +47,16 @@ function shownMaps(block, level, scale) {
 export function heatMaps(page, block, explore, signal) {
   /** @type {Scale} */
   let scale = "robust";
-  let mode = "all"; // all maps, one of them, or the wrong cells only
+  let large = ""; // the one map that stands alone
+  let wrongOnly = false;
   /** @type {Picture} */
   let picture;
   /** @type {import("./scale.js").Colouring[]} */
   let looks = [];
 
-  const tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true });
-  const figures = NAMES.map((name) => figure(page.word("panel", name)));
+  const figures = NAMES.map((name) =>
+    figure(page.word("panel", name), page.t("map_large"), () => enlarge(name)),
+  );
   const maps = el(
     "div",
     {
@@ -70,7 +72,6 @@ export function heatMaps(page, block, explore, signal) {
         .join(" "),
     },
     ...figures.map(({ element }) => element),
-    tip,
   );
   const below = el("div", "bar");
   const shown = () => figures.filter(({ element }) => !element.hidden);
@@ -83,7 +84,7 @@ export function heatMaps(page, block, explore, signal) {
       level,
       maps: values,
       scale,
-      only: mode === "wrong" ? level.wrong : undefined,
+      only: wrongOnly ? level.wrong : undefined,
     };
     looks = colourings(scale, values);
     below.replaceChildren(legend(page, picture, looks, change));
@@ -111,12 +112,18 @@ export function heatMaps(page, block, explore, signal) {
       draw(one.canvas, { rows: level.rows, cols: level.cols, values: picture.maps[k] }, look);
     });
   }
-  /** @param {string} wanted */
-  function show(wanted) {
-    mode = wanted;
-    figures.forEach(({ element }, k) => {
-      element.hidden = NAMES.includes(mode) && mode !== NAMES[k];
+  /** @param {string} name of a map that stands alone, or among the others again */
+  function enlarge(name) {
+    large = large === name ? "" : name;
+    figures.forEach(({ element, title }, k) => {
+      element.hidden = Boolean(large) && large !== NAMES[k];
+      title.setAttribute("aria-pressed", String(large === NAMES[k]));
     });
+    paint();
+  }
+  /** @param {boolean} only */
+  function showWrong(only) {
+    wrongOnly = only;
     rescale();
     paint();
   }
@@ -125,18 +132,15 @@ export function heatMaps(page, block, explore, signal) {
   watcher.observe(maps);
   signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
   page.onTheme(() => (rescale(), paint()), signal);
-  for (const { canvas } of figures)
-    pointer(canvas, explore, () => placeTip(tip, canvas, maps, explore, reading()));
-  maps.addEventListener("pointerleave", () => (tip.hidden = true));
+  for (const { canvas } of figures) pointer(canvas, explore);
 
-  const reading = () => readingOf(page, picture, explore);
   return {
     element: maps,
-    choice: choice(page, block, show),
+    choice: block.wrong && block.maps?.wrong && wrongCells(page, showWrong),
     scale: below,
     paint,
     rescale,
-    reading,
+    reading: () => readingOf(page, picture, explore),
   };
 }
 
@@ -149,17 +153,32 @@ function largestCell(maps, { rows, cols }, beside, margin) {
   const width = maps.clientWidth || 3 * NARROWEST;
   const most = Math.max(1, Math.min(beside, Math.floor((width + GAP) / (NARROWEST + GAP))));
   const sizes = Array.from({ length: most }, (_, k) =>
-    cellSize(rows, cols, Math.floor((width - GAP * (most - k - 1)) / (most - k)) - margin),
+    cellSize(
+      rows,
+      cols,
+      Math.floor((width - GAP * (most - k - 1)) / (most - k)) - margin,
+      beside > 1 ? undefined : LARGE_CELL,
+    ),
   );
   const readable = most < beside && sizes.find((cell) => cell >= NUMBERED); // all beside each other are compared best
   return readable || sizes[0];
 }
 
-/** @param {string} name */
-function figure(name) {
+/** @param {string} name @param {string} help what a click on it does @param {() => void} enlarge */
+function figure(name, help, enlarge) {
+  const title = el(
+    "button",
+    {
+      class: "link title",
+      title: help,
+      "aria-pressed": "false",
+      on: { click: enlarge, keydown: (event) => event.stopPropagation() }, // Enter chooses an entry
+    },
+    name,
+  );
   const canvas = el("canvas", { "aria-hidden": "true" });
   const frame = el("div", "frame", canvas);
-  const element = el("figure", null, el("figcaption", null, name), frame);
+  const element = el("figure", null, el("figcaption", null, title), frame);
   let last = "";
   /** @param {ReturnType<typeof axesOf>} axes @param {number} cell @param {Level} level */
   function place(axes, cell, level) {
@@ -170,31 +189,21 @@ function figure(name) {
     canvas.style.margin = `${top}px 0 0 ${left}px`;
     frame.replaceChildren(canvas, axesView(...axes, cell, [level.rows, level.cols]));
   }
-  return { element, canvas, place };
+  return { element, canvas, title, place };
 }
 
 /**
- * Which maps are shown, as a row of buttons.
- * @param {Page} page @param {Block} block @param {(mode: string) => void} show
+ * A button for the wrong cells only.
+ * @param {Page} page @param {(only: boolean) => void} show
  */
-function choice(page, block, show) {
-  const names = { all: page.t("maps_all") };
-  for (const name of NAMES) Object.assign(names, { [name]: page.word("panel", name) });
-  if (block.wrong && block.maps?.wrong) Object.assign(names, { wrong: page.t("maps_wrong") });
-  const buttons = Object.entries(names).map(([mode, words]) => {
-    const pressed = String(mode === "all");
-    function press() {
-      for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
-      show(mode);
-    }
-    const button = el(
-      "button",
-      { class: "button", "aria-pressed": pressed, on: { click: press } },
-      words,
-    );
-    return button;
+function wrongCells(page, show) {
+  const only = button(page.t("maps_wrong"), () => {
+    const pressed = only.getAttribute("aria-pressed") !== "true";
+    only.setAttribute("aria-pressed", String(pressed));
+    show(pressed);
   });
-  return el("div", { class: "choice", role: "group", "aria-label": page.t("maps") }, ...buttons);
+  only.setAttribute("aria-pressed", "false");
+  return only;
 }
 
 /**
@@ -223,8 +232,8 @@ function legend(page, { block, level, maps, scale }, looks, change) {
   );
 }
 
-/** @param {HTMLCanvasElement} canvas @param {Explorer} explore @param {() => void} moved */
-function pointer(canvas, explore, moved) {
+/** @param {HTMLCanvasElement} canvas @param {Explorer} explore */
+function pointer(canvas, explore) {
   let frame = 0;
   /** @param {MouseEvent} event @returns {[number, number]} */
   function under(event) {
@@ -237,33 +246,13 @@ function pointer(canvas, explore, moved) {
   canvas.addEventListener("pointermove", (event) => {
     const cell = under(event);
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => {
-      explore.move(...cell);
-      moved();
-    });
+    frame = requestAnimationFrame(() => explore.move(...cell));
   });
   canvas.addEventListener("click", (event) => {
     cancelAnimationFrame(frame);
     explore.move(...under(event));
     explore.choose();
   });
-}
-
-/**
- * Put the tooltip beside the cell under the pointer, inside the maps.
- * @param {HTMLElement} tip @param {HTMLCanvasElement} canvas @param {HTMLElement} maps
- * @param {Explorer} explore @param {Node[]} reading
- */
-function placeTip(tip, canvas, maps, explore, reading) {
-  tip.replaceChildren(...reading);
-  tip.hidden = false;
-  const [row, col] = explore.cursor();
-  const [box, around] = [canvas, maps].map((element) => element.getBoundingClientRect());
-  const cell = box.height / explore.top().rows;
-  const [x, y] = [box.left - around.left + col * cell, box.top - around.top + row * cell];
-  const right = x + cell + 12 + tip.offsetWidth <= maps.clientWidth;
-  tip.style.left = `${right ? x + cell + 12 : Math.max(0, x - tip.offsetWidth - 12)}px`;
-  tip.style.top = `${y + cell + 6}px`;
 }
 
 /** @param {Page} page @param {Picture} picture @param {Explorer} explore the entry under the cursor in words */

@@ -43,8 +43,9 @@ export class Scene {
   /**
    * @param {import("./types").Page} page
    * @param {Layout} layout
+   * @param {SVGGElement} [frames] what stands behind all
    */
-  constructor(page, layout) {
+  constructor(page, layout, frames = svg("g", null)) {
     this.#page = page;
     this.#layout = layout;
     this.#cells = index(layout);
@@ -60,6 +61,7 @@ export class Scene {
         class: "drawing",
       },
       arrowHead(),
+      frames,
       this.#edges,
       this.#front,
     );
@@ -127,14 +129,15 @@ export class Scene {
 
   /** @param {Box} box its name and where its gradients go, in words */
   describe(box) {
-    const to = (this.#outgoing.get(box.key) ?? []).slice(0, TOLD).map((path) =>
-      this.#page
+    const to = (this.#outgoing.get(box.key) ?? []).slice(0, TOLD).map((path) => {
+      const wrong = this.#looks.wrong?.(box.key, path) ? this.#page.word("block", "mismatch") : "";
+      return this.#page
         .t("goes_to", {
           name: firstLine(/** @type {Box} */ (this.boxes.get(path.target))),
-          what: path.label,
+          what: `${path.label} ${wrong}`,
         })
-        .trim(),
-    );
+        .trim();
+    });
     return [nameOf(box).replaceAll("\n", ", "), ...to].join(this.#page.t("semicolon"));
   }
 
@@ -181,7 +184,9 @@ export const isPath = (item) => "points" in item;
 
 /** @param {Box | Path} item */
 const looksOf = (item) =>
-  isPath(item) ? `edge ${item.style}` : `box ${item.kind}${item.freed ? " freed" : ""}`;
+  isPath(item)
+    ? `edge ${item.style}`
+    : `box ${item.kind}${item.freed ? " freed" : ""}${item.frozen ? " frozen" : ""}`;
 
 /**
  * Boxes and paths by the cells of a grid that they touch.
@@ -303,5 +308,19 @@ export const arrowHead = () =>
         orient: "auto",
       },
       svg("path", { d: "M0,0.5 L8,4 L0,7.5 Z", class: "arrow" }),
+    ),
+    svg(
+      "marker",
+      {
+        id: "nbag-cross",
+        viewBox: "0 0 10 10",
+        refX: 5,
+        refY: 5,
+        markerWidth: 11,
+        markerHeight: 11,
+        markerUnits: "userSpaceOnUse",
+        orient: 0,
+      },
+      svg("path", { d: "M1,1 L9,9 M9,1 L1,9", class: "cross" }),
     ),
   );

@@ -34,6 +34,7 @@ export interface Box {
   title: string;
   fan_in: number;
   freed: boolean;
+  frozen: boolean;
 }
 
 /** One edge of the picture, from the box that computes a gradient to the box that receives it. */
@@ -170,6 +171,7 @@ export interface Mark {
 /** The answer as the stored report says it, and what that leaves out. */
 export interface AnswerState {
   document: Block[];
+  evidence: Block[];
   others: Block[];
   marks: Mark[];
 }
@@ -231,6 +233,7 @@ export interface EdgeState {
   target: number;
   input_nr: number;
   output_nr: number;
+  name: string;
   dtype: string | null;
   shape: number[] | null;
   gradient: GradientState | null;
@@ -413,6 +416,7 @@ export interface Answers {
   elsewhere: ElsewhereAnswer;
   text: TextAnswer;
   motion: MotionState;
+  page: TextAnswer;
   calls: CallsAnswer;
   some_calls: CallsAnswer;
   function: CallsAnswer;

@@ -25,6 +25,13 @@ export interface Faint {
   words: string;
 }
 
+/** Words that a page underlines with dots, and explains where the pointer rests on them; text shows the words. */
+export interface Term {
+  kind: "term";
+  words: string;
+  meaning: string;
+}
+
 /** Words in a cell whose backticks become code, as those of a paragraph do. */
 export interface Sentence {
   kind: "sentence";
@@ -159,6 +166,6 @@ export interface Heatmaps {
   block: import("./types").WholeBlock;
 }
 
-export type Span = string | Chip | Strong | Code | Faint | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond;
+export type Span = string | Chip | Strong | Code | Faint | Term | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond;
 export type Cell = Span | Span[];
 export type Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside | Heatmaps;

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,59 +12,8 @@ from nbautograd import __version__
 from nbautograd.command.page import as_html, read, require_ours, run
 from nbautograd.errors import CommandError
 from nbautograd.messages import text
-from nbautograd.widgets.base import STATIC, deflated, labels
 from nbautograd.widgets.front_ends import fresh_anchor
-
-KEPT = ("_kind", "_colours", "_labels", "state", "tab", "selection")
-MOST_LETTERS = 2_000_000  # characters of one frozen view, its report not counted
-
-# four bytes in five letters, as base64.b85encode has them, where base64 takes five and a third
-_SCRIPT = """<script type="module">
-const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%%&()*+-;<=>?@^_`{|}~";
-function bytes(text) {
-  const count = Math.ceil(text.length / 5), view = new DataView(new ArrayBuffer(4 * count)), full = text.padEnd(5 * count, "~");
-  for (let k = 0; k < count; k++) view.setUint32(4 * k, [...full.slice(5 * k, 5 * k + 5)].reduce((n, c) => 85 * n + digits.indexOf(c), 0));
-  return view.buffer.slice(0, Math.floor(text.length * 0.8));
-}
-const unpack = async (text) => new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
-const address = URL.createObjectURL(new Blob([await unpack("%s")], { type: "text/javascript" }));
-const { thaw } = await import(address);
-thaw(JSON.parse(await unpack("%s")));
-</script>"""  # noqa: E501
-
-
-def script(stored: Mapping[str, Any], anchor: str) -> str:
-    """Return the ``<script>`` that puts the interactive view in the place of the static report.
-
-    Args:
-        stored: the state of a widget as notebooks store it: ``state`` and ``buffers``.
-        anchor: class of the static report on the page.
-
-    Returns:
-        The element; or ``""`` when it would be longer than ``MOST_LETTERS`` characters.
-    """
-    traits = {name: part for name, part in _with_bytes(stored).items() if name in KEPT}
-    traits["_labels"] = {**labels(), **traits.get("_labels", {})}
-    sheet = (STATIC / "widget.css").read_text(encoding="utf-8")
-    written = _packed(json.dumps({**traits, "_anchor": anchor, "_stylesheet": sheet}).encode())
-    made = _SCRIPT % (base64.b85encode(deflated("widget.js")).decode(), written)
-    return made if len(made) <= MOST_LETTERS else ""
-
-
-def _with_bytes(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the traits, each buffer where it belongs as ``{"$b64": text}``."""
-    traits: dict[str, Any] = json.loads(json.dumps(stored["state"]))
-    for buffer in stored.get("buffers", ()):
-        *way, last = buffer["path"]
-        place: Any = traits
-        for step in way:
-            place = place[step]
-        place[last] = {"$b64": buffer["data"]}
-    return traits
-
-
-def _packed(data: bytes) -> str:
-    return base64.b85encode(zlib.compress(data, 9)).decode()
+from nbautograd.widgets.thawing import script
 
 
 LIVE = "application/vnd.jupyter.widget-view+json"
@@ -178,8 +124,6 @@ def frozen(content: Any) -> Count:
 
 def _bring_to_life(data: Any, model: Any, anchor: str, count: Count) -> None:
     """Give an output's static report the class by which its script finds it, and the script."""
-    from nbautograd.command.freeze import script
-
     report = data.get("text/html", "")
     if anchor not in report:  # displayed by itself: its report has no name yet
         report = _REPORT.sub(f'class="nbautograd {anchor}', report or '<div class="nbautograd"></div>', count=1)

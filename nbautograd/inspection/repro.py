@@ -38,6 +38,7 @@ from nbautograd.inspection.evidence import made_up_inputs
 
 TRIES = 3  # made-up inputs of each kind of values
 SECONDS = 120  # that a script may take to show it
+MOST_WRITTEN = 64  # elements of a tensor that are written out
 MOST_NAMES = 200  # functions and classes that a script takes along
 WRONG = 1  # exit status of a script; 2 where it cannot run, 0 otherwise
 STANDARD = os.path.join(os.path.realpath(sysconfig.get_paths()["stdlib"]), "")
@@ -492,6 +493,19 @@ def _called(fn: Any) -> _Definition:
     if op is None or getattr(op.backward, "__module__", "__main__") == "__main__":
         raise NoScript("audit.repro_name", name=name or type(fn).__name__)
     return _operation(op)
+
+
+def as_code(item: Any, redact: bool = False) -> tuple[bool, str]:
+    """Return whether an argument is written with its own numbers, and the argument as code.
+
+    Raises:
+        NoScript: for what has no such form.
+    """
+    short = isinstance(item, Tensor) and item.layout == torch.strided and item.numel() <= MOST_WRITTEN
+    if redact or not short or not bool(torch.isfinite(item).all()):
+        return not isinstance(item, Tensor), _random_argument(item)
+    grad = ", requires_grad=True" * item.requires_grad
+    return True, f"torch.tensor({item.tolist()}, dtype={item.dtype}{grad})"
 
 
 def _random_argument(item: Any) -> str:

@@ -17,7 +17,6 @@ from nbautograd.views.phrases import code, counted, listed, say
 TOLD = 3  # findings told in the answer, those of several inputs as one; the rest follow below
 MANY = 10**6  # entries; from there on those that are zero by structure are counted apart
 NAMED = 4  # right inputs that are named, not counted
-SHORT = 72  # letters of a changed line that still fit into the first sentence
 JVP = {"jvp_wrong", "jvp_batched_wrong"}  # what is wrong is forward mode alone
 
 
@@ -28,12 +27,13 @@ class Answer:
     Attributes:
         tone: the verdict; "wrong" also where second derivatives that were asked for are.
         headline: one sentence.
-        aside: the change that mends it, and what is right beside what is wrong; may be empty.
+        aside: what is right beside what is wrong; may be empty.
         findings: the causes, told in full; beside what is right the risk of its second derivatives.
         evidence: sentences with the numbers, then what to try.
         others: findings that did not fit, and those that are not bugs.
         checked: how long the check took, and its seed; may be empty.
         notes: which inputs were checked.
+        first_only: why second derivatives were not checked, where nobody asked for them; else empty.
     """
 
     tone: Verdict
@@ -44,6 +44,7 @@ class Answer:
     others: tuple[Finding, ...] = ()
     checked: str = ""
     notes: tuple[str, ...] = ()
+    first_only: str = ""
 
 
 def answer(report: FunctionReport | GradcheckReport) -> Answer:
@@ -55,10 +56,10 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     reasons = _reasons(check)
     others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
-    aside = messages.paragraph((_remedy(told), aside))
     tone: Verdict = "wrong" if check.wrong else check.verdict
     notes = tuple(map(str, check.notes))
-    return Answer(tone, headline, aside, told, _evidence(check), others, _checked(check), notes)
+    first_only = str(check.order2.reason) if check.order2 is not None and _left_out(check.order2) else ""
+    return Answer(tone, headline, aside, told, _evidence(check), others, _checked(check), notes, first_only)
 
 
 def _checked(check: GradcheckReport) -> str:
@@ -148,15 +149,6 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
     return headline, messages.text(f"views.aside.right.{number}", inputs=names, count=len(right))
 
 
-def _remedy(told: Sequence[Finding]) -> str:
-    """Return the change that mends what is wrong; empty where none was tried."""
-    fix = next((f.fix for f in told if f.fix is not None and f.fix.verified and f.fix.line is not None), None)
-    if fix is None:
-        return ""
-    short = "\n" not in fix.source and len(fix.source.strip()) <= SHORT
-    return messages.text(f"views.remedy.{'line' if short else 'below'}", line=fix.line, source=fix.source.strip())
-
-
 def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
     """Return names of the inputs with a wrong block, and of those whose blocks all agree."""
     verdicts: dict[str, set[str]] = {}
@@ -171,7 +163,7 @@ def _evidence(check: GradcheckReport) -> tuple[str, ...]:
     if check.verdict != "cannot tell" and check.reason:
         lines.append(_reason(check))
     second = check.order2
-    if second is not None and second.verdict != "wrong":  # that is in the headline, or a risk that was told
+    if second is not None and second.verdict != "wrong" and not _left_out(second):  # else in the headline, or a risk
         which = second.verdict.replace(" ", "_") if second.blocks or not second.reason else "unchecked"
         said = messages.text(f"views.evidence.order2.{which}")
         lines.append(messages.paragraph((said, str(second.reason))))
@@ -179,6 +171,12 @@ def _evidence(check: GradcheckReport) -> tuple[str, ...]:
         missing = "cause_unfinished" if check.verdict == "wrong" else "incomplete"
         lines.append(messages.text(f"views.evidence.{missing}"))
     return tuple(lines)
+
+
+def _left_out(second: GradcheckReport) -> bool:
+    """Return True where second derivatives were not checked because nobody asked for them."""
+    reason = second.reason
+    return isinstance(reason, Phrase) and reason.message_id == "checking.order2_left_out"
 
 
 def _numbers(check: GradcheckReport) -> tuple[str, ...]:

@@ -54,6 +54,19 @@ class Faint:
 
 
 @dataclass(frozen=True)
+class Term:
+    """Words that a page underlines with dots, and explains where the pointer rests on them; text shows the words.
+
+    Attributes:
+        words: the words.
+        meaning: a sentence.
+    """
+
+    words: str
+    meaning: str
+
+
+@dataclass(frozen=True)
 class Sentence:
     """Words in a cell whose backticks become code, as those of a paragraph do."""
 
@@ -144,7 +157,7 @@ class Beyond:
     heading: bool = False
 
 
-Span = str | Chip | Strong | Code | Faint | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond
+Span = str | Chip | Strong | Code | Faint | Term | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond
 Cell = Span | tuple[Span, ...]  # in a cell plain words are taken as they are: what came from the user is no prose
 
 

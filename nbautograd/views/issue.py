@@ -1,4 +1,4 @@
-"""A report as Markdown, to paste into an issue: versions, the source with its marked lines, the text."""
+"""A report as Markdown, to paste into an issue: versions, the source with its marked lines, a repro, the text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import platform
 
 import torch
 
+from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.checking.entry_curve import problem_of
+from nbautograd.errors import InputError
+from nbautograd.inspection.redacted import redacted
 from nbautograd.inspection.report import FunctionReport
+from nbautograd.inspection.repro import NoScript, as_code
 from nbautograd.version import __version__
 from nbautograd.views.answer import answer
 from nbautograd.views.bundle import text
@@ -16,8 +21,12 @@ from nbautograd.views.phrases import line_of, say
 FENCE = "`" * 4  # longer than any that a docstring is likely to hold
 
 
-def for_issue(report: FunctionReport | GradcheckReport) -> str:
+def for_issue(report: FunctionReport | GradcheckReport, redact: bool = False) -> str:
     """Return all that somebody else needs who has neither the notebook nor the report.
+
+    Args:
+        report: the report.
+        redact: whether the numbers of the data are left out.
 
     Example:
         >>> import torch, nbautograd
@@ -33,5 +42,30 @@ def for_issue(report: FunctionReport | GradcheckReport) -> str:
         rows = enumerate(report.source.text.rstrip("\n").split("\n"), report.source.first_line)
         marked = (f"{row}  # <-- {kinds[line]}" if line in kinds else row for line, row in rows)
         parts.append("\n".join((f"{FENCE}python", *marked, FENCE)))
-    parts.append(f"{FENCE}\n{text(report)}\n{FENCE}")
+    if repro := _repro(report, redact):
+        parts += [messages.text("views.issue.repro"), f"{FENCE}python\n{repro}\n{FENCE}"]
+    parts.append(f"{FENCE}\n{text(redacted(report) if redact else report)}\n{FENCE}")
     return "\n\n".join(parts) + "\n"
+
+
+def _repro(report: FunctionReport | GradcheckReport, redact: bool) -> str:
+    """Return a few lines that check the class again at the same inputs; empty where it was not called by itself."""
+    check = report.gradcheck if isinstance(report, FunctionReport) else report
+    try:
+        problem = problem_of(check)
+        if not problem.direct:
+            return ""
+        names = {block.input: block.input_name for block in check.blocks.values()}
+        names = {k: name if name.isidentifier() else f"input_{k}" for k, name in names.items()}
+        lines, arguments, other = [], [], f"  # {messages.text('views.issue.other_values')}"
+        for k, item in enumerate(problem.inputs):
+            exact, code = as_code(item, redact)
+            if isinstance(item, torch.Tensor):
+                arguments.append(names.get(k, f"input_{k}"))
+                lines.append(f"{arguments[-1]} = {code}{'' if exact else other}")
+            else:
+                arguments.append(code)
+    except (InputError, NoScript):  # of an earlier kernel, or with an argument that no code can be written of
+        return ""
+    call = f"print(nbautograd.gradcheck({report.function}, ({', '.join(arguments)},), seed={check.seed}))"
+    return "\n".join(("import torch", "import nbautograd", "", *lines, call))

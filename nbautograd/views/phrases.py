@@ -11,6 +11,7 @@ from nbautograd.core.checking.block import Block, JacobianBlock
 from nbautograd.core.findings import PARTS, Finding, Fix
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.stumbles import record
+from nbautograd.views.document import Term
 
 MARKS = {"match": "✓", "mismatch": "✗", "subgradient": "∠", "flat": "–", "undecided": "?"}
 VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "meant": "~", "unchecked": "•"}
@@ -76,8 +77,15 @@ def place(finding: Finding) -> str:
 
 
 def without_example(finding: Finding) -> str:
-    """Return a finding's message without the numbers that its report gives anyway."""
-    return finding.paragraph(*(part for part in PARTS[finding.hints] if part != "example"))
+    """Return a finding's message without what its report gives anyway: numbers, and advice that was tried."""
+    said = {"example"} | ({"advice"} if finding.fix is not None and finding.fix.verified else set())
+    return finding.paragraph(*(part for part in PARTS[finding.hints] if part not in said))
+
+
+def heading(message_id: str) -> str | Term:
+    """Return the words of a heading, with what they mean where that is known."""
+    words, meaning = messages.text(message_id), f"{message_id}.meaning"
+    return Term(words, messages.text(meaning)) if meaning in messages.catalogue("en") else words
 
 
 def tried(fix: Fix) -> str:

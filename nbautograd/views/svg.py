@@ -60,8 +60,9 @@ RULES = {
     "leaf": _stroked(theme.LEAF, theme.LEAF_LINE),
     "output": _stroked(theme.OUTPUT, theme.OUTPUT_LINE),
     "group": _stroked(theme.GROUP, theme.GROUP_LINE, "stroke-width:2"),
-    "l": Rule({"fill": theme.FAINT}, "font-size:10px"),
-    "y": Rule({"fill": theme.BAD}, "font-size:10px"),
+    "frozen": _stroked(theme.FROZEN, theme.GROUP_LINE, "stroke-width:2"),
+    "l": Rule({"fill": theme.FAINT}, "font-size:11px"),
+    "y": Rule({"fill": theme.BAD}, "font-size:11px"),
     "m": Rule({"fill": theme.FAINT}, "font-size:11px"),
     "n": Rule({}, "font-size:11px;font-weight:600"),
     "t": Rule({}, "font-size:13px;font-weight:600"),
@@ -157,7 +158,7 @@ def _document(made: Layout) -> str:
 def _used(made: Layout, notes: bool) -> set[str]:
     """Return the classes that the document uses."""
     used = {"b", *("m" if notes else "")}
-    used |= {box.kind for box in made.boxes}
+    used |= {"frozen" if box.frozen else box.kind for box in made.boxes}
     words = {id(box.lines): box.lines for box in made.boxes}  # many boxes hold the same ones
     used |= {LETTERS[line.style] for lines in words.values() for line in lines}
     used |= {EDGES[style] for style in {path.style for path in made.paths}}
@@ -229,7 +230,8 @@ def _curve(path: Path) -> Strokes:
 def _box(box: Box) -> str:
     title = f"<title>{escape(box.title)}</title>" if box.title else ""
     shape = (
-        f'<rect class="{box.kind}" x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" '
+        f'<rect class="{"frozen" if box.frozen else box.kind}" x="{box.x}" y="{box.y}" '
+        f'width="{box.width}" height="{box.height}" '
         f'rx="{CORNERS[box.kind]}"/>'
     )
     body = shape + "".join([_text(box, line, LETTERS[line.style]) for line in box.lines])

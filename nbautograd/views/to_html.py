@@ -41,6 +41,7 @@ from nbautograd.views.document import (
     Span,
     Strong,
     Table,
+    Term,
     Thumbnail,
     Verbatim,
 )
@@ -70,6 +71,7 @@ FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:
 # pages of nbconvert and of VS Code that are dark do not say so by their color-scheme
 SHEET = Markup(
     ".nbautograd :is(code,thead th){word-break:keep-all}"  # Chinese breaks behind any character else
+    ".nbag-term{border-bottom:1px dotted;cursor:help}"
     "[data-jp-theme-light=false] .nbautograd,.vscode-dark .nbautograd{color-scheme:dark}"
     "@media(max-width:600px){.nbautograd :is(th,td){padding-right:8px!important}"
     ".nbautograd td[colspan] code{overflow-wrap:anywhere!important}"
@@ -206,6 +208,8 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
             return tag("code", {"style": look}, join(map(unbroken, pieces), tag("wbr")))
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
+        case Term():
+            return tag("span", {"class": "nbag-term", "title": span.meaning}, span.words)
         case Sentence():
             return tag("div", {"style": "min-width:200px;white-space:normal"}, prose(span.words))
         case Beyond():

@@ -63,7 +63,12 @@ Ask = Callable[[Mapping[str, Any]], Answer]
 
 def without_kernel(state: State, questions: Mapping[str, Ask], value: Any) -> State:
     """Return the state as it is, or with what a page without a kernel needs while a notebook runs to be frozen."""
-    if not os.environ.get(FREEZING) or not isinstance(state, BlocksState) or not state.blocks:
+    return with_answers(state, questions, value) if os.environ.get(FREEZING) else state
+
+
+def with_answers(state: State, questions: Mapping[str, Ask], value: Any) -> State:
+    """Return the state with every entry that there is room for, and with answers to likely questions."""
+    if not isinstance(state, BlocksState) or not state.blocks:
         return state
     parts = (getattr(value, "gradcheck", None), getattr(value, "jacobian", None), value)
     blocks: Any = next(filter(None, (getattr(part, "blocks", None) for part in parts)))
@@ -104,7 +109,8 @@ def _with_whole(states: Sequence[BlockState], blocks: Mapping[tuple[int, int], A
 def _answers(state: BlocksState, questions: Mapping[str, Ask], points: int) -> dict[str, bytes]:
     """Return answers to likely questions: the microscope on worst entries, the text, so many other points."""
     lenses = [_lens(block, block.worst) for block in state.blocks if block.worst is not None]
-    asked = [*lenses[:MOST_LENSES], {"kind": "text"}, {"kind": "motion"}]
+    texts = [{"kind": "text", "redacted": redacted} for redacted in (False, True)]
+    asked = [*lenses[:MOST_LENSES], *texts, {"kind": "motion"}]
     asked += [{"kind": "elsewhere", "seed": seed} for seed in range(1, points + 1)]
     answers = {}
     for question in asked:

@@ -10,11 +10,12 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.settings import setting
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.blocks import weighed_blocks
-from nbautograd.views.builders.summary import answer_document, findings_document
+from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document
 from nbautograd.views.phrases import block_name, line_of
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, plain_text, questions, whole_blocks
+from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, questions, whole_blocks
 from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder, Since
+from nbautograd.widgets.thawing import taken_along
 
 
 def verdict_state(report: GradcheckReport) -> CheckState:
@@ -32,19 +33,20 @@ def verdict_state(report: GradcheckReport) -> CheckState:
     )
 
 
-def answer_state(told: Answer) -> AnswerState:
-    """Return the answer as the stored report says it, and what that leaves out."""
+def answer_state(told: Answer, table: bool = False) -> AnswerState:
+    """Return the answer as the stored report says it, what stands under its table if there is one, and the rest."""
     return AnswerState(
-        document=answer_document(told),
+        document=answer_document(told, table),
+        evidence=evidence_document(told) if table else (),
         others=findings_document(told.others),
         marks=[Mark(line=line_of(cause), message=cause.message) for cause in told.findings],
     )
 
 
 def folded_headline(told: Answer) -> str:
-    """Return the line that a report begins as: a right one that says no more, where settings ask for it; else empty."""
+    """Return the line that a report begins as: a right one that says no more, unless settings open it; else empty."""
     more = told.tone != "right" or told.findings or told.others
-    return "" if more or setting("reports") != "folded" else told.headline
+    return "" if more or setting("reports") == "open" else told.headline
 
 
 class GradcheckWidget(ViewWidget):
@@ -57,14 +59,14 @@ class GradcheckWidget(ViewWidget):
         told = answer(value)
         return GradcheckState(
             check=verdict_state(value),
-            answer=answer_state(told),
+            answer=answer_state(told, bool(value.blocks)),
             blocks=blocks_state(value.blocks),
             folded=folded_headline(told),
         )
 
     def questions(self) -> dict[str, Question]:
         """Return the questions by which the page zooms, looks at an entry closely, and checks at another point."""
-        return {**block_questions(self.value.blocks), **questions(self.value), **plain_text(self.value)}
+        return {**block_questions(self.value.blocks), **questions(self.value), **taken_along(self)}
 
 
 MOST_REMEMBERED = 200  # Functions that are remembered

@@ -158,7 +158,9 @@ def picture_state(graph: AutogradGraph, made: Layout) -> Picture:
 
 def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
     """Return the innermost module that all of some nodes belong to."""
-    paths = [graph.nodes[i].scope.split(".") for i in nodes if i < len(graph.nodes)]
+    some = [graph.nodes[i] for i in nodes if i < len(graph.nodes)]
+    some = [node for node in some if node.kind != "leaf"] or some  # an input may come from outside
+    paths = [node.scope.split(".") for node in some]
     same = 0
     while paths and all(len(path) > same and path[same] == paths[0][same] for path in paths):
         same += 1
@@ -179,16 +181,16 @@ def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
 
     Args:
         graph: the whole graph.
-        question: ``opened`` (keys of boxes, or ``"all"``), ``lens``, ``name`` of a tensor whose gradient is missed, and
+        question: ``opened`` (keys of boxes, or ``"all"``), ``name`` of a tensor whose gradient is missed, and
             ``wide``, the px that there are where that is less than on a wide page.
 
     Raises:
         InputError: when it makes no sense.
     """
-    opened, lens, wide = question.get("opened", []), question.get("lens") or "", question.get("wide")
+    opened, wide = question.get("opened", []), question.get("wide")
     sound = isinstance(opened, list) and len(opened) <= MOST_OPENED and all(isinstance(key, str) for key in opened)
     whole = opened == "all" and len(graph.nodes) <= MOST_DRAWN
-    if not (sound or whole) or lens not in ("", "memory", "stale", "gradients") or not _is_width(wide):
+    if not (sound or whole) or not _is_width(wide):
         raise InputError("widgets.no_box")
     name = question.get("name") or ""
     if not isinstance(name, str):
@@ -196,7 +198,7 @@ def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
     asked = ask(graph, name) if name else None
     drawn = replace(graph if asked is None else with_ghost(graph, asked), notes=())
     boxes = {"boxes": None} if whole else {"opened": opened}
-    made = layout(drawn, lens="memory" if lens == "memory" else "", wide=wide, **boxes)
+    made = layout(drawn, wide=wide, **boxes)
     answer = PictureAnswer(**vars(picture_state(graph, made)))
     if asked is None:
         return answer

@@ -18,8 +18,9 @@ from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
 from nbautograd.widgets.gradcheck import answer_state, folded_headline, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
-from nbautograd.widgets.jacobian import block_questions, blocks_state, plain_text, questions
+from nbautograd.widgets.jacobian import block_questions, blocks_state, questions
 from nbautograd.widgets.states import ComparisonState, ElementsState, InspectorState, SourceState
+from nbautograd.widgets.thawing import taken_along
 
 MAX_SOURCE = 40_000  # characters of source that are sent
 
@@ -69,7 +70,7 @@ class InspectorWidget(ViewWidget):
         return InspectorState(
             function=value.function,
             notes=list(map(str, value.notes)),
-            answer=answer_state(told),
+            answer=answer_state(told, bool(value.gradcheck.blocks)),
             table=listed_blocks(value.gradcheck.blocks, "jacobian"),
             check=verdict_state(value.gradcheck),
             blocks=blocks_state(value.gradcheck.blocks),
@@ -87,6 +88,6 @@ class InspectorWidget(ViewWidget):
             **block_questions(self.value.gradcheck.blocks),
             **calls_questions(self.value.calls),
             **questions(self.value.gradcheck),
-            **plain_text(self.value),
+            **taken_along(self),
             **graph_questions(self.value.graph),
         }

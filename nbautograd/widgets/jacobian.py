@@ -13,10 +13,8 @@ from nbautograd.core.checking import entry_curve
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
-from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import methods_document
-from nbautograd.views.issue import for_issue
 from nbautograd.views.jacobian import by_interest
 from nbautograd.views.packing import BlockState, ErrorCurve, Maps, Pair, array, drawn_state, listed_state, packed_maps
 from nbautograd.views.phrases import block_name
@@ -31,7 +29,6 @@ from nbautograd.widgets.states import (
     JacobianState,
     MicroscopeAnswer,
     OtherBlock,
-    TextAnswer,
 )
 
 Blocks = Mapping[tuple[int, int], JacobianBlock]
@@ -208,11 +205,6 @@ def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Ques
         asked["elsewhere"] = elsewhere
         asked["motion"] = lambda checked, _question: motion_state(checked.slow_motion())
     return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
-
-
-def plain_text(value: GradcheckReport | FunctionReport) -> dict[str, Question]:
-    """Return the question for a report as text for an issue, by name; the page copies the answer."""
-    return {"text": lambda _question: TextAnswer(text=for_issue(value))}
 
 
 def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, Any]) -> MicroscopeAnswer:

@@ -104,6 +104,7 @@ class AnswerState:
     """The answer as the stored report says it, and what that leaves out."""
 
     document: Document
+    evidence: Document
     others: Document
     marks: Sequence[Mark]
 
@@ -181,6 +182,7 @@ class EdgeState:
     target: int
     input_nr: int
     output_nr: int
+    name: str
     dtype: str | None
     shape: Sequence[int] | None
     gradient: GradientState | None
@@ -452,6 +454,7 @@ class Answers:
     elsewhere: ElsewhereAnswer
     text: TextAnswer
     motion: MotionState
+    page: TextAnswer
     calls: CallsAnswer
     some_calls: CallsAnswer
     function: CallsAnswer

@@ -139,7 +139,7 @@ def test_what_is_no_notebook_is_one_sentence(text: str, tmp_path: Path, capsys: 
 
 
 def test_what_is_too_large_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbautograd.command.freeze.MOST_LETTERS", 100)
+    monkeypatch.setattr("nbautograd.widgets.thawing.MOST_LETTERS", 100)
     notebook = content(output(report()), models=models())
     assert frozen(notebook).large == 1
     assert html_of(notebook) == report()
@@ -191,7 +191,7 @@ def test_nothing_to_freeze_is_said(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_bytes_of_a_stored_view_go_as_text() -> None:
-    from nbautograd.command.freeze import _with_bytes
+    from nbautograd.widgets.thawing import _with_bytes
 
     traits = _with_bytes(OURS)
     assert traits["state"]["blocks"][0]["maps"]["analytical"] == {"$b64": "AAAA"}

@@ -16,7 +16,7 @@ import nbformat
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from jupyter_app import App, cell, choose_theme, execute, ours, run_all, run_cell, visit, write
+from jupyter_app import READY, App, cell, choose_theme, execute, ours, run_all, run_cell, visit, write
 from nbformat.sign import NotebookNotary
 from playwright.sync_api import expect
 
@@ -297,6 +297,47 @@ def test_the_traceback_of_a_gradient_error_folds_to_the_lines_of_the_cell(page, 
     expect(card).to_have_count(0, timeout=60_000)
     assert "h = h.mul(2)" in page.evaluate(SOURCE, 2)
     assert ours(page.errors) == []
+
+
+def test_asked_to_always_find_the_line_it_does_without_asking(page, lab, artifacts):
+    """For the session alone: no cell is added, and nothing stands in the notebook. Both themes are photographed."""
+    first = "import torch\n%load_ext nbautograd\nw = torch.ones(3, requires_grad=True)"
+    visit(page, lab, write(lab, "always.ipynb", first, IN_PLACE, IN_PLACE.replace("h", "k")))
+    run_cell(page, 1)
+    run_cell(page, 2)
+    cell(page, 2).locator(".nbag-wall").get_by_role("button", name="Always").click()
+    expect(cell(page, 2).locator(".nbag-wall li > code")).to_have_count(3, timeout=90_000)
+    run_cell(page, 3)
+    expect(cell(page, 3).locator(".nbag-wall li > code")).to_have_count(3, timeout=90_000)
+    page.wait_for_function("() => window.jupyterapp.shell.currentWidget.content.widgets.length === 3")
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        choose_theme(page, theme)
+        page.screenshot(path=artifacts / f"lab_always_{theme.split()[1]}.png", full_page=True)
+    execute(page, "docmanager:save")
+    assert "--on" not in (lab.root / "always.ipynb").read_text()
+    assert ours(page.errors) == []
+
+
+def test_a_long_check_that_ends_in_another_tab_is_told(page, lab, artifacts):
+    """The wait is the user's own, since the feature begins at ten seconds."""
+    slow = f"import time, torch\ntime.sleep(10.2)\n{CALL}"
+    name = write(lab, "long.ipynb", f"import torch\n{LOAD}", SQUARE, slow)
+    page.goto(lab.address(name).replace("/doc/", "/lab/"))
+    page.wait_for_function(READY, timeout=90_000)
+    run_cell(page, 1)
+    run_cell(page, 2)
+    run_cell(page, 3, wait=False)
+    execute(page, "launcher:create")
+    center = page.locator(".jp-Notification-Status")
+    expect(center).to_contain_text("1", timeout=60_000)
+    center.click()
+    told = page.locator(".jp-Notification-List, .jp-Notification-Center").last
+    expect(told).to_contain_text("backward is wrong")
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        choose_theme(page, theme)
+        page.screenshot(path=artifacts / f"lab_told_{theme.split()[1]}.png")
+    told.get_by_role("button", name="Open").click()
+    expect(cell(page, 3)).to_be_visible()
 
 
 def test_a_card_of_an_error_without_its_kernel(opened):

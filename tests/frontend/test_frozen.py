@@ -178,5 +178,5 @@ def test_a_script_that_runs_twice_shows_one_view(thaw: Any, samples: Any) -> Non
 
 
 def test_what_would_be_too_large_is_no_script(samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freeze, "MOST_LETTERS", 1000)
+    monkeypatch.setattr("nbautograd.widgets.thawing.MOST_LETTERS", 1000)
     assert freeze.script(stored(samples.report()), ANCHOR) == ""

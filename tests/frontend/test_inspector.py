@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.user_source import FunctionSource
+from nbautograd.inspection.redacted import redacted
 from nbautograd.views.bundle import text
 
 pytestmark = pytest.mark.browser
@@ -32,14 +33,15 @@ def tab(page: Page, name: str) -> Any:
     return page.get_by_role("tab", name=name)
 
 
-@pytest.mark.parametrize("wrong", [False, True])
-def test_a_right_report_is_one_line_where_settings_ask_for_it(
-    show: Any, samples: Any, monkeypatch: Any, wrong: bool
+@pytest.mark.parametrize(("wrong", "reports"), [(False, "folded"), (False, "open"), (True, "folded")])
+def test_a_right_report_is_one_line_unless_settings_open_it(
+    show: Any, samples: Any, monkeypatch: Any, wrong: bool, reports: str
 ) -> None:
-    monkeypatch.setattr("nbautograd.widgets.gradcheck.setting", {"reports": "folded"}.get)
+    monkeypatch.setattr("nbautograd.widgets.gradcheck.setting", {"reports": reports}.get)
     page = show(samples.report(wrong=wrong))
-    expect(page.get_by_role("tab")).to_have_count(len(TABS) - 2 if wrong else 0)
-    if not wrong:
+    folded = not wrong and reports == "folded"
+    expect(page.get_by_role("tab")).to_have_count(0 if folded else len(TABS) - 2)
+    if folded:
         page.locator("summary").click()
         expect(tab(page, "Summary")).to_be_visible()
 
@@ -74,14 +76,13 @@ def test_python_opens_a_tab(show: Any, wrong: Any) -> None:
 
 
 def test_parts_that_are_missing_get_no_tab(show: Any, samples: Any) -> None:
-    page = show(samples.report(graph=None, gradcheck=samples.gradcheck(blocks={}), findings=()))
+    page = show(samples.report(wrong=True, graph=None, gradcheck=samples.gradcheck(wrong=True, blocks={}), findings=()))
     assert page.get_by_role("tab").all_inner_texts() == ["Summary", "Calls", "Gradcheck"]
 
 
 def test_summary_says_what_is_wrong_and_what_mends_it(show: Any, wrong: Any) -> None:
     panel = show(wrong).get_by_role("tabpanel")
-    expect(panel).to_contain_text("LinearFunction: backward is wrong for weight. Change line 23 to")
-    expect(panel).to_contain_text("input is right.")
+    expect(panel).to_contain_text("LinearFunction: backward is wrong for weight. input is right.")
     expect(panel).to_contain_text("tried: with this change every entry agrees")
     assert panel.locator(".fix pre").inner_text().splitlines()[:2] == [
         "- grad_weight = input.mm(grad_output)",
@@ -117,7 +118,7 @@ def test_gradcheck_table_and_detail(show: Any, wrong: Any) -> None:
 @pytest.mark.parametrize(("make", "sentence"), [("gradcheck", "backward is right"), ("cannot_tell", "cannot tell")])
 def test_gradcheck_alone_tells_its_verdict(show: Any, samples: Any, make: str, sentence: str) -> None:
     page = show(getattr(samples, make)())
-    expect(page.locator(".banner")).to_contain_text(sentence)
+    expect(page.locator(".banner, summary").first).to_contain_text(sentence)
 
 
 def test_words_are_those_of_the_language(show: Any, wrong: Any) -> None:
@@ -233,10 +234,24 @@ def test_the_report_is_copied_for_an_issue(asking: Any, samples: Any, clipboard:
     value = getattr(samples, make)(wrong=True)
     page = asking(value)
     page.get_by_role("button", name="Copy for an issue").click()
-    expect(page.locator(".copy").last).to_contain_text("Copied.")
+    expect(page.locator(".copy").filter(has_text="Copy for an issue")).to_contain_text("Copied.")
     copied = clipboard()
     assert torch.__version__ in copied.splitlines()[0]
     assert text(value) in copied
+    page.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Copy for an issue").click()
+    page.wait_for_function("async all => (await navigator.clipboard.readText()) !== all", arg=copied)
+    assert text(redacted(value)) in clipboard()
+
+
+def test_a_report_is_frozen_into_a_page_of_its_own(asking: Any, samples: Any, tmp_path: Any) -> None:
+    page = asking(samples.report(wrong=True))
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Freeze this report").click()
+    assert saved.value.suggested_filename == "LinearFunction.html"
+    saved.value.save_as(tmp_path / "page.html")
+    page.goto((tmp_path / "page.html").as_uri())
+    expect(page.get_by_role("tab", name="Jacobian")).to_be_visible()
 
 
 def test_what_cannot_be_copied_is_said(show: Any, wrong: Any) -> None:
@@ -264,7 +279,7 @@ def test_every_way_to_a_line_leads_to_the_one_of_the_headline(show: Any, samples
     moved = replace(finding, fix=replace(finding.fix, line=finding.fix.line - 1, verified=True))
     check = replace(report.gradcheck, findings=(moved,))
     page = show(replace(report, findings=(moved,), gradcheck=check, source=SOURCE))
-    [said] = set(re.findall(r"line (\d+)", page.locator(".headline").inner_text()))
+    [said] = set(re.findall(r"line (\d+)", page.locator(".fix").inner_text()))
     assert int(said) == moved.fix.line != finding.line
     assert page.get_by_role("button", name=f"Show line {said}").count() == 1
     page.get_by_role("tab", name="Jacobian").click()

@@ -15,6 +15,7 @@ ATTRIBUTES = {
     "td": {"colspan"},
     "details": {"open"},
     "img": {"src", "alt"},
+    "span": {"title"},
     "a": {"href", "title"},
 }
 EMPTY = {"img", "br", "wbr"}

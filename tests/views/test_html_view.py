@@ -90,10 +90,9 @@ def test_a_whole_report_is_small():
 
 def test_the_answer_comes_first_and_the_fix_is_shown():
     words = Page(html(samples.report(wrong=True))).text
-    change = "Change line 23 to grad_weight = input.t().mm(grad_output) (tried: every entry then agrees)."
-    assert words.startswith(f"✗ wrong LinearFunction: backward is wrong for weight . {change} input is right.")
+    assert words.startswith("✗ wrong LinearFunction: backward is wrong for weight . input is right.")
     assert words.index("- grad_weight = input.mm(grad_output)") < words.index("+ grad_weight = input.t()")
-    assert words.index("6 of 36 entries differ") < words.index("Gradcheck")
+    assert words.index("Gradcheck") < words.index("6 of 36 entries differ") < words.index("Jacobian")
     assert "2.0 ≠ 1.0" in words
 
 

@@ -71,7 +71,7 @@ def test_a_writer_that_fails_leaves_a_sentence(writer: str, report: Any, monkeyp
 def test_a_part_that_fails_leaves_the_others(part: str, report: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = report_builder._inside
     failing = broken("views/injected.py")
-    monkeypatch.setattr(report_builder, "_inside", lambda r, p: failing() if p == part else plain(r, p))
+    monkeypatch.setattr(report_builder, "_inside", lambda r, p, told: failing() if p == part else plain(r, p, told))
     html = bundle.html(report)
     assert "renamed" in html
     assert html.count("<details") >= 3

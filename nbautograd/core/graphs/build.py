@@ -180,9 +180,9 @@ class Walk:
         saved = len(self.live) <= SAVED_OF_OPS if self._saved is None else self._saved
         describer = Describer(self.names, SavedReader(self.names.label), saved)
         labels = {i: self.names.label(leaf) for i, leaf in enumerate(self.leaves) if leaf is not None}
-        scopes = infer_scopes(
-            labels, self.numbers(), self.following, self.names.modules, [str(node.name()) for node in self.live]
-        )
+        frozen = self._frozen()
+        ops = [str(node.name()) for node in self.live]
+        scopes = infer_scopes(labels, self.numbers(), self.following, self.names.modules, ops, frozen)
         exact = exact_modules(self.sequence, self.names.paths)
         if exact:  # watched while it ran: nothing is guessed, but for the leaves
             scopes = {i: scope for i, scope in scopes.items() if i in labels} | {i: m.scope for i, m in exact.items()}
@@ -196,9 +196,24 @@ class Walk:
             number = None if leaf is not None else self.sequence[i]
             known = NodeFacts(number, leaf, self.stops.get(i, ()), scopes.get(i, ""), outputs.get(i, ()))
             nodes.append(describer.describe(i, node, known))
+        nodes = [replace(node, frozen=True) if node.id in frozen else node for node in nodes]
         if exact:
             nodes = [replace(node, calls=exact[node.id].calls) if node.id in exact else node for node in nodes]
         return nodes
+
+    def _frozen(self) -> dict[int, str]:
+        """Return for each node the frozen parameter that it saved: it tells the module, as no leaf does."""
+        if len(self.live) > SAVED_OF_OPS:
+            return {}
+        found = {}
+        for i, node in enumerate(self.live):
+            for name in () if self.leaves[i] is not None else raw_slot_names(type(node)):
+                for _, slot in raw_slots(node, name) or ():
+                    tensor = saved_peek(slot)[0]
+                    weight = tensor if tensor is None or tensor._base is None else tensor._base
+                    if weight is not None and id(weight) in self.names.module_of and not weight.requires_grad:
+                        found[i] = self.names.label(weight)
+        return found
 
     def numbers(self) -> list[int]:
         """Return sequence numbers, with the highest where torch does not say."""

@@ -25,6 +25,7 @@ OPENING = 12  # boxes of a graph that opens on its modules
 DRAWN_WHOLE = 30  # nodes of a graph that is drawn whole
 BOX_NODES = 40  # nodes of one box, when what is opened has no modules inside
 OPENED_PARTS = 120  # parts that a repeat is opened into; of more, at most BOX_NODES boxes are made, each a repeat
+CONTAINERS = ("ModuleList", "Sequential")  # they run nothing by themselves
 Plain = tuple[str, list[int]]  # a segment of one part
 
 
@@ -84,7 +85,7 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
         best: list[Segment] = []
         for repeats, kept in (([], whole), (runs, whole)):
             for depth in range(1, deepest + 1):
-                found = module_segments(graph, depth, repeats, kept, functions)
+                found = _join_between(graph, module_segments(graph, depth, repeats, kept, functions))
                 joined = _join_singles(graph, found)
                 sizes = [_boxes(graph, segments, most) for segments in (found, joined)]
                 if min(sizes) > most:
@@ -101,6 +102,26 @@ def _boxes(graph: AutogradGraph, segments: Sequence[Segment], most: int) -> int:
     """Count the boxes of some segments, outputs included; only that it is too many is told beyond ``most``."""
     count = len(segments) + len(graph.roots)
     return count if count > most else count + len(_own_leaves(graph, segments))
+
+
+def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
+    """Join ops between two parts of a container, such as a residual sum, to the part that follows, and name both."""
+    found: list[Segment] = []
+    between: list[Segment] = []
+    for segment in segments:
+        scope = graph.nodes[segment.nodes[0]].scope
+        if len(segment.nodes) == 1 and not segment.path and graph.scopes.get(scope) in CONTAINERS:
+            between.append(segment)
+            continue
+        outer = segment.path.rpartition(".")[0]
+        if between and segment.times == 1 and outer and outer == graph.nodes[between[-1].nodes[0]].scope:
+            ops = [op_name(graph.nodes[one.nodes[0]]) for one in between]
+            name = ", ".join([_module_name(graph, segment), *dict.fromkeys(ops)][: MOST_OPS + 1])
+            found.append(Segment(segment.path, [i for one in (*between, segment) for i in one.nodes], 1, name))
+        else:
+            found += [*between, segment]
+        between = []
+    return [*found, *between]
 
 
 def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
@@ -213,7 +234,8 @@ def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, 
     repeated = segment.times > 1
     name = segment.name or _module_name(graph, segment) or Phrase("graphs.rest")
     size = len(members) // segment.times
-    word = "graphs.group" if not repeated else "graphs.repeat_group" if size > 1 else ""
+    frozen = any(graph.nodes[m].frozen for m in members) and all(graph.nodes[m].kind != "leaf" for m in members)
+    word = f"graphs.{'frozen_' * frozen}group" if not repeated else "graphs.repeat_group" if size > 1 else ""
     return Node(
         i,
         Phrase(word, name=name, count=size) if word else name,
@@ -230,6 +252,7 @@ def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, 
         norms=_part_norms(graph, segment) if repeated else _norms([graph.nodes[m] for m in members if m in inside]),
         stale=tuple([s for m in members for s in graph.nodes[m].stale]),
         repeats=segment.times if repeated else 0,
+        frozen=frozen,
         first_bad=next((graph.nodes[m].first_bad for m in members if graph.nodes[m].first_bad), ""),
     )
 

@@ -125,6 +125,7 @@ class Node(Displayable):
         stale: its saved tensors that were changed in place since.
         origin: in the graph of a derivative, ``graph(..., first=...)``: the node of the first graph that it comes from.
         stops: which of its inputs no gradient goes to (their tensors need none), by position among its gradients.
+        frozen: True when it saved a parameter that needs no gradient; of a folded node that all of its parameters do.
     """
 
     id: int
@@ -153,6 +154,7 @@ class Node(Displayable):
     norms: tuple[float, ...] = ()
     repeats: int = 0
     first_bad: str = ""
+    frozen: bool = False
 
     @property
     def bytes(self) -> int:

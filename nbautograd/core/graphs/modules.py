@@ -154,6 +154,7 @@ def infer_scopes(
     following: Following,
     modules: Mapping[str, str],
     ops: Sequence[str],
+    frozen: Mapping[int, str],
 ) -> dict[int, str]:
     """Find the path of the module that made each node.
 
@@ -163,6 +164,7 @@ def infer_scopes(
         following: for each node (target, ...) of its edges.
         modules: module path -> type name.
         ops: name of each node.
+        frozen: node -> path of a parameter that it saved and that needs no gradient.
 
     Returns:
         Node -> module path, for the nodes inside a module.
@@ -171,7 +173,8 @@ def infer_scopes(
     if not modules or all(owner is None for owner in owners.values()):
         return {}
     inner = sorted((i for i in range(len(numbers)) if i not in labels), key=numbers.__getitem__)
-    scopes = _between(inner, _scopes_of_parameters(inner, following, owners))
+    known = {i: owner for i, label in frozen.items() if (owner := _owner(label, modules))}
+    scopes = _between(inner, {**known, **_scopes_of_parameters(inner, following, owners)})
     scopes.update(_ends_of_children(inner, scopes, modules, ops))
     return {**scopes, **{i: owner for i, owner in owners.items() if owner}}
 

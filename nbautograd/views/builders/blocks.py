@@ -15,7 +15,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock
 from nbautograd.views import palette
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders import build
-from nbautograd.views.builders.summary import answer_document, findings_document
+from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document
 from nbautograd.views.document import (
     Beyond,
     BlockName,
@@ -37,7 +37,7 @@ from nbautograd.views.document import (
     sentences,
 )
 from nbautograd.views.jacobian import PANELS, by_interest, labels, pick, wrong_cells
-from nbautograd.views.phrases import MARKS, block_name, block_shape, block_verdict, counted, say
+from nbautograd.views.phrases import MARKS, block_name, block_shape, block_verdict, counted, heading, say
 
 MAX_LISTED = 12  # blocks; of more than that those that agree are folded
 MAX_ROWS = 100
@@ -73,8 +73,8 @@ def gradcheck_document(report: GradcheckReport) -> Document:
         title, wrong = Strong(messages.text("views.part.jacobian")), any(b.verdict == "mismatch" for b in blocks)
         inside, many = matrices_document(blocks), counted("blocks", len(blocks))
         pictures = (Fold(title, inside, many, opened=wrong, in_text="nothing"),)
-    tables = (*blocks_document(blocks), *pictures)
-    return (*answer_document(told), *tables, *findings_document(told.others), *second_document(report))
+    tables = (*blocks_document(blocks), *(evidence_document(told) if blocks else ()), *pictures)
+    return (*answer_document(told, bool(blocks)), *tables, *findings_document(told.others), *second_document(report))
 
 
 def second_document(report: GradcheckReport) -> Document:
@@ -155,7 +155,7 @@ def blocks_in_short(blocks: Sequence[Block]) -> str:
 
 
 def _grid(blocks: Sequence[Block], columns: Sequence[str], row: Row) -> Table:
-    header = tuple(Beyond(heading=True) if c == "beyond" else messages.text(f"views.column.{c}") for c in columns)
+    header = tuple(Beyond(heading=True) if c == "beyond" else heading(f"views.column.{c}") for c in columns)
     right = tuple(k for k, c in enumerate(columns) if c in FLUSH_RIGHT)
     return Table(header, tuple(map(row, blocks)), messages.text("views.caption.gradcheck"), right)
 
@@ -166,7 +166,7 @@ def _row(block: Block) -> tuple[Cell, ...]:
     wrong, error = f"{formats.count(block.wrong)}/{formats.count(block.entries)}", formats.error(block.largest_error)
     if block.reason == "interrupted":  # before any entry was judged
         wrong = error = formats.NOTHING
-    return (_name(block), verdict, wrong, error, say("structure", block.structure))
+    return (_name(block), verdict, wrong, error, heading(f"views.structure.{block.structure.replace(' ', '_')}"))
 
 
 def _name(block: Block, tab: str = "") -> BlockName:
@@ -190,14 +190,14 @@ def _methods(blocks: Sequence[Block], in_text: Any) -> Document:
     rows = [row for block in told for row in ((Code(block_name(block)),), *_statements(block))]
     if not rows:
         return ()
-    header = tuple(messages.text(f"views.column.{c}") for c in STATEMENT)
+    header = tuple(heading(f"views.column.{c}") for c in STATEMENT)
     title = messages.text("views.caption.witnesses")
     return (Fold(title, (Table(header, tuple(rows), right=(2,), cut=False),), strong=False, in_text=in_text),)
 
 
 def methods_document(block: Block) -> Document:
     """Return what each independent method says of one block."""
-    header = tuple(messages.text(f"views.column.{c}") for c in STATEMENT)
+    header = tuple(heading(f"views.column.{c}") for c in STATEMENT)
     rows = tuple(_statements(block))
     return (Table(header, rows, messages.text("views.caption.witnesses"), right=(2,)),) if rows else ()
 

@@ -31,7 +31,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.phrases import VERDICT_MARKS, code, listed, say
+from nbautograd.views.phrases import VERDICT_MARKS, code, heading, listed, say
 from nbautograd.views.tensors import contents
 
 CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
@@ -167,7 +167,7 @@ def _title(one: ComparedQuantity) -> str:
 def _table(report: Comparison) -> Document:
     if not report.quantities:
         return ()
-    header: tuple[Cell, ...] = tuple(messages.text(f"views.comparison.{column}") for column in COLUMNS)
+    header: tuple[Cell, ...] = tuple(heading(f"views.comparison.{column}") for column in COLUMNS)
     rows = tuple(map(_row, report.quantities))
     return (Table(header, rows, messages.text("views.comparison.caption"), right=(2, 3, 4, 5, 6, 7), cut=False),)
 
@@ -189,7 +189,7 @@ def _cases(report: Comparison) -> Document:
         sizes = [formats.shape(shape) or messages.text("views.tensor.scalar") for shape in report.smallest]
         shapes = messages.text("views.comma").join(sizes)
         told.append(messages.text("views.comparison.smallest", shapes=shapes))
-    header: tuple[Cell, ...] = tuple(messages.text(f"views.comparison.{column}") for column in CASE_COLUMNS)
+    header: tuple[Cell, ...] = tuple(heading(f"views.comparison.{column}") for column in CASE_COLUMNS)
     table = Table(header, tuple(map(_case, report.cases[:ROWS])), messages.text("views.comparison.cases"), right=(3,))
     more = len(report.cases) - ROWS
     left = [messages.text("views.comparison.more_cases", count=formats.count(more))] if more > 0 else []

@@ -9,15 +9,20 @@ from nbautograd.core import formats
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.redacted import RedactedBlock, RedactedReport, RedactedValue
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views.answer import answer
+from nbautograd.views.answer import Answer, answer
 from nbautograd.views.builders import build
 from nbautograd.views.builders.blocks import blocks_document, blocks_in_short, matrices_document, second_document
 from nbautograd.views.builders.calls import calls_document
 from nbautograd.views.builders.comparison import comparison_document
 from nbautograd.views.builders.graph import graph_body, graph_size
-from nbautograd.views.builders.summary import answer_document, finding_document, findings_document
+from nbautograd.views.builders.summary import (
+    answer_document,
+    evidence_document,
+    finding_document,
+    findings_document,
+)
 from nbautograd.views.document import Document, Fold, Strong, Table, Verbatim, sentences
-from nbautograd.views.phrases import code, counted, failed, listed, say
+from nbautograd.views.phrases import code, counted, failed, heading, listed, say
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
 MAX_CALLS = 12  # of a redacted report
@@ -27,9 +32,10 @@ MAX_CALLS = 12  # of a redacted report
 def report_document(report: FunctionReport) -> Document:
     """Return the answer, the parts, the findings left and the notes."""
     told = answer(report)
-    folds = (_fold(report, part) for part in _shown_sections(report))
+    parts = _shown_sections(report)
+    folds = (_fold(report, part, told) for part in parts)
     notes = sentences(report.notes, "faint")
-    return (*answer_document(told), *folds, *findings_document(told.others), *notes)
+    return (*answer_document(told, "gradcheck" in parts), *folds, *findings_document(told.others), *notes)
 
 
 def _shown_sections(report: FunctionReport) -> list[str]:
@@ -44,10 +50,10 @@ def _shown_sections(report: FunctionReport) -> list[str]:
     return [part for part in PARTS if there[part]]
 
 
-def _fold(report: FunctionReport, part: str) -> Fold:
+def _fold(report: FunctionReport, part: str, told: Answer) -> Fold:
     """Return one part; the evidence is open."""
     try:
-        inside, beside = _inside(report, part)
+        inside, beside = _inside(report, part, told)
     except Exception as error:  # one part that fails must not take the others, and the answer, with it
         inside, beside = sentences([failed(error, f"part {part}")]), ""
     return Fold(
@@ -59,11 +65,12 @@ def _fold(report: FunctionReport, part: str) -> Fold:
     )
 
 
-def _inside(report: FunctionReport, part: str) -> tuple[Document, str]:
+def _inside(report: FunctionReport, part: str, told: Answer) -> tuple[Document, str]:
     """Return what a part shows, and a few words that stand beside its title."""
     graph, comparison, blocks = report.graph, report.comparison, list(report.gradcheck.blocks.values())
     if part == "gradcheck":
-        return (*blocks_document(blocks), *second_document(report.gradcheck)), blocks_in_short(blocks)
+        below = (*evidence_document(told), *second_document(report.gradcheck))
+        return (*blocks_document(blocks), *below), blocks_in_short(blocks)
     if part == "graph" and graph is not None:
         return graph_body(graph), graph_size(graph)
     if part == "comparison" and comparison is not None:
@@ -88,10 +95,10 @@ def redacted_document(report: RedactedReport) -> Document:
     findings = [block for f in report.findings for block in (*sentences([f"[{f.code}]"]), *finding_document(f))]
     tables: list[Table] = []
     if report.blocks:
-        header = tuple(messages.text(f"views.column.{c}") for c in ("block", "shapes", "verdict", "wrong", "structure"))
+        header = tuple(heading(f"views.column.{c}") for c in ("block", "shapes", "verdict", "wrong", "structure"))
         tables.append(Table(header, tuple(map(_block, report.blocks))))
     if report.calls:
-        header = tuple(messages.text(f"views.column.{c}") for c in ("method", "in", "out", "ctx"))
+        header = tuple(heading(f"views.column.{c}") for c in ("method", "in", "out", "ctx"))
         rows = [(c.method, *map(_values, (c.inputs, c.outputs, c.saved))) for c in report.calls[:MAX_CALLS]]
         tables.append(Table(header, tuple(rows), cut=False))
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())

@@ -23,6 +23,7 @@ from nbautograd.views.document import (
     Paragraph,
     Span,
     Strong,
+    Term,
     paragraph,
     sentences,
 )
@@ -31,15 +32,27 @@ from nbautograd.views.phrases import VERDICT_MARKS, line_of, place, say, tried, 
 MOST_OPEN = 3  # findings beside the answer; more of them are folded
 
 
-def answer_document(told: Answer) -> Document:
-    """Return the headline with the change that mends it, the causes and the evidence, in the verdict's colour."""
+def answer_document(told: Answer, table: bool = False) -> Document:
+    """Return the headline, the causes with the change that mends them, and the evidence, in the verdict's colour.
+
+    Args:
+        told: the answer.
+        table: whether a table of blocks follows, under which the numbers of what is wrong stand.
+    """
     mark = Chip(f"{VERDICT_MARKS[told.tone]} {say('verdict', told.tone)}", told.tone, plain="")
     head = paragraph(mark, Strong(told.headline), told.aside, look="head")
     kinds = len(told.findings) > 1 or any(finding.kind != "bug" for finding in told.findings)
     causes = [Item(finding_document(finding, without_example(finding), kinds)) for finding in told.findings]
     checked = (PageOnly(sentences([told.checked], "faint")),) if told.checked else ()
     notes = sentences(told.notes, "faint")
-    return (Card(told.tone, (head, *causes, *sentences(told.evidence), *notes, *checked)),)
+    evidence = () if table and told.tone == "wrong" else sentences(told.evidence)
+    first = (paragraph(Term(messages.text("views.first_only"), told.first_only), look="faint"),)
+    return (Card(told.tone, (head, *causes, *evidence, *(first if told.first_only else ()), *notes, *checked)),)
+
+
+def evidence_document(told: Answer) -> Document:
+    """Return what stands under the table of blocks: the numbers of what is wrong."""
+    return sentences(told.evidence, "faint") if told.tone == "wrong" else ()
 
 
 @build.register

@@ -51,6 +51,7 @@ class Box:
         title: everything in full, for a tooltip and for a screen reader.
         fan_in: how many edges' gradients are summed on arrival; 0 or 1 when there is nothing to sum.
         freed: True when what it saved is gone.
+        frozen: True when none of its parameters needs a gradient.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Box:
     title: str = ""
     fan_in: int = 0
     freed: bool = False
+    frozen: bool = False
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _boxes(clusters: Clusters, frame: Frame) -> tuple[list[Box], list[Path]]:
         c = cluster.content
         x = frame.x[i] - c.width // 2
         y = frame.top[i]
-        box = box_of(cluster.key, c, cluster.nodes, x, y, cluster.fan_in, cluster.freed)
+        box = box_of(cluster.key, c, cluster.nodes, x, y, cluster.fan_in, cluster.freed, cluster.frozen)
         boxes.append(box)
         if cluster.rights or cluster.lefts:
             chips, edges = chip_boxes(cluster, box)

@@ -56,7 +56,7 @@ class Cluster:
     """A box with the chips at its sides; what the layers are made of.
 
     Attributes:
-        key, content, nodes, fan_in, freed: as of a box.
+        key, content, nodes, fan_in, freed, frozen: as of a box.
         rights: chips that gradients go to, at the right.
         lefts: stubs that gradients come from, at the left.
     """
@@ -66,6 +66,7 @@ class Cluster:
     nodes: tuple[int, ...]
     fan_in: int = 0
     freed: bool = False
+    frozen: bool = False
     rights: list[ClusterChip] = field(default_factory=list)
     lefts: list[ClusterChip] = field(default_factory=list)
 
@@ -176,7 +177,7 @@ class Clusters:
             self._plain[str(node.name), fan] = content
         else:
             content = op_content(node, fan, self.dtype, self._lens)
-        return Cluster(box_key(node), content, node.members or (node.id,), fan, node.freed)
+        return Cluster(box_key(node), content, node.members or (node.id,), fan, node.freed, node.frozen)
 
     @staticmethod
     def _is_plain(node: Node, fan: int) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from nbautograd.views.layout.layers import Stack
 
-TALL, WIDE = 600, 1540  # px that a frame of 460 by 1080 px shows at 0.7, where the smallest letters have 7 px
+TALL, WIDE = 780, 1060  # px of the frame of a live view, in which the smallest letters have 11 px
 FULL = 0.6  # of its height that a column must fill
 LANES = 3  # edges that may lead from one column to the next
 GUTTER = 64  # free width between two columns

@@ -22,7 +22,7 @@ from nbautograd.views.layout.layers import Stack
 from nbautograd.views.layout.text import text_width
 
 RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side
-LABEL = 10  # height of a label
+LABEL = 11  # height of a label
 BEND = 15  # within how many px an edge to a chip finds its height
 BULGE, FARTHEST = 14, 24  # how far edges between the same two boxes bend apart, and the outermost of many at most
 
@@ -196,7 +196,14 @@ def _curve(points: list[Point], end: Point) -> None:
 
 
 def box_of(
-    key: str, content: Content, nodes: tuple[int, ...], x: int, y: int, fan_in: int = 0, freed: bool = False
+    key: str,
+    content: Content,
+    nodes: tuple[int, ...],
+    x: int,
+    y: int,
+    fan_in: int = 0,
+    freed: bool = False,
+    frozen: bool = False,
 ) -> Box:
     """Return a box at its place."""
     fields: dict[str, Any] = {
@@ -215,6 +222,8 @@ def box_of(
         fields["fan_in"] = fan_in
     if freed:
         fields["freed"] = True
+    if frozen:
+        fields["frozen"] = True
     return Box(**fields)
 
 

@@ -36,7 +36,7 @@ BOLD = 1.12  # bold letters are at most this much wider on average
 
 LONGEST = 200  # letters of either end of a text that are looked at
 
-SIZES = {"title": 13, "text": 12, "name": 11, "muted": 11, "good": 11, "bad": 11, "label": 10}
+SIZES = {"title": 13, "text": 12, "name": 11, "muted": 11, "good": 11, "bad": 11, "label": 11}
 
 
 @lru_cache(maxsize=8192)

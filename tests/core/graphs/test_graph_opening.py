@@ -125,6 +125,26 @@ def test_ops_between_the_parts_of_a_list_are_nobodys():
     assert {node.scope for node in graph.nodes if node.name == "SinBackward0"} == {"layers", ""}
 
 
+def test_a_list_opens_on_its_parts_each_with_what_lies_between():
+    """Of six layers none is split: what nobody is known to have made stands in a part's box, and in its name."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
+    model = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+    x = torch.randn(2, 3, 8, requires_grad=True)
+    names = boxes(fold_to(nbautograd.graph(model(x).sum(), names=model), 300))
+    layers = [name for name in names if name.startswith("layers.")]
+    assert [name.split()[0] for name in layers] == [f"layers.{k}" for k in range(5, -1, -1)]
+    assert "Transpose" in layers[1]
+
+
+def test_frozen_modules_are_named_from_the_weights_that_their_nodes_saved():
+    model, _ = models.resnet()
+    model.layer2.requires_grad_(False)
+    loss = model(torch.randn(2, 3, 32, 32)).sum()
+    folded = fold_to(nbautograd.graph(loss, names=model), 300)
+    assert [node.scope for node in folded.nodes if node.frozen] == ["layer2"]
+
+
 def test_a_graph_of_few_nodes_is_drawn_whole():
     model, loss = models.residual_network(2)
     graph = nbautograd.graph(loss, names=model)

@@ -1,0 +1,59 @@
+// Frames around the boxes of one module, behind a picture of the graph.
+
+import { svg } from "./dom.js";
+
+/** @typedef {import("./scene.js").Box} Box */
+
+const PAD = 9, // px between a frame and what is in it
+  HEAD = 15; // px above that for its name
+const MOST = 400; // boxes; among more nobody sees frames
+
+/**
+ * A frame for each module of which several boxes are drawn and nothing else stands between them.
+ * @param {import("./states").Layout} layout
+ * @param {Record<string, string>} scopes the module of each box, by its key
+ */
+export function frames({ boxes }, scopes) {
+  const drawn =
+    boxes.length > MOST
+      ? []
+      : [...modules(boxes, scopes)].map(([path, inside]) => frame(path, inside, boxes));
+  return svg("g", { class: "frames", "aria-hidden": "true" }, ...drawn);
+}
+
+/** @param {Box[]} boxes @param {Record<string, string>} scopes the boxes of each module, the innermost of those that hold the same ones last */
+function modules(boxes, scopes) {
+  /** @type {Map<string, Box[]>} */
+  const found = new Map();
+  for (const box of boxes) {
+    const names = (scopes[box.key] ?? "").split(".");
+    for (let k = 1; k <= names.length && names[0]; k++) {
+      const path = names.slice(0, k).join(".");
+      found.get(path)?.push(box) ?? found.set(path, [box]);
+    }
+  }
+  const sizes = [...found].filter(
+    ([, inside]) => inside.some(({ kind }) => kind !== "leaf") && inside.length > 1,
+  );
+  return sizes.filter(
+    ([path, inside]) =>
+      !sizes.some(([other, same]) => other.startsWith(`${path}.`) && same.length === inside.length),
+  );
+}
+
+/** @param {string} path @param {Box[]} inside @param {Box[]} all */
+function frame(path, inside, all) {
+  const left = Math.min(...inside.map((b) => b.x)) - PAD,
+    top = Math.min(...inside.map((b) => b.y)) - HEAD,
+    right = Math.max(...inside.map((b) => b.x + b.width)) + PAD,
+    bottom = Math.max(...inside.map((b) => b.y + b.height)) + PAD;
+  /** @param {Box} b */
+  const within = (b) => b.x < right && b.x + b.width > left && b.y < bottom && b.y + b.height > top;
+  if (all.some((b) => within(b) && !inside.includes(b))) return null;
+  return svg(
+    "g",
+    null,
+    svg("rect", { x: left, y: top, width: right - left, height: bottom - top, rx: 8 }),
+    svg("text", { x: left + 6, y: top + 11 }, path),
+  );
+}
