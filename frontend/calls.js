@@ -28,7 +28,10 @@ export function callsView(page, state) {
   );
   if (!calls.length) return el("div", "stack", el("p", "faint", page.t("no_calls")), ...notes);
   let places = new Map(calls.map((call, k) => [call.index, k]));
-  const chosen = () => places.get(page.selection().call ?? -1) ?? calls.length - 1;
+  const bad = state.trends?.first_bad ?? -1, // a list opens on the first NaN, else at its end
+    begin = state.calls[bad - state.first]?.index ?? -1;
+  const chosen = () =>
+    places.get(page.selection().call ?? begin) ?? places.get(begin) ?? calls.length - 1;
   let end = new AbortController();
   page.signal.addEventListener("abort", () => end.abort(), { once: true });
   const lineOf = () => timeline({ ...page, signal: end.signal }, calls, places, chosen);

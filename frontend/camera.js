@@ -10,7 +10,7 @@ import { el, icon } from "./dom.js";
 export const PAD = 320; // px drawn beyond the frame on each side, as in the stylesheet
 const FLIGHT = 260, // ms
   MARGIN = 40; // px between what is followed and the frame
-const TALLEST = 840,
+const TALLEST = () => Math.max(460, Math.min(840, 0.85 * innerHeight)), // px of a frame: it stands in sight whole
   SMALLEST = 0.05,
   LARGEST = 4;
 export const READABLE = 1; // the smallest letters have 11 px; a picture that would become smaller than this begins at its top, and is panned
@@ -78,7 +78,7 @@ export class Camera {
   /** The scale at which all is in sight. */
   get #whole() {
     const { width, height } = this.#size;
-    return Math.min(1, this.#room / width, (this.#frame.clientHeight || TALLEST) / height);
+    return Math.min(1, this.#room / width, (this.#frame.clientHeight || TALLEST()) / height);
   }
 
   /** Show all of the drawing, or its top where all would be smaller than `least`. */
@@ -173,7 +173,7 @@ export class Camera {
 
   #setHeight() {
     const tall = this.#size.height * Math.min(1, this.#room / this.#size.width);
-    this.#frame.style.height = `${Math.min(TALLEST, Math.max(120, tall))}px`;
+    this.#frame.style.height = `${Math.min(TALLEST(), Math.max(120, tall))}px`;
   }
 
   #apply() {

@@ -8,6 +8,7 @@ import { count, number, time } from "./formats.js";
 
 const HIGH = 26; // px of one line
 const MOST = 500; // calls that are listed at once
+const FEWEST = 3; // numbers of a band
 const FEW = 40; // calls around the first bad one that are listed with it
 const NAMES = /** @type {const} */ (["incoming", "outgoing", "bad", "seconds"]);
 
@@ -116,7 +117,7 @@ function row(page, name, trends, starts) {
   const known = values.filter((v) => Number.isFinite(v));
   const most = Math.max(0, ...known),
     low = Math.min(...known.filter((v) => v > 0));
-  if (!known.length || (name === "bad" && !most)) return [];
+  if (known.length < FEWEST || (name === "bad" && !most)) return [];
   const logarithmic = name !== "bad" && name !== "seconds" && most > 20 * low;
   /** @param {number} v */
   function height(v) {

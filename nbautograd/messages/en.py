@@ -1461,7 +1461,7 @@ SENTENCES: dict[str, str] = {
     # a log
     "tracing.headline": "{n} dispatches to {owners}",
     "tracing.headline_one": "1 dispatch to {owners}",
-    "tracing.empty": "Nothing has been dispatched yet: call a torch function with an object of the class.",
+    "tracing.empty": "Nothing has been dispatched yet. Put `%%autograd_function` above the class, make an object of it, and call a torch function with it.",
     "tracing.caption": "Calls that torch dispatched, in order; a call inside another is indented",
     "tracing.column.call": "call",
     "tracing.column.asked": "asked",
@@ -1495,7 +1495,7 @@ SENTENCES: dict[str, str] = {
     "views.headline.right": "{function}: backward is right.",
     "views.headline.cannot_tell": "{function}: cannot tell whether backward is right.",
     "views.headline.calls": "{calls} recorded.",
-    "views.headline.no_calls": "No calls recorded yet.",
+    "views.headline.no_calls": "No calls recorded yet. Put `%%autograd_function` above the class, run its cell, and call it.",
     "views.headline.jacobian": "{function}: Jacobian of {blocks}.",
     "views.aside.right.one": "{inputs} is right.",
     "views.aside.right.many": "{inputs} are right.",

@@ -1461,7 +1461,7 @@ SENTENCES: dict[str, str] = {
     # a log
     "tracing.headline": "向 {owners} 分派了 {n} 次",
     "tracing.headline_one": "向 {owners} 分派了 1 次",
-    "tracing.empty": "还没有任何分派：请用该类的对象调用一个 torch 函数。",
+    "tracing.empty": "还没有分派任何调用。在类的上方写 `%%autograd_function`，创建它的对象，再用它调用一个 torch 函数。",
     "tracing.caption": "torch 分派的调用，按次序；缩进表示在另一次调用之内",
     "tracing.column.call": "调用",
     "tracing.column.asked": "询问了谁",
@@ -1495,7 +1495,7 @@ SENTENCES: dict[str, str] = {
     "views.headline.right": "{function}：backward 是对的。",
     "views.headline.cannot_tell": "{function}：无法判断 backward 是否正确。",
     "views.headline.calls": "记录了 {calls}。",
-    "views.headline.no_calls": "还没有记录到调用。",
+    "views.headline.no_calls": "还没有记录到调用。在类的上方写 `%%autograd_function`，运行该单元，再调用它。",
     "views.headline.jacobian": "{function}：雅可比矩阵，{blocks}。",
     "views.aside.right.one": "{inputs} 的梯度是对的。",
     "views.aside.right.many": "{inputs} 的梯度都是对的。",

@@ -17,7 +17,7 @@ from nbautograd.views.layout.text import fit, printable, shape_text, text_width
 PAD = 9  # between a box's border and its text
 OP, CHIP, FAN = 26, 22, 15  # heights of an op, of a chip, and of the line that tells a fan-in
 STEEP = 1000  # by how much gradients shrink or grow along a box before a word says so
-WIDEST = {"op": 190, "group": 300, "leaf": 150, "name": 110, "type": 130, "preview": 170}
+WIDEST = {"op": 190, "group": 340, "leaf": 150, "name": 110, "type": 130, "preview": 170}
 
 
 @dataclass(frozen=True)
