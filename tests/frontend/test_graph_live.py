@@ -226,7 +226,7 @@ def test_details_of_a_node_that_did_not_come_at_first_are_asked_for(asking: Any)
 
 
 @pytest.mark.parametrize("question", [
-    {"kind": "picture", "opened": "everything"}, {"kind": "picture", "opened": [3]}, 
+    {"kind": "picture", "opened": "everything"}, {"kind": "picture", "opened": [3]},
     {"kind": "picture", "name": 3}, {"kind": "function", "node": -1}, {"kind": "nodes", "nodes": ["0"]},
     {"kind": "nodes", "nodes": [10**9]}, {"kind": "nodes", "nodes": [True]}, {"kind": "nodes"},
 ])  # fmt: skip

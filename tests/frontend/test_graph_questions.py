@@ -58,7 +58,7 @@ def test_the_memory_lens_tells_and_tints_what_each_node_keeps(asking: Any) -> No
     whole = value.saved_bytes()[""]
     expect(page.locator(".lens")).to_contain_text(f"{whole} B kept for backward in all")
     expect(page.locator(".lens")).to_contain_text("shared and counted once")
-    expect(box(page, "SigmoidBackward0")).to_contain_text("keeps 12 B")
+    expect(box(page, "SigmoidBackward0")).to_contain_text("12 B")
     expect(page.get_by_label("Lens")).to_be_focused()  # though the picture is another one
     kept = {node.id for node in value.nodes if node.bytes}
     tinted = page.locator('.box[style*="--t"]').evaluate_all("all => all.map(e => e.dataset.key)")
