@@ -15,7 +15,6 @@ from nbautograd.messages import text
 from nbautograd.widgets.front_ends import fresh_anchor
 from nbautograd.widgets.thawing import script
 
-
 LIVE = "application/vnd.jupyter.widget-view+json"
 STORED = "application/vnd.jupyter.widget-state+json"
 UNREAD = "command.freeze.no_notebook"
