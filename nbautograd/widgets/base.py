@@ -28,13 +28,14 @@ SHARED = (
     "views.semicolon",
     *(f"views.{group}." for group in ("verdict", "block", "structure", "panel")),
 )
+MEANINGS = {key for key in messages.catalogue("en") if key.endswith(".meaning")}  # documents come with theirs
 RAISED = {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_box", "no_block", "too_large")}
 
 
 def labels() -> dict[str, str]:
     """Return the page's words in the chosen language, by id without its subject; the page fills placeholders."""
     texts = {**messages.catalogue("en"), **messages.catalogue(messages.language())}
-    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)) and k not in RAISED)
+    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)) and k not in RAISED | MEANINGS)
     return {k.partition(".")[2]: texts[k] for k in chosen}
 
 
