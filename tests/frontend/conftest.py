@@ -78,7 +78,7 @@ def blank(tab: Any, origin: str) -> Any:
     tab.asked.clear()
     yield tab
     assert tab.errors == []
-    assert [url for url in tab.asked if not url.startswith((origin, "blob:", "data:"))] == []
+    assert [url for url in tab.asked if not url.startswith((origin, "blob:", "data:", "file:"))] == []
 
 
 @pytest.fixture
