@@ -83,10 +83,13 @@ class Extension {
       this.app.shell.activateById(id);
       content.widgets.find(({ model }) => model === cell)?.node.scrollIntoView({ block: "center" });
     };
-    this.modules.apputils.Notification.info(String(report["text/plain"]).split("\n")[0], {
-      autoClose: false,
-      actions: [{ label, callback }],
-    });
+    this.modules.apputils.Notification.info(
+      String(report["text/plain"]).split("\n")[0].replaceAll("`", ""),
+      {
+        autoClose: false,
+        actions: [{ label, callback }],
+      },
+    );
   }
 
   /** The mark at the caret of the active cell. */

@@ -336,7 +336,7 @@ def test_a_long_check_that_ends_in_another_tab_is_told(page, lab, artifacts):
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         choose_theme(page, theme)
         page.screenshot(path=artifacts / f"lab_told_{theme.split()[1]}.png")
-    told.get_by_role("button", name="Open").click()
+    told.get_by_role("button", name="Show").click()
     expect(cell(page, 3)).to_be_visible()
 
 

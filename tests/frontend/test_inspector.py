@@ -250,7 +250,7 @@ def test_a_report_is_frozen_into_a_page_of_its_own(asking: Any, samples: Any, tm
         page.get_by_role("button", name="Freeze this report").click()
     assert saved.value.suggested_filename == "LinearFunction.html"
     saved.value.save_as(tmp_path / "page.html")
-    page.goto((tmp_path / "page.html").as_uri())
+    page.set_content((tmp_path / "page.html").read_text(encoding="utf-8"))
     expect(page.get_by_role("tab", name="Jacobian")).to_be_visible()
 
 
