@@ -208,6 +208,8 @@ def audited_input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...]
         dtype = str(kind[0]).removeprefix("torch.") if isinstance(kind, tuple) else getattr(kind, "__name__", "")
         if isinstance(kind, tuple) and len(kind) == TENSOR:
             return AuditedInput(name, f"{dtype} ({kind[1]}-D)", kind[2])
+        if isinstance(kind, tuple) and isinstance(kind[1], (tuple, frozenset)):
+            return AuditedInput(name, kind[0].__name__)  # of a list
         return AuditedInput(name, UserValue(short_repr(kind[1])) if isinstance(kind, tuple) else dtype)
     if not isinstance(item, Tensor):
         return AuditedInput(name, _code_name(item) if is_structure(item) else UserValue(short_repr(item)))

@@ -15,7 +15,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +42,9 @@ ALL_BYTES = 256 << 20  # of copied arguments in all
 SITUATIONS = 64  # of one Function that are told apart
 TENSOR = 7  # facts that tell one tensor's situation from another's
 MOST_CALLERS = 1000  # of each situation that are told apart, such as the tests of a run
-TEXT = 80  # letters of a string argument up to which it tells situations apart
+TEXT = 80  # letters of a string argument, and items of a list, up to which they tell situations apart
+DEPTH = 3  # of lists in lists up to which the same is true
+DEEPEST = 100  # of lists in lists that are kept: others look into them by recursion
 
 
 class CopiedCall:
@@ -293,20 +295,24 @@ class FunctionWatch:
         self.links[ctx] = situation
         if self.caller and len(situation.callers) < MOST_CALLERS:
             situation.callers[self.caller] = None
-        elements, size = _extent((*args, *keywords.values()))
+        try:
+            elements, size, others = _extent((*args, *keywords.values()))
+        except NotKept as problem:
+            situation.lacking = situation.lacking or problem.phrase
+            return
         largest = situation.copies[-1] if len(situation.copies) == KEPT else None
         if largest is not None and elements >= largest.elements:
             return
         freed = 0 if largest is None else largest.bytes
-        if found.bytes - freed + size > CLASS_BYTES or self.bytes - freed + size > ALL_BYTES:
-            situation.lacking = situation.lacking or Phrase("audit.too_large", size=_mebibytes(size))
+        room = min(CLASS_BYTES - found.bytes, ALL_BYTES - self.bytes) + freed
+        if size + others > room:
+            situation.lacking = situation.lacking or Phrase("audit.too_large", size=_mebibytes(size + others))
             return
         if private.profiling():
             situation.lacking = Phrase("audit.profiled")
             return
         try:
-            room = min(CLASS_BYTES - found.bytes, ALL_BYTES - self.bytes) + freed
-            copies, size = _copies((*args, *keywords.values()), required, room)
+            copies, size = _copies((*args, *keywords.values()), required, others, room)
         except NotKept as problem:
             situation.lacking = situation.lacking or problem.phrase
             return
@@ -318,7 +324,7 @@ class FunctionWatch:
         situation.copies.sort(key=lambda call: call.elements)
 
 
-def _kind(item: Any, required: bool) -> Any:
+def _kind(item: Any, required: bool, depth: int = 0) -> Any:
     """Return what tells one argument's situation from another's."""
     if isinstance(item, Tensor):
         layout = LAYOUT_OF(item)
@@ -332,7 +338,11 @@ def _kind(item: Any, required: bool) -> Any:
     if kind in PLAIN:  # of a class of the user's, hashing and comparing would be the user's
         return kind, item
     if isinstance(item, (tuple, list)):
-        return type(item), tuple([_kind(one, _requires_grad(one)) for one in item])
+        if depth == DEPTH:
+            return kind
+        if len(item) > TEXT:
+            return kind, frozenset(_kind(x, REQUIRES_GRAD_OF(x)) if isinstance(x, Tensor) else type(x) for x in item)
+        return kind, tuple([_kind(one, _requires_grad(one), depth + 1) for one in item])
     if isinstance(item, types.FunctionType):  # one that is made anew for each call has the code of the others
         return types.FunctionType, item.__qualname__, id(item.__code__)
     if isinstance(item, types.MethodType):
@@ -350,29 +360,45 @@ def _inner_requires_grad(item: Any) -> bool:
     return isinstance(item, (tuple, list)) and any(_requires_grad(one) for one in item)
 
 
-def _extent(items: Any) -> tuple[int, int]:
-    """Return how many elements and bytes the tensors among these have."""
-    elements = size = 0
-    for item in items:
-        if isinstance(item, Tensor):
-            count = Tensor.numel(item)
-            elements, size = elements + count, size + count * Tensor.element_size(item)
-        elif isinstance(item, (tuple, list)):
-            inner = _extent(item)
-            elements, size = elements + inner[0], size + inner[1]
-        elif isinstance(item, np.ndarray):
-            size += item.nbytes
-    return elements, size
+def _extent(items: Sequence[Any]) -> tuple[int, int, int]:
+    """Return how many elements the tensors among these have, their bytes, and those of all else that is counted.
+
+    Raises:
+        NotKept: for a list that holds itself, which nothing that reads a kept call would come to the end of.
+    """
+    elements = size = others = 0
+    done: set[int] = set()
+
+    def count(items: Sequence[Any], within: tuple[int, ...]) -> None:
+        nonlocal elements, size, others
+        for item in items:
+            kind = type(item)
+            if isinstance(item, Tensor):
+                elements += Tensor.numel(item)
+                size += Tensor.numel(item) * Tensor.element_size(item)
+            elif isinstance(item, np.ndarray):
+                others += item.nbytes
+            elif kind in PLAIN:
+                others += sys.getsizeof(item)
+            elif isinstance(item, (tuple, list)):
+                if id(item) in within or len(within) == DEEPEST:
+                    raise NotKept("audit.not_copied", type=kind.__name__)
+                if id(item) not in done:
+                    count(item, (*within, id(item)))
+                    done.add(id(item))
+                    others += 8 * len(item)
+
+    count(items, ())
+    return elements, size, others
 
 
-def _copies(items: tuple[Any, ...], required: tuple[bool, ...], room: int) -> tuple[tuple[Any, ...], int]:
-    """Return copies of the arguments of one call, and the bytes of all tensors in them.
+def _copies(items: tuple[Any, ...], required: tuple[bool, ...], size: int, room: int) -> tuple[tuple[Any, ...], int]:
+    """Return copies of the arguments of one call, and the bytes of all tensors in them added to a size.
 
     Raises:
         NotKept: where they cannot be copied, or take more than the room.
     """
     needs = {id(item): need for item, need in zip(items, required, strict=False)}
-    size = sum(item.nbytes for item in items if isinstance(item, np.ndarray))
 
     def fit(item: Tensor) -> None:
         nonlocal size

@@ -147,6 +147,47 @@ def test_the_room_for_copies_is_bounded(monkeypatch):
     assert "4" in str(situation.lacking)
 
 
+LISTS = {
+    "long": lambda: [*map(float, range(100_000))],
+    "of lists": lambda: [[1.0] * 1000 for _ in range(100)],
+    "deep": lambda: [[[[[[1.0]]]]]],
+}
+
+
+@pytest.mark.parametrize("make", LISTS.values(), ids=LISTS)
+def test_what_a_list_holds_is_counted_and_tells_situations_apart_only_while_it_is_small(make):
+    def measured(key):
+        return sum(map(measured, key)) if isinstance(key, (tuple, frozenset)) else 1
+
+    given = make()
+    with FunctionWatch() as watch:
+        square(leaf(3), given)
+    assert watch.errors == {}
+    [(key, situation)] = only(watch).situations.items()
+    assert measured(key) < 100
+    [call] = situation.copies
+    assert watch.bytes == call.bytes > 8 * len(given)
+
+
+def test_of_a_list_that_holds_itself_it_is_said_that_it_is_not_kept():
+    given = [1.0]
+    given += [given, given]
+    with nbautograd.audit() as audit:
+        square(leaf(3), given)
+    report = audit.report()
+    assert report.verdict == "unchecked"
+    assert "`list`" in str(report)
+
+
+def test_a_list_that_takes_more_room_than_there_is_is_said(monkeypatch):
+    monkeypatch.setattr(watching, "CLASS_BYTES", 1000)
+    with FunctionWatch() as watch:
+        square(leaf(3), [0.5] * 1000)
+    [situation] = only(watch).situations.values()
+    assert "KiB" in str(situation.lacking) or "MiB" in str(situation.lacking)
+    assert not situation.copies
+
+
 def test_many_situations_are_counted_not_kept(monkeypatch):
     monkeypatch.setattr(watching, "SITUATIONS", 3)
     with FunctionWatch() as watch:
