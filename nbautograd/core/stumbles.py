@@ -266,10 +266,15 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
+def said(error: BaseException) -> str:
+    """Return what an error says; empty where saying it fails, as it may run code of the user's."""
+    try:
+        return str(error)
+    except (Exception, SystemExit):  # silent: it is no error of the run that raised it
+        return ""
+
+
 def _text(error: BaseException) -> str:
     kind = type(error).__name__
-    try:
-        text = " ".join(str(error).split())[:LONGEST_TEXT]
-    except (Exception, SystemExit):  # silent: an error's text may run code of the user's
-        text = ""
+    text = " ".join(said(error).split())[:LONGEST_TEXT]
     return f"{kind}: {text}" if text else kind

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.statistics import Ranges, pictured, shown, statistics
 from nbautograd.core.stumbles import hands_over, record
@@ -238,4 +239,4 @@ class _Short(reprlib.Repr):
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:LARGEST_REPR]
+    return (stumbles.said(error).strip().splitlines() or [type(error).__name__])[0][:LARGEST_REPR]

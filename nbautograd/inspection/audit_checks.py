@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core import stumbles
 from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import NOT_INTERRUPTED, Budget, OutOfBudgetError, budgeted
 from nbautograd.core.checking.gradcheck import gradcheck
@@ -618,7 +619,7 @@ def _opchecked(op: library.Operation, call: CopiedCall) -> tuple[Finding, ...]:
 
 
 def _short(error: BaseException) -> str:
-    words = " ".join(str(error).split())
+    words = " ".join(stumbles.said(error).split())
     return words if len(words) <= SAID else f"{words[:SAID]}..."
 
 

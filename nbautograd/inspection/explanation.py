@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.display import Redactable
 from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
 from nbautograd.core.explaining.cells import cell_of, first_needed
@@ -449,7 +450,7 @@ def _nan_alive(watch: GradientWatch, program: Program) -> ErrorCause | None:
 
 def _raised(error: BaseException, program: Program) -> Finding:
     """Return the sentence on an error of a run that is none of torch's gradient errors."""
-    first, did = next(iter(str(error).splitlines()), ""), program.caller
+    first, did = next(iter(stumbles.said(error).splitlines()), ""), program.caller
     words = f"{type(error).__name__}: {first if len(first) <= LONGEST_ERROR else first[:LONGEST_ERROR] + '…'}"
     if did is None:
         return _note("raised_other", error=words)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from nbautograd import messages
-from nbautograd.core import formats
+from nbautograd.core import formats, stumbles
 from nbautograd.core.checking.block import Block, JacobianBlock
 from nbautograd.core.findings import PARTS, Finding, Fix
 from nbautograd.core.recording.call import CallLog
@@ -20,7 +20,7 @@ VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "meant": "~
 def failed(error: Exception, part: str) -> str:
     """Keep an error of ours, and return the sentence that stands in the place of what could not be drawn."""
     record(error, part)
-    return messages.text("views.failed", error=f"{type(error).__name__}: {error}")
+    return messages.text("views.failed", error=f"{type(error).__name__}: {stumbles.said(error)}")
 
 
 def say(group: str, word: str) -> str:

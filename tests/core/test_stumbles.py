@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,3 +147,49 @@ def test_what_refuses_to_answer_is_not_kept() -> None:
     asked(thing)
     del thing
     assert kept() is None  # at once: a gradient that somebody else holds is copied by the engine
+
+
+class RudeError(Exception):
+    def __str__(self):
+        raise SystemExit
+
+
+def rude(*_):
+    raise RudeError
+
+
+RAISE = {
+    "forward": Fn.of("InForward", "x: return x * rude()", "grad: return grad"),
+    "backward": Fn.of("InBackward", "x: return x * 2", "grad: return grad * rude()"),
+}
+
+
+@pytest.mark.parametrize("fn", RAISE.values(), ids=RAISE)
+def test_an_error_whose_words_leave_the_program_does_not_make_it_leave_through_us(fn):
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    with contextlib.suppress(RudeError):
+        str(nbautograd.gradcheck(fn, x))
+    with nbautograd.audit() as audit, contextlib.suppress(RudeError):
+        fn.apply(x).sum().backward()
+    str(audit.report())
+    with nbautograd.recording(fn) as log, contextlib.suppress(RudeError):
+        fn.apply(x).sum().backward()
+    str(log)
+    str(nbautograd.explain(lambda: fn.apply(x).sum().backward()))
+
+
+WIDE = ("Exception", "BaseException", "RuntimeError", "TypeError", "ValueError")  # what the user's may be caught by
+
+
+@pytest.mark.parametrize("room", ["core", "inspection", "views"])
+def test_the_words_of_a_caught_error_are_asked_for_in_one_place(room):
+    for path in (Path(nbautograd.__file__).parent / room).rglob("*.py"):
+        for handler in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(handler, ast.ExceptHandler) or ast.unparse(handler.type or handler) not in WIDE:
+                continue
+            words = [
+                n.value if isinstance(n, ast.FormattedValue) else n.args[0]
+                for n in ast.walk(handler)
+                if isinstance(n, ast.FormattedValue) or (isinstance(n, ast.Call) and ast.unparse(n.func) == "str")
+            ]
+            assert handler.name not in map(ast.unparse, words), (path, handler.lineno)

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from nbautograd.core import user_source
+from nbautograd.core import stumbles, user_source
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_lines import saving_trees
 from nbautograd.core.checking.problem import Problem
@@ -139,7 +139,7 @@ def contract_broken(error: BaseException) -> bool:
     """Return True if torch complains that a Function breaks its contract, rather than the user's code failing."""
     known = dict(KNOWN)
     own = {"grad_output_count", "grad_output_missing", "name_unknown", "nothing_on_ctx"}
-    return any(known[p] not in own and re.search(p, str(error), re.DOTALL) for p in known)
+    return any(known[p] not in own and re.search(p, stumbles.said(error), re.DOTALL) for p in known)
 
 
 def from_forward(error: BaseException, cls: type | None) -> bool:
@@ -151,7 +151,7 @@ def from_forward(error: BaseException, cls: type | None) -> bool:
 def explain(error: BaseException, problem: Problem) -> Finding:
     """Return a finding for an exception that backward (or torch, on its return) raised."""
     line = _line(error, problem)
-    error_text = " ".join(str(error).split())
+    error_text = " ".join(stumbles.said(error).split())
     params: dict[str, Any] = {
         "error": type(error).__name__,
         "said": phrases.short(error_text, 160),

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core import pytrees
+from nbautograd.core import pytrees, stumbles
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import Meter, note_users
 from nbautograd.core.checking.outside_state import ClassState, SharedTensors, names_outside, reachable
@@ -322,7 +322,7 @@ class Problem:
         try:
             return self.fn(*self.handed(given))
         except RuntimeError as error:
-            if "leaf Variable that requires grad" not in str(error):
+            if "leaf Variable that requires grad" not in stumbles.said(error):
                 raise
         # an in-place Function cannot be given a leaf; users clone first, so do we, and undo what it did to the leaves
         self._through_clone = True

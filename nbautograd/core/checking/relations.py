@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from nbautograd.core import pytrees
+from nbautograd.core import pytrees, stumbles
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import (
     cotangents,
@@ -102,7 +102,7 @@ def relation(variants: Callable[..., Iterator[Variant]]) -> Callable[..., Iterat
 
 
 def _said(error: Exception) -> str:
-    return phrases.short(str(error), SAID)
+    return phrases.short(stumbles.said(error), SAID)
 
 
 def given(problem: Problem) -> Point:
@@ -308,7 +308,9 @@ def stacked_calls(problem: Problem) -> Iterator[Variant]:
         lambda: pull(problem, batch, [None if c is None else torch.stack([c, -2 * c]) for c in v])[:1],
         expected,
         lambda _: wrong("causes.fails_batched_wrong", ""),
-        lambda e: wrong("causes.fails_batched" if "t()" in str(e) else "causes.fails_batched_raises", _said(e)),
+        lambda e: wrong(
+            "causes.fails_batched" if "t()" in stumbles.said(e) else "causes.fails_batched_raises", _said(e)
+        ),
         gradient_tolerance(batch, problem.inputs),
         rounding_level(batch, problem.inputs),
         lambda _, found, right: found[0] is not None and right[0] is not None,

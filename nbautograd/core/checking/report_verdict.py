@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.core import formats
+from nbautograd.core import formats, stumbles
 from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, Mend, diagnose, ranked
@@ -193,7 +193,9 @@ def verdict(
         said = Phrase("checking.interrupted" if run.blocks else "checking.interrupted_early")
         return "cannot tell", reason(run, cut[0]) if cut else said
     if run.error is not None:
-        return "cannot tell", Phrase("checking.raised_outside", error=type(run.error).__name__, said=str(run.error))
+        return "cannot tell", Phrase(
+            "checking.raised_outside", error=type(run.error).__name__, said=stumbles.said(run.error)
+        )
     if not run.blocks:
         return "cannot tell", Phrase("checking.no_blocks")
     for where, block in run.blocks.items():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nbautograd.core import stumbles
 from nbautograd.core.checking import budget
 from nbautograd.core.checking.block import Block, BlockVerdict
 from nbautograd.core.checking.block_verdict import Judged, Tolerance, far_off, judge, statements, unjudged
@@ -188,8 +189,8 @@ class GradcheckRun:
 
     def _ended_by(self, error: Exception) -> bool:
         """Keep what ended the check after forward; return False for what is not backward's doing."""
-        if REENTRANT in str(error) or refuses_grad(error):
-            sentence = "reentrant_checkpoint" if REENTRANT in str(error) else "only_backward"
+        if REENTRANT in stumbles.said(error) or refuses_grad(error):
+            sentence = "reentrant_checkpoint" if REENTRANT in stumbles.said(error) else "only_backward"
             self.lacking = Finding("reentrant_checkpoint", "note", f"checking.{sentence}")
             self.complete = False
             return True

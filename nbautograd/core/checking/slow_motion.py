@@ -20,7 +20,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from nbautograd.core import user_source
+from nbautograd.core import stumbles, user_source
 from nbautograd.core.checking.backward_call import tensors_on_ctx, user_backward
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnosis.wrong_line import (
@@ -293,7 +293,8 @@ class _Motion:
         if len(self.own.steps) >= Steps.most or shown == MOST_STOPS:
             yield Phrase("views.motion.cut", count=shown)
         if error is not None:  # last: the view says it where it happened
-            said = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}".removesuffix(": ")
+            first = (stumbles.said(error).strip().splitlines() or [""])[0]
+            said = f"{type(error).__name__}: {first}".removesuffix(": ")
             yield Phrase("views.motion.raised", error=said)
 
     def _lines(self) -> tuple[tuple[int, str], ...]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.watch import all_finite
 from nbautograd.core.user_source import tree_of
@@ -37,7 +38,7 @@ def symptom_of(program: Program) -> Symptom | None:
     error, here = program.error, program.statement
     if error is None or here is None:
         return None
-    words = str(error)
+    words = stumbles.said(error)
     if isinstance(error, (AttributeError, TypeError)) and "NoneType" in words:
         return next(_without_grad(program, here), None)
     by_user = isinstance(here, (ast.Assert, ast.Raise))

@@ -11,6 +11,7 @@ from types import TracebackType
 
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.user_source import tree_of
 
 # the beginning of what torch says -> the kind; torch has no classes for its errors, so that its words are all there is
@@ -62,14 +63,14 @@ def kind_of(error: BaseException | None) -> str | None:
     """
     if not isinstance(error, (RuntimeError, ValueError, TypeError)):
         return None
-    words = str(error)
+    words = stumbles.said(error)
     kind = next((kind for pattern, kind in _TABLE if pattern.match(words)), None)
     return None if kind is None or _raised_by_user(error) else kind
 
 
 def ending(error: BaseException) -> str:
     """Return what a program ended in, to be compared with another run: numbers, such as versions, are left out."""
-    return f"{type(error).__name__}: {kind_of(error) or NUMBER.sub('#', str(error))}"
+    return f"{type(error).__name__}: {kind_of(error) or NUMBER.sub('#', stumbles.said(error))}"
 
 
 def entries(error: BaseException) -> Iterator[TracebackType]:

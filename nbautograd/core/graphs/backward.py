@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.build import BackwardFlow, Walk
 from nbautograd.core.graphs.graph import AutogradGraph
@@ -123,12 +124,12 @@ def _summary(gradient: torch.Tensor | None, expected: tuple[int, ...] | None = N
             return summarise(gradient)
     except RuntimeError as error:  # a wrong shape is the engine's to complain about; sparse and nested ones cannot sum
         shape = tuple(gradient.shape)
-        return TensorSummary(shape, str(gradient.dtype).removeprefix("torch."), reason=str(error))
+        return TensorSummary(shape, str(gradient.dtype).removeprefix("torch."), reason=stumbles.said(error))
 
 
 def _stopped(walk: Walk, flow: BackwardFlow, error: Exception) -> Phrase:
     node = node_name(walk.live[flow.ran[-1]]) if flow.ran else "backward"
-    first = (str(error).strip().splitlines() or [""])[0]
+    first = (stumbles.said(error).strip().splitlines() or [""])[0]
     return Phrase("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {first}")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import Stale, Storage
 from nbautograd.core.stumbles import any_errors, ask
@@ -230,7 +231,7 @@ def _refusal(unpack: Callable[[], Any]) -> str:
     try:
         unpack()
     except (AttributeError, RuntimeError) as error:
-        return str(error)
+        return stumbles.said(error)
     return ""
 
 

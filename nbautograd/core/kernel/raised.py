@@ -9,12 +9,14 @@ from pathlib import Path
 
 import torch
 
+from nbautograd.core import stumbles
+
 _THEIRS = tuple(str(folder) + os.sep for folder in (Path(__file__).parents[2], Path(torch.__file__).parent))
 
 
 def one_line(error: Exception) -> str:
     """Return the type of an exception and the first line that it says."""
-    lines = str(error).strip().splitlines() or [""]
+    lines = stumbles.said(error).strip().splitlines() or [""]
     return f"{type(error).__name__}: {lines[0].rstrip()}"[:300]
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import prints, spy
 from nbautograd.core.recording.call import CallLog
@@ -279,7 +280,7 @@ def _install(cls: type, level: int) -> None:
     except Exception as error:
         record(error, "recording")
         spy.remove(cls)
-        problems = [Phrase("recording.failed_to_install", function=cls.__name__, error=str(error))]
+        problems = [Phrase("recording.failed_to_install", function=cls.__name__, error=stumbles.said(error))]
     _problems.pop(cls.__name__, None)
     if problems:
         _problems[cls.__name__] = problems

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.recording.prints import hear, leave_prints
 from nbautograd.core.recording.record import (
     EVERY,
@@ -71,7 +72,7 @@ class Recorder:
         """Count an error of our own, and return its text."""
         if not isinstance(error, RecursionError):  # the program's own depth
             record(error, "recording")
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {stumbles.said(error)}"
         self.errors[text] = self.errors.get(text, 0) + 1
         return text
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from nbautograd.core import stumbles
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import memory
 from nbautograd.core.statistics import pictured, shown, statistics
@@ -523,5 +524,5 @@ def safe_text(error: BaseException) -> str:
     kind, arguments = type(error), _ARGUMENTS(error)
     parts = (*arguments, _FILENAME(error)) if issubclass(kind, OSError) else arguments
     if type(kind.__str__) is WrapperDescriptorType and all(type(one) in _SAFE for one in parts):
-        return str(error) if arguments else ""
+        return stumbles.said(error) if arguments else ""
     return ", ".join(one if type(one) is str else safe_repr(one) for one in arguments)

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
-from nbautograd.core import forks
+from nbautograd.core import forks, stumbles
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import spy
 from nbautograd.core.recording.argument_copies import CODE, PLAIN, KeptTensor, NotKept, copied, kept
@@ -613,7 +613,7 @@ class _Hook:
     def note(self, error: Exception) -> None:
         """Count a mistake of ours, which never reaches the program."""
         record(error, "audit's watch", decides=True)
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {stumbles.said(error)}"
         for watch in self.watches:
             watch.errors[text] = watch.errors.get(text, 0) + 1
 

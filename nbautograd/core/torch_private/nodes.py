@@ -138,7 +138,7 @@ def _refusal(node: Any, name: str) -> str:
     try:
         getattr(node, name)
     except (AttributeError, RuntimeError, PermissionError) as error:
-        return str(error)
+        return str(error)  # torch's own
     finally:
         sys.setprofile(None)
     return ""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core import pytrees
+from nbautograd.core import pytrees, stumbles
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
@@ -284,7 +284,7 @@ class Forward:
         except Exception as error:
             if is_ours(error):
                 raise
-            self.raised = self.raised or f"{type(error).__name__}: {' '.join(str(error).split())}"
+            self.raised = self.raised or f"{type(error).__name__}: {' '.join(stumbles.said(error).split())}"
             return [np.full(shape, np.nan) for shape in self.shapes]
         picked = [found[i] if i < len(found) else None for i in self.wanted]
         return [_value(t, shape) for t, shape in zip(picked, self.shapes, strict=True)]

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core import stumbles
 from nbautograd.core.checking.backward_call import user_backward
 from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.point import Gradients, Once, Point
@@ -51,7 +52,7 @@ class Stage:
         except Exception as error:
             if is_ours(error):
                 raise
-            self.raised = str(error)
+            self.raised = stumbles.said(error)
         self.usage = meter.usage
         self.price = 1 + point.elements / ELEMENTS + self.usage.calls / CALLS
 
@@ -64,7 +65,7 @@ class Stage:
         except Exception as error:
             if is_ours(error):
                 raise
-            return str(error)
+            return stumbles.said(error)
 
     def _watched(self, backward: Callable[..., Any], noted: bool = False) -> Callable[..., Any]:
         """Return the same backward; it raises where it does what the user's own does not, of which note is taken.
