@@ -389,6 +389,7 @@ SENTENCES: dict[str, str] = {
     "checking.order2_left_out": "That takes more runs of forward and backward than first derivatives did: ask for them with `order=2`, `--order 2`, or try smaller inputs.",
     "checking.not_callable": "gradcheck needs something to call first: a Function class, its apply, or any function, but got a value of type {type}. Write gradcheck(MyFunction, (x, y)).",
     "checking.inputs_not_tuple": "The inputs come as one tuple, in the order in which the function takes them, but got a value of type {type}. Write gradcheck(fn, (x, y)); for a single tensor gradcheck(fn, x) will do.",
+    "checking.expanded_too_large": "An input of shape {shape} is expanded from a smaller tensor, and there is no memory for a copy of all its entries. Give a smaller one.",
     "checking.assumed_grad": "No input requires grad, so copies of {names} were checked.",
     "checking.assumed_grad_but": "No input requires grad, so copies of {names} were checked. {left} holds only 0 and 1, as masks do, and was left out; `.requires_grad_()` chooses what is checked.",
     "checking.integers_only": "The inputs are tensors of dtype {dtype}, which have no gradient. Use floating tensors such as x.double().requires_grad_().",

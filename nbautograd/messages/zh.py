@@ -389,6 +389,7 @@ SENTENCES: dict[str, str] = {
     "checking.order2_left_out": "它们比一阶导数需要运行更多次 forward 和 backward；可用 `order=2`、`--order 2` 要求检查，或换小一些的输入。",
     "checking.not_callable": "gradcheck 的第一个参数要能被调用：Function 类、它的 apply，或任意函数；这里得到的是 {type} 类型的值。请写成 gradcheck(MyFunction, (x, y))。",
     "checking.inputs_not_tuple": "输入要放在一个元组里，顺序与函数的参数一致；这里得到的是 {type} 类型的值。请写成 gradcheck(fn, (x, y))；只有一个张量时也可以写 gradcheck(fn, x)。",
+    "checking.expanded_too_large": "形状为 {shape} 的输入是由较小的张量扩展（`expand`）而来的，没有足够的内存复制它的全部元素。请改用较小的输入。",
     "checking.assumed_grad": "没有输入需要梯度，所以检查的是 {names} 的副本。",
     "checking.assumed_grad_but": "没有输入需要梯度，所以检查的是 {names} 的副本。{left} 只含 0 和 1，被当作掩码而没有检查；可以用 `.requires_grad_()` 指定检查哪些输入。",
     "checking.integers_only": "输入是 {dtype} 类型的张量，没有梯度可言。请改用浮点张量，例如 x.double().requires_grad_()。",

@@ -48,8 +48,8 @@ class Budget:
 
     Attributes:
         seconds: wall time of the whole check; None for no limit.
-        bytes: memory that it may hold beside what the caller holds; None for no limit. Larger Jacobians are sampled,
-            and a check that needs more to begin with "cannot tell".
+        bytes: memory of the tensors that it may hold beside what the caller holds; None for no limit. Larger Jacobians
+            are sampled, and a check that needs more to begin with "cannot tell".
         verdict_by_counts: True where the verdict depends on counts alone, so that every machine finds the same one:
             seconds count for what comes after it, between two calls of the user's code. The budget that ``gradcheck``
             has by default is such a one.

@@ -95,7 +95,8 @@ def prepare(inputs: Any, assume_grad: bool = False) -> tuple[Any, ...]:
 
     Raises:
         CallError: when the inputs are no sequence.
-        InputError: when nothing in them can be differentiated, or one of an unreadable kind should be.
+        InputError: when nothing in them can be differentiated, one of an unreadable kind should be, or there is no
+            room for a copy of an expanded one.
     """
     if isinstance(inputs, Tensor):
         inputs = (inputs,)
@@ -147,7 +148,10 @@ def _copied(item: Tensor) -> Tensor:
     if item.layout is not torch.strided or item.is_contiguous() or type(item) is not Tensor:
         return item.clone()
     if _overlaps(item):
-        return item.clone(memory_format=torch.contiguous_format)
+        try:
+            return item.clone(memory_format=torch.contiguous_format)
+        except RuntimeError:  # no room for what ``expand`` made of little
+            raise InputError("checking.expanded_too_large", shape=str(tuple(item.shape))) from None
     return torch.empty_strided(item.shape, item.stride(), dtype=item.dtype, device=item.device).copy_(item)
 
 

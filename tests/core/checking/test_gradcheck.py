@@ -188,6 +188,7 @@ def test_an_exception_in_forward_is_the_users_own():
         (torch.exp, 3, CallError, "tuple"),
         (torch.exp, (torch.arange(3),), InputError, "double"),
         (torch.exp, (3.0,), InputError, "tensor"),
+        (torch.mul, (doubles(1), torch.ones(1).expand(2**62)), InputError, "4611686018427387904"),
     ],
 )
 def test_a_call_that_makes_no_sense_gets_advice(fn, inputs, error, advice):

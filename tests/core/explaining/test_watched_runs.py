@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from nbautograd import explain
 from nbautograd.core.explaining.trial import GradientWatch
-from nbautograd.core.explaining.watch import Cut, Events, Made, Watch, Write
+from nbautograd.core.explaining.watch import Cut, Events, Made, Watch, Write, all_finite
 
 MODULES = {
     "embedding with padding": lambda: (nn.Embedding(7, 4, padding_idx=0), torch.tensor([[0, 2, 6]])),
@@ -288,3 +288,16 @@ def test_a_run_that_ends_otherwise_under_watch_is_not_explained(monkeypatch, fai
     found = explain(fine)
     assert (found.code, found.did, found.tensor) == ("ran_differently", None, "")
     assert "does not speak of your program" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "finite"),
+    [
+        (torch.ones(2, 1).expand(2, 2**40), True),
+        (torch.tensor([[1.0], [torch.inf]]).expand(2, 2**40), False),
+        (torch.tensor(torch.nan).expand(2**30, 2**30), False),
+        (torch.ones(1, 1).expand(0, 2**40), True),
+    ],
+)
+def test_a_tensor_is_looked_at_as_large_as_it_is_in_memory(tensor, finite):
+    assert all_finite(tensor) is finite
