@@ -34,6 +34,7 @@ x, gamma = torch.randn(3, 4).double().requires_grad_(), torch.randn(4).double().
 RIGHT = "r * gg - x * r**3 * (gg * x).mean(-1, keepdim=True)"
 WRONG = "r * gg"
 CHECK = "%gradcheck RMSNorm.apply(x, gamma)"
+WHOLE = "import nbautograd\nnbautograd.inspect(RMSNorm, x, gamma)"
 WATCH = """async k => {
   const panel = window.jupyterapp.shell.currentWidget, cell = panel.content.widgets[k - 1];
   panel.content.activeCellIndex = k - 1;
@@ -81,14 +82,16 @@ def measure(page: Any, served: Any, rounds: int) -> None:
     """Measure on kernels of their own, then on one that is warm."""
     cold = [on_a_cold_kernel(page, served, k) for k in range(rounds)]
     print(f"load {os.getloadavg()[0]:.1f}; {rounds} rounds; ms: median (worst)\n")
-    print("| what | first words | longest silence | whole |\n|---|---|---|---|")
+    print("| what | first change | longest silence | whole |\n|---|---|---|---|")
     row("`%load_ext`, cold kernel", cold)
     for name, grad in (("right", RIGHT), ("wrong, with its fix", WRONG)):
-        cells = ("%load_ext nbautograd", CLASS.format(grad_x=grad), CHECK)
+        cells = ("%load_ext nbautograd", CLASS.format(grad_x=grad), CHECK, WHOLE)
         jupyter_app.visit(page, served, jupyter_app.write(served, f"{name[:5]}.ipynb", *cells))
         jupyter_app.run_all(page)
         row(f"`%gradcheck`, {name}, warm", [page.evaluate(WATCH, 3) for _ in range(rounds)])
-    page.wait_for_function("() => document.querySelector('.nbag-live')")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.nbag-live')].at(-1)?.shadowRoot.querySelector('[role=tab]')"
+    )
     print("\n| tab | first time | again |\n|---|---|---|")
     first, again = ([page.evaluate(TAB, name) for name in TABS] for _ in range(2))
     for name, one, two in zip(TABS, first, again, strict=True):
