@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core import stumbles
+from nbautograd.core import formats, stumbles
 from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import NOT_INTERRUPTED, Budget, OutOfBudgetError, budgeted
+from nbautograd.core.checking.exactness import RIGHT_TO
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.meant import Meant, joined, meant_pairs
 from nbautograd.core.checking.other_points import shrunk
@@ -51,7 +52,6 @@ from nbautograd.inspection.audited_calls import (
     ALONG,
     Pair,
     along_directions,
-    as_called,
     audited_input,
     defaults,
     double,
@@ -70,9 +70,9 @@ from nbautograd.inspection.compared_compiled import told
 from nbautograd.inspection.comparison import FUNC_GRAD
 from nbautograd.inspection.evidence import (
     delivered_elsewhere,
+    exact_to,
     made_up_inputs,
     second_witness,
-    tolerance_of,
     wrong_for_asymmetric_changes_alone,
 )
 
@@ -353,7 +353,8 @@ class Checks:
             return outcome, inputs
         dtype = dtype_of(inputs)
         verdict: AuditVerdict = report.verdict
-        reason: Phrase | str = report.reason if verdict == "cannot tell" else ""
+        inexact = any(block.reason == "approximate" for block in report.blocks.values())
+        reason: Phrase | str = report.reason if verdict == "cannot tell" or inexact else ""
         tied = next((f for f in report.findings if f.code == "right_for_symmetric"), None)
         if verdict == "right" and tied is not None:
             verdict, reason = "cannot tell", Phrase("audit.symmetric", input=tied.params["input"])
@@ -439,16 +440,12 @@ class Checks:
         tied = wrong_for_asymmetric_changes_alone(target, inputs)
         if tied:
             return "cannot tell", Phrase("audit.symmetric", input=tied)
-        arguments, names = (*call.arguments, *call.keywords.values()), [one.name for one in case.outcome.inputs]
-
-        def made(given: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-            return reading(case.target, given if as_called(call, inputs) else copied(given, double), names)
-
-        tolerance = tolerance_of(arguments, names, made)
-        if tolerance is not None and tolerance.right:
-            return "right", Phrase("audit.right_to", **tolerance.params)
-        if tolerance is not None:
-            return "cannot tell", Phrase("audit.tolerance", **tolerance.params)
+        exact = exact_to(target, inputs)
+        if exact is not None:
+            size, first = formats.error(exact), case.outcome.inputs[0].name
+            return ("right", Phrase("checking.exact_to", size=size)) if exact <= RIGHT_TO else (
+                "cannot tell", Phrase("checking.because_approximate", input=first, size=size)
+            )  # fmt: skip
         missing, counted = delivered_elsewhere(target, inputs)
         if missing:
             return ("right", Phrase("audit.counted", input=missing)) if counted else (

@@ -7,8 +7,7 @@ ask for no more than a tolerance, or find a part of the gradient elsewhere (in `
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from torch import Tensor
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, pull
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
+from nbautograd.core.checking.in_the_large import exact_in_the_large
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.recording.argument_copies import NotKept, tensors_inside
@@ -25,13 +25,6 @@ from nbautograd.core.stumbles import users_errors
 from nbautograd.inspection.audited_calls import DIRECTIONS, SHORT
 
 SKEW = 0.3  # of a matrix's typical entry: how far from symmetric another point is
-
-TOLERANCE = re.compile(r"(.*_)?([a-z]*tol(erance)?|eps(ilon)?)")
-LARGEST_TOLERANCE = 1e-2  # larger ones are parameters of the function, such as the smoothing of labels
-TIGHTER, TIGHTEST = 1e-5, 1e-13
-GONE, STAYS = 1e-2, 0.1  # of the difference that a tighter tolerance leaves
-WITHIN = 10.0  # tolerances that a gradient may be off by, and is right to that resolution
-RIGHT_TO = 1e-3  # the coarsest resolution that "right" is said at
 
 
 @dataclass(frozen=True)
@@ -158,111 +151,26 @@ def _nearly_symmetric(gradient: Tensor | None) -> bool:
     return torch.allclose(gradient, gradient.mH, rtol=near, atol=near * float(gradient.abs().max()))
 
 
-@dataclass(frozen=True)
-class ToleranceArgument:
-    """An argument at which forward stops to be more precise.
-
-    Attributes:
-        name: of the argument.
-        value: what the program gave.
-        apart: relative difference of the gradient at it.
-        left: the part of this difference that is left when it is tightened.
-        right: True for a difference of the tolerance's own size, which is gone with a tighter one.
-    """
-
-    name: str
-    value: float
-    apart: float
-    left: float
-
-    @property
-    def right(self) -> bool:  # noqa: D102 - an attribute
-        return self.left < GONE and self.apart < min(WITHIN * self.value, RIGHT_TO)
-
-    @property
-    def params(self) -> dict[str, str]:
-        """What a sentence says of it."""
-        return {"name": self.name, "value": f"{self.value:g}", "apart": f"{100 * self.apart:.2g} %"}
-
-
-Remake = Callable[[tuple[Any, ...]], tuple[Any, tuple[Any, ...]]]  # arguments -> target and inputs of a check
-
-
-def tolerance_of(arguments: tuple[Any, ...], names: Sequence[str], made: Remake) -> ToleranceArgument | None:
-    """Return the tolerance that the difference of a gradient depends on; None where it stays without one.
-
-    Args:
-        arguments: as the program gave them.
-        names: of forward's arguments.
-        made: makes a check of arguments.
-    """
-    apart = _largest(made, arguments)
-    for path, name, value in _small_numbers(arguments, names):
-        tight = _replaced(arguments, path, max(TIGHTER * value, TIGHTEST))
-        if value <= TIGHTEST:
-            continue
-        with users_errors():  # it may take no such number
-            if not TOLERANCE.fullmatch(name.lower()) and not _behaves_like_one(made, arguments, path, value):
-                continue
-            left = _largest(made, tight)
-            if apart and left is not None and left < STAYS * apart:
-                return ToleranceArgument(name, value, apart, left / apart)
-            tight = _replaced(arguments, path, TIGHTEST)
-            if not apart and 0.0 in (left, _largest(made, tight)):  # stops in steps, which no direction shows clearly
-                return ToleranceArgument(name, value, _moved(made, arguments, tight), 0.0)
-    return None
-
-
-def _moved(made: Remake, arguments: tuple[Any, ...], tight: tuple[Any, ...]) -> float:
-    """Return how far the gradient is from the one at a tighter tolerance, relative to that."""
-
-    def gradient(given: tuple[Any, ...]) -> Tensor:
-        problem = Problem(*made(given))
-        with problem.session():
-            outputs = problem.call()
-            found = pull(problem, outputs, cotangents(problem, outputs, problem.seed))
-            return torch.cat([g.reshape(-1).abs() if g.is_complex() else g.reshape(-1) for g in found if g is not None])
-
-    here, there = gradient(arguments), gradient(tight)
-    return float((here - there).norm() / there.norm())
-
-
-def _largest(made: Remake, arguments: tuple[Any, ...]) -> float | None:
-    """Return the largest relative difference along random directions; 0 where all agree, None where none is clear."""
-    found = all_compared(*made(arguments))
-    return max((0.0 if one.agrees else one.apart for one in found), default=None)
-
-
-def _small_numbers(items: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], str, float]]:
-    """Yield the small positive numbers among arguments and in dicts among them: path, name and value."""
-    for k, item in enumerate(items):
-        inside: Mapping[Any, Any] = item if isinstance(item, dict) else {}
-        named: list[tuple[tuple[Any, ...], str, Any]] = [((k,), names[k] if k < len(names) else "", item)]
-        named += [((k, key), key, value) for key, value in inside.items() if isinstance(key, str)]
-        for path, name, value in named:
-            if type(value) is float and 0 < value <= LARGEST_TOLERANCE:
-                yield path, name, value
-
-
-def _replaced(arguments: tuple[Any, ...], path: tuple[Any, ...], value: float) -> tuple[Any, ...]:
-    position, *key = path
-    new = {**arguments[position], key[0]: value} if key else value
-    return tuple(new if k == position else item for k, item in enumerate(arguments))
-
-
-def _behaves_like_one(made: Remake, arguments: tuple[Any, ...], path: tuple[Any, ...], value: float) -> bool:
-    """Return True for a number that outputs depend on in steps: a thousandth changes nothing, and all of it something.
-
-    A parameter of the function moves its outputs in proportion.
-    """
-
-    def outputs(number: float) -> Tensor:
-        target, inputs = made(_replaced(arguments, path, number))
-        return torch.cat([y.detach().reshape(-1).abs() for y in Problem(target, inputs).call()])
-
-    here = outputs(value)
-    nudged, tight = ((outputs(number) - here).abs().max() for number in (value * 1.001, TIGHTER * value))
-    return float(tight) > 0 and float(nudged) * 1000 < STAYS * float(tight)
+def exact_to(target: Any, inputs: tuple[Any, ...]) -> float | None:
+    """Return how exact gradients are whose differences jumps of forward explain; None where one is wrong."""
+    problem = Problem(target, inputs)
+    exact = []
+    with problem.session():
+        outputs = problem.call()
+        wrong = {problem.differentiable[one.which] for one in compared(problem, outputs) if not one.agrees}
+        for i in wrong:
+            for o in problem.differentiable_outputs(outputs):
+                gradient = pull(problem, outputs, cotangents(problem, outputs, problem.seed, only=o))
+                largest = gradient[problem.differentiable.index(i)]
+                found = (
+                    None
+                    if largest is None
+                    else exact_in_the_large(problem, outputs, (o, i), float(largest.abs().max()))
+                )
+                if found is None:
+                    return None
+                exact.append(found)
+    return max(exact, default=None)
 
 
 def delivered_elsewhere(target: Any, inputs: tuple[Any, ...]) -> tuple[str, bool]:

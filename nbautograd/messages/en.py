@@ -56,8 +56,6 @@ SENTENCES: dict[str, str] = {
     "audit.wrong_with_objects": "The gradient does not agree with finite differences. The cause was not searched for: the Function takes modules, functions or objects.",
     "audit.other_processes": "Its forward or backward talks to other processes (`{operation}`). These have moved on by now, so it cannot be run again. Audit the program with one process.",
     "audit.symmetric": "The gradient of `{input}` is wrong only for changes that leave it not symmetric (not Hermitian, if it is complex). `{input}` was so in the program, and whether it always is, only its caller can tell.",
-    "audit.right_to": "Right to the resolution of `{name}`: at {value} it differs by {apart}, and with a tighter one it agrees.",
-    "audit.tolerance": "At `{name}` = {value} the gradient differs by {apart}; with a tighter one the difference shrinks. Is {value} precise enough for your program?",
     "audit.counted": "Backward adds the gradient of `{input}` to a `.grad` by hand. Counted there, it is right.",
     "audit.delivered": "Backward returns no gradient for `{input}`, and writes into the `.grad` of a tensor by hand. Whether that is its gradient cannot be told.",
     "audit.one_witness": "Finite differences contradict backward here. No second witness does: neither autograd of forward, nor made-up inputs, nor differences with other steps.",

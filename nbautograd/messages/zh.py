@@ -56,8 +56,6 @@ SENTENCES: dict[str, str] = {
     "audit.wrong_with_objects": "梯度与有限差分不一致。由于这个 Function 接收模块、函数或对象作为参数，没有进一步查找原因。",
     "audit.other_processes": "它的前向或反向要与其他进程通信（`{operation}`），而那些进程此时已运行到程序的别处，因此无法再次运行。请用单个进程来审计该程序。",
     "audit.symmetric": "`{input}` 的梯度只在使它不再对称（复数时为厄米）的变化上有误。程序中的 `{input}` 恰好如此；是否总是如此，只有调用者知道。",
-    "audit.right_to": "在 `{name}` 的精度之内是正确的：取 {value} 时相差 {apart}，取更小的值则一致。",
-    "audit.tolerance": "`{name}` = {value} 时梯度相差 {apart}；取更小的值，差异随之减小。对你的程序来说 {value} 够精确吗？",
     "audit.counted": "backward 自己把 `{input}` 的梯度加到某个 `.grad` 上；把它算进去，梯度是正确的。",
     "audit.delivered": "backward 没有为 `{input}` 返回梯度，却自己写入了某个张量的 `.grad`。那是否就是它的梯度，无法判断。",
     "audit.one_witness": "这里有限差分与 backward 不一致，但没有第二个证据支持：forward 的自动求导、另造的输入、其他步长的差分都没有显示错误。",

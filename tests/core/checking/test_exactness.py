@@ -159,6 +159,28 @@ def test_what_is_as_exact_as_its_solver_is_right_to_that(name: str, hints: str) 
     assert report.reason.message_id == "checking.exact_to"  # type: ignore[union-attr]
 
 
+FixedPointOff = FixedPoint.of("FixedPointOff", backward="g: x, w, none = FixedPoint.backward(ctx, g); "
+    "return 1.01 * x, w, none")  # fmt: skip
+SinkhornOff = Sinkhorn.of("SinkhornOff", backward="g: return 1.01 * Sinkhorn.backward(ctx, g)[0], None")
+SinkhornFarOff = Sinkhorn.of("SinkhornFarOff", backward="g: return 1.5 * Sinkhorn.backward(ctx, g)[0], None")
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs", "verdict"),
+    [
+        (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "right"),
+        (Sinkhorn, lambda: (cost(), 1e-4), "right"),
+        (FixedPointOff, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "wrong"),
+        (SinkhornOff, lambda: (cost(), 1e-6), "wrong"),
+        (SinkhornFarOff, lambda: (cost(), 1e-4), "wrong"),
+    ],
+)
+def test_what_jumps_of_a_solver_explain_is_not_wrong_and_what_they_do_not_is(fn, inputs, verdict: str) -> None:
+    report = nbautograd.gradcheck(fn, inputs(), order=1, hints="none")
+    assert report.verdict == verdict
+    assert {f.where[1] for f in report.findings if f.kind == "bug"} == ({0} if verdict == "wrong" else set())
+
+
 def test_a_callable_around_it_is_right_to_that_as_well() -> None:
     inputs = draw(3, 4), draw(4, 4, seed=1, scale=0.2)
     report = nbautograd.gradcheck(lambda x, w: FixedPoint.apply(x, w, 1e-6).exp(), inputs, order=1)

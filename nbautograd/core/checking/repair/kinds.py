@@ -162,8 +162,8 @@ class Context:
 
     @cached
     def numbers_on_ctx(self) -> list[str]:
-        """Attributes of ctx that may take part."""
-        return [name for name in self.names if name.startswith("ctx.")]
+        """Attributes of ctx that may take part: no flag, which nobody multiplies by."""
+        return [name for name, value in self.names.items() if name.startswith("ctx.") and value != KnownValue()]
 
     @cached
     def transposed(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from nbautograd.core.stumbles import hands_over
 from nbautograd.core.trace import Trace, TracedCall
 from nbautograd.core.user_source import assigned, in_place, names_read, names_written, reached
 
-INERT = (tuple, list, dict, str, slice, torch.dtype, torch.device, ModuleType, type(None))
+INERT = (bool, tuple, list, dict, str, slice, torch.dtype, torch.device, ModuleType, type(None))
 Span = tuple[int, int, int, int]  # first line and column, last line and column
 
 
@@ -72,7 +72,7 @@ def value(item: Any) -> KnownValue | None:
     """Return what is known of an object."""
     if isinstance(item, Tensor):
         return KnownValue(item.shape, item.dtype) if item.layout is torch.strided else None
-    if isinstance(item, (int, float)):
+    if isinstance(item, (int, float)) and not isinstance(item, bool):
         return KnownValue(number=float(item)) if abs(item) < 2**53 else None
     return KnownValue() if isinstance(item, INERT) else None
 
