@@ -149,6 +149,10 @@ class BisectedOff(Bisected):
 
 # Its number is small and no tolerance: the term that backward leaves out vanishes with it.
 Bent = Fn.of("Bent", "a, number: return a + number * a**2", "grad: return grad, None")
+# Backward forgets what is named like a tolerance.
+Logarithm = Fn.of(
+    "Logarithm", "a, eps: save(a); return torch.log(a + eps)", "grad: return grad / ctx.saved_tensors[0], None"
+)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +166,7 @@ Bent = Fn.of("Bent", "a, number: return a + number * a**2", "grad: return grad, 
         (FixedPointOff, 1e-3, "wrong", ""),
         (FixedPointOff, 1e-6, "wrong", ""),
         (Bent, 1e-3, "wrong", ""),
+        (Logarithm, 1e-4, "wrong", ""),
     ],
 )
 def test_a_difference_that_a_tighter_tolerance_takes_away_is_no_wrong_gradient(function, argument, verdict, why):

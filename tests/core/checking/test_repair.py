@@ -384,3 +384,14 @@ def test_where_a_branch_begins_is_not_moved_to_leave_it_empty() -> None:
     x = torch.tensor([0.001, 0.5, -0.0015, 1.0, -2.0], dtype=torch.float64, requires_grad=True)
     fix = fix_of(Sinc, (x, 2e-3))
     assert fix is None or "ctx.cut **" not in fix.source
+
+
+Centred = Fn.of("Centred", "x, mean, training: ctx.training = training; return x - (x.mean(0) if training else mean)",
+    "g: return g - g.mean(0), None, None")  # fmt: skip
+
+
+def test_no_gradient_is_multiplied_by_a_flag() -> None:
+    x = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    report = nbautograd.gradcheck(Centred, (x, torch.ones(3, dtype=torch.float64), False), order=1)
+    assert report.verdict == "wrong"
+    assert not [f for f in report.findings if f.fix is not None and "training" in str(f.fix)]
