@@ -17,7 +17,7 @@ START = "async () => { nb.end = await nb.widget.initialize({ model: nb.model });
 @pytest.fixture
 def opened(load: Any, samples: Any) -> Page:
     """The model is there; the static report is not yet."""
-    page: Page = load(samples.report(), anchor="nbag-1")
+    page: Page = load(samples.report(wrong=True), anchor="nbag-1")  # a right one is folded
     return page
 
 
