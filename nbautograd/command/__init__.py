@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except (Exception, SystemExit) as error:  # nobody's status 0, nor 1 as Python's, is taken for a verdict
+    except (Exception, SystemExit) as error:  # silent: it is said; nobody's status 0, nor Python's 1, is a verdict
         print(f"nbautograd: {printable(_reason(error))}", file=sys.stderr)
     return 2 if options.answer in (_audit, _check, _explain) else 1
 

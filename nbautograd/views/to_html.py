@@ -266,7 +266,8 @@ def _rows(block: Table, room: Room) -> list[Markup]:
         row = block.rows[k]
         wide = len(row) == 1 < columns
         look = FAINT if isinstance(row[0], str) else ""
-        written.append(_wide_row(_cell(row[0], room), columns, look) if wide else _row(row, block, room))
+        broad = replace(room, narrow=room.narrow and WHOLE)
+        written.append(_wide_row(_cell(row[0], broad), columns, look) if wide else _row(row, block, room))
         k += 1
         end = next((n for n in range(k, len(depths)) if depths[n] <= depths[k - 1]), len(depths))
         if end - k > FEW:

@@ -35,14 +35,14 @@ COLUMNS = ("yours", "right", "difference")
 def motion_document(motion: SlowMotion) -> Document:
     """Return a row for each line that computed something, with its values below, then what was returned."""
     title = messages.text("views.motion.title", function=code(motion.function))
-    rows: list[tuple[Cell, ...]] = [(messages.text("views.motion.arrives", output=motion.output),)]
+    rows: list[tuple[Cell, ...]] = [(Faint(messages.text("views.motion.arrives", output=motion.output)),)]
     rows += map(_row, arrived(motion))
     for stop in motion.stops:
         # of the parts of an expression those that go wrong: the live view has room for all
         shown = (*stop.values, *(v for v in stop.parts if v.known.startswith("wrong")))
         rows += [(Code(f"{stop.line}  {stop_text(motion, stop)}".rstrip()),), *map(_row, shown)]
     if motion.gradients:
-        rows += [(messages.text("views.motion.returns"),), *map(_row, motion.gradients)]
+        rows += [(Faint(messages.text("views.motion.returns")),), *map(_row, motion.gradients)]
     return (paragraph(Strong(title)), *sentences(motion.notes), _table(rows))
 
 
