@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 def test_a_block_that_came_in_brief_is_asked_for_when_it_is_looked_at(show: Any, samples: Any) -> None:
     block = samples.gradcheck().blocks[0, 0]
     blocks = {(0, i): replace(block, input=i, input_name=f"x{i}") for i in range(151)}
-    report = nbautograd.types.GradcheckReport("F", "right", blocks=blocks)
+    report = nbautograd.types.GradcheckReport("F", "wrong", blocks=blocks)  # a right one is folded
     page = show(report)
     page.evaluate("nb.model.set('selection', { block: [0, 150] })")
     page.wait_for_function("nb.sent.length")

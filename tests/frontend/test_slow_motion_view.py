@@ -117,6 +117,7 @@ def test_nothing_moves_where_motion_is_reduced(motion: Any) -> None:
 
 def test_a_large_tensor_is_pooled_and_what_is_not_kept_is_a_sentence(asking: Any) -> None:
     page = asking(report(Large, 300, 300))
+    page.locator("summary").first.click()  # a right report is folded
     page.get_by_text("Backward in slow motion").click()
     page.get_by_role("group", name="Space plays").press("ArrowRight")
     expect(page.locator(".motion .thumb").first).to_be_visible()
