@@ -201,7 +201,7 @@ def findings() -> None:
     write("findings/index.md", "\n\n".join(listed))
 
 
-FINDINGS = """What a report finds has a code, to be looked up. `nbautograd explain CODE` prints its page.
+FINDINGS = """Every finding of a report has a code; look it up here. `nbautograd explain CODE` prints its page.
 Codes do not change between versions ([what a version promises](../../project/versioning.md)); the sentences may."""
 
 
@@ -238,7 +238,7 @@ def error_pages() -> None:
 
 
 ERRORS = """Look your error up by torch's own words. Each page has a program that raises it, and what
-`nbautograd explain` answers; beneath an error in a notebook, `%autograd_explain` does the same."""
+`nbautograd explain` answers. In a notebook, `%autograd_explain --run` beneath an error answers the same."""
 
 
 def error_page(kind: str, case: Case, said: str) -> None:
