@@ -32,6 +32,8 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(5)
 STEP = 1e-6  # of a difference inside a piece, in typical elements: it loses ten digits to rounding, and meets few jumps
 NEAR = 0.1  # of the change: backward that misses more is not inexact
 ON_A_JUMP = 30.0  # times what slopes are off by elsewhere, which only a jump between two values makes
+DEGREES = 16, 32  # values that polynomials are fitted to
+LAST_DIGITS = 1e-11  # of the largest coefficient, in float64: a jump of 1e-9 is seen
 EXPLAINED = 0.5  # of what slopes miss, that backward may: what both miss is a jump of the limit itself
 AT_FIRST = 3.0  # times what jumps make that backward may miss until all ways are known
 PARTS = 16  # of a panel
@@ -92,7 +94,7 @@ class _Way:
             nodes = (ends[:-1, None] + ends[1:, None]) / 2 + half * NODES
             slopes = np.array([[self.by_backward(t) for t in row] for row in nodes])
             by_backward = abs(float((changes - half * slopes @ WEIGHTS).sum()))
-            if not by_backward <= NEAR * np.abs(changes).sum():
+            if not by_backward <= NEAR * np.abs(changes).sum() or (length == LENGTHS[0] and self.smooth()):
                 break
             apart = np.array([[self.slope(t) for t in row] for row in nodes]) - slopes
             apart[np.abs(apart) > ON_A_JUMP * np.median(np.abs(apart))] = 0.0
@@ -101,6 +103,20 @@ class _Way:
                 k = int(left.argmax())
                 best = _Missed(length, by_backward, float(left.sum()), (ends[k], ends[k + 1]), float(left[k]))
         return best
+
+    def smooth(self) -> bool:
+        """Return True where Chebyshev polynomials are the function to its last digits: no jump or kink is on the way.
+
+        Coefficients of an analytic function fall geometrically, those of a jump as one over their number (Trefethen,
+        Approximation Theory and Approximation Practice, chapters 7 and 8).
+        """
+        for count in DEGREES:
+            angles = np.pi * (np.arange(count) + 0.5) / count
+            values = np.array([self.value(LENGTHS[-1] * t) for t in np.cos(angles)])
+            coefficients = np.abs(np.cos(np.outer(np.arange(count), angles)) @ values)
+            if coefficients[-count // 4 :].max() <= LAST_DIGITS * coefficients.max():
+                return True
+        return False
 
     def jumps(self, low: float, high: float) -> float:
         """Return what slopes miss in all parts of a panel: what a bend or a kink leaves is less for each halving."""
