@@ -13,7 +13,7 @@ from nbautograd.command.page import as_html, read, require_ours, run
 from nbautograd.errors import CommandError
 from nbautograd.messages import text
 from nbautograd.widgets.front_ends import fresh_anchor
-from nbautograd.widgets.thawing import script
+from nbautograd.widgets.thawing import brought_once, script
 
 LIVE = "application/vnd.jupyter.widget-view+json"
 STORED = "application/vnd.jupyter.widget-state+json"
@@ -152,7 +152,7 @@ def _forget(content: Any, models: dict[str, Any]) -> None:
 def _write(content: Any, target: Path) -> None:
     import nbformat
 
-    written = as_html(content, target.stem) if target.suffix in PAGES else f"{nbformat.writes(content)}\n"
+    written = brought_once(as_html(content, target.stem)) if target.suffix in PAGES else f"{nbformat.writes(content)}\n"
     try:
         target.write_bytes(written.encode())  # all of it or nothing: half of a character pair has no bytes
     except OSError as error:

@@ -19,7 +19,8 @@ from nbautograd.widgets.states import TextAnswer
 KEPT = ("_kind", "_colours", "_labels", "state", "tab", "selection")
 MOST_LETTERS = 2_000_000  # characters of one frozen view, its report not counted
 
-# four bytes in five letters, as base64.b85encode has them, where base64 takes five and a third
+# four bytes in five letters, as base64.b85encode has them, where base64 takes five and a third; `own` is empty where a
+# view before it on the page has brought the same, see `brought_once`
 SCRIPT = """<script type="module">
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%%&()*+-;<=>?@^_`{|}~";
 function bytes(text) {
@@ -28,8 +29,9 @@ function bytes(text) {
   return view.buffer.slice(0, Math.floor(text.length * 0.8));
 }
 const unpack = async (text) => new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
-const address = URL.createObjectURL(new Blob([await unpack("%s")], { type: "text/javascript" }));
-const { thaw } = await import(address);
+const own = "%s";
+if (own) window.nbag = unpack(own).then((it) => URL.createObjectURL(new Blob([it], { type: "text/javascript" })));
+const { thaw } = await import(await window.nbag);
 thaw(JSON.parse(await unpack("%s")));
 </script>"""  # noqa: E501
 
@@ -45,6 +47,13 @@ def script(stored: Mapping[str, Any], anchor: str) -> str:
         The element; or ``""`` when it would be longer than ``MOST_LETTERS`` characters.
     """
     return _script({name: part for name, part in _with_bytes(stored).items() if name in KEPT}, anchor)
+
+
+def brought_once(page: str) -> str:
+    """Return a page in which the first of its views brings the script that all of them run."""
+    text = base64.b85encode(deflated("widget.js")).decode()
+    first, *others = page.split(text)
+    return text.join((first, "".join(others))) if others else page
 
 
 def _script(traits: dict[str, Any], anchor: str) -> str:

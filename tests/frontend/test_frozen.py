@@ -20,6 +20,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.views.bundle import mimebundle
 from nbautograd.widgets import encoding
 from nbautograd.widgets.live import widget
+from nbautograd.widgets.thawing import brought_once
 
 pytestmark = pytest.mark.browser
 
@@ -175,6 +176,18 @@ def test_a_script_that_runs_twice_shows_one_view(thaw: Any, samples: Any) -> Non
     )
     page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 200))")
     expect(page.locator(".nbag-live")).to_have_count(1)
+
+
+def test_two_views_of_a_page_run_the_script_of_the_first(page: Page, samples: Any, tmp_path: Path) -> None:
+    value, anchors = samples.report(wrong=True), (ANCHOR, ANCHOR[:-1] + "0")
+    both = "".join(
+        mimebundle(value, anchor=anchor)["text/html"] + freeze.script(stored(value), anchor) for anchor in anchors
+    )
+    html = brought_once(f"<!doctype html><meta charset='utf-8'>{both}")
+    assert len(both) - len(html) > 40_000
+    (tmp_path / "page.html").write_text(html, encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
+    expect(page.locator(".nbag-live")).to_have_count(2)
 
 
 def test_what_would_be_too_large_is_no_script(samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
