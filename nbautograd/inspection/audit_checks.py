@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core import formats, stumbles
+from nbautograd.core import stumbles
 from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import NOT_INTERRUPTED, Budget, OutOfBudgetError, budgeted
-from nbautograd.core.checking.exactness import RIGHT_TO
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.meant import Meant, joined, meant_pairs
 from nbautograd.core.checking.other_points import shrunk
@@ -70,7 +69,7 @@ from nbautograd.inspection.compared_compiled import told
 from nbautograd.inspection.comparison import FUNC_GRAD
 from nbautograd.inspection.evidence import (
     delivered_elsewhere,
-    exact_to,
+    left_by_jumps,
     made_up_inputs,
     second_witness,
     wrong_for_asymmetric_changes_alone,
@@ -440,12 +439,9 @@ class Checks:
         tied = wrong_for_asymmetric_changes_alone(target, inputs)
         if tied:
             return "cannot tell", Phrase("audit.symmetric", input=tied)
-        exact = exact_to(target, inputs)
-        if exact is not None:
-            size, first = formats.error(exact), case.outcome.inputs[0].name
-            return ("right", Phrase("checking.exact_to", size=size)) if exact <= RIGHT_TO else (
-                "cannot tell", Phrase("checking.because_approximate", input=first, size=size)
-            )  # fmt: skip
+        jumping = left_by_jumps(target, inputs)
+        if jumping:
+            return "cannot tell", Phrase("checking.because_jumps", input=jumping)
         missing, counted = delivered_elsewhere(target, inputs)
         if missing:
             return ("right", Phrase("audit.counted", input=missing)) if counted else (

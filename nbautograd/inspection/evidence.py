@@ -7,6 +7,7 @@ ask for no more than a tolerance, or find a part of the gradient elsewhere (in `
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, pull
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
-from nbautograd.core.checking.in_the_large import exact_in_the_large
+from nbautograd.core.checking.in_the_large import jumps_explain
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.recording.argument_copies import NotKept, tensors_inside
@@ -151,26 +152,16 @@ def _nearly_symmetric(gradient: Tensor | None) -> bool:
     return torch.allclose(gradient, gradient.mH, rtol=near, atol=near * float(gradient.abs().max()))
 
 
-def exact_to(target: Any, inputs: tuple[Any, ...]) -> float | None:
-    """Return how exact gradients are whose differences jumps of forward explain; None where one is wrong."""
+def left_by_jumps(target: Any, inputs: tuple[Any, ...]) -> str:
+    """Return the name of an input whose gradient differs where jumps of forward explain all that does; else empty."""
     problem = Problem(target, inputs)
-    exact = []
     with problem.session():
         outputs = problem.call()
-        wrong = {problem.differentiable[one.which] for one in compared(problem, outputs) if not one.agrees}
-        for i in wrong:
-            for o in problem.differentiable_outputs(outputs):
-                gradient = pull(problem, outputs, cotangents(problem, outputs, problem.seed, only=o))
-                largest = gradient[problem.differentiable.index(i)]
-                found = (
-                    None
-                    if largest is None
-                    else exact_in_the_large(problem, outputs, (o, i), float(largest.abs().max()))
-                )
-                if found is None:
-                    return None
-                exact.append(found)
-    return max(exact, default=None)
+        differing = {problem.differentiable[one.which] for one in compared(problem, outputs) if not one.agrees}
+        pairs = itertools.product(problem.differentiable_outputs(outputs), differing)
+        if not all(jumps_explain(problem, outputs, where) for where in pairs):
+            return ""
+        return problem.input_names[min(differing)] if differing else ""
 
 
 def delivered_elsewhere(target: Any, inputs: tuple[Any, ...]) -> tuple[str, bool]:

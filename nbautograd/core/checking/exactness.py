@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.block import Block, BlockVerdict
-from nbautograd.core.checking.in_the_large import exact_in_the_large
+from nbautograd.core.checking.in_the_large import jumps_explain
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
@@ -29,7 +29,6 @@ from nbautograd.core.numerics.compare import agree_within
 from nbautograd.core.numerics.constants import INEXACT
 from nbautograd.core.stumbles import users_errors
 
-RIGHT_TO = 1e-3  # the coarsest resolution that "right" is said at
 SMALL_NUMBER = 1e-4  # larger ones differ by more than ``INEXACT``, but beside large values
 NUDGE = 1e-5  # relative: so little more of a tolerance changes nothing, or all at once
 TIMES, PROPORTIONAL = 4.0, 0.3  # by which a number grows, and how closely a difference has to follow
@@ -42,7 +41,7 @@ Mend = Callable[[Problem, tuple[Finding, ...]], tuple[Finding, ...]]
 def settle(run: GradcheckRun, mend: Mend) -> bool:
     """Decide the blocks that differ by little: wrong where a change mends them, else right to that, or undecided.
 
-    What jumps of forward explain is decided first, since no change of backward mends a jump.
+    What jumps of forward explain is undecided, whatever its size: no change of backward mends a jump.
 
     Args:
         run: with its blocks; of those that are wrong the verdict stays. What the caller's tolerance excludes is wrong.
@@ -79,21 +78,17 @@ def settle(run: GradcheckRun, mend: Mend) -> bool:
 
 
 def _explain_by_jumps(run: GradcheckRun) -> bool:
-    """Decide the blocks whose differences jumps of forward explain; return True where there are any."""
-    wrong = [where for where, block in run.blocks.items() if block.verdict == "mismatch"]
+    """Leave the blocks undecided whose differences jumps of forward explain; return True where there are any."""
+    slight = slight_blocks(run)
+    wrong = [where for where, block in run.blocks.items() if block.verdict == "mismatch" and where not in slight]
     if run.atol is not None or run.rtol is not None or not run.complete or run.outputs is None:
         return False
     decided = {}
     try:
         with run.problem.session():
             for where in wrong:
-                largest = float(np.nanmax(np.abs(run.blocks[where].matrices.analytical), initial=0.0))
-                exact = exact_in_the_large(run.problem, run.outputs, where, largest)
-                if exact is not None:
-                    known: BlockVerdict = "match" if exact <= RIGHT_TO else "undecided"
-                    decided[where] = dataclasses.replace(
-                        _decided(run.blocks[where], known, "approximate"), deviation=exact
-                    )
+                if jumps_explain(run.problem, run.outputs, where):
+                    decided[where] = _decided(run.blocks[where], "undecided", "jumps")
             if _lacks_a_number(run.problem, {where: run.blocks[where] for where in decided}):
                 return False
     except KeyboardInterrupt:

@@ -168,8 +168,8 @@ SinkhornFarOff = Sinkhorn.of("SinkhornFarOff", backward="g: return 1.5 * Sinkhor
 @pytest.mark.parametrize(
     ("fn", "inputs", "verdict"),
     [
-        (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "right"),
-        (Sinkhorn, lambda: (cost(), 1e-4), "right"),
+        (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "cannot tell"),
+        (Sinkhorn, lambda: (cost(), 1e-4), "cannot tell"),
         (FixedPointOff, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "wrong"),
         (SinkhornOff, lambda: (cost(), 1e-6), "wrong"),
         (SinkhornFarOff, lambda: (cost(), 1e-4), "wrong"),
