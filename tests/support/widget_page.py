@@ -66,6 +66,7 @@ def packed(value: Any) -> Any:
     return [packed(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
+FRAMES = 1000  # pairs of them, half a minute, before a graph that never stands still fails its test
 STILL = """() => new Promise((done) => {
   const view = () => document.querySelector(".nbag-live").shadowRoot.querySelector(".graph-frame")?.dataset.view;
   const before = view();
@@ -75,5 +76,6 @@ STILL = """() => new Promise((done) => {
 
 def part_in_sight(page: Any) -> list[float]:
     """The part of a graph that its frame shows, as x, y, width and height: once it is drawn and stands still."""
-    view: str = page.wait_for_function(STILL).json_value()
+    # asked anew in each pair of frames: under load `wait_for_function` takes a promise for its answer
+    view = next(filter(None, (page.evaluate(STILL) for _ in range(FRAMES))))
     return [float(number) for number in view.split()]
