@@ -282,6 +282,12 @@ def budgeted(budget: Budget, now: Callable[[], float] | None = None) -> Iterator
         _current.reset(token)
 
 
+def interrupts() -> bool:
+    """Return True where the check that runs has a clock that may interrupt the user's code."""
+    clock = _current.get()
+    return clock is not None and clock.budget.interrupts
+
+
 def tick() -> None:
     """Take note of a call of the user's code in the check that runs.
 

@@ -44,13 +44,11 @@ class _Missed(NamedTuple):
     """What is missed of the change along a way.
 
     Attributes:
-        length: half of the way's.
         by_backward, by_slopes: what the integral of each misses, the latter in all panels.
         panel: the ends of the one in which slopes miss most.
         most: what they miss there.
     """
 
-    length: float
     by_backward: float
     by_slopes: float
     panel: tuple[float, float]
@@ -86,7 +84,7 @@ class _Way:
 
     def longest(self) -> _Missed:
         """Return what is missed along the way on which jumps explain most of it."""
-        best = _Missed(LENGTHS[0], math.inf, 0.0, (0.0, 0.0), math.inf)
+        best = _Missed(math.inf, 0.0, (0.0, 0.0), math.inf)
         for length in LENGTHS:
             panels = math.ceil(PANELS * length)
             ends, half = np.linspace(-length, length, panels + 1), length / panels
@@ -101,7 +99,7 @@ class _Way:
             left = np.abs(changes - half * (slopes + apart) @ WEIGHTS)
             if left.sum() - by_backward > best.by_slopes - best.by_backward:
                 k = int(left.argmax())
-                best = _Missed(length, by_backward, float(left.sum()), (ends[k], ends[k + 1]), float(left[k]))
+                best = _Missed(by_backward, float(left.sum()), (ends[k], ends[k + 1]), float(left[k]))
         return best
 
     def smooth(self) -> bool:

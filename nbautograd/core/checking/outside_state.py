@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.budget import interrupts
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.quiet import GENERATORS
 from nbautograd.core.numerics.compare import agree_bitwise
@@ -66,21 +67,34 @@ class ClassState:
 
         Names that the Function's own code binds would hold copies meanwhile, and what another thread writes to them
         would be undone with the rest. So such a job runs in a copy of this process, out of reach of files, where one
-        can be made, and returns plain data; what it changes besides is gone. Any other job runs here.
+        can be made, and returns plain data; what it changes besides is gone. Any other job runs here, and each where a
+        clock may have to interrupt the user's code: its thread is not there in a copy.
+
+        Raises:
+            KeyboardInterrupt: that ended the job, as at the end of a budget.
         """
 
-        def run() -> tuple[Answer, Any]:
+        def run() -> Answer:
             with self.put_back(empty=empty):
-                return job(), recent()
+                return job()
 
-        if any(place.bound for place in self.places):
-            answer = in_copy(run)
+        def told() -> tuple[Answer | None, KeyboardInterrupt | None, Any]:
+            try:
+                return run(), None, recent()
+            except KeyboardInterrupt as error:
+                return None, error, recent()
+
+        if any(place.bound for place in self.places) and not interrupts():
+            answer = in_copy(told)
             if not isinstance(answer, Refused):
-                keep(answer[1])
-                return cast(Answer, answer[0])
+                result, interrupt, stumbled = answer
+                keep(stumbled)
+                if interrupt is not None:
+                    raise interrupt
+                return cast(Answer, result)
             if answer.reason not in ("fork", "outside"):
                 raise RuntimeError(f"a job in a copy of the process: {answer.reason} {answer.detail}")
-        return run()[0]
+        return run()
 
     @contextlib.contextmanager
     def put_back(self, *, empty: bool = False) -> Iterator[None]:

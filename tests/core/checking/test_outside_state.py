@@ -13,6 +13,7 @@ from own_mistakes import draw
 import nbautograd
 from nbautograd.core import stumbles
 from nbautograd.core.checking import outside_state
+from nbautograd.core.checking.budget import OutOfBudgetError, OutOfRunsError
 from nbautograd.core.checking.outside_state import ClassState
 from nbautograd.core.process_copy import Refused, in_copy
 
@@ -101,6 +102,22 @@ def test_a_write_of_another_thread_to_what_the_function_binds_stays_while_a_fix_
 def test_where_no_copy_can_be_made_a_fix_is_searched_for_here(reason, monkeypatch) -> None:
     monkeypatch.setattr(outside_state, "in_copy", lambda run: Refused(reason))
     assert nbautograd.gradcheck(Writes, (draw(3),), order=1).findings[0].fix.source.strip() == "return g * 2"
+
+
+@pytest.mark.parametrize("error", [OutOfBudgetError, OutOfRunsError, KeyboardInterrupt])
+def test_what_ends_a_job_in_a_copy_ends_it_here(error) -> None:
+    def job():
+        raise error
+
+    with pytest.raises(error) as caught:
+        ClassState(Writes).apart(job)
+    assert type(caught.value) is error
+    assert stumbles.recent() == ()
+
+
+def test_under_a_clock_that_may_interrupt_no_copy_is_made(monkeypatch) -> None:
+    monkeypatch.setattr(outside_state, "in_copy", lambda run: pytest.fail("a copy has no such clock"))
+    assert nbautograd.gradcheck(Writes, (draw(3),), order=1, budget=60.0).findings[0].fix is not None
 
 
 def test_a_copy_that_dies_is_a_stumble_and_no_fix(monkeypatch) -> None:
