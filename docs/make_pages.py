@@ -24,6 +24,7 @@ import tomllib
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -121,11 +122,11 @@ def run_program(name: str, source: str) -> Any:
     """Run a program as a file of that name and return its report."""
     torch.manual_seed(0)
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-    namespace = {"__name__": name.removesuffix(".py")}
+    module = sys.modules[name.removesuffix(".py")] = ModuleType(name.removesuffix(".py"))  # torch.compile imports it
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(compile(source, name, "exec"), namespace)
-    return namespace["report"]
+        exec(compile(source, name, "exec"), vars(module))
+    return module.report
 
 
 def found_in(report: Any, code: str) -> Finding | None:

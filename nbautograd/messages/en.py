@@ -1447,8 +1447,6 @@ SENTENCES: dict[str, str] = {
     "recording.empty_backward.advice": "Return one gradient per argument of forward.",
     "recording.saved_twice.what": "`{function}` calls `save_for_backward` twice (lines {first} and {line}): the second call replaces the first.",
     "recording.saved_twice.advice": "Save everything in one call.",
-    "recording.saved_not_unpacked.what": "`{function}.backward` uses `ctx.saved_tensors` as a single tensor (`{name}`, line {line}), but it is a tuple.",
-    "recording.saved_not_unpacked.advice": "Write `{name}, = ctx.saved_tensors`.",
     # seen in a call
 
     # ---- report ----

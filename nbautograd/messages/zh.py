@@ -1447,8 +1447,6 @@ SENTENCES: dict[str, str] = {
     "recording.empty_backward.advice": "请为 forward 的每个参数返回一个梯度。",
     "recording.saved_twice.what": "`{function}` 调用了两次 `save_for_backward`（第 {first} 行和第 {line} 行）：后一次会取代前一次。",
     "recording.saved_twice.advice": "请一次保存全部。",
-    "recording.saved_not_unpacked.what": "`{function}.backward` 把 `ctx.saved_tensors` 当成一个张量来用（`{name}`，第 {line} 行），它其实是元组。",
-    "recording.saved_not_unpacked.advice": "请写成 `{name}, = ctx.saved_tensors`。",
     # seen in a call
 
     # ---- report ----

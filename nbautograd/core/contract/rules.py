@@ -31,7 +31,6 @@ SEVERITY: Mapping[str, Kind] = {
     "nondeterministic_backward": "bug",
     "nondiff_marked_wrongly": "bug",
     "output_not_tensor_tuple": "bug",
-    "saved_not_unpacked": "bug",
     "shared_state": "bug",
     "undefined_grad": "bug",
     "undefined_name": "bug",

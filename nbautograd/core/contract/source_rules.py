@@ -224,24 +224,12 @@ def _only_shows(statement: ast.stmt) -> bool:
 
 
 def saving(reading: Reading) -> Iterator[Finding]:
-    """Check the uses of ``save_for_backward``, which counts once, and ``saved_tensors``, which is a tuple."""
-    saver, backward = reading.saver, reading.backward
+    """Yield a finding where ``save_for_backward`` is called twice; the last call counts."""
+    saver = reading.saver
     calls = [s.value for s in saver.body if isinstance(s, ast.Expr)] if saver is not None else []
     twice = [c for c in calls if isinstance(c, ast.Call) and ast.unparse(c.func).endswith(".save_for_backward")]
     if len(twice) > 1:
         yield broken("saved_twice", reading.seen(twice[-1]), "recording.saved_twice", first=twice[0].lineno)
-    for node in user_source.own_nodes(backward) if backward is not None else ():
-        if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(".saved_tensors"):
-            target = node.targets[0]
-            if isinstance(target, ast.Name) and _in_arithmetic(target.id, backward):
-                seen = reading.seen(node)
-                yield broken("saved_not_unpacked", seen, "recording.saved_not_unpacked", name=target.id)
-
-
-def _in_arithmetic(name: str, function: user_source.FunctionNode | None) -> bool:
-    found = user_source.own_nodes(function) if function is not None else ()
-    nodes = (n for n in found if isinstance(n, ast.BinOp) and not isinstance(n.op, ast.Add))  # tuples can be added
-    return any(isinstance(side, ast.Name) and side.id == name for n in nodes for side in (n.left, n.right))
 
 
 RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
