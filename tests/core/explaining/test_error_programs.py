@@ -66,11 +66,8 @@ def test_a_watched_run_names_the_tensor_and_the_lines(case):
 TRIED = {
     "state carried over": "loss.backward()\nh = h.detach()",
     "states of an lstm": "loss.backward()\nstate = tuple(part.detach() for part in state)",
-    "values kept for the next steps": "loss.backward()\nmemory = [part.detach() for part in memory]",
-    "a parameter that is scaled in between": None,  # a new tensor in its place would leave it as it is
     "a loss kept in a list of an object": "objective.backward()\n"
     "smooth.recent = [part.detach() for part in smooth.recent]",
-    "losses added up over iterations": "total.backward()\ntotal = total.detach()",
     "no_grad block": "with torch.enable_grad():",
     "no_grad decorator": "@torch.enable_grad()",
     "set_grad_enabled": "with torch.set_grad_enabled(True):",
@@ -79,8 +76,7 @@ TRIED = {
     "torch.tensor of a tensor": "z = y",
     "gradient penalty without a graph": "g, = torch.autograd.grad(y, x, create_graph=True)",
     # two lines would have to change, or no one knows which tensor is meant
-    **dict.fromkeys(("item", "numpy round trip", "argmax", "numbers through a list", "nothing requires grad")),
-    "frozen parameters": None,
+    **dict.fromkeys(("item", "numpy round trip", "argmax", "nothing requires grad")),
 }
 
 
@@ -168,7 +164,6 @@ def test_a_run_that_ends_in_any_error_or_in_none_says_what_it_saw(case):
 
 LEAVES = {
     "a step makes a new tensor": "with torch.no_grad(): w -= 0.1 * w.grad",
-    "a step makes a new tensor in a dict": "with torch.no_grad(): params[name] -= 0.1 * params[name].grad",
     "a conversion behind requires_grad": "x = torch.randn(3).double().requires_grad_()",
     "a gradient in a variable": "h = x * 2\nh.retain_grad()",
     "a product with None behind a detach": "h = w * 2",
@@ -332,37 +327,12 @@ SAID = {
         ("Line 7", "what `detach()` gives"),
         ("`.detach()` what is carried on",),
     ),
-    "a weight that each forward scales": (
-        "w = nn.Parameter(torch.ones(2))\nx = torch.ones(2, requires_grad=True)\ndef forward():\n"
-        "    with torch.no_grad():\n        w.div_(w.norm())\n    return (w * x).sum()\n"
-        "(forward() * forward()).backward()\n",
-        ("Line 7", "a new tensor"),
-        ("after the step",),
-    ),
-    "a step between": (
-        "net = nn.Linear(2, 2)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
-        "y = net(torch.ones(1, 2, requires_grad=True)).sum()\n"
-        "y.backward(retain_graph=True)\nopt.step()\ny.backward()\n",
-        ("Line 7", "after the step"),
-        ("new tensor",),
-    ),
     "gradients of one input, then of the other": (
         "a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)\nf, g = a.exp(), b.exp()\n"
         "loss = f.sum() + g.sum()\n"
         "torch.autograd.grad(loss, [a])\ntorch.autograd.grad(loss, [b])\ng.mean().backward()\n",
         ("An earlier backward, in line 7,",),
         ("line 6",),
-    ),
-    "a graph kept by position": (
-        "loss = torch.ones(2, requires_grad=True).exp().sum()\n"
-        "loss.backward(None, True)\nloss.backward()\nloss.backward()\n",
-        ("An earlier backward, in line 5,",),
-        ("line 4,",),
-    ),
-    "a small number that stands elsewhere too": (
-        "w = torch.ones(3, requires_grad=True)\nn = int(w.sum())\n(torch.full((2,), 3) * 2.0).sum().backward()\n",
-        ("no tensor that requires grad was seen to go into it",),
-        ("makes a Python number", "makes a tensor of such"),
     ),
     "one detach on purpose": (
         "w = torch.ones(3, requires_grad=True)\nbase = (w * 2).detach()\nkept = (w * 3).tolist()\n"
@@ -375,12 +345,6 @@ SAID = {
         "y = w + torch.distributions.Normal(torch.zeros(2), s).sample()\ntorch.autograd.grad(y.sum(), [w, s])\n",
         ("what that computes has no graph",),
         ("its result",),
-    ),
-    "a parameter of what was computed": (
-        "w = nn.Parameter(torch.ones(2))\nmade = w * 2\nloss = (nn.Parameter(made) ** 2).sum()\n"
-        "torch.autograd.grad(loss, [w])\n",
-        ("Line 5,", "makes a leaf of its own of `made`"),
-        (),
     ),
     "a parameter that two modules share": (
         "a, b = nn.Linear(2, 2), nn.Linear(2, 2)\nseen = a.weight.t()\nb.weight = a.weight\n"
@@ -403,17 +367,6 @@ SAID = {
         ("It changes `requires_grad`",),
         ("`h` was computed",),
     ),
-    "another tensor's dtype": (
-        "kind = torch.tensor([1])\ntorch.zeros(3, dtype=kind.dtype, requires_grad=True)\n",
-        ("It asks for the gradient",),
-        ("`kind` has",),
-    ),
-    "the second of several": (
-        "w = torch.ones(2, requires_grad=True)\na, b = w.sum(), w * 2\ntorch.autograd.backward([a, b])\n",
-        ("`b` has shape 2",),
-        ("`a` has",),
-    ),
-    "a column": ("h = torch.ones(5, 3, requires_grad=True) * 2\nh[:, 0].backward()\n", ("`h[:, 0]` has shape 5",), ()),
     "an infinity that is masked into a NaN": (
         "x = torch.ones(2, 2, requires_grad=True)\ns = x.masked_fill(torch.eye(2).bool(), -torch.inf)\n"
         "loss = (s @ torch.zeros(2, 1)).sum()\nloss.backward()\n",
@@ -430,11 +383,6 @@ SAID = {
         "((x * torch.tensor([1.0, 0.0])).pow(0.5)).sum().backward()\n",
         ("the first Inf of the backward", "Further on in the backward there are NaNs"),
         (),
-    ),
-    "an infinity that stays one": (
-        "x = torch.tensor([4.0, 0.0], requires_grad=True)\nx.sqrt().sum().backward()\n",
-        ("the first Inf of the backward",),
-        ("Further on",),
     ),
     "x log y at 0": (
         "p = torch.tensor([0.0, 1.0], requires_grad=True)\ntorch.xlogy(p, p).sum().backward()\n",
