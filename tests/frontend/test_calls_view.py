@@ -45,14 +45,6 @@ def test_a_pair_stands_side_by_side_with_ctx_between(show: Any, samples: Any) ->
     expect(back.get_by_role("img", name="Heat map of grad_weight")).to_be_visible()
 
 
-def test_a_pair_is_seen_whole_in_a_narrow_view(show: Any, samples: Any) -> None:
-    page = show(samples.calls())
-    page.set_viewport_size({"width": 362, "height": 900})
-    assert page.locator(".timeline").evaluate("line => line.clientWidth") < 340
-    for chip in page.locator(".track").get_by_role("button").all():
-        expect(chip).to_be_in_viewport(ratio=1)
-
-
 def test_arrows_walk_and_select(show: Any, samples: Any) -> None:
     page = show(samples.calls(), selection={"call": 0})
     chips = page.locator(".track").get_by_role("button")
@@ -222,20 +214,6 @@ def test_a_saved_copy_says_which_calls_it_cannot_list(load: Any, samples: Any) -
     page.evaluate("nb.model.knows = () => false")
     page.evaluate(RENDER)
     expect(page.locator(".calls")).to_contain_text("100 older calls are not shown.")
-
-
-def test_the_number_of_a_late_call_is_legible(show: Any, samples: Any) -> None:
-    forward, backward = samples.calls()
-    late = replace(backward, index=1, number=100_000, forward=0, stdout="x", exception="E", warnings=forward.warnings)
-    page = show(CallLog((replace(forward, index=0), late)))
-    chip = page.locator(".chip.bad")
-    expect(chip).to_contain_text("#100000")
-    assert chip.evaluate("chip => chip.scrollWidth - chip.clientWidth") <= 0
-
-
-def test_a_few_calls_have_no_trend(show: Any, samples: Any) -> None:
-    page = show(samples.calls())
-    expect(page.locator(".trends")).to_have_count(0)
 
 
 FAR = 1e9

@@ -90,13 +90,6 @@ def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> No
     expect(page.locator(".box.chosen")).to_contain_text("y MulBackward0")
 
 
-def test_the_lens_on_changes_says_when_there_is_none(show: Any) -> None:
-    page = show(nested())
-    page.get_by_label("Lens").select_option("stale")
-    expect(page.locator(".lens")).to_contain_text("Nothing that was saved for backward has been changed")
-    assert page.locator(".dim").count() == 0
-
-
 def test_the_lens_on_gradients_shows_sizes_and_the_first_bad_one(show: Any) -> None:
     value = cut()
     page = show(value)
@@ -111,12 +104,6 @@ def test_the_lens_on_gradients_shows_sizes_and_the_first_bad_one(show: Any) -> N
     assert len(set(widths)) > 1
     page.locator(".lens").get_by_role("button", name="SqrtBackward0").click()
     expect(page.locator(".box.chosen.hot")).to_contain_text("SqrtBackward0")
-
-
-def test_before_backward_the_lens_on_gradients_says_what_to_run(show: Any) -> None:
-    page = show(stale())
-    page.get_by_label("Lens").select_option("gradients")
-    expect(page.locator(".lens")).to_contain_text("nbautograd.backward(loss)")
 
 
 def test_why_is_this_grad_none_says_why_and_shows_it(asking: Any) -> None:

@@ -170,13 +170,6 @@ def test_the_failing_block_is_first_and_those_that_agree_are_folded(show: Any, m
     expect(rows).to_have_count(2)
 
 
-def test_few_blocks_are_listed_the_wrong_one_first(show: Any, samples: Any) -> None:
-    page = show(samples.report(wrong=True))
-    lines = page.get_by_role("tabpanel", name="Summary").locator("table.grid tbody tr")
-    expect(lines).to_have_text([re.compile("d\xa0output / d\xa0weight✗"), re.compile("d\xa0output / d\xa0input✓")])
-    assert page.get_by_role("grid").count() == 0
-
-
 def test_the_matrix_is_one_stop_with_arrows_inside(show: Any, many: Any) -> None:
     page = show(many)
     grid = page.get_by_role("grid")
@@ -252,13 +245,6 @@ def test_a_report_is_frozen_into_a_page_of_its_own(asking: Any, samples: Any, tm
     saved.value.save_as(tmp_path / "page.html")
     page.set_content((tmp_path / "page.html").read_text(encoding="utf-8"))
     expect(page.get_by_role("tab", name="Jacobian")).to_be_visible()
-
-
-def test_what_cannot_be_copied_is_said(show: Any, wrong: Any) -> None:
-    page = show(wrong)
-    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed')); }")
-    page.get_by_role("button", name="Copy line").click()
-    expect(page.locator(".fix .copy")).to_contain_text("Could not copy: not allowed")
 
 
 def test_a_page_without_a_clipboard_still_copies(show: Any, wrong: Any, clipboard: Any) -> None:

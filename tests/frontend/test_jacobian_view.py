@@ -83,30 +83,6 @@ def test_arrow_keys_name_the_entry(show: Any, samples: Any) -> None:
     expect(reading(page)).to_contain_text("d output[0,0] / d weight[1,0]")
 
 
-def test_a_ring_around_a_cell_hides_no_minus(show: Any, small: Any) -> None:
-    page = show(small)
-    drawn = page.evaluate(
-        """async () => {
-          const { draw } = await import("/frontend/heatmap.js");
-          const calls = [], pen = CanvasRenderingContext2D.prototype;
-          for (const name of ["fillText", "strokeRect"]) {
-            const own = pen[name];
-            pen[name] = function (...args) { calls.push([name, ...args]); return own.apply(this, args); };
-          }
-          const canvas = document.createElement("canvas");
-          const look = { most: 3, cell: 28, colours: nb.model.get("_colours").light };
-          const grid = { rows: 1, cols: 2, values: [-2.18, 1.5] };
-          draw(canvas, grid, look);
-          draw(canvas, grid, { ...look, cursor: [0, 0] });
-          return calls;
-        }"""
-    )
-    numbers = [(call[1], call[4]) for call in drawn if call[0] == "fillText"]
-    assert numbers == [("-2.18", 23), ("1.5", 23), ("-2.18", 20)]
-    left = min(call[1] + 2.5 for call in drawn if call[0] == "strokeRect")  # the inner edge of the ring's halo
-    assert left <= 27 / 2 - 20 / 2
-
-
 def test_handled_keys_do_not_reach_the_notebook(show: Any, small: Any) -> None:
     page = show(small)
     page.evaluate("() => { window.heard = []; addEventListener('keydown', (e) => heard.push(e.key)); }")
@@ -271,14 +247,6 @@ def test_one_map_alone_is_large_and_the_wrong_cells_only(show: Any, outlier: Any
     assert page.evaluate(PIXEL, [0, 0, 0, 10, 10]) == table[-4]
     assert page.evaluate(PIXEL, [0, 3, 4, 10, 10]) == table[-5]
     expect(wrong).to_have_attribute("aria-pressed", "true")
-
-
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_the_reading_follows_the_pointer_on_every_map(show: Any, outlier: Any, number: int) -> None:
-    page = show(outlier, kind="jacobian")
-    box = page.locator(".maps canvas").nth(number).bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + box["height"] * 0.35)
-    expect(reading(page)).to_contain_text("d y[0,3] / d x[9]")
 
 
 def test_axes_name_sides_and_cells_and_cells_are_squares(show: Any, outlier: Any) -> None:

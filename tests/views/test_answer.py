@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 import sample_values as samples
 
-from nbautograd import messages
-from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.findings import Finding
 from nbautograd.errors import GradcheckError
-from nbautograd.views.answer import answer, second_answer
+from nbautograd.views.answer import answer
 from nbautograd.views.bundle import html, text
 
 LOST = Finding("double_backward_wrong", "bug", "report.as_text", {"text": "`x` carries no graph."})
@@ -40,12 +39,6 @@ def test_where_it_counts_the_headline_says_so_as_the_error_does():
         report.raise_if_wrong()
     assert str(raised.value).startswith(told.headline)
     assert told.headline != answer(second_order_wrong(order=None)).headline
-
-
-def test_second_derivatives_have_a_headline_of_their_own():
-    told = second_answer(second_order_wrong())
-    assert (told.tone, told.headline) == ("wrong", "LinearFunction: second derivatives are wrong.")
-    assert told.findings == (LOST,)
 
 
 def test_the_page_titles_the_second_report_as_second_derivatives():
@@ -80,10 +73,3 @@ def test_a_comparison_writes_what_differs_with_enough_digits_and_what_agrees_bri
     assert "1.00001, 0.666667  1.0, 0.666667  largest difference" in " ".join(shown.split(" "))
     shown = text(replace(samples.comparison(), quantities=(replace(near, verdict="right"),)))
     assert shown.count("1.0, 0.6667  ") == 2
-
-
-def test_chinese_sentences_stand_without_a_space_between_them():
-    second = samples.gradcheck(reason=Phrase("checking.sampled_directions", elements=26))
-    with messages.speaking("zh"):
-        told = answer(samples.gradcheck(order2=second)).evidence[-1]
-    assert told == "二阶导数是对的。它们只沿随机方向检查过，没有对 26 个元素两两检查。"

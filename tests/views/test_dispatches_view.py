@@ -94,13 +94,3 @@ def test_folds_stand_in_folds_and_text_shows_all() -> None:
     page = html(log)
     assert page.count("<details") > 1
     assert page.count("torch.f") == text(log).count("torch.f") == 24
-
-
-def test_what_is_forgotten_is_said() -> None:
-    log = DispatchLog((one(9, 3),), dropped=5)
-    assert "5 earlier dispatches are no longer kept." in text(log)
-    assert "└" not in text(log)  # its parent is gone
-
-
-def test_an_empty_log_says_what_to_do() -> None:
-    assert "%%autograd_function" in text(DispatchLog())

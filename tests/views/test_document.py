@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -141,20 +140,6 @@ def test_a_comparison_says_the_same_everywhere(agree):
         for words in filter(None, line.split("  ")):
             assert words.strip() in page
             assert words.strip() in data
-
-
-def test_a_pair_is_called_different_by_the_comparison_and_by_nothing_else():
-    value = samples.comparison(agree=False)
-    output, gradient = value.quantities
-    agreeing = replace(value, quantities=(output, replace(gradient, verdict="right")))
-    assert "the gradient of `a`" not in text(agreeing).split("\n")[0]
-    value = replace(value, quantities=(output, replace(gradient, largest=1e-12)))
-    assert "the gradient of `a`" in text(value).split("\n")[0]
-    assert "largest difference 1e-12" in text(value)
-
-
-def test_what_is_none_of_ours_is_its_repr():
-    assert build([1]) == (Verbatim("[1]"),)
 
 
 def test_a_pooled_picture_says_how_many_elements_a_cell_stands_for_stored_as_live() -> None:

@@ -84,13 +84,6 @@ def test_nothing_scrolls_sideways(page, value, width):
     assert frames.evaluate_all("all => all.map(e => e.scrollWidth - e.clientWidth)") == [0] * frames.count() != []
 
 
-def test_every_picture_is_drawn(page):
-    show(page, samples.report(wrong=True, comparison=samples.comparison()))
-    sizes = page.evaluate("[...document.images].map(i => i.naturalWidth)")
-    assert len(sizes) > 7
-    assert min(sizes) > 0
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(page, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
@@ -121,12 +114,6 @@ def test_a_name_that_is_a_script_does_not_run(page):
     assert page.title() != "ran"
     assert page.errors == []
     assert page.refused == []
-
-
-def test_words_of_a_change_stay_whole_where_the_page_breaks_those_of_others(page):
-    show(page, samples.report(wrong=True), width=480)
-    page.add_style_tag(content="pre { word-break: break-all; }")  # as pages made by nbconvert have it
-    assert page.locator("pre").evaluate_all("all => all.map(e => getComputedStyle(e).wordBreak)")[0] == "normal"
 
 
 def test_a_tree_of_calls_is_not_cut_on_a_narrow_page(page):

@@ -16,7 +16,6 @@ from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.views.layout import Layout, Path, layout
 from nbautograd.views.layout.order import Layers, order
 from nbautograd.views.layout.ranks import ranks
-from nbautograd.views.layout.text import fit, text_width
 
 
 @st.composite
@@ -194,21 +193,6 @@ def test_a_chain_of_ten_thousand_is_laid_out():
     assert len(layout(graph).boxes) <= 302
 
 
-def test_an_unrolled_network_stays_narrow():
-    w, h, loss = torch.ones(2, 2, requires_grad=True), torch.ones(1, 2), torch.zeros(())
-    for _ in range(150):
-        h = torch.tanh(h @ w)
-        loss = loss + h.sigmoid().mean()
-    made = layout(nbautograd.graph(loss, names={"w": w}), boxes=None)
-    assert made.width < 1500
-
-
-def test_the_order_of_backward_is_given_by_keys():
-    graph = mlp_graph()
-    made = layout(graph)
-    assert made.order == tuple(f"n{i}" for i in graph.order)
-
-
 @pytest.mark.parametrize("boxes", [20, 60])
 def test_folding_keeps_to_the_number_of_boxes(boxes):
     y = torch.ones(2, requires_grad=True)
@@ -217,12 +201,6 @@ def test_folding_keeps_to_the_number_of_boxes(boxes):
     made = layout(nbautograd.graph(y.sum(), names={}), boxes=boxes)
     assert len(made.boxes) <= boxes + 4
     assert "302" in made.note
-
-
-@pytest.mark.slow
-@given(st.text(max_size=60), st.integers(20, 200))
-def test_a_fitted_text_is_as_narrow_as_asked(text, width):
-    assert text_width(fit(text, width), "text") <= max(width, text_width("…"))
 
 
 def test_nothing_to_draw_is_drawn():
@@ -285,11 +263,3 @@ def test_edges_to_the_next_column_cross_no_box():
 def test_a_chain_that_no_columns_would_make_fit_stays_one():
     made = layout(chain(400), boxes=None)
     assert made.width < 400
-
-
-def test_where_many_edges_run_side_by_side_no_column_is_cut():
-    parts = [torch.ones(2, requires_grad=True) * k for k in range(6)]
-    for _ in range(12):
-        parts = [part.sin() for part in parts]
-    made = layout(nbautograd.graph(torch.stack(parts).sum(), names={}), boxes=None)
-    assert all(len(path.points) < 10 for path in made.paths)

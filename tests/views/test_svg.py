@@ -10,8 +10,7 @@ import torch
 from fn import Fn
 
 import nbautograd
-from nbautograd.views.layout import Layout, layout
-from nbautograd.views.svg import draw, svg
+from nbautograd.views.svg import svg
 
 NS = "{http://www.w3.org/2000/svg}"
 EVIL = '<img src=x onerror="alert(1)">'
@@ -83,14 +82,6 @@ def test_names_are_text_and_nothing_else():
     assert any("<img" in (e.text or "") for e in root.iter())
 
 
-def test_a_document_brings_only_the_rules_it_uses():
-    x = torch.ones(2, requires_grad=True)
-    document = nbautograd.graph((x * 2).sum()).to_svg()
-    assert ".function" not in document
-    assert ".leaf" in document
-    assert "prefers-color-scheme" in document
-
-
 def test_small_pictures_are_small():
     names, loss = sample()
     assert len(nbautograd.graph(loss, names=names).to_svg().encode()) < 5000
@@ -104,28 +95,6 @@ def test_many_boxes_are_drawn_as_few_elements():
     root = ET.fromstring(graph.to_svg(boxes=None))
     assert len(list(root.iter(f"{NS}rect"))) == 1
     assert sum(text == "SinBackward0" for text in (e.text for e in root.iter(f"{NS}text"))) == 600
-
-
-def test_relative_and_absolute_drawing_agree():
-    """Boxes drawn as one path stand where boxes drawn one by one stand."""
-    y = torch.ones(2, requires_grad=True)
-    for _ in range(310):
-        y = y.sin()
-    graph = nbautograd.graph(y.sum(), names={})
-    made = layout(graph, boxes=None)
-    root = ET.fromstring(svg(graph, boxes=None))
-    (outlines,) = [e.get("d") for e in root.iter(f"{NS}path") if e.get("class") == "op"]
-    assert corners(outlines) == [(b.x, b.y) for b in made.boxes if b.kind == "op"]
-
-
-def corners(data):
-    import re
-
-    here, found = (0, 0), []
-    for x, y in re.findall(r"m(-?\d+)[ ]?(-?\d+)", data):
-        here = (here[0] + int(x), here[1] + int(y))
-        found.append(here)
-    return found
 
 
 def test_a_graph_with_nothing_in_it_says_so():
@@ -142,18 +111,3 @@ def test_a_document_that_is_too_long_is_folded_further():
     short = svg(graph, most=8_000, notes=False)
     assert len(short) <= 8_000
     assert "252 nodes, drawn in" in " ".join(texts(short))
-
-
-def test_a_chinese_note_breaks_into_lines_and_loses_nothing():
-    note = "这个张量在保存之后被原地修改了，" * 12
-    document = draw(Layout(width=200, height=40, note=note))
-    lines = texts(document)
-    assert len(lines) > 2
-    assert "".join(lines) == note
-
-
-def test_a_label_beside_a_bent_edge_lies_on_the_other_side_of_its_curve():
-    a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
-    made = layout(nbautograd.graph((a * b).sum(), names={"a": a, "b": b}))
-    upper, lower = [path for path in made.paths if path.label == "3" and path.points[0][0] != path.points[-1][0]]
-    assert upper.label_y < upper.points[-1][1] < lower.points[-1][1] < lower.label_y

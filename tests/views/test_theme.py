@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nbautograd.views import dot, palette, svg, theme
-from nbautograd.views.theme import TONES, Colour, contrast
+from nbautograd.views.theme import TONES, contrast
 
 ROOT = Path(__file__).resolve().parents[2]
 READABLE = 4.5  # WCAG 2.2, 1.4.3
@@ -99,11 +99,3 @@ def test_pictures_and_dot_take_the_same_colours():
     looks = {value for look in dot.LOOKS.values() for value in look.values() if value.startswith("#")}
     assert looks <= known[0]
     assert palette.colours("dark")[palette.PAPER_INDEX] == theme.PAPER.dark
-
-
-def test_every_colour_is_well_formed():
-    assert len(theme.NAMED) > 20
-    for colour in theme.NAMED.values():
-        assert isinstance(colour, Colour)
-        assert all(re.fullmatch("#[0-9a-f]{6}", part) for part in colour[:2])
-        assert colour.forced in ("Canvas", "CanvasText", "Highlight")
