@@ -16,7 +16,7 @@ import torch
 
 from nbautograd.core import stumbles
 from nbautograd.core.display import Redactable
-from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, at, finding
 from nbautograd.core.explaining.cells import cell_of, first_needed
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.grad_none import grad_none, of_returned
@@ -42,6 +42,7 @@ from nbautograd.core.this_thread import warnings_ignored
 from nbautograd.core.user_source import method_at, returns, tree_of
 from nbautograd.errors import InputError
 
+BY_FUNCTION = "nbautograd.explain(function)"
 LONGEST_ERROR = 120  # letters of an error that is none of torch's
 LONGEST_NAME = 48  # of what a function returns
 MOST_NAMED = 4  # parameters in one sentence
@@ -151,9 +152,9 @@ def _run_it(program: Program, cause: ErrorCause) -> Finding:
     """Return how to see the line: by a run of the cell that raised, and of those that made what it reads."""
     cell = cell_of(program)
     if cell is None:
-        return _note("run_it")
+        return _note("run_again", command=BY_FUNCTION)
     first = _first_cell(program, cause, cell)
-    return _note("run_cell") if first == cell else _note("run_cells", cells=f"{first}-{cell}")
+    return _note("run_again", command=f"%autograd_explain {'--run' if first == cell else f'{first}-{cell}'}")
 
 
 def first_cell(error: BaseException) -> int:
@@ -195,7 +196,9 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
 def _run_tensor(names: Mapping[str, Any] | None, found: Explanation) -> Finding:
     """Return how to see the line that a tensor's numbers or its graph come from."""
     asked = "" if names is None or "In" not in names else next(iter(names))
-    return _note("run_tensor", name=asked) if asked else _note("run_function")
+    if not asked:
+        return _note("run_again", command=BY_FUNCTION)
+    return _note("run_again", command=f"%autograd_explain {asked} --run", name=asked)
 
 
 def _returned(function: Callable[..., Any]) -> str:
@@ -231,7 +234,7 @@ def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
         optimizers = {n: v for n, v in program.variables.items() if isinstance(v, torch.optim.Optimizer)}
         held = [parameter for one in optimizers.values() for group in one.param_groups for parameter in group["params"]]
         if not optimizers or any(parameter is tensor for parameter in held):
-            return Explanation("nothing", (_note("nothing_of_leaf", name=name or "?"),), name)
+            return Explanation("nothing", (_note("nothing"),), name)
         facts = (_note("optimizer_holds_others", name=name or "?", optimizers=", ".join(optimizers)),)
         return Explanation("optimizer_holds_others", facts, name)
     losses = [t for t in program.tensors.values() if node_of(t) is not None and t.numel() == 1]
@@ -343,7 +346,7 @@ def _proof(run: Rerun, edit: TrialEdit, cause: ErrorCause) -> str:
 def _differs(watched: str, bare: str, where: str, before: Explanation | None) -> Explanation:
     """Return that a run ended otherwise under watch: what was seen there is not what the program does."""
     ends = {"watched": watched.partition(":")[0], "bare": bare.partition(":")[0]}
-    finding = _note("ran_differently" if watched and bare else "raised_here_only" if watched else "ended_here", **ends)
+    finding = _note("ran_differently", **ends)
     if before is None:
         return Explanation("ran_differently", (finding,), run=where, params=ends)
     return replace(before, findings=(*before.findings, finding), run=where)
@@ -452,9 +455,7 @@ def _raised(error: BaseException, program: Program) -> Finding:
     """Return the sentence on an error of a run that is none of torch's gradient errors."""
     first, did = next(iter(stumbles.said(error).splitlines()), ""), program.caller
     words = f"{type(error).__name__}: {first if len(first) <= LONGEST_ERROR else first[:LONGEST_ERROR] + '…'}"
-    if did is None:
-        return _note("raised_other", error=words)
-    return _note("raised_other_at", error=words, line=did.line, text=did.text)
+    return _note("raised_other", error=words, at=at(did))
 
 
 def _refused(seen: Refused, before: Explanation | None) -> Explanation:

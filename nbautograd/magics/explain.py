@@ -82,15 +82,15 @@ class ExplainMagics(Magics):
     def _show(self, error: BaseException, numbers: Sequence[int]) -> None:
         """Show the explanation where it is wanted at once; else how to have it, with what the error itself shows."""
         if self._at_once:
-            bar = ProgressBar(self._shell, messages.text("explain.running"))
+            bar = ProgressBar(self._shell, messages.text("lab.finding"))
             with bar:
                 again = _run_again(error, numbers, self._shell.user_ns) if self._runs else None
                 found = _explain(error, run=again)
             if not bar.show_instead(found):
                 display(found)
             return
-        several = len(numbers) > 1
-        hint = Phrase("explain.hint_cells", cells=f"{numbers[0]}-{numbers[-1]}") if several else Phrase("explain.hint")
+        which = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else "--run"
+        hint = Phrase("explain.run_again", command=f"%autograd_explain {which}")
         bundle: dict[str, Any] = mimebundle(Notice((hint,)))
         if kernel() is not None and numbers:
             # a name, since a number means another cell where a notebook is opened again
@@ -135,7 +135,7 @@ class ExplainMagics(Magics):
         """Explain a tensor, cells that run again, or the last error."""
         with watched() as bar:
             if bar is not None and (runs or CELLS(text) or text.startswith("@")):
-                bar(0, 0, messages.text("explain.running"))
+                bar(0, 0, messages.text("lab.finding"))
             return self._answered(text, runs)
 
     def _answered(self, text: str, runs: bool) -> Any:
@@ -159,8 +159,7 @@ class ExplainMagics(Magics):
         if error is None or isinstance(error, UsageError):
             raise UsageError(messages.text("explain.no_error"))
         if self._last is not None and self._other is not None:
-            which = "explain.earlier" if self._cell is None else "explain.earlier_in_cell"
-            output.show_message(which, error=type(self._other).__name__, cell=self._cell)
+            output.show_message("explain.earlier", error=type(self._other).__name__)
         elif self._quiet is not None and self._cell is not None:
             output.show_message("explain.quiet_since", cell=self._cell, quiet=self._quiet)
         if not runs:

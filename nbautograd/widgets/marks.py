@@ -22,7 +22,7 @@ from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import Answer, answer, second_answer
-from nbautograd.views.builders.explanation import lines_of, place_text, role_of
+from nbautograd.views.builders.explanation import lines_of, place_text
 from nbautograd.views.phrases import line_of, say, tried, without_example
 from nbautograd.widgets.notebook_cells import cell_of_file, running_cell
 
@@ -145,8 +145,8 @@ def marks_bundle(value: Any, find: str = "") -> dict[str, Any]:
     state = marks_of(value)
     bundle = {} if state is None else {MIME: dataclasses.asdict(state)}
     if isinstance(value, Explanation) and value:
-        asked = [one.params["name"] for one in value.findings if one.code == "explain_run_tensor"]
-        find = find or (f"%autograd_explain {asked[0]} --run" if asked else "")
+        again = (one.params for one in value.findings if one.code == "explain_run_again" and "name" in one.params)
+        find = find or next((params["command"] for params in again), "")
         bundle[CARD] = dataclasses.asdict(_card(value, state, find))
     return bundle
 
@@ -154,7 +154,7 @@ def marks_bundle(value: Any, find: str = "") -> dict[str, Any]:
 def _card(explanation: Explanation, state: MarksState | None, find: str) -> ExplanationCard:
     marks = () if state is None else state.marks
     rows = [
-        CardRow(role=role_of(explanation, name), place=place_text(place), text=place.text, main=name == "did")
+        CardRow(role=messages.text(f"explain.row.{name}"), place=place_text(place), text=place.text, main=name == "did")
         for name, place in lines_of(explanation)
     ]
     change = next((mark.change for mark in marks if mark.change is not None), None)
@@ -212,7 +212,7 @@ class _Gathered:
             text = _of_cell(place)
             if text is None:
                 continue
-            role = role_of(explanation, name)
+            role = messages.text(f"explain.row.{name}")
             main = name == first
             mends = fix if fix is not None and (fix.file, fix.line) == (place.file, place.line) else None
             words = explanation.findings[0].message if main else role

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 
 import torch
@@ -60,9 +59,8 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
     shape = "" if tensor is None else sizes_text(tensor.shape)
     dtype = "" if tensor is None else str(tensor.dtype).removeprefix("torch.")
     shown = {"name": name or "?", "shape": shape, "dtype": dtype, "line": did.line, "text": did.text}
-    shown["argument"] = "grad_outputs" if re.search(r"\bgrad\(", did.text) else "gradient"
-    what = finding(f"{kind}.what" if name else f"{kind}.known", did, **shown)
-    return ErrorCause(kind, (what, finding(f"{kind}.rule", None, **shown)), name, made, did)
+    what = (finding(f"{kind}.what", did, **shown),) if name else ()
+    return ErrorCause(kind, (*what, finding(f"{kind}.rule")), name, made, did)
 
 
 def _name(program: Program, tensor: torch.Tensor | None) -> str:

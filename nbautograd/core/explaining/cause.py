@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbautograd.core.display import Displayable
+from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.findings import Finding
 
 
@@ -76,3 +76,13 @@ def finding(sentence: str, place: SourceLine | None = None, **params: Any) -> Fi
     """Return a finding of the explanation: ``finding("in_place.changed", place, name="y")``."""
     line = None if place is None else place.line
     return Finding(f"explain_{sentence.replace('.', '_')}", "note", f"explain.{sentence}", params, line=line)
+
+
+def tensor_named(name: str) -> str | Phrase:
+    """Return how a sentence names a tensor that may have no name."""
+    return f"`{name}`" if name else Phrase("explain.a_tensor")
+
+
+def at(place: SourceLine | None) -> str | Phrase:
+    """Return a line in brackets, empty where it is not known."""
+    return "" if place is None else Phrase("explain.at", line=place.line, text=place.text)

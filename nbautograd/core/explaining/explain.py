@@ -21,7 +21,7 @@ from nbautograd.core.explaining.torch_errors import kind_of
 from nbautograd.core.explaining.watch import all_finite
 from nbautograd.core.torch_private.nodes import SHOWS_SAVED
 
-NODE = re.compile(r"Function '?(\w+)'? returned nan")  # anomaly mode's own word for it
+NODE = re.compile(r"Function '?(\S+?)'? returned nan")  # anomaly mode's own word for it
 
 
 def kind_of_error(error: BaseException) -> str | None:
@@ -57,7 +57,7 @@ def _cause(kind: str, program: Program) -> ErrorCause | None:
     if kind.startswith("returned_") or kind in ("mark_dirty", "save_for_backward"):
         return returned(program, kind)
     if kind == "view" and program.roots:
-        return ErrorCause("in_place", (finding("in_place.view_known"), finding("in_place.rule")))
+        return ErrorCause("in_place", (finding("in_place.rule"),))
     if kind in MEANT:
         return at_the_line(program, kind)
     answers = {
@@ -79,7 +79,7 @@ def _only_kind(kind: str, program: Program) -> ErrorCause:
         return ErrorCause(kind, (finding("not_finite.known_node", None, node=node[1]),), params={"node": node[1]})
     if kind == "in_place" and not SHOWS_SAVED:
         return ErrorCause(kind, (finding("hidden", None, version=torch.__version__),))
-    return ErrorCause(kind, (finding(f"{kind}.known"),))
+    return ErrorCause(kind, (finding(f"{kind}.rule"),))
 
 
 def cause_of_tensor(tensor: torch.Tensor, program: Program, backward: BackwardWatch | None = None) -> ErrorCause | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, at, finding
 from nbautograd.core.explaining.edits import detached, statement_of
 from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind
@@ -46,19 +46,17 @@ def freed(program: Program) -> ErrorCause | None:
     here, op = program.caller, node_name(gone[0])
     root = next((program.name_of(root) for root in program.roots), "")
     written = root or differentiated(program) or (here.text if here is not None else "?")
-    shown = {"root": written, "op": op, "line": did.line if did else 0}
     edits: tuple[TrialEdit, ...] = ()
-    facts = [finding("freed.by_line" if did is not None else "freed.somewhere", did, **shown)]
-    if did is not None and here is not None and (did.line, did.file) == (here.line, here.file):
-        facts = [finding("freed.same_line", did, **shown)]
+    facts = [finding("freed.earlier", did, root=written, op=op, at=at(did))]
+    same_line = did is not None and here is not None and (did.line, did.file) == (here.line, here.file)
     if program.watch is None:
         return ErrorCause("freed", (*facts, finding("freed.rule")), _holding(program, gone) or root, None, did)
     if earlier is not None and (ungraphed := _without_its_graph(program, earlier, written)):
         return ErrorCause("freed_create_graph", (*facts, *ungraphed), written, None, did)
     old = {node for node in program.nodes() if leaf_tensor(node) is None and freed_by(node) is not None}
     if any(node_of(tensor) in old for tensor in program.roots):
-        facts += [finding("freed.again", None, **shown), finding("freed.rule")]
-        edits = () if did is None or facts[0].code.endswith("same_line") else tuple(_retain(did))
+        facts += [finding("freed.again", None, root=written), finding("freed.rule")]
+        edits = () if did is None or same_line else tuple(_retain(did))
         made = node_line(node_of(program.roots[0]))
         return ErrorCause("freed_again", tuple(facts), written, made, did, {"node": op}, edits)
     ties = _ties(program, old)
@@ -67,15 +65,15 @@ def freed(program: Program) -> ErrorCause | None:
     made = creation_line(program, program.tensors.get(tied))
     for tie in ties[:MOST_TIES]:
         lines = {"line": tie.user.line, "text": tie.user.text, "made": tie.maker.line, "by": tie.maker.text}
-        facts.append(finding("freed.tie_same" if tie.user == tie.maker else "freed.tie", tie.user, **lines))
+        facts.append(finding("freed.tie", tie.user, **lines))
     # the line that made it ran again since, as in a loop that hands something on
     again = {node_line(node) for node in program.nodes() if node not in old}
-    carried = facts[0].code.endswith("same_line") and any(tie.maker in again for tie in ties)
+    carried = same_line and any(tie.maker in again for tie in ties)
     if carried:
         kind, edits = "freed_carried", tuple(_end_of_graph(program, _newer(program, name, old)))
     else:
         kind = "freed_shared_grad" if earlier is not None and earlier.call == "grad" else "freed_shared"
-        edits = () if did is None or facts[0].code.endswith("same_line") else tuple(_retain(did))
+        edits = () if did is None or same_line else tuple(_retain(did))
     return ErrorCause(kind, (*facts, finding("freed.rule")), name, made, did, {"node": op, "root": root}, edits)
 
 

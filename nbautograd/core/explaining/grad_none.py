@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, at, finding
 from nbautograd.core.explaining.edits import statement_of
 from nbautograd.core.explaining.no_grad import differentiated_by, no_grad, unused
 from nbautograd.core.explaining.program import Program, node_of, shares
@@ -31,10 +31,9 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
         return without_requires_grad(program, tensor, name)
     if not tensor.is_leaf:
         made = creation_line(program, tensor)
-        which = "grad_none.known" if made is None else "grad_none.unnamed" if "(" in name else "grad_none.named"
-        at = {} if made is None else {"line": made.line, "text": made.text}
+        what = finding("grad_none.not_a_leaf", made, name=name, at=at(made))
         edits = () if made is None else tuple(_leaf_again(made, name))
-        return ErrorCause("grad_none_not_a_leaf", (finding(which, made, name=name, **at),), name, made, None, {}, edits)
+        return ErrorCause("grad_none_not_a_leaf", (what,), name, made, None, {}, edits)
     watch = program.watch
     if watch is None:
         return ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
@@ -42,9 +41,8 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     program = of_last_backward(program, tensor, name)
     removed, after = _removed(watch, tensor, name)
     if not watch.passes:
-        which = "grad_none.no_backward" if here is None else "grad_none.no_backward_before"
-        at = {} if here is None else {"line": here.line, "text": here.text}
-        return removed or ErrorCause("grad_none_no_backward", (finding(which, here, name=name, **at),), name)
+        what = finding("grad_none.no_backward", here, name=name)
+        return removed or ErrorCause("grad_none_no_backward", (what,), name)
     cause = unused(program) if removed is None or after < watch.passes else None
     if removed is not None and (cause is None or cause.did is None):
         return removed
@@ -81,8 +79,7 @@ def without_requires_grad(program: Program, tensor: torch.Tensor, name: str) -> 
     off = None if watch is None else watch.switched_off(tensor)
     if isinstance(tensor, nn.Parameter) or off is not None:
         did = None if off is None else off.place()
-        at = {} if did is None else {"line": did.line, "text": did.text}
-        what = finding("grad_none.frozen" if did is None else "grad_none.frozen_at", did, name=name, **at)
+        what = finding("grad_none.frozen", did, name=name, at=at(did))
         return ErrorCause("grad_none_frozen", (what,), name, None, did)
     if watch is not None:
         asked = Program(roots=(tensor,), watch=watch, scope={**program.variables, name: tensor})

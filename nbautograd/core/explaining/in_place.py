@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, at, finding, tensor_named
 from nbautograd.core.explaining.edits import after_each_other, detached, statement_of
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind, window
 from nbautograd.core.explaining.watch import Write, creation_line, node_line, writes_into
@@ -100,17 +100,15 @@ def _facts(
 ) -> list[Finding]:
     """Return what changed the tensor, and what had saved it before."""
     op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
-    shown: dict[str, Any] = {"name": name, "op": op, "shape": sizes_text(tensor.shape)}
-    unnamed = "" if name else "_unnamed"
+    shown: dict[str, Any] = {"name": name, "tensor": tensor_named(name), "op": op, "shape": sizes_text(tensor.shape)}
     if did is None:
-        first = finding(f"in_place.changed_somewhere{unnamed}", None, **shown)
+        first = finding("in_place.changed_somewhere", None, **shown)
     elif write is not None and write.module is not None:
         module = {"module": write.module[0], "kind": write.module[1]}
         first = finding("in_place.module", did, line=did.line, text=did.text, **module)
     else:
-        first = finding(f"in_place.changed{unnamed}", did, **shown, line=did.line, text=did.text)
-    which = ("in_place.saved_result" if own else "in_place.saved") + ("" if saved_at is None else "_at")
-    return [first, finding(which, saved_at, **shown, line=saved_at.line if saved_at else 0)]
+        first = finding("in_place.changed", did, **shown, line=did.line, text=did.text)
+    return [first, finding("in_place.saved", saved_at, **shown, at=at(saved_at))]
 
 
 def _first_write(program: Program, node: Any, tensor: torch.Tensor, saved: int) -> Write | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, SourceLine, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, at, finding, tensor_named
 from nbautograd.core.explaining.edits import let_through, switched_inside
 from nbautograd.core.explaining.program import Program, node_of
 from nbautograd.core.explaining.watch import Cut, Left, Pass, Spot, creation_line, cuts_into, left_side
@@ -132,9 +132,6 @@ def _watched(cut: Cut, root: str) -> ErrorCause:
     return _caused(cut.reason, text, source, root, place, cut.off, cut.anew)
 
 
-_NAMES_IT = ("detach", "copied", "data", "new_leaf")  # reasons whose sentence names the tensor
-
-
 def _caused(
     reason: str,
     text: str,
@@ -149,9 +146,7 @@ def _caused(
     if reason == "no_grad" and did is not None and off is not None and switched_inside(did, off.place()):
         reason, off = "inside", None
     shown = {"name": source, "root": root, "text": text, "line": did.line if did is not None else 0}
-    facts = [
-        finding(f"no_grad.{reason}" if source or reason not in _NAMES_IT else f"no_grad.{reason}_unnamed", did, **shown)
-    ]
+    facts = [finding(f"no_grad.{reason}", did, tensor=tensor_named(source), **shown)]
     if off is not None:
         switch = off.place()
         facts.append(finding("no_grad.switched_off", switch, line=switch.line, text=switch.text))
@@ -184,7 +179,5 @@ def _frozen(program: Program, frozen: list[tuple[torch.Tensor, SourceLine | None
     named = [(program.name_of(tensor), place) for tensor, place in sorted(frozen, key=lambda one: one[1] is None)]
     names = [name for name, _ in named if name]
     did = next((place for name, place in named if name), None)
-    facts = [finding("no_grad.frozen", None, name=", ".join(names[:MOST_NAMED]) or "?", root=root)]
-    if did is not None:
-        facts.append(finding("no_grad.frozen_at", did, line=did.line, text=did.text))
-    return ErrorCause("no_grad_frozen", (*facts, finding("no_grad.rule_begins")), (names or [root])[0], None, did)
+    what = finding("no_grad.frozen", did, name=", ".join(names[:MOST_NAMED]) or "?", root=root, at=at(did))
+    return ErrorCause("no_grad_frozen", (what, finding("no_grad.rule_begins")), (names or [root])[0], None, did)

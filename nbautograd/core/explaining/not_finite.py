@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, finding
+from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, at, finding, tensor_named
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind
 from nbautograd.core.explaining.watch import Bad, all_finite, node_line
 from nbautograd.core.findings import Finding
@@ -103,6 +103,15 @@ TRAPS = (
     Trap("inf_minus_inf", ("of inf",), *_NO_NODE, "sub __sub__ sub_ __isub__", 0, torch.isinf),
     Trap("zero_times_inf", ("of inf",), *_NO_NODE, "mul __mul__ mul_ __imul__", 0, lambda t: t.isinf() | (t == 0)),
 )
+
+_EDGES = "sqrt_negative rsqrt_at_zero log_negative log1p_at_minus_one outside_domain acos_at_one asin_at_one"
+# a trap -> the sentence that it shares with others
+SENTENCE_OF = {
+    **dict.fromkeys(f"{_EDGES} acosh_at_one atanh_at_one logit_at_ends".split(), "edge"),
+    **dict.fromkeys(("zero_times_inf", "division_by_infinity"), "inf_minus_inf"),
+    "prod_at_zero": "exp_overflow",
+    "mean_of_nothing": "zero_over_zero",
+}
 
 
 # what a node is called whose gradient holds numbers that arrived, and zeros: of finite ones it makes finite ones
@@ -301,8 +310,8 @@ def of_value(program: Program, root: torch.Tensor) -> ErrorCause:
         "size": bad.size,
     }
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
-    came_in = "not_finite.came_in" if source else "not_finite.came_in_unnamed"
-    facts = [finding(came_in if outside else "not_finite.forward", did, **shown)]
+    which = "not_finite.came_in" if outside else "not_finite.forward"
+    facts = [finding(which, did, tensor=tensor_named(source), **shown)]
     facts += _rule(rule, bad.op)
     return ErrorCause(
         f"not_finite_{rule}" if rule else "not_finite", tuple(facts), source, None, did, {"rule": rule, **shown}
@@ -314,8 +323,7 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     node = earliest_trap(program.nodes())
     rule = trap(node, forward=True) if node is not None else ""
     shown = {"root": name, "what": what, "op": node_name(node) if node is not None else ""}
-    unnamed = "" if name else "_unnamed"
-    facts = [finding(f"not_finite.{'saved' if rule else 'somewhere'}{unnamed}", None, **shown)]
+    facts = [finding(f"not_finite.{'saved' if rule else 'somewhere'}", None, **shown)]
     facts += _rule(rule, shown["op"])
     return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", tuple(facts), name)
 
@@ -326,13 +334,11 @@ def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward")
     op = seen.node.rstrip("0123456789").removesuffix("Backward")
     shown = {"what": seen.what, "node": seen.node, "op": op, "count": seen.count, "root": root}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else ""}
-    facts = [finding(f"not_finite.{which}_at" if did is not None else f"not_finite.{which}", did, **shown)]
+    facts = [finding(f"not_finite.{which}", did, at=at(did), **shown)]
     first = op if seen.hidden is None else node_name(seen.hidden).rstrip("0123456789").removesuffix("Backward")
     if seen.hidden is not None:
         did = node_line(seen.hidden) or did
-        at = {"line": did.line, "text": did.text} if did is not None else {}
-        which = "not_finite.hidden_at" if did is not None else "not_finite.hidden"
-        facts.append(finding(which, did, op=first.lower(), **at))
+        facts.append(finding("not_finite.hidden", did, op=first.lower(), at=at(did)))
     facts += _rule(seen.rule, op if seen.hidden is None else node_name(seen.hidden))
     arrived = [] if program.watch is None or seen.what != "Inf" else program.watch.arrived()
     if any(gradient is not None and bool(gradient.isnan().any()) for gradient in arrived):
@@ -411,7 +417,7 @@ def _item(position: int) -> Callable[..., Any]:
 
 def _rule(rule: str, op: str) -> list[Finding]:
     op = op.rstrip("0123456789").removesuffix("Backward").lower() or "exp"
-    return [finding(f"trap.{rule}", None, op=op)] if rule else []
+    return [finding(f"trap.{SENTENCE_OF.get(rule, rule)}", None, op=op)] if rule else []
 
 
 def forward_rule(bad: Bad) -> str:

@@ -46,9 +46,11 @@ def returned(program: Program, kind: str) -> ErrorCause | None:
             said_so = (sizes_text(g.split(", ")) if pattern is SHAPES else g for g in found.groups())
             shown |= dict(zip(names, said_so, strict=True))
     named = kind in ("returned_shape", "returned_device")
-    which = "what" if did is not None else "unplaced" if named and argument else "known"
-    facts = (finding(f"{kind}.{which}", did, **shown), finding(f"{kind}.rule", None, **shown))
-    return ErrorCause(kind, facts, argument if named else "", None, did, shown)
+    shows = did is not None or (named and argument)
+    what = (finding(f"{kind}.what", did, **shown),) if shows else ()
+    return ErrorCause(
+        kind, (*what, finding(f"{kind}.rule", None, **shown)), argument if named else "", None, did, shown
+    )
 
 
 def _function(program: Program) -> type | None:

@@ -61,11 +61,9 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
     """Return the tensor and the lines, each line with what is written there."""
     rows: list[tuple[Cell, ...]] = []
     if explanation.tensor:
-        changed, cut = explanation.code.startswith("in_place"), explanation.params.get("cut_off")
-        which = "changed" if changed else "cut_off" if cut else "tensor"
-        rows.append((messages.text(f"explain.row.{which}"), Code(explanation.tensor), ""))
+        rows.append((messages.text("explain.row.tensor"), Code(explanation.tensor), ""))
     for name, place in lines_of(explanation):
-        rows.append((role_of(explanation, name), Faint(place_text(place)), Code(place.text)))
+        rows.append((messages.text(f"explain.row.{name}"), Faint(place_text(place)), Code(place.text)))
     return tuple(rows)
 
 
@@ -75,13 +73,6 @@ def lines_of(explanation: Explanation) -> Sequence[tuple[str, SourceLine]]:
     return [(name, place) for name, place in places if place is not None]
 
 
-def role_of(explanation: Explanation, name: str) -> str:
-    """Return the words for a line's part: what was written into, or freed, is needed again by the line that raised."""
-    kind = next((kind for kind in ("in_place", "freed") if explanation.code.startswith(kind)), "")
-    special = kind and name in ("did", "raised")
-    return messages.text(f"explain.row.{name}_{kind}" if special else f"explain.row.{name}")
-
-
 def place_text(place: SourceLine) -> str:
     """Return a line with its cell or file and the function around it."""
     if place.cell is not None:
@@ -89,7 +80,7 @@ def place_text(place: SourceLine) -> str:
     elif os.path.isfile(place.file):
         words = messages.text("explain.place_file", file=os.path.basename(place.file), line=place.line)
     else:
-        words = messages.text("explain.place_line", line=place.line)
+        words = messages.text("views.line", line=place.line)
     if place.function:
         return messages.text("explain.in_function", place=words, function=place.function.replace("`", ""))
     return words

@@ -438,7 +438,7 @@ def at_zero():
     "a NaN of forward that the loss does not show has its own line",
     "not_finite_all_masked",
     lines="did",
-    says="not_finite_hidden_at",
+    says="not_finite_hidden",
 )
 def masked_attention():
     scores = torch.zeros(3, 3, requires_grad=True)
@@ -450,7 +450,7 @@ def masked_attention():
     return out[0].sum() + out[2].sum()
 
 
-@case("masking what comes out does not help", "not_finite_log_of_zero", says="not_finite_hidden_at")
+@case("masking what comes out does not help", "not_finite_log_of_zero", says="not_finite_hidden")
 def entropy_masked_afterwards():
     p = torch.tensor([0.0, 0.5, 0.5], requires_grad=True)
     terms = torch.where(p > 0, p * torch.log(p), torch.zeros(3))

@@ -59,7 +59,7 @@ def spread_over_devices():
     "in_place",
     "left",
     lines="did made saved",
-    in_place_saved_result_at={"shape": "2×4"},
+    in_place_saved={"shape": "2×4"},
 )
 def hidden_view():
     def clip(left):
@@ -78,7 +78,7 @@ def hidden_view():
     "in_place",
     "move",
     lines="did",
-    in_place_saved_at={"op": "Mm", "shape": "2×2"},
+    in_place_saved={"op": "Mm", "shape": "2×2"},
 )
 def split_and_scaled():
     z = torch.ones(2, 4, requires_grad=True) * 2
@@ -92,7 +92,7 @@ def split_and_scaled():
     "of a result that is changed through a view the shape is the result's",
     "in_place",
     "forget",
-    in_place_saved_result_at={"shape": "2×4"},
+    in_place_saved={"shape": "2×4"},
 )
 def gated_and_leaked():
     gate = torch.sigmoid(torch.ones(2, 4, requires_grad=True) * 2)
@@ -184,14 +184,14 @@ def shared():
     b.backward()
 
 
-@case("no loop where there is none", "freed_again", "loss", says="freed_same_line freed_again")
+@case("no loop where there is none", "freed_again", "loss", says="freed_earlier freed_again")
 def twice_on_a_line():
     w = torch.ones(3, requires_grad=True)
     loss = (w**2).sum()
     loss.backward(), loss.backward()
 
 
-@case("both backwards on one line", "freed_shared", "s", says="freed_same_line freed_tie")
+@case("both backwards on one line", "freed_shared", "s", says="freed_earlier freed_tie")
 def both_on_one_line():
     w = torch.ones(3, requires_grad=True)
     s = w.exp()
@@ -412,7 +412,7 @@ def test_an_error_alone_does_not_show_by_which_line_a_saved_view_was_written_int
     with pytest.raises(RuntimeError) as raised:
         unbound()
     found = explain(raised.value)
-    assert (found.code, found.did, found.findings[0].code) == ("in_place", None, "explain_in_place_view_known")
+    assert (found.code, found.did, found.findings[0].code) == ("in_place", None, "explain_in_place_rule")
 
 
 @pytest.mark.parametrize(("program", "expected"), PROGRAMS)
