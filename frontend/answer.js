@@ -22,6 +22,14 @@ export const foldable = (view) => (page, state) => {
   return report;
 };
 
+/**
+ * A view that is a document, with what can be taken along where it is about something.
+ * @param {Page} page
+ * @param {import("./states").DocumentState} state
+ */
+export const pageOf = (page, { document, about }) =>
+  el("div", "stack", ...documentView(page, document), about && takeAlong(page, about));
+
 /** @param {Page} page @param {import("./states").Since} since what became of it since the last check */
 export const sinceView = (page, since) =>
   el(

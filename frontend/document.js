@@ -25,13 +25,6 @@ const toneClass = (tone) => TONES[tone] ?? "plain";
 export const documentView = (page, blocks) => blocks.map((block) => blockView(page, block));
 
 /**
- * A view that is a document and nothing else.
- * @param {Page} page
- * @param {{document: Block[]}} state
- */
-export const pageOf = (page, state) => el("div", "stack", ...documentView(page, state.document));
-
-/**
  * @param {Page} page
  * @param {Block} block
  * @returns {HTMLElement}

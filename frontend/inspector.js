@@ -1,9 +1,9 @@
 // The inspector: one Function in tabs.
 
-import { sinceView, takeAlong } from "./answer.js";
+import { pageOf, sinceView, takeAlong } from "./answer.js";
 import { fitsMatrix, matrix, mostTelling } from "./blocks.js";
 import { callsView } from "./calls.js";
-import { documentView, pageOf } from "./document.js";
+import { documentView } from "./document.js";
 import { button, el, prose } from "./dom.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";

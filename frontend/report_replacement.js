@@ -87,6 +87,10 @@ function put(report, model, mount) {
   const host = document.createElement("div");
   report.after(host);
   const display = report.style.display;
+  report.classList.toggle(
+    "nbag-paper",
+    ["graph", "motion", "document"].includes(model.get("_kind")),
+  );
   let height = 0;
   const watcher = new ResizeObserver(() => {
     if (output?.isConnected && host.isConnected) height = output.getBoundingClientRect().height;

@@ -294,11 +294,13 @@ export interface GraphState {
 /** A value whose live view is its document. */
 export interface DocumentState {
   document: Block[];
+  about: string;
 }
 
 /** A comparison and its one sentence. */
 export interface ComparisonState {
   document: Block[];
+  about: string;
   headline: string;
 }
 

@@ -1,9 +1,8 @@
 // The module that anywidget loads: one for all views, told apart by the `_kind` trait.
 
-import { foldable } from "./answer.js";
+import { foldable, pageOf } from "./answer.js";
 import { callsView } from "./calls.js";
 import { claimKeys } from "./shortcuts.js";
-import { pageOf } from "./document.js";
 import { el } from "./dom.js";
 import { frozenModel } from "./frozen.js";
 import { gradcheckView } from "./gradcheck.js";

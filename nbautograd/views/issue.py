@@ -10,6 +10,8 @@ from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.entry_curve import problem_of
 from nbautograd.errors import InputError
+from nbautograd.inspection.audit_report import AuditReport
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.redacted import redacted
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.inspection.repro import NoScript, as_code
@@ -21,7 +23,7 @@ from nbautograd.views.phrases import line_of, say
 FENCE = "`" * 4  # longer than any that a docstring is likely to hold
 
 
-def for_issue(report: FunctionReport | GradcheckReport, redact: bool = False) -> str:
+def for_issue(report: FunctionReport | GradcheckReport | AuditReport | Comparison, redact: bool = False) -> str:
     """Return all that somebody else needs who has neither the notebook nor the report.
 
     Args:
@@ -36,7 +38,14 @@ def for_issue(report: FunctionReport | GradcheckReport, redact: bool = False) ->
         True
     """
     versions = f"nbautograd {__version__}, torch {torch.__version__}, Python {platform.python_version()}"
-    parts = [versions]
+    told = f"{FENCE}\n{text(redacted(report) if redact else report)}\n{FENCE}"
+    checked = _checked(report, redact) if isinstance(report, FunctionReport | GradcheckReport) else []
+    return "\n\n".join((versions, *checked, told)) + "\n"
+
+
+def _checked(report: FunctionReport | GradcheckReport, redact: bool) -> list[str]:
+    """Return the class with its marked lines, and a few lines that check it again."""
+    parts = []
     if report.source is not None and report.source.text:
         kinds = {line_of(finding): say("kind", finding.kind) for finding in answer(report).findings}
         rows = enumerate(report.source.text.rstrip("\n").split("\n"), report.source.first_line)
@@ -44,8 +53,7 @@ def for_issue(report: FunctionReport | GradcheckReport, redact: bool = False) ->
         parts.append("\n".join((f"{FENCE}python", *marked, FENCE)))
     if repro := _repro(report, redact):
         parts += [messages.text("views.issue.repro"), f"{FENCE}python\n{repro}\n{FENCE}"]
-    parts.append(f"{FENCE}\n{text(redacted(report) if redact else report)}\n{FENCE}")
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
 def _repro(report: FunctionReport | GradcheckReport, redact: bool) -> str:

@@ -76,9 +76,13 @@ SHEET = Markup(
     "@media(max-width:600px){.nbautograd :is(th,td){padding-right:8px!important}"
     ".nbautograd td[colspan] code{overflow-wrap:anywhere!important}"
     ".nbautograd table{font-size:0.85em!important}.nbautograd table table{font-size:1em!important}}"
-    # on paper a heading stands on the page of what it is the heading of
-    "@media print{.nbautograd :is(summary,caption,thead,div:has(+.nbag-item)){break-after:avoid}"
-    ".nbautograd :is(tr,.nbag-maps){break-inside:avoid}}"
+    # on paper a heading stands on the page of what it is the heading of, three maps beside each other; nbconvert would
+    # begin a page for each long output. What live shows in parts, such as slow motion, is printed as stored
+    "@media print{.nbautograd{orphans:4;widows:4}"
+    ".nbautograd :is(summary,caption,thead,div:has(+.nbag-item)){break-after:avoid}"
+    ".nbautograd :is(tr,.nbag-maps){break-inside:avoid}.nbag-maps{zoom:0.65}"
+    ".jp-OutputArea-child:has(.nbautograd){break-inside:auto}"
+    ".nbag-paper{display:block!important}.nbag-paper+div{display:none}}"
 )
 STEP = 18  # pixels that a row inside another is moved to the right
 FEW = 6  # rows inside another that are always seen; more can be folded

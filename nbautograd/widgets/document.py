@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from nbautograd.inspection.audit_report import AuditReport
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.views.builders import build
-from nbautograd.widgets.base import ViewWidget
+from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.states import DocumentState
+from nbautograd.widgets.thawing import taken_along
 
 
 class DocumentWidget(ViewWidget):
@@ -16,4 +19,9 @@ class DocumentWidget(ViewWidget):
 
     def make_state(self, value: Any) -> DocumentState:
         """Return the document."""
-        return DocumentState(document=build(value))
+        taken = isinstance(value, AuditReport | Comparison)
+        return DocumentState(document=build(value), about=getattr(value, "function", "audit") if taken else "")
+
+    def questions(self) -> dict[str, Question]:
+        """Return the questions for a report on a program, or beside a reference, as text and as a page of its own."""
+        return taken_along(self) if isinstance(self.value, AuditReport | Comparison) else {}

@@ -279,9 +279,14 @@ class GraphState(Picture):
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentState:
-    """A value whose live view is its document."""
+    """A value whose live view is its document.
+
+    Attributes:
+        about: name of the file that it is frozen to; empty where it is not taken along.
+    """
 
     document: Document
+    about: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,9 @@ def blank(tab: Any, origin: str) -> Any:
     tab.goto(origin)
     tab.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
     tab.set_viewport_size({"width": 1000, "height": 760})
-    tab.emulate_media(color_scheme="light", reduced_motion="reduce", forced_colors="none", contrast="no-preference")
+    tab.emulate_media(
+        media="screen", color_scheme="light", reduced_motion="reduce", forced_colors="none", contrast="no-preference"
+    )
     tab.context.clear_permissions()
     tab.mouse.move(0, 0)
     tab.errors.clear()

@@ -222,9 +222,9 @@ def test_a_fix_that_was_not_tried_has_no_button(show: Any, samples: Any) -> None
     expect(page.get_by_role("button", name="Copy line")).to_have_count(0)
 
 
-@pytest.mark.parametrize("make", ["report", "gradcheck"])
+@pytest.mark.parametrize("make", ["report", "gradcheck", "comparison"])
 def test_the_report_is_copied_for_an_issue(asking: Any, samples: Any, clipboard: Any, make: str) -> None:
-    value = getattr(samples, make)(wrong=True)
+    value = getattr(samples, make)(**({} if make == "comparison" else {"wrong": True}))
     page = asking(value)
     page.get_by_role("button", name="Copy for an issue").click()
     expect(page.locator(".copy").filter(has_text="Copy for an issue")).to_contain_text("Copied.")

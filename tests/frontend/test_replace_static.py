@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from nbautograd.views.bundle import html
+
 pytestmark = pytest.mark.browser
 
 ADD = """() => { const report = document.createElement("div"); report.className = "nbautograd nbag-1";
@@ -51,6 +53,19 @@ def test_every_copy_is_served_and_they_share_their_tab(opened: Page) -> None:
     expect(live(opened)).to_have_count(2)
     opened.get_by_role("tab", name="Calls").first.click()
     expect(opened.get_by_role("tabpanel", name="Calls")).to_have_count(2)
+
+
+@pytest.mark.parametrize(("make", "stored"), [("report", False), ("comparison", True), ("graph", True)])
+def test_on_paper_what_is_seen_in_parts_is_printed_as_it_is_stored(load: Any, samples: Any, make: str, stored: bool):
+    value = getattr(samples, make)()
+    page = load(value, anchor="nbag-1")
+    page.evaluate("html => document.body.insertAdjacentHTML('beforeend', html)", html(value, "nbag-1"))
+    page.evaluate(START)
+    expect(live(page)).to_be_visible()
+    expect(static(page)).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(live(page)).to_be_visible(visible=not stored)
+    expect(static(page)).to_be_visible(visible=stored)
 
 
 def test_a_report_that_goes_and_comes_back(opened: Page) -> None:

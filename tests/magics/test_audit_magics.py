@@ -37,7 +37,7 @@ def test_a_cell_runs_as_it_would_and_its_report_follows(filled) -> None:
     assert filled("a.grad is not None").result.result is True
     assert "cell 1, line 1" in texts[1]
     assert '`_audit.save_repro("folder")`' in texts[1]
-    assert "`_audit.functions[0].situations[0].report`" in texts[1]
+    assert "_audit.functions[0].situations[0].report" in ran.bundles[1]["text/html"]
     assert filled("_audit.functions[0].situations[0].report.verdict").result.result == "wrong"
 
 

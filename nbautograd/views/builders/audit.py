@@ -23,8 +23,11 @@ from nbautograd.views.document import (
     Fold,
     Item,
     Lines,
+    Paragraph,
+    Span,
     Strong,
     Table,
+    Term,
     paragraph,
     sentences,
 )
@@ -55,8 +58,14 @@ def audit_document(report: AuditReport, in_python: bool = True) -> Document:
         if report.wrong and in_python
         else ()
     )
-    small = [*_reasons(report), *_second(report), *_counts(report), *map(str, report.notes)]
-    return (Card(tone, (head, *causes, *hint)), *_table(report), *sentences(small, "small"))
+    small = [*_reasons(report), *_second(report)]
+    notes = [*_counts(report), *((str(note),) for note in report.notes)]
+    return (
+        Card(tone, (head, *causes, *hint)),
+        *_table(report),
+        *sentences(small, "small"),
+        *(Paragraph(spans, "small") for spans in notes),
+    )
 
 
 @build.register
@@ -119,14 +128,13 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
         tests = sentences([_tests(function.tests)] if function.tests else [])
         body = sentences([situation.message]) if cause is None else finding_document(cause, kind=False)
         body = (*body, *sentences(_cut_down(situation)))
-        expression = f"{report.name}.functions[{i}].situations[0].report"
-        whole = sentences([messages.text("views.audit.open", expression=expression)], "small")
         details: Document = ()
         if situation.report is not None and i < DETAILS:
-            title = messages.text("views.audit.report")
             evidence = tuple(part for part in build(situation.report) if not isinstance(part, Card))  # told above
+            words = messages.text("views.audit.report")
+            title = Term(words, f"{report.name}.functions[{i}].situations[0].report") if in_python else words
             details = (Fold(title, evidence, strong=False, in_text="nothing"),)
-        yield Item((about, *body, *tests, *(whole if situation.report is not None and in_python else ()), *details))
+        yield Item((about, *body, *tests, *details))
 
 
 def _tests(tests: tuple[str, ...]) -> str:
@@ -224,17 +232,17 @@ def _second(report: AuditReport) -> list[str]:
     return [messages.text("views.audit.second_means", names=_names(tuple(risky)))] if risky else []
 
 
-def _counts(report: AuditReport) -> list[str]:
+def _counts(report: AuditReport) -> list[tuple[Span, ...]]:
     calls, left_out, without = (
         sum(getattr(f, name) for f in report.functions) for name in ("calls", "left_out", "without_gradient")
     )
     checked = sum(situation.checked for f in report.functions for situation in f.situations)
-    said = []
+    said: list[tuple[Span, ...]] = []
     if left_out:
-        counts = {"calls": formats.count(calls), "checked": formats.count(checked)}
-        said.append(messages.text("views.audit.left_out", **counts))
+        words = messages.text("views.audit.left_out", calls=formats.count(calls), checked=formats.count(checked))
+        said.append((Term(words, messages.text("views.audit.left_out.meaning")),))
     if without:
-        said.append(messages.text("views.audit.without_gradient", count=formats.count(without)))
+        said.append((messages.text("views.audit.without_gradient", count=formats.count(without)),))
     return said
 
 

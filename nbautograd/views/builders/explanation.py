@@ -20,6 +20,7 @@ from nbautograd.views.document import (
     Document,
     Drawing,
     Faint,
+    Fold,
     Strong,
     Table,
     paragraph,
@@ -33,7 +34,11 @@ def explanation_document(explanation: Explanation) -> Document:
     """Return the answer, the table of lines, the change that was tried, and the graph."""
     first, *others = explanation.findings
     head = paragraph(Strong(first.message), look="head")
-    facts = [paragraph(finding.message, look=_look(finding)) for finding in others]
+    mended = explanation.fix is not None  # the change says what to do, and torch's rule why
+    facts: list[Block] = [
+        _rule(finding) if mended and _is_rule(finding) else paragraph(finding.message, look=_look(finding))
+        for finding in others
+    ]
     body: list[Block] = [head]
     if explanation.fix is not None:
         fix = explanation.fix
@@ -52,8 +57,16 @@ def explanation_document(explanation: Explanation) -> Document:
     return (Card(tone, tuple(body)), *table, *drawing)  # type: ignore[arg-type]
 
 
+def _is_rule(finding: Finding) -> bool:
+    return "rule" in finding.code
+
+
+def _rule(finding: Finding) -> Fold:
+    return Fold(messages.text("explain.why"), (paragraph(finding.message),), strong=False, in_text="nothing")
+
+
 def _look(finding: Finding) -> Literal["", "faint"]:
-    aside = finding.code.startswith(("explain_ran_", "explain_run_")) or "rule" in finding.code
+    aside = finding.code.startswith(("explain_ran_", "explain_run_")) or _is_rule(finding)
     return "faint" if aside else ""
 
 
