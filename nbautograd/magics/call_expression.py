@@ -13,6 +13,7 @@ from IPython.core.error import UsageError
 
 from nbautograd import messages
 from nbautograd.core.checking.problem import separate_context
+from nbautograd.core.stumbles import said
 from nbautograd.core.user_source import function_class
 
 Namespace = Mapping[str, Any]
@@ -77,7 +78,7 @@ def evaluate(node: ast.expr, namespace: Namespace) -> Any:
     try:
         return eval(code, dict(namespace))
     except Exception as error:
-        raise EvaluationError(f"{type(error).__name__}: {error}") from error
+        raise EvaluationError(f"{type(error).__name__}: {said(error)}") from error
 
 
 def parse_call(text: str, magic: str, namespace: Namespace) -> CallExpression:

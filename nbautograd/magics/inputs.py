@@ -10,6 +10,7 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from nbautograd import messages
+from nbautograd.core.stumbles import said
 from nbautograd.magics.call_expression import (
     EvaluationError,
     Namespace,
@@ -81,7 +82,7 @@ def read_reference(text: str, inputs: Inputs, namespace: Namespace) -> Callable[
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error on one line; its type is left to the caller."""
-    return " ".join(str(error).split())[:300]
+    return " ".join(said(error).split())[:300]
 
 
 def _tuple_of_starred(text: str) -> ast.expr | None:

@@ -117,6 +117,6 @@ def _is_ours(entry: types.TracebackType) -> bool:
 def _mark(shell: Any, result: Any, error: BaseException) -> None:
     shell.last_execution_succeeded = False
     if hasattr(shell, "_last_traceback"):  # a kernel puts this into its reply
-        shell._last_traceback = [f"{type(error).__name__}: {error}"]
+        shell._last_traceback = [f"{type(error).__name__}: {stumbles.said(error)}"]
     if result is not None and result.success:
         result.error_in_exec = error

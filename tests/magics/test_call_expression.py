@@ -92,6 +92,18 @@ def test_an_argument_that_raises_is_the_users() -> None:
         parse_call("linear(1 / 0)", "%gradcheck", NAMES)
 
 
+def test_an_error_whose_words_leave_the_program_is_named_alone() -> None:
+    class RudeError(Exception):
+        def __str__(self) -> str:
+            raise SystemExit
+
+    def rude() -> None:
+        raise RudeError
+
+    with pytest.raises(EvaluationError, match=r"^RudeError: $"):
+        parse_call("linear(rude())", "%gradcheck", {**NAMES, "rude": rude})
+
+
 @pytest.mark.parametrize(
     "text", ["a, b", "(a, b)", "{'input': a, 'weight': b}", "tuple([a, b])", "*[a, b]", "a, *(b,)", "*(a, b), None"]
 )
