@@ -2,13 +2,11 @@
 
     python benchmarks/baseline.py run OUT.json [--set FILE.py ...] [--only PART] [--part 1/2]
     python benchmarks/baseline.py compare BEFORE.json AFTER.json [--runs]
-    python benchmarks/baseline.py forwards
 
 ``run`` checks the mistakes and the right Functions of ``tests/support``, the shared catalogue where it is at hand
 (``NBAUTOGRAD_BUGS``), and any file given that has ``MISTAKES``, ``CORRECT`` or ``CASES`` of the same form. For each it
 writes the verdict, how often user code was run, and of each finding the code, the sentence, the line and the fix.
-``compare`` lists what differs between two of these files and sums it up. ``forwards`` counts the calls of the user's
-``forward`` that four wrong Functions take up to verdict, cause and fix.
+``compare`` lists what differs between two of these files and sums it up.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.budget import Meter
@@ -148,97 +145,6 @@ def _sums(told: list[dict[str, Any]]) -> str:
     return f"{len(told)} Functions, {found} of {len(wrong)} found, {mended} mended, {accused} accused, {runs:,} runs"
 
 
-def random(*shape: int, seed: int = 0) -> torch.Tensor:
-    """Return numbers that require grad."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.rand(shape, generator=generator, dtype=torch.float64).add_(0.1).requires_grad_()
-
-
-class HalfLinear(Function):
-    """A linear layer whose second gradient is half of the right one."""
-
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w.t()
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g @ w, g.t() @ x * 0.5
-
-
-class TransposedLinear(Function):
-    """A linear layer whose second gradient is transposed."""
-
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w.t()
-
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        return g @ w, x.t() @ g
-
-
-class SoftmaxWithoutSum(Function):
-    """A softmax without its sum."""
-
-    @staticmethod
-    def forward(ctx, x):
-        y = torch.softmax(x, -1)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return y * g
-
-
-class WrongGelu(Function):
-    """A gelu with ``x`` in the place of ``x * x``."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return 0.5 * x * (1 + torch.erf(x / 2**0.5))
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (0.5 * (1 + torch.erf(x / 2**0.5)) + x * torch.exp(-0.5 * x) / (2 * torch.pi) ** 0.5)
-
-
-def forwards() -> None:
-    """Print how often four wrong Functions are called forward and backward."""
-    four = (
-        (HalfLinear, (random(3, 4), random(5, 4, seed=1))),
-        (TransposedLinear, (random(4, 4), random(4, 4, seed=1))),
-        (SoftmaxWithoutSum, (random(3, 4),)),
-        (WrongGelu, (random(3, 4),)),
-    )
-    for cls, inputs in four:
-        calls = {"forward": 0, "backward": 0}
-
-        def profile(frame: Any, event: str, argument: Any, calls: dict[str, int] = calls, name: str = "") -> None:
-            code = frame.f_code
-            # methods that were compiled anew have the file of the class, "<string>" or none
-            own = code.co_filename == __file__ or not os.path.exists(code.co_filename)
-            if event == "call" and code.co_name in calls and own:
-                calls[code.co_name] += 1
-
-        sys.setprofile(profile)
-        try:
-            report = nbautograd.gradcheck(cls.apply, inputs)
-        finally:
-            sys.setprofile(None)
-        top = report.findings[0]
-        fix = None if top.fix is None else top.fix.source
-        print(cls.__name__, report.verdict, top.message_id, fix, calls)
-
-
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -252,16 +158,13 @@ def main() -> None:
     two.add_argument("before", type=Path)
     two.add_argument("after", type=Path)
     two.add_argument("--runs", action="store_true")
-    what.add_parser("forwards")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     if options.what == "run":
         run(options.out, options.set, options.only, options.part)
-    elif options.what == "compare":
-        compare(options.before, options.after, options.runs)
     else:
-        forwards()
+        compare(options.before, options.after, options.runs)
 
 
 if __name__ == "__main__":
