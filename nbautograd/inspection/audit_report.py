@@ -98,7 +98,7 @@ class AuditedSituation(Displayable):
         fix = next((f.fix for f in self.findings if f.fix is not None), None)
         return {
             "inputs": [str(one) for one in self.inputs],
-            "verdict": self.verdict if self.verdict != "unchecked" else "not checked",
+            "verdict": _in_words(self.verdict),
             "order2": self.order2,
             "codes": [f.code for f in self.findings],
             "message": self.message,
@@ -225,6 +225,7 @@ class AuditReport(Redactable["AuditReport"]):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as ``nbautograd audit --json`` writes it."""
         return {
+            "verdict": _in_words(self.verdict),
             "functions": [function.to_dict() for function in self.functions],
             "notes": [str(note) for note in self.notes],
             "complete": self.complete,
@@ -234,6 +235,10 @@ class AuditReport(Redactable["AuditReport"]):
 
     def __repr__(self) -> str:
         return f"<AuditReport {self.verdict}: {len(self.wrong)} of {len(self.functions)} Functions wrong>"
+
+
+def _in_words(verdict: AuditVerdict) -> str:
+    return verdict if verdict != "unchecked" else "not checked"
 
 
 def joined(reports: Sequence[AuditReport]) -> AuditReport:

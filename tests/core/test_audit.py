@@ -411,6 +411,7 @@ def test_the_json_has_the_form_that_is_promised():
     report = audited((Wrong, leaf(3)), (Wrong, leaf(4, 2)))
     data = json.loads(json.dumps(report.to_dict()))
     assert {"functions", "torch", "nbautograd"} <= set(data)
+    assert data["verdict"] == "wrong"
     [function] = data["functions"]
     assert {"name", "module", "line", "situations", "calls", "left_out"} <= set(function)
     for situation in function["situations"]:
