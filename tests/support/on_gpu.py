@@ -51,13 +51,13 @@ def triton_kernels(device: str) -> Iterator[tuple[str, bool]]:
 
 
 def page_kernels(device: str) -> Iterator[tuple[str, bool]]:
-    """The kernels of docs/kernels.md."""
-    text = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
+    """The kernels of docs/tutorials/kernels.md."""
+    text = (ROOT / "docs" / "tutorials" / "kernels.md").read_text(encoding="utf-8")
     page: dict[str, Any] = {}
     exec(compile(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], "kernels.md", "exec"), page)
     for name, wrong in (("RMSNorm", False), ("Blocked", True)):
         report = compare(page[name], page["eager"], moved(page["inputs"](), device))
-        yield f"{name} of docs/kernels.md: {report.verdict}", report.wrong is wrong
+        yield f"{name} of docs/tutorials/kernels.md: {report.verdict}", report.wrong is wrong
 
 
 def cell(device: str) -> Iterator[tuple[str, bool]]:
