@@ -4,8 +4,9 @@ import { svg } from "./dom.js";
 
 /** @typedef {import("./scene.js").Box} Box */
 
-const PAD = 9, // px between a frame and what is in it
-  HEAD = 15; // px above that for its name
+const PAD = 6, // px between a frame and what is in it, and as many for each frame inside
+  FOOT = 3, // px below; the label of an edge stands between it and the next frame
+  HEAD = 15; // px above for its name
 const MOST = 400; // boxes; among more nobody sees frames
 
 /**
@@ -14,10 +15,12 @@ const MOST = 400; // boxes; among more nobody sees frames
  * @param {Record<string, string>} scopes the module of each box, by its key
  */
 export function frames({ boxes }, scopes) {
-  const drawn =
-    boxes.length > MOST
-      ? []
-      : [...modules(boxes, scopes)].map(([path, inside]) => frame(path, inside, boxes));
+  const found = boxes.length > MOST ? [] : modules(boxes, scopes),
+    paths = found.map(([path]) => path);
+  /** @param {string} path @returns {number} how many frames stand in each other there */
+  const depth = (path) =>
+    1 + Math.max(0, ...paths.filter((p) => p.startsWith(`${path}.`)).map(depth));
+  const drawn = found.map(([path, inside]) => frame(path, inside, boxes, PAD * depth(path)));
   return svg("g", { class: "frames", "aria-hidden": "true" }, ...drawn);
 }
 
@@ -41,12 +44,12 @@ function modules(boxes, scopes) {
   );
 }
 
-/** @param {string} path @param {Box[]} inside @param {Box[]} all */
-function frame(path, inside, all) {
-  const left = Math.min(...inside.map((b) => b.x)) - PAD,
+/** @param {string} path @param {Box[]} inside @param {Box[]} all @param {number} pad */
+function frame(path, inside, all, pad) {
+  const left = Math.min(...inside.map((b) => b.x)) - pad,
     top = Math.min(...inside.map((b) => b.y)) - HEAD,
-    right = Math.max(...inside.map((b) => b.x + b.width)) + PAD,
-    bottom = Math.max(...inside.map((b) => b.y + b.height)) + PAD;
+    right = Math.max(...inside.map((b) => b.x + b.width)) + pad,
+    bottom = Math.max(...inside.map((b) => b.y + b.height)) + FOOT;
   /** @param {Box} b */
   const within = (b) => b.x < right && b.x + b.width > left && b.y < bottom && b.y + b.height > top;
   if (all.some((b) => within(b) && !inside.includes(b))) return null;

@@ -48,7 +48,7 @@ export function lenses(page, state, picture, go) {
  */
 function runBackward(page, { boxes }) {
   const names = boxes.filter(({ kind }) => kind === "output").map((box) => box.lines[0].text),
-    run = cellWith(page, `nbautograd.backward(${names[0]})`);
+    run = cellWith(page, `import nbautograd\n\nnbautograd.backward(${names[0]})`);
   const known = names.length === 1 && /^[\p{L}_][\p{L}\p{N}_]*$/u.test(names[0]);
   return known && run ? button(page.t("lens.run_backward"), run) : "";
 }

@@ -28,15 +28,9 @@ export function boxDetail(page, state, box, close, more) {
   const head = el("div", "bar");
   function fill() {
     const one = box.nodes.length === 1 ? state.nodes[box.nodes[0]] : null;
-    const lines = [
-      firstLine(box),
-      one
-        ? facts(page, one).join(" · ")
-        : box.nodes.length > 1 && page.t("nodes", { count: box.nodes.length }),
-    ];
     head.replaceChildren(
-      el("h4", null, one ? el("code", null, one.label || one.name) : lines[0]),
-      el("span", "faint facts", lines[1]),
+      el("h4", null, one ? el("code", null, one.label || one.name) : firstLine(box)),
+      el("span", "faint facts", one && facts(page, one).join(" · ")),
       ...[more, icon("×", page.t("close"), close)].filter((part) => part instanceof Node),
     );
     body.replaceChildren(

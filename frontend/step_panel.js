@@ -68,7 +68,9 @@ export function stepPanel(page, state, picture, run, at, visit) {
 function leaves(page, state, picture, run, at) {
   const all = run.steps
     .map((keys, k) => ({ k, node: state.nodes[picture.boxes.get(keys[0])?.nodes[0] ?? -1] }))
-    .filter(({ k, node }) => node?.kind === "leaf" && run.from[k].some((s) => s < at));
+    .filter(
+      ({ k, node }) => node?.kind === "leaf" && run.from[k].some((s) => s < at) && k !== at - 1,
+    );
   const shown = all
     .filter(({ k }) => k >= at)
     .concat(all.filter(({ k }) => k < at).reverse())

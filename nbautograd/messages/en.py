@@ -1931,7 +1931,6 @@ SENTENCES: dict[str, str] = {
     "widgets.is_leaf": "leaf: backward adds to its .grad",
     "widgets.step_at": "Step {step} of {steps}: {name}",
     "widgets.close": "Close",
-    "widgets.nodes": "{count} nodes",
     "widgets.sequence": "sequence {number}",
     "widgets.line": "line {line}",
     "widgets.accumulated": "accumulated into .grad",

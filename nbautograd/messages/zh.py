@@ -1931,7 +1931,6 @@ SENTENCES: dict[str, str] = {
     "widgets.is_leaf": "叶子张量：反向把梯度累加到它的 .grad",
     "widgets.step_at": "第 {step} 步，共 {steps} 步：{name}",
     "widgets.close": "关闭",
-    "widgets.nodes": "{count} 个节点",
     "widgets.sequence": "序号 {number}",
     "widgets.line": "第 {line} 行",
     "widgets.accumulated": "累加到 .grad",

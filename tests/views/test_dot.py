@@ -64,17 +64,6 @@ def test_ghosts_versions_norms_and_the_first_nan_are_there():
     assert "|g| 1.73" in nbautograd.backward((a * b).sum()).to_dot().source
 
 
-@pytest.mark.usefixtures("saved_tensors_shown")
-def test_repeats_are_clusters_that_keep_their_nodes():
-    y = torch.ones(3, requires_grad=True)
-    for _ in range(30):
-        y = y.sin()
-    source = nbautograd.backward(y.sum(), names={}).to_dot().source
-    (label,) = re.findall(r'subgraph cluster_r\d+ \{\s+graph \[.*?label="([^"]+)"', source)
-    assert label.startswith("Sin ×30 · keeps 360 B · |g| 1.73 █")
-    assert source.count("SinBackward0") == 30
-
-
 def test_the_first_graph_is_a_cluster_with_ties_to_it():
     x = torch.tensor([0.5, 1.0], requires_grad=True)
     first = nbautograd.backward((x.sin() * x.exp()).sum(), create_graph=True, inputs=[x], names={"x": x})

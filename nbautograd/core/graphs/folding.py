@@ -22,6 +22,7 @@ from nbautograd.core.graphs.segments import Segment, common_path, inner_order, m
 from nbautograd.core.values import TensorSummary
 
 OPENING = 12  # boxes of a graph that opens on its modules
+CLOSED = 3  # boxes of one that would open on its whole model: then it is opened one level further, into twice as many
 DRAWN_WHOLE = 30  # nodes of a graph that is drawn whole
 BOX_NODES = 40  # nodes of one box, when what is opened has no modules inside
 OPENED_PARTS = 120  # parts that a repeat is opened into; of more, at most BOX_NODES boxes are made, each a repeat
@@ -61,8 +62,12 @@ def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
     """Return the segments that are drawn to begin with: one per box."""
     runs = find_repeats(graph)
     single = _with_repeats(graph, runs)
-    if len(graph.nodes) > DRAWN_WHOLE and graph.scopes and (opening := _on_modules(graph, runs, min(most, OPENING))):
-        return opening
+    if len(graph.nodes) > DRAWN_WHOLE and graph.scopes:
+        opening = _on_modules(graph, runs, min(most, OPENING))
+        if len(opening) <= CLOSED:
+            opening = _on_modules(graph, runs, min(most, 2 * OPENING)) or opening
+        if opening:
+            return opening
     if len(graph.nodes) <= most or _size(graph, single) <= most:
         return single
     deepest = max((path.count(".") + 1 for path in graph.scopes), default=0)

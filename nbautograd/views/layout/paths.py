@@ -289,7 +289,9 @@ def _spots(points: list[Point], width: int, height: int) -> list[Point]:
     (x0, y0), (x1, y1) = start, end
     if x0 == x1:
         away = (points[1][0] - x0) * 3 // 4  # of a bulge
-        y = y1 - 9 if height > 0 else y0 + 12 if height < 0 else min((y0 + y1) // 2, y0 + 40) + 4
+        y = (
+            y1 - 9 if height > 0 else y0 + 12 if height < 0 else y0 + 15
+        )  # above the frame of a module that begins there
         right, left = (x0 + away + 5, y), (x0 + away - 5 - width, y)
         return [left, right] if away < 0 else [right, left]
     middle = (x0 + x1) // 2
