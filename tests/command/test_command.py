@@ -8,7 +8,7 @@ import pytest
 import nbautograd
 from nbautograd.command import lab as lab_module
 from nbautograd.command import main
-from nbautograd.command.places import GUIDES, guide, notebook, own_copy
+from nbautograd.command.places import GUIDES, guide, notebook
 from nbautograd.errors import CommandError
 from nbautograd.messages import set_language
 
@@ -52,21 +52,6 @@ def test_help_is_there(words, capsys):
     assert "command.help" not in shown
 
 
-def test_the_help_of_an_audit_shows_both_forms_of_a_program(capsys):
-    with pytest.raises(SystemExit):
-        main(["audit", "--help"])
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "(SCRIPT | -m MODULE) [ARGS ...]" in shown
-    assert "%%autograd_audit" in shown
-
-
-def test_a_word_that_is_not_understood(capsys):
-    with pytest.raises(SystemExit) as leaving:
-        main(["lap"])
-    assert leaving.value.code == 2
-    assert "invalid choice: 'lap'" in capsys.readouterr().err
-
-
 def test_lab_opens_a_copy(tmp_path, server, capsys):
     assert main(["lab", "--folder", str(tmp_path / "new")]) == 0
     copy = tmp_path / "new" / "nbautograd-demo.ipynb"
@@ -82,12 +67,6 @@ def test_lab_never_overwrites(tmp_path, server, capsys):
     assert mine.read_text() == "my work"
     assert "was left unchanged" in capsys.readouterr().out
     assert server == [(mine, ["--no-browser"])]
-
-
-def test_lab_in_chinese(tmp_path, server, capsys):
-    assert main(["lab", "--folder", str(tmp_path), "--lang", "zh"]) == 0
-    assert (tmp_path / "nbautograd-demo.zh.ipynb").read_bytes() == guide("demo", "zh").read_bytes()
-    assert "笔记本的副本" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", GUIDES)
@@ -135,11 +114,6 @@ def test_notebooks_are_found_in_a_wheel_first(tmp_path):
 def test_incomplete_installation(tmp_path):
     with pytest.raises(CommandError, match=r"nothing\.ipynb is not where it should be.*install nbautograd again"):
         notebook("nothing.ipynb", package=tmp_path)
-
-
-def test_a_copy_leaves_nothing_else_behind(tmp_path):
-    assert own_copy(guide("demo", "en"), tmp_path) == (tmp_path.resolve() / "nbautograd-demo.ipynb", True)
-    assert [path.name for path in tmp_path.iterdir()] == ["nbautograd-demo.ipynb"]
 
 
 def test_jupyterlab_gets_its_words(tmp_path, monkeypatch):

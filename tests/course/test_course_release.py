@@ -19,7 +19,7 @@ from nbautograd.course.exercise import Exercise
 from nbautograd.course.rehearse import main as rehearse_main
 from nbautograd.course.rehearse import passed_untouched
 from nbautograd.course.release import ReleaseError
-from nbautograd.course.source import SourceError, read, stamp, stripped
+from nbautograd.course.source import SourceError, read, stamp
 from nbautograd.course.translations import stale
 
 
@@ -86,12 +86,6 @@ def test_two_releases_are_the_same_bytes(tmp_path):
     assert first.zipped() == second.zipped()
 
 
-def test_what_only_the_author_sees_makes_no_new_version(tmp_path):
-    first = make(written(tmp_path), "en").notebook
-    assert make(written(tmp_path, wrong="-1 * 2 * ctx.saved_tensors[0] * grad_output"), "en").notebook == first
-    assert make(written(tmp_path, markdown="more"), "en").notebook != first
-
-
 def test_manifest_and_zip(tmp_path):
     made = make(written(tmp_path), "en")
     with zipfile.ZipFile(BytesIO(made.zipped())) as archive:
@@ -126,10 +120,6 @@ def test_nbgrader_metadata(tmp_path, lang):
     texts = {c["id"]: source_of(c) for c in cells(made)}
     assert texts["own_square"].splitlines()[-3].strip() == "### BEGIN SOLUTION"
     assert texts["own_square-points"].endswith('points("own_square", Square)')
-
-
-def test_a_notebook_that_is_not_for_nbgrader_knows_nothing_of_it(tmp_path):
-    assert "nbgrader" not in make(written(tmp_path), "en").notebook
 
 
 ANSWER = """class Square(torch.autograd.Function):
@@ -216,12 +206,6 @@ def test_a_notebook_whose_exercises_nothing_would_check_is_refused(tmp_path, lin
     with pytest.raises(ReleaseError, match="Not released") as refused:
         make(path, "en")
     assert sentence in str(refused.value)
-
-
-def test_the_cell_that_loads_us_needs_no_tag_to_speak_the_notebooks_language(tmp_path):
-    path = written(tmp_path)
-    path.write_text(path.read_text(encoding="utf-8").replace(' tags=["setup"]', ""), encoding="utf-8")
-    assert any('set_language("zh")' in source_of(cell) for cell in cells(make(path, "zh")))
 
 
 def test_an_untouched_cell_must_not_pass(tmp_path):
@@ -344,11 +328,6 @@ def test_answers_are_edits_of_the_solution_or_written_out(tmp_path):
     assert answers_of(read(path), tmp_path / "none.diff") == ()
 
 
-def test_a_marker_alone():
-    with pytest.raises(SourceError, match="has no partner"):
-        stripped("x = 1\n### BEGIN SOLUTION\n", "en")
-
-
 def test_cells_without_a_partner(tmp_path):
     path = written(tmp_path)
     path.write_text(path.read_text().replace('lang="zh" pair="intro"', 'lang="zh" pair="other"'))
@@ -367,35 +346,11 @@ def test_one_language_alone(tmp_path):
         make(path, "zh")
 
 
-@pytest.mark.parametrize("left_out", ["#     display_name: Python 3\n", "#     name: python3\n", ""])
-def test_a_header_with_half_a_kernelspec_will_do(tmp_path, left_out):
-    path = written(tmp_path)
-    whole, text = make(path, "en").notebook, path.read_text(encoding="utf-8")
-    begin, end = text.index("#   kernelspec:"), text.index("#   nbautograd:")
-    path.write_text(text.replace(left_out, "", 1) if left_out else text[:begin] + text[end:], encoding="utf-8")
-    assert path.read_text(encoding="utf-8") != text
-    assert make(path, "en").notebook == whole
-
-
 def test_a_header_that_is_no_yaml_is_named_with_its_line(tmp_path):
     path = written(tmp_path)
     path.write_text(path.read_text(encoding="utf-8").replace("#   nbautograd:", "#  nbautograd", 1), encoding="utf-8")
     with pytest.raises(SourceError, match=r"cannot be read as a source notebook: .*line \d+, column \d+"):
         read(path)
-
-
-@pytest.mark.parametrize("said", ["", " nothing"])
-def test_a_header_that_says_nothing_of_the_notebook_will_do(tmp_path, said):
-    path = written(tmp_path)
-    text = path.read_text(encoding="utf-8")
-    begin, end = text.index("#   nbautograd:"), text.index("# ---\n", 5)
-    path.write_text(f"{text[:begin]}#   nbautograd:{said}\n{text[end:]}", encoding="utf-8")
-    assert json.loads(make(path, "en").notebook)["metadata"]["nbautograd"]["name"] == "99_squares"
-
-
-def test_exercises_of_another_notebook_stay(tmp_path):
-    (tmp_path / "other_exercises.py").write_text("EXERCISES = ()")
-    assert "other_exercises.py" not in make(written(tmp_path), "en").files
 
 
 def test_an_exercise_that_nobody_declared(tmp_path):

@@ -58,12 +58,6 @@ def test_a_report_can_be_asked_for_below(notebook):
     assert "✓ `square`: right." in ran.text
 
 
-def test_under_another_cell_magic(notebook):
-    assert notebook("%%time\n" + cell()).text.count("✓ `square`: right.") == 1
-    assert notebook("%%capture kept\n" + cell()).text == ""
-    assert len(notebook["kept"].outputs) == 1
-
-
 def test_hints(notebook):
     assert "--hints where" in notebook(cell("-" + RIGHT)).text
     second = notebook(cell("-" + RIGHT, " square --hints where")).text
@@ -109,11 +103,6 @@ def test_an_error_is_the_students_own(notebook):
     assert isinstance(ran.error, ZeroDivisionError)
     assert ran.bundles == []
     assert isinstance(notebook("%%exercise square\nx = (").error, SyntaxError)
-
-
-def test_line_numbers_are_those_of_the_cell(notebook):
-    ran = notebook("%%exercise square\n\n1 / 0")
-    assert ran.error.__traceback__.tb_next.tb_lineno == 3
 
 
 def test_progress(notebook, monkeypatch):

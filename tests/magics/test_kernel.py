@@ -93,18 +93,11 @@ def normal(seen: Any, first_line: str) -> str:
 
 
 CELLS = {
-    "definition": DOUBLE,
-    "print": DOUBLE + "print('hello')\nprint('world', file=sys.stderr)",
-    "last expression": DOUBLE + "Double.apply(torch.ones(2)).tolist()",
     "error": DOUBLE + "\n\n\n\n\n\ndef inner():\n    return 1 / 0\ninner()",
-    "error in forward": DOUBLE.replace("2 * x", "undefined") + "\n\n\n\nDouble.apply(torch.ones(2))",
     "error in backward": DOUBLE.replace("2 * grad_output", "undefined")
     + "\n\n\n\nDouble.apply(torch.ones(2, requires_grad=True)).sum().backward()",
-    "syntax error": DOUBLE + "x = = 1",
-    "indentation error": DOUBLE + "  x = 1",
     "await": DOUBLE + "import asyncio\nawait asyncio.sleep(0)\nDouble.apply(torch.ones(2)).tolist()",
     "getsource": DOUBLE + "inspect.getsource(Double.forward)",
-    "pickle": DOUBLE + "pickle.loads(pickle.dumps(Double)) is Double, len(pickle.dumps(Double))",
     "help": DOUBLE + "Double.forward?",
     "source": DOUBLE + "Double.backward??",
     "display": DOUBLE + "from IPython.display import display\ndisplay(1)\ndisplay({'text/plain': 'x'}, raw=True)",
@@ -120,14 +113,6 @@ def test_messages_are_those_of_a_cell_without_the_magic(kernel: Kernel, name: st
     ours = reply, [m for m in messages if not is_card(m)]
     shown = [normal(ours, "%%autograd_function\\n"), normal(bare, "# one line\\n")]
     assert shown[0] == shown[1]
-
-
-def test_tb_shows_the_same_again(kernel: Kernel) -> None:
-    tracebacks = []
-    for line in ("# one line\n", "%%autograd_function\n"):
-        kernel.run(line + DOUBLE + "\n\n\n\n1 / 0")
-        tracebacks.append(normal(kernel.run("%tb"), line[:-1]))
-    assert tracebacks[0] == tracebacks[1]
 
 
 def test_an_interrupt_of_the_cell_is_the_kernels_own(kernel: Kernel) -> None:
@@ -184,16 +169,6 @@ def test_a_card_fills_in_as_later_cells_call(kernel: Kernel) -> None:
     assert not [m for m in messages if m["type"] == "update_display_data"]
 
 
-def test_the_report_is_one_display_with_static_html(kernel: Kernel) -> None:
-    kernel.run("x = torch.ones(2, dtype=torch.double, requires_grad=True)")
-    reply, messages = kernel.run("%%autograd_function --inputs x\n" + DOUBLE)
-    assert reply["status"] == "ok"
-    (report,) = data(messages, "display_data")
-    assert "Double: backward is right." in report["text/plain"]
-    assert "<table" in report["text/html"]
-    assert "<script" not in report["text/html"]
-
-
 def test_a_report_that_cannot_be_made_stops_a_run_of_all_cells(kernel: Kernel) -> None:
     reply, messages = kernel.run("%%autograd_function --inputs nowhere\n" + DOUBLE)
     assert (reply["status"], reply["ename"]) == ("error", "UsageError")
@@ -218,10 +193,7 @@ def test_the_migration_of_an_old_function_is_offered_as_a_cell(kernel: Kernel) -
     ("code", "expected"),
     [
         ("%%autograd_function --hi", "--hints"),
-        ("%%autograd_function --hints wh", "where"),
-        ("%%autograd_function --inputs torch.rand_l", "rand_like"),
-        ("%gradcheck Doub", "Double"),
-        ("%grad", "%gradcheck"),
+            ("%%autograd_function --inputs torch.rand_l", "rand_like"),
         ("%%autograd_f", "%%autograd_function"),
     ],
 )
@@ -240,14 +212,3 @@ def test_inspect_requests(kernel: Kernel) -> None:
     kernel.run("%%autograd_function\n" + DOUBLE)
     reply = kernel.ask(kernel.client.inspect("Double.forward", 14, detail_level=1))
     assert "return" in reply["data"]["text/plain"]
-
-
-def test_unload_leaves_the_cells_alone(kernel: Kernel) -> None:
-    kernel.run("%unload_ext nbautograd")
-    try:
-        reply, messages = kernel.run("%%autograd_function\n" + DOUBLE)
-        assert reply["ename"] == "UsageError"
-        _, messages = kernel.run("Double.apply(x)")
-        assert "update_display_data" not in [m["type"] for m in messages]
-    finally:
-        kernel.run("%load_ext nbautograd")

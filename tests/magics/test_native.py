@@ -139,8 +139,3 @@ def test_a_line_is_read_once(notebook, monkeypatch, above: str) -> None:
 def test_a_cell_that_another_magic_only_stores_asks_for_nothing(notebook, tmp_path) -> None:
     ran = notebook(f"%%writefile {tmp_path / 'double.py'}\n{MAGIC}{DOUBLE}")
     assert ran.bundles == []
-
-
-def test_the_next_cell_inherits_nothing(notebook) -> None:
-    notebook("%%time\n" + MAGIC + DOUBLE)
-    assert notebook("class Other(Function): pass").bundles == []

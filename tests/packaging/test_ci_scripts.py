@@ -41,10 +41,6 @@ def test_all_stages_run_and_one_failure_counts():
     assert bash(". .ci/stages; stage only true; summary all").returncode == 0
 
 
-def test_stages_have_nothing_on_stdin():
-    assert bash("echo typed | { . .ci/stages; stage reading cat; summary all; }").stdout.count("typed") == 0
-
-
 def test_stages_of_the_tests_leave_none_out():
     """Every marker has one stage, whose folders hold all tests of it, and the first stage leaves exactly those out."""
     stages = [line for line in (CI / "test").read_text().splitlines() if line.startswith("stage ")]

@@ -135,14 +135,6 @@ def test_the_environment_chooses(monkeypatch, variable, expected):
     assert language() == expected
 
 
-def test_code_that_is_filled_into_chinese_stands_apart_from_it():
-    with messages.speaking("zh"):
-        said = text("causes.returns_none.what", input="n")
-    with messages.speaking("zh"):
-        assert text("views.and", first="丢掉最后一行", last="全零") == "丢掉最后一行和全零"
-    assert "的 `n` 返回" in said
-
-
 def test_a_language_that_nobody_wrote():
     with pytest.raises(ValueError, match="en and zh, not 'fr'"):
         set_language("fr")

@@ -87,13 +87,6 @@ def test_the_demo_has_the_same_code_in_both_languages():
     assert len(english) > 10
 
 
-def test_the_readme_shows_commands_that_can_be_run():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in (".ci/lab", ".ci/test"):
-        assert f"\n{command}" in readme
-        assert (ROOT / command).stat().st_mode & 0o111
-
-
 def test_every_package_is_in_the_wheels_list():
     """And nothing else is, or no wheel can be built."""
     packages = (ROOT / "pyproject.toml").read_text().partition("\npackages = [")[2].partition("]")[0]

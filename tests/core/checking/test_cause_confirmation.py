@@ -15,8 +15,6 @@ from nbautograd.core.findings import Finding
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_fixes")]
 
-MASK = torch.tensor([[1.0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 1, 1]], dtype=torch.float64)
-
 
 def first(fn, *inputs) -> Finding:
     report = nbautograd.gradcheck(fn, inputs, order=1)
@@ -24,15 +22,6 @@ def first(fn, *inputs) -> Finding:
     return report.findings[0]
 
 
-# Each element of the output has a count of its own, which no mean or sum explains.
-SegmentMean = Fn.of("SegmentMean", "x, index: counts = torch.bincount(index); save(index); "
-    "return torch.zeros(len(counts), dtype=x.dtype).index_add(0, index, x) / counts",
-    "g: (index,) = saved; return g[index], None")  # fmt: skip
-RowMean = Fn.of("RowMean", "x, mask: save(mask); return (x * mask).sum(1) / mask.sum(1)",
-    "g: (mask,) = saved; return g[:, None] * mask, None")  # fmt: skip
-# The factor of each row stands nowhere at hand.
-RowScale = Fn.of("RowScale", "x, index: return (x * torch.tensor([2.0, 3.0], dtype=x.dtype)[index][:, None]).sum(1)",
-    "g: return g[:, None].expand(-1, 4), None")  # fmt: skip
 Steep = Fn.of("Steep", "z: save(z); return torch.where(z.exp() > 1.2, z**2, z)", "g: return g * 1.0")
 Bounded = Fn.of("Bounded", "z, limit: ctx.limit = limit; return torch.where(z > 0.25, z * limit, z)",
     "g: return g, None")  # fmt: skip
@@ -80,17 +69,6 @@ def test_a_sum_that_is_too_wide_is_no_missing_mask() -> None:
     assert "mask" not in found.message
 
 
-# Of each output the share of the first column is lost; other outputs use that column rightly.
-RowShare = Fn.of("RowShare", "x: return torch.cat([x, x[:, :1] + x[:, 1:2]], 1)",
-    "g: grad = g[:, :-1].clone(); grad[:, 1] += g[:, -1]; return grad")  # fmt: skip
-
-
-def test_a_lost_share_is_not_called_zero_altogether() -> None:
-    found = first(RowShare, draw(3, 4))
-    assert found.message_id == "causes.missing_entries"
-    assert "all of" not in found.message
-
-
 # Wrong at the two ends alone.
 Trapezoid = Fn.of("Trapezoid", "y: return (y[..., 1:] + y[..., :-1]).sum(-1) / 2",
     "g: return g[..., None].expand(-1, 6)")  # fmt: skip
@@ -117,15 +95,6 @@ def test_of_conditions_that_hold_at_the_same_elements_the_one_is_named_that_hold
     assert found.params["where"] == "err < -delta"
 
 
-# The share through the first output is twice the right one, the one through the second is right.
-Reparametrised = Fn.of("Reparametrised", "logvar, eps: std = torch.exp(0.5 * logvar); save(std, eps); "
-    "return std * eps, 0.5 * (std**2 - logvar).sum(-1)",
-    "gz, gkl: std, eps = saved; return gz * eps * std + gkl[:, None] * 0.5 * (std**2 - 1), None")  # fmt: skip
-# The ratio is that of the weights which these labels pick to the number of samples.
-WeightedLoss = Fn.of("WeightedLoss", "logits, labels, weight: logp, w = torch.log_softmax(logits, 1), weight[labels]; "
-    "save(logp, labels, w); return -(w * logp[torch.arange(len(labels)), labels]).sum() / w.sum()",
-    "g: logp, labels, w = saved; d = torch.exp(logp); d[torch.arange(len(labels)), labels] -= 1; "
-    "return g * d * w[:, None] / len(labels), None, None")  # fmt: skip
 # Gathered where it has to be scattered: the inverse permutation, and no matrix anywhere.
 Sorted = Fn.of("Sorted", "x: values, order = x.sort(-1); save(order); return values",
     "g: return g.gather(-1, ctx.saved_tensors[0])")  # fmt: skip
@@ -136,32 +105,6 @@ def test_a_permutation_lacks_no_transpose() -> None:
     found = first(Sorted, x)
     assert found.code == "permuted_entries"
     assert ".t()" not in found.message
-
-
-Product = Fn.of("Product", "z, h: save(z, h); return z * h", "g: z, h = saved; return g * h.conj(), g * z")
-# Returns None as soon as one of its outputs is not used.
-Polar = Fn.of("Polar",
-    "x: ctx.set_materialize_grads(False); norm = x.norm(dim=-1, keepdim=True); save(x / norm, norm); "
-    "return x / norm, norm",
-    "g, gn: unit, norm = saved; if g is None or gn is None: return None; "
-    "return (g - (g * unit).sum(-1, keepdim=True) * unit) / norm + gn * unit")  # fmt: skip
-
-
-def test_a_gradient_that_is_none_is_no_question_of_values() -> None:
-    found = nbautograd.gradcheck(Polar, (draw(2, 3),), order=1).findings
-    assert found[0].code == "undefined_grad"
-    assert not [f for f in found if f.message_id.startswith("causes.") and f.where is not None]
-
-
-# Right but for a factor wherever the matrix is symmetric, which forward takes for granted.
-Energy = Fn.of("Energy", "x, matrix: save(x, matrix); return x @ matrix @ x",
-    "g: x, matrix = saved; return g * (matrix @ x), None")  # fmt: skip
-
-
-def test_data_that_is_symmetric_stays_symmetric_at_other_inputs_and_sizes() -> None:
-    m = torch.rand(4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    found = first(Energy, draw(4), m + m.T)
-    assert (found.code, found.params["ratio"]) == ("constant_factor", "0.5")
 
 
 def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
@@ -203,38 +146,6 @@ def test_a_value_and_not_its_absolute_value_is_named_where_all_inputs_are_positi
     assert first(fn, v, 0.1).params["where"] == "v < eps"
 
 
-# Reads the lower triangle alone, and gives the upper one a gradient too.
-Lower = Fn.of("Lower", "L, x: save(x); return L.tril() @ x", "g: (x,) = saved; return torch.outer(g, x), None")
-
-
-def test_a_triangle_that_is_zero_here_is_no_condition_on_values() -> None:
-    L = draw(4, 4).detach().tril().requires_grad_()
-    assert first(Lower, L, 1 + draw(4).detach().abs()).params["where"] == "i < j"
-
-
-# The diagonal of phi is not halved: of the rows that are wrong some entries are right.
-Factor = Fn.of("Factor", "A: L = torch.linalg.cholesky((A + A.T) / 2); save(L); return L",
-    "g: (L,) = saved; S = torch.linalg.solve_triangular(L.T, (L.T @ g.tril()).tril(), upper=True); "
-    "S = torch.linalg.solve_triangular(L, S, upper=False, left=False); return (S + S.T) / 2")  # fmt: skip
-
-
-def test_a_condition_of_rows_holds_for_all_entries_of_these_rows() -> None:
-    A = draw(3, 3).detach()
-    assert first(Factor, (A @ A.T + 3 * torch.eye(3)).requires_grad_()).code != "conditional"
-
-
-class Rotated(Fn):
-    def forward(ctx, x, angle):
-        ctx.save_for_backward(angle.cos(), angle.sin())
-        a, b = x.chunk(2, -1)
-        return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1), angle * 2
-
-    def backward(ctx, g, _):
-        cos, sin = ctx.saved_tensors
-        a, b = g.chunk(2, -1)
-        return torch.cat([a * cos - b * sin, b * cos - a * sin], -1), None
-
-
 # Which row is wrong depends on the values: it is no part of the input that could be named.
 LargestRowTwice = Fn.of("LargestRowTwice", "x: save(x); return x**2",
     "g: (x,) = saved; scale = torch.ones(len(x), 1, dtype=x.dtype); scale[x.sum(1).argmax()] = 2; "
@@ -246,44 +157,6 @@ def test_a_part_that_is_another_at_other_values_is_not_named() -> None:
     assert "part" not in found.params
 
 
-class Causal(Fn):
-    """A causal filter whose gradient looks into the past again."""
-
-    def forward(ctx, x, w):
-        ctx.save_for_backward(w)
-        return sum(torch.nn.functional.pad(x, (k, 0))[:, : x.shape[1]] * w[0, k] for k in range(w.shape[1]))
-
-    def backward(ctx, g):
-        (w,) = ctx.saved_tensors
-        return Causal.forward(_NoContext(), g, w), None
-
-
-class _NoContext:
-    def save_for_backward(self, *tensors) -> None:
-        pass
-
-
-Matrix = Fn.of("Matrix", "x, w: save(w); return x @ w", "g: (w,) = saved; return g @ w, None")
-# Of the shifts along two dimensions none is undone.
-Rolled = Fn.of("Rolled", "x, shifts: ctx.shifts = shifts; return torch.roll(x, shifts, dims=(-2, -1))",
-    "g: return torch.roll(g, ctx.shifts, dims=(-2, -1)), None")  # fmt: skip
-
-
-class RolledBackOnce(Rolled):
-    @staticmethod
-    def backward(ctx, g):
-        return torch.roll(g, (-ctx.shifts[0], ctx.shifts[1]), dims=(-2, -1)), None
-
-
-class RolledBackLast(Rolled):
-    @staticmethod
-    def backward(ctx, g):
-        return torch.roll(g, (ctx.shifts[0], -ctx.shifts[1]), dims=(-2, -1)), None
-
-
-# The second shift is half the size, and undone; the first is not.
-RolledByNumbers = Fn.of("RolledByNumbers", "x: return torch.roll(x, (1, 2), dims=(-2, -1))",
-    "g: return torch.roll(g, (1, -2), dims=(-2, -1))")  # fmt: skip
 # A term is missing; of one number to one number any error is a ratio.
 Shifted = Fn.of("Shifted", "sigma, x: save(sigma, x); return ((sigma / x) ** 6).sum() - len(x) * (sigma / 2) ** 6",
     "g: sigma, x = saved; return g * (6 * sigma**5 / x**6).sum(), None")  # fmt: skip
@@ -293,39 +166,6 @@ def test_of_a_single_entry_a_ratio_that_moves_is_no_factor() -> None:
     sigma = torch.tensor(1.1, dtype=torch.float64, requires_grad=True)
     found = first(Shifted, sigma, torch.tensor([1.2, 1.5, 1.9], dtype=torch.float64))
     assert found.code == "wrong_derivative"
-
-
-# A table read at j - i, whose gradient is collected at i - j.
-Offsets = Fn.of("Offsets", "scores, table: i = torch.arange(len(scores)); "
-    "ctx.offsets = i[None] - i[:, None] + len(scores) - 1; return scores + table[ctx.offsets]",
-    "g: table = g.new_zeros(2 * len(g) - 1); "
-    "return g, table.index_add_(0, ctx.offsets.T.reshape(-1), g.reshape(-1))")  # fmt: skip
-# Tokens that occur twice keep one contribution; a padding token has none.
-Padded = Fn.of("Padded", "weight, tokens, padding: save(tokens); ctx.rows, ctx.padding = len(weight), padding; "
-    "return weight[tokens].masked_fill((tokens == padding)[:, None], 0.0)",
-    "g: (tokens,) = saved; grad = g.new_zeros(ctx.rows, g.shape[1]); grad[tokens] += g; "
-    "grad[ctx.padding] = 0; return grad, None, None")  # fmt: skip
-# Divides by the mean length of the segments; the last segment is empty.
-AverageSegment = Fn.of("AverageSegment",
-    "x, index: counts = torch.bincount(index, minlength=4).clamp(min=1).to(x); save(index, counts); "
-    "return x.new_zeros(4, x.shape[1]).index_add_(0, index, x) / counts[:, None]",
-    "g: index, counts = saved; return g[index] / counts.mean(), None")  # fmt: skip
-# The position is in units of the grid, its gradient is not.
-Interpolated = Fn.of("Interpolated",
-    "f, t: position = t * (f.shape[0] - 1); low = position.floor().long().clamp(0, f.shape[0] - 2); "
-    "save(f, low, position - low); return f[low] + (position - low) * (f[low + 1] - f[low])",
-    "g: f, low, w = saved; "
-    "grid = torch.zeros_like(f).index_add_(0, low, g * (1 - w)).index_add_(0, low + 1, g * w); "
-    "return grid, g * (f[low + 1] - f[low])")  # fmt: skip
-Divergence = Fn.of("Divergence", "x: save(x); return 0.5 * (x.exp() - x)",
-    "g: (x,) = saved; return 0.5 * g * (x.exp() - x)")  # fmt: skip
-
-
-@pytest.mark.usefixtures("fixes")
-def test_a_summand_is_mended() -> None:
-    found = first(Divergence, draw(5))
-    assert found.fix is not None
-    assert "(x.exp() - 1)" in found.fix.source
 
 
 # Wrong at the first two elements, where b happens to be small; what changes that is refused.

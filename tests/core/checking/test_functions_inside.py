@@ -113,13 +113,6 @@ def test_every_style_of_forward_is_checked_alone(cls, x):
     assert inside(report) == [cls.__name__]
 
 
-@pytest.mark.usefixtures("fixes")
-def test_the_only_function_keeps_its_name_where_it_is_wrong_by_itself(x):
-    report = check(lambda x: Apart.apply(x, 3.0).sin(), x)
-    assert report.function == "Apart"
-    assert any(f.fix is not None and f.fix.verified for f in report.findings)
-
-
 def test_single_precision_is_checked_again_in_double(x):
     report = check(lambda x: Scaled.apply(Sine.apply(x), torch.eye(4), 3.0), x.detach().float().requires_grad_())
     assert report.verdict == "wrong"

@@ -9,7 +9,6 @@ from functions_checked import AttentionWrong, MaskedMeanWrong
 from own_mistakes import draw
 
 import nbautograd
-from nbautograd.core.checking.repair.grammar import KINDS
 
 EDGES = torch.tensor([0, 1, 3]), torch.tensor([1, 2, 1])
 UPPER = torch.tensor([[1.0, 1, 0, 1], [1, 0, 1, 1]], dtype=torch.float64)
@@ -158,10 +157,6 @@ IndexOfTheWrongDimension = Fn.of("IndexOfTheWrongDimension",
 
 def test_a_change_that_is_right_for_a_square_input_alone_is_not_offered() -> None:
     assert fix(IndexOfTheWrongDimension, draw(4, 4)) is None
-
-
-def test_each_kind_has_a_place() -> None:
-    assert {kind.place for kind in KINDS.values()} == {"value", "part", "whole"}
 
 
 UnionOfBounds = Fn.of("UnionOfBounds",

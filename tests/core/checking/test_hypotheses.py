@@ -11,7 +11,6 @@ from functions_checked import AttentionWrong
 from own_mistakes import draw
 
 import nbautograd
-from nbautograd import messages
 from nbautograd.core.checking.diagnosis import table
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
@@ -49,12 +48,6 @@ def test_a_sentence_that_is_not_registered_cannot_be_said() -> None:
 def test_a_cause_that_no_fresh_input_was_asked_about_is_not_named() -> None:
     row = Hypothesis("sign", holds, ("sign",), (), FRESH_INPUTS)
     assert row.cause(WrongBlock(None, None)) is None
-
-
-def test_each_sentence_of_the_table_exists_in_both_languages() -> None:
-    said = {m for row in table.HYPOTHESES for m in row.messages}
-    for language in ("en", "zh"):
-        assert {f"causes.{m}.what" for m in said} <= set(messages.catalogue(language))
 
 
 def test_only_plain_sentences_go_without_fresh_inputs() -> None:

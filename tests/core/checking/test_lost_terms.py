@@ -93,7 +93,6 @@ def test_what_an_earlier_call_left_is_noticed():
 
 Power = Fn.of("Power", "x, n: save(x); ctx.n = n; return x**n",
     "grad_output: (x,) = saved; return grad_output * x ** (ctx.n - 1), None")  # fmt: skip
-FirstRow = Fn.of("FirstRow", "x, b: return 2 * x + b", "grad_output: return 2 * grad_output, grad_output[0]")
 Modulus = Fn.of("Modulus", "z: save(z); return z.abs() ** 2", "grad_output: (z,) = saved; return grad_output * z")
 
 
@@ -123,8 +122,3 @@ HarmlessCount = Counting.of("HarmlessCount",
 def test_the_right_ones_are_not_accused(fn):
     inputs = (draw(6, 3), INDEX) if fn is RightRows else (draw(4),)
     assert not [f for f in gradcheck(fn, inputs, order=1).findings if f.kind == "bug"]
-
-
-# Divides by the number of rows, not of elements.
-MeanSquare = Fn.of("MeanSquare", "x, target: diff = x - target; save(diff); return (diff**2).mean()",
-    "g: (diff,) = saved; return g * 2 * diff / diff.shape[0], None")  # fmt: skip

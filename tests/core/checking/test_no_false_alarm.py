@@ -67,17 +67,6 @@ def test_a_gradient_that_reads_memory_in_another_order_is_still_seen() -> None:
     assert "wrong_noncontiguous_input" in codes(ByMemory, draw(4, 3))
 
 
-def test_two_halves_of_a_batch_that_touch_each_other_are_no_batch() -> None:
-    class Centred(Fn):
-        def forward(ctx, x):
-            return x - x.mean()
-
-        def backward(ctx, g):
-            return g - g.mean()
-
-    assert codes(Centred, draw(4, 3)) == []
-
-
 def low(name: str, forward, backward) -> type:
     def saving(ctx, x):
         ctx.save_for_backward(x)

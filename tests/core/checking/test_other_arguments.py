@@ -29,10 +29,6 @@ Deviation = Fn.of("Deviation", "x, correction: n = x.shape[-1]; mean = x.mean(-1
     "ctx.correction = correction; return std",
     "grad_output: x, mean, std = saved; n = x.shape[-1]; "
     "return (grad_output / (std * n)).unsqueeze(-1) * (x - mean), None")  # fmt: skip
-# A second difference on a grid; the gradient lacks the square of the spacing.
-Spaced = Fn.of("Spaced", "u, spacing: ctx.spacing = spacing; return (u[2:] - 2 * u[1:-1] + u[:-2]) / spacing**2",
-    "grad_output: g = torch.zeros(grad_output.shape[0] + 2, dtype=grad_output.dtype); "
-    "g[2:] += grad_output; g[1:-1] -= 2 * grad_output; g[:-2] += grad_output; return g, None")  # fmt: skip
 # A log of the softmax over the last dimension; backward forgets the sum.
 LastOfTwo = Fn.of("LastOfTwo", "x: y = x.log_softmax(-1); save(y); return y",
     "grad_output: (y,) = saved; return grad_output - y.exp() * grad_output")  # fmt: skip
@@ -111,11 +107,6 @@ def test_inputs_keep_their_names_where_an_argument_inside_is_another():
 # The inner derivative of the cosine is forgotten.
 Powered = Fn.of("Powered", "x, scale: save(x); ctx.scale = scale; return scale * (x**2).sin()",
     "grad_output: (x,) = saved; return grad_output * ctx.scale * (x**2).cos(), None")  # fmt: skip
-# Divided by the number of observations, not by one less; how often each value was seen is an argument.
-GroupedVariance = Fn.of("GroupedVariance",
-    "x, counts: n = counts.sum(); away = x - (counts * x).sum() / n; save(away, counts); "
-    "return (counts * away.square()).sum() / (n - 1)",
-    "g: away, counts = saved; return g * 2 * counts * away / counts.sum(), None")  # fmt: skip
 
 
 class Norm(Fn):

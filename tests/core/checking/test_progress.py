@@ -8,7 +8,7 @@ import pytest
 import torch
 from fn import Fn
 
-from nbautograd import Budget, gradcheck, jacobian
+from nbautograd import Budget, gradcheck
 from nbautograd.core.checking import report_verdict
 from nbautograd.core.checking.diagnosis import table
 from nbautograd.core.checking.probes.run_probes import PROBES
@@ -57,12 +57,6 @@ def test_progress_goes_up_to_the_end():
     assert any("d " in text and " / d x" in text for text in what)
 
 
-def test_progress_covers_several_blocks():
-    told = []
-    gradcheck(checked.Linear, seed_inputs(), progress=lambda *said: told.append(said))
-    assert told[-1][0] == told[-1][1] == 300
-
-
 def seed_inputs():
     return doubles(20, 20), doubles(20, 30)
 
@@ -96,19 +90,6 @@ def test_columns_that_were_asked_are_kept():
     known = np.isfinite(numerical).all(axis=0)
     assert 0 < known.sum() < 400
     np.testing.assert_allclose(numerical[:, known], block.analytical()[:, known], rtol=1e-6, atol=1e-8)
-
-
-def test_a_jacobian_can_be_stopped_too():
-    calls = []
-
-    def interrupted(x):
-        calls.append(1)
-        if len(calls) > 60:
-            raise KeyboardInterrupt
-        return OneByOne.apply(x)
-
-    report = jacobian(interrupted, doubles(400))
-    assert not report.complete
 
 
 Exp = Fn.of("Exp", "x: y = x.exp(); save(y); return y", "grad: return 1.5 * grad * ctx.saved_tensors[0]")
@@ -236,12 +217,6 @@ def test_the_time_left_weighs_calls_of_backward_and_forward_by_what_they_took():
     assert timed.left[-1] == pytest.approx(40)
     work("forward", 150, 200, 40, 1.0)
     assert timed.left[-1] == pytest.approx(0)
-
-
-def test_a_check_says_how_long_it_takes_until_the_verdict():
-    timed = Timed()
-    gradcheck(OneByOne, doubles(40), progress=timed)
-    assert timed.left[0] > timed.left[-1] == 0
 
 
 class Interrupted:
