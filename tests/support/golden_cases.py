@@ -93,7 +93,14 @@ def written() -> str:
         reports = {name: summary(fn, inputs(), hints) for name, fn, inputs, hints in cases()}
     finally:
         nbautograd.set_language(None)
-    return json.dumps(reports, indent=1, sort_keys=True) + "\n"
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {lines(reports[name])}" for name in sorted(reports)) + "\n}\n"
+
+
+def lines(report: dict[str, Any]) -> str:
+    """Return a report as JSON with a line for each finding, so that a difference shows the whole of one."""
+    findings = ",".join(f"\n  {json.dumps(finding, sort_keys=True)}" for finding in report["findings"])
+    head = json.dumps({key: report[key] for key in report if key != "findings"}, sort_keys=True)
+    return f'{head[:-1]}, "findings": [{findings}]}}'
 
 
 if __name__ == "__main__":
