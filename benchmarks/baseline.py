@@ -29,10 +29,7 @@ from nbautograd.core.checking.budget import Meter
 
 ROOT = Path(__file__).parents[1]
 SUPPORT = ROOT / "tests" / "support"
-SETS = (
-    *("own_mistakes", "mistakes_in_layers", "mistakes_in_plumbing", "mistakes_in_reductions"),
-    *("odd_but_right", "right_functions"),
-)
+SETS = ("own_mistakes", "mistakes_in_layers", "mistakes_in_plumbing", "odd_but_right", "right_functions")
 Case = tuple[str, bool, Callable[..., Any], Callable[[], tuple[Any, ...]]]  # its name, whether it is right
 
 

@@ -43,8 +43,7 @@ ROOT = HERE.parent
 OUT = HERE / "generated"
 GUIDES = ("demo", "audit", "torch_errors")
 COMMANDS = ("lab", "course", "freeze", "release", "mark", "audit", "explain", "check", "doctor", "report-bug")
-SETS = ("own_mistakes", "mistakes_in_layers", "mistakes_in_plumbing", "mistakes_in_reductions")
-SETS += ("odd_but_right", "right_functions")
+SETS = ("own_mistakes", "mistakes_in_layers", "mistakes_in_plumbing", "odd_but_right", "right_functions")
 Example = tuple[str, Callable[..., Any], Callable[[], tuple[Any, ...]]]  # its source, and what is checked
 
 

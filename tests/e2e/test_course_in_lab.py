@@ -93,6 +93,7 @@ def test_a_wrong_answer_its_sentence_and_the_table(page: Page, lab: App, artifac
     assert ours(page.errors) == []
 
 
+@pytest.mark.nightly
 def test_the_chinese_notebook_speaks_chinese(page: Page, lab: App, artifacts: Path) -> None:
     """On a machine whose own language is English."""
     visit(page, lab, put(lab, notebook("zh/06_kinks_and_surrogates.ipynb")))
@@ -140,9 +141,8 @@ def violations(page: Page, artifacts: Path, name: str) -> list[tuple[str, str, s
     return found
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("zh/14_saving_memory", marks=pytest.mark.nightly), "en/15_an_operation_of_your_own"]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["zh/14_saving_memory", "en/15_an_operation_of_your_own"])
 def test_from_the_first_cell_to_the_last(page: Page, lab: App, artifacts: Path, name: str) -> None:
     """Every exercise first as one may get it wrong, then as it should be; axe looks at what is shown of both."""
     lang, stem = name.split("/")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from jupyter_app import cell_with, choose_theme, execute, ours, put, run_all, visit
+from jupyter_app import cell_with, choose_theme, ours, put, run_all, visit
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -57,21 +56,7 @@ def test_jupyterlab(page, lab, artifacts):
     assert page.refused == []
 
 
-def test_the_inspector_by_keyboard(page, lab):
-    """Tab into the inspector, walk its tabs with the arrows, read an entry of the Jacobian."""
-    visit(page, lab, put(lab, DEMO))
-    run_all(page)
-    report = cell_with(page, WRONG)
-    report.get_by_role("tab", name="Summary").focus()
-    for tab in TABS:
-        page.keyboard.press("ArrowRight")
-        expect(report.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
-        expect(report.get_by_role("tab", name=tab)).to_be_focused()
-    page.keyboard.press("Home")
-    expect(report.get_by_role("tab", name="Summary")).to_have_attribute("aria-selected", "true")
-    assert ours(page.errors) == []
-
-
+@pytest.mark.nightly
 def test_notebook_7(page, notebook7, artifacts):
     visit(page, notebook7, put(notebook7, DEMO))
     run_all(page)
@@ -82,32 +67,3 @@ def test_notebook_7(page, notebook7, artifacts):
     photograph(page, artifacts, "notebook7-dark")
     assert ours(page.errors) == []
     assert page.refused == []
-
-
-def test_reopened_without_a_kernel(page, lab, artifacts):
-    """What was saved can be read later: no kernel, no widget, and the notebook says the same."""
-    name = put(lab, DEMO)
-    visit(page, lab, name)
-    run_all(page)
-    expect(cell_with(page, WRONG).locator(".nbag-live")).to_be_visible(timeout=60_000)
-    execute(page, "docmanager:save")
-    stored = (lab.root / name).read_text()
-    assert "widget-view" not in stored
-    strange = {
-        **json.loads(stored),
-        "metadata": {"kernelspec": {"name": "none", "display_name": "None", "language": "none"}},
-    }
-    (lab.root / "reopened.ipynb").write_text(json.dumps(strange))
-    page.goto(lab.address("reopened.ipynb"))
-    dialog = page.locator(".jp-Dialog")
-    dialog.get_by_role("button", name="No Kernel").click(timeout=60_000)
-    expect(dialog).to_have_count(0)
-    report = cell_with(page, WRONG).locator(".nbautograd")
-    expect(report).to_be_visible(timeout=60_000)
-    expect(report).to_contain_text("backward is wrong for weight")
-    expect(page.locator(".nbag-live")).to_have_count(0)
-    expect(report.locator("table").first).to_be_attached()
-    cell_with(page, WRONG).scroll_into_view_if_needed()
-    page.screenshot(path=artifacts / "lab-reopened.png")
-    page.set_viewport_size({"width": 1000, "height": 2400})
-    cell_with(page, WRONG).locator(".jp-OutputArea").screenshot(path=artifacts / "lab-reopened-report.png")

@@ -23,7 +23,7 @@ nbautograd.inspect(Square, torch.ones(3, dtype=torch.float64, requires_grad=True
 MODE = "() => window.jupyterapp.shell.currentWidget.content.mode"
 
 
-@pytest.fixture(params=["lab", "notebook7"])
+@pytest.fixture(params=["lab", pytest.param("notebook7", marks=pytest.mark.nightly)])
 def report(request: pytest.FixtureRequest, page: Any) -> Any:
     served = request.getfixturevalue(request.param)
     visit(page, served, write(served, "keys.ipynb", REPORT, "'next'"))

@@ -299,6 +299,7 @@ def test_the_traceback_of_a_gradient_error_folds_to_the_lines_of_the_cell(page, 
     assert ours(page.errors) == []
 
 
+@pytest.mark.nightly
 def test_asked_to_always_find_the_line_it_does_without_asking(page, lab, artifacts):
     """For the session alone: no cell is added, and nothing stands in the notebook. Both themes are photographed."""
     first = "import torch\n%load_ext nbautograd\nw = torch.ones(3, requires_grad=True)"
@@ -318,6 +319,7 @@ def test_asked_to_always_find_the_line_it_does_without_asking(page, lab, artifac
     assert ours(page.errors) == []
 
 
+@pytest.mark.nightly
 def test_a_long_check_that_ends_in_another_tab_is_told(page, lab, artifacts):
     """The wait is the user's own, since the feature begins at ten seconds."""
     slow = f"import time, torch\ntime.sleep(10.2)\n{CALL}"
@@ -357,6 +359,7 @@ def test_a_card_of_an_error_without_its_kernel(opened):
     expect(cell(page, 1).locator(".nbag-wall").get_by_role("button")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_without_the_extension_the_report_is_as_ever(page, lab):
     page.route("**/extensions/nbautograd/**", lambda route: route.abort())
     visit(page, lab, write(lab, "without.ipynb", f"import torch\n{LOAD}", f"%%autograd_function -i x\n{SQUARE}"))

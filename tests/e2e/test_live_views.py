@@ -83,6 +83,7 @@ def test_a_cell_run_again_keeps_its_tab_its_height_and_its_place(page, lab):
     assert ours(page.errors) == []
 
 
+@pytest.mark.nightly
 def test_reloaded_while_the_kernel_runs_the_view_is_back(page, lab):
     name = write(lab, "reloaded.ipynb", SQUARE, "nbautograd.gradcheck(Square, (x,))")
     visit(page, lab, name)
@@ -95,6 +96,7 @@ def test_reloaded_while_the_kernel_runs_the_view_is_back(page, lab):
     expect(cell(page, 2).locator(".nbautograd")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_restarted_kernel_leaves_something_to_read(page, lab):
     visit(page, lab, write(lab, "restarted.ipynb", SQUARE, "nbautograd.gradcheck(Square, (x,))"))
     run_all(page)

@@ -193,7 +193,7 @@ def test_the_migration_of_an_old_function_is_offered_as_a_cell(kernel: Kernel) -
     ("code", "expected"),
     [
         ("%%autograd_function --hi", "--hints"),
-            ("%%autograd_function --inputs torch.rand_l", "rand_like"),
+        ("%%autograd_function --inputs torch.rand_l", "rand_like"),
         ("%%autograd_f", "%%autograd_function"),
     ],
 )

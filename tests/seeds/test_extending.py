@@ -50,13 +50,6 @@ def test_linear_with_setup_context_is_right_with_and_without_bias(notebook) -> N
     assert notebook("gradcheck(linear, (a, w), eps=1e-6, atol=1e-4)").result.result is True
 
 
-def test_it_works_under_func_grad_while_recorded(notebook) -> None:
-    notebook(POINT)
-    notebook(LINEAR.format(line=""))
-    ran = notebook("torch.func.grad(lambda w: linear(a, w).sum())(w).shape")
-    assert ran.result.result == (2, 4)
-
-
 COMBINED = """\
 %%autograd_function
 class LinearFunction(Function):
@@ -132,15 +125,6 @@ def test_mul_constant_is_right_in_three_forms(notebook, form: str) -> None:
     assert "MulConstant: backward is right." in ran.text
     ran = notebook("MulConstant.apply(x, 2.0).sum().backward(); x.grad.tolist()")
     assert ran.result.result == [2.0, 2.0, 2.0]
-
-
-def test_a_gradient_for_a_number_is_an_error_of_torch_and_a_finding_of_ours(notebook) -> None:
-    notebook("x = torch.randn(3, dtype=torch.double, requires_grad=True)")
-    ran = notebook(mul("--inputs x, 3.5", **{**FORMS["combined"], "second": "grad_output"}))
-    assert "MulConstant raises an exception" in ran.text
-    assert "is right." not in ran.text
-    ran = notebook("MulConstant.apply(x, 2.0).sum().backward()")
-    assert "returned a gradient different than None" in str(ran.error)
 
 
 CUBE = """\
@@ -305,16 +289,3 @@ except RecursionError as error:  # IPython takes long to draw such a traceback
     print(type(error).__name__)
 """)
     assert ran.stdout == "RecursionError\n"
-
-
-def test_a_scalar_tensor_without_torch_function_is_no_tensor(notebook) -> None:
-    ran = notebook("""\
-%%autograd_function
-class ScalarTensor:
-    def __init__(self, n, value):
-        self._n, self._value = n, value
-torch.mean(ScalarTensor(3, 2))
-""")
-    assert isinstance(ran.error, TypeError)
-    assert "must be Tensor, not ScalarTensor" in str(ran.error)
-    assert ran.bundles == []

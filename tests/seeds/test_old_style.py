@@ -91,11 +91,6 @@ def test_the_migration_is_offered_as_a_new_cell_once(notebook, next_input) -> No
     assert len(next_input) == 1
 
 
-def test_variable_is_still_an_alias(notebook) -> None:
-    ran = notebook("from torch.autograd import Variable\nVariable(torch.ones(2), requires_grad=True).requires_grad")
-    assert ran.result.result is True
-
-
 SHADOWED = """\
 %%autograd_function
 class Linear(torch.nn.Module):
@@ -120,28 +115,3 @@ def test_the_old_modules_bugs_raise_as_they_do_without_the_magic(notebook, cell:
     notebook(POINT)
     assert "defined no torch.autograd.Function" in notebook(cell).text
     assert isinstance(notebook(call).error, error)
-
-
-def test_the_old_modules_weight_has_the_wrong_shape_and_a_bool_is_never_none(notebook) -> None:
-    notebook(POINT)
-    notebook("%%autograd_function\n" + MIGRATED_LINEAR)
-    ran = notebook("Linear.apply(x, torch.ones(4, 2).double())")  # (in, out), though forward takes weight.t()
-    assert isinstance(ran.error, RuntimeError)
-    assert "shapes cannot be multiplied" in str(ran.error)
-    notebook("class Half(torch.nn.Module):\n    def __init__(self, bias=True):\n        super().__init__()")
-    ran = notebook("bias = False\nhalf = Half()\nif bias is not None: half.bias.data.uniform_(-0.1, 0.1)")
-    assert isinstance(ran.error, AttributeError)
-
-
-MIGRATED_LINEAR = """\
-class Linear(Function):
-    @staticmethod
-    def forward(ctx, input, weight):
-        ctx.save_for_backward(input, weight)
-        return input.mm(weight.t())
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        input, weight = ctx.saved_tensors
-        return grad_output.mm(weight), grad_output.t().mm(input)
-"""
