@@ -57,29 +57,6 @@ def test_status_1_where_one_is_wrong_and_files_are_written_besides(tmp_path, cap
     assert main(["audit", "--html", str(page), program(tmp_path, 1)]) == 0  # a page of ours is replaced
 
 
-STEP = """
-class Step(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return (x > 0).to(x.dtype)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad
-
-Step.apply(torch.randn(32, 128, requires_grad=True)).sum().backward()
-"""
-
-
-def test_status_0_where_a_gradient_is_meant_to_be_no_derivative(tmp_path, capsys) -> None:
-    out = tmp_path / "out.json"
-    assert main(["audit", "--json", str(out), program(tmp_path, 1, STEP)]) == 0
-    meant, right = json.loads(out.read_text())["functions"]
-    assert [one["situations"][0]["verdict"] for one in (meant, right)] == ["meant", "right"]
-    assert meant["situations"][0]["fix"] is None
-    assert meant["situations"][0]["message"] in " ".join(capsys.readouterr().out.split())
-
-
 def test_a_page_of_somebody_elses_is_left_alone(tmp_path, capsys) -> None:
     page = tmp_path / "mine.html"
     page.write_text("mine")

@@ -99,11 +99,6 @@ def test_open_what_is_not_there(installed, tmp_path, server, capsys):
     assert server == []
 
 
-def test_chinese(tmp_path, capsys):
-    assert main(["course", "--lang", "zh"]) == 0
-    assert "课程" in capsys.readouterr().out
-
-
 def test_an_incomplete_installation_is_said(tmp_path):
     with pytest.raises(Exception, match="installation is incomplete"):
         places.notebooks("en", package=tmp_path / "nbautograd")

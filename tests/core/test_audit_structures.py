@@ -96,15 +96,6 @@ def test_code_reads_the_weights_that_stand_beside_it(kind):
     assert all(torch.equal(a, b) and a.grad is None for a, b in zip(before, weights, strict=True))
 
 
-def test_what_a_module_keeps_of_a_call_is_not_there_for_the_next():
-    norm = nn.BatchNorm1d(3)
-    with nbautograd.audit(**LONG) as audit:
-        Recomputed.apply(norm, torch.randn(4, 3, requires_grad=True), *norm.parameters())
-    tracked = norm.num_batches_tracked.clone()
-    assert audit.report().verdict == "right"
-    assert torch.equal(norm.num_batches_tracked, tracked)
-
-
 def test_weights_that_forward_does_not_read_make_no_verdict():
     layer = nn.Linear(3, 3)
     copies = [w.detach().clone().requires_grad_() for w in layer.parameters()]

@@ -15,7 +15,6 @@ from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views import theme
 
 pytestmark = pytest.mark.browser
 
@@ -77,18 +76,6 @@ def test_nothing_is_cut_off(show: Any, whole: Any, width: int) -> None:
     assert strip <= 0  # every tab can be seen
 
 
-def test_the_triangles_of_all_folds_have_one_colour(show: Any, whole: Any) -> None:
-    page = show(whole)
-    seen = []
-    for tab in TABS:
-        page.get_by_role("tab", name=tab).click()
-        seen += page.locator("summary:visible").evaluate_all(
-            "all => all.map(e => getComputedStyle(e, '::marker').color)"
-        )
-    assert len(seen) > 2
-    assert len(set(seen)) == 1
-
-
 def test_boxes_can_be_read_in_forced_colours_on_a_page_of_the_other_scheme(show: Any, whole: Any) -> None:
     page = show(whole, tab="graph")
     page.evaluate("() => { document.documentElement.style.colorScheme = 'dark'; }")  # as JupyterLab's dark themes do
@@ -115,22 +102,6 @@ def test_forced_colours_and_reduced_motion(show: Any, whole: Any) -> None:
     assert page.locator(".box").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"
     page.emulate_media(reduced_motion="no-preference")
     assert page.locator(".box").first.evaluate("e => getComputedStyle(e).transitionDuration") != "0s"
-
-
-def test_both_colour_and_background_are_set(show: Any, whole: Any) -> None:
-    """Where a page paints outputs white whatever its theme, the text must still be readable."""
-    page = show(whole)
-    page.evaluate(
-        "() => { document.documentElement.style.colorScheme = 'dark'; document.body.style.background = '#fff'; }"
-    )
-    root = page.locator(".nbag")
-    assert root.evaluate("e => getComputedStyle(e).backgroundColor") == rgb(theme.PAPER.dark)
-    assert root.evaluate("e => getComputedStyle(e).color") == rgb(theme.INK.dark)
-
-
-def rgb(colour: str) -> str:
-    """A hex colour as the browser tells it."""
-    return f"rgb({', '.join(str(int(colour[k : k + 2], 16)) for k in (1, 3, 5))})"
 
 
 def test_cleanup_leaves_nothing(show: Any, whole: Any) -> None:

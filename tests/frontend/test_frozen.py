@@ -188,8 +188,3 @@ def test_two_views_of_a_page_run_the_script_of_the_first(page: Page, samples: An
     (tmp_path / "page.html").write_text(html, encoding="utf-8")
     page.goto((tmp_path / "page.html").as_uri())
     expect(page.locator(".nbag-live")).to_have_count(2)
-
-
-def test_what_would_be_too_large_is_no_script(samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbautograd.widgets.thawing.MOST_LETTERS", 1000)
-    assert freeze.script(stored(samples.report()), ANCHOR) == ""

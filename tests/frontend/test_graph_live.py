@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -84,17 +83,6 @@ def test_a_large_graph_keeps_few_elements_in_the_page(show: Any, load: Any) -> N
     assert page.evaluate(SHOWN) < MOST_SHOWN
 
 
-def test_what_is_in_sight_stands_where_the_static_picture_has_it(show: Any, load: Any) -> None:
-    value = chain(400)
-    page = unfolded(show, load, value)
-    places = {b.key: f"translate({b.x},{b.y})" for b in layout(value, boxes=None).boxes}
-    shown = page.locator(".drawing .box").evaluate_all(
-        "all => all.map(e => [e.dataset.key, e.getAttribute('transform')])"
-    )
-    assert len(shown) > 10
-    assert all(places[key] == place for key, place in shown)
-
-
 def test_the_focused_box_stays_when_it_leaves_the_sight(show: Any, load: Any) -> None:
     page = unfolded(show, load, chain(300))
     page.locator('.box[tabindex="0"]').focus()
@@ -168,21 +156,6 @@ def test_pointing_at_a_chip_shows_every_use(show: Any) -> None:
     expect(page.locator(".use")).to_have_count(0)
 
 
-def test_pointing_at_a_portal_shows_where_it_leads(show: Any, load: Any) -> None:
-    x = torch.ones(3, requires_grad=True).exp()
-    h = x
-    for _ in range(90):
-        h = h.sin()
-    value = graph((h + x).sum())
-    page = unfolded(show, load, value)
-    made = layout(value, boxes=None)
-    near = next(b for b in made.boxes if b.kind == "portal" and b.key.endswith(".s"))
-    page.locator(f'.box[data-key="{near.key}"]').hover()
-    expect(page.locator(f'.box.use[data-key="{near.key}"]')).to_have_count(1)
-    expect(page.locator(".edge.use")).not_to_have_count(0)
-    expect(page.locator(".said")).to_have_text("↓ x")
-
-
 def test_a_folded_module_opens_and_folds_again(asking: Any) -> None:
     value = deep(60)
     page = asking(value)
@@ -215,16 +188,6 @@ def test_opening_never_makes_a_cycle_and_loses_no_node() -> None:
     assert len(made.boxes) > len(layout(value).boxes)
 
 
-def test_details_of_a_node_that_did_not_come_at_first_are_asked_for(asking: Any) -> None:
-    value = chain(900)
-    page = asking(value)
-    page.get_by_role("button", name=re.compile(r"^Show all \d")).click()
-    expect(page.get_by_role("button", name="Fold all")).to_be_visible()
-    page.get_by_role("slider").fill(page.get_by_role("slider").get_attribute("max"))
-    page.locator(".box.now").first.click()
-    expect(page.locator(".graph > .detail")).to_contain_text("AccumulateGrad", timeout=15_000)
-
-
 @pytest.mark.parametrize("question", [
     {"kind": "picture", "opened": "everything"}, {"kind": "picture", "opened": [3]},
     {"kind": "picture", "name": 3}, {"kind": "function", "node": -1}, {"kind": "nodes", "nodes": ["0"]},
@@ -243,18 +206,3 @@ def test_without_motion_nothing_moves_by_itself(show: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.get_by_role("button", name="Next step").click()
     assert page.locator(".box.now").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"
-
-
-def test_keys_that_the_graph_does_not_handle_reach_the_notebook(show: Any, samples: Any) -> None:
-    page = show(samples.graph())
-    page.evaluate("() => { window.heard = []; addEventListener('keydown', (e) => heard.push(e.key)); }")
-    page.locator('.box[tabindex="0"]').focus()
-    for key in ("ArrowDown", "]", "b", "Shift", "Home"):
-        page.keyboard.press(key)
-    assert page.evaluate("heard") == ["b", "Shift"]
-
-
-def test_a_graph_with_a_freed_node_is_drawn(show: Any, samples: Any) -> None:
-    value = samples.graph()
-    page = show(replace(value, nodes=tuple(replace(n, freed=n.kind != "leaf") for n in value.nodes)))
-    expect(page.locator(".box.freed").first).to_be_visible()

@@ -56,15 +56,6 @@ def test_it_opens_on_the_layers_all_of_them_in_sight(show: Any, network: Any) ->
     assert scale(page) >= 0.69
 
 
-def test_show_all_keeps_letters_of_seven_px(asking: Any, network: Any) -> None:
-    page = asking(network)
-    page.get_by_role("button", name="Show all 2").click()
-    expect(page.locator(".box")).not_to_have_count(0)
-    page.get_by_role("button", name="Fold all").wait_for()
-    page.get_by_role("button", name="Show all, as far").click()
-    assert scale(page) >= 0.69  # of letters of 10 px
-
-
 def test_search_flies_to_the_first_match_and_on(asking: Any, network: Any) -> None:
     page = asking(network)
     for _ in range(6):
@@ -125,21 +116,6 @@ def test_branches_add_up_before_ones_eyes(show: Any, branches: Any) -> None:
     expect(terms.last).to_contain_text("gradient that arrived")
 
 
-def test_terms_of_a_sum_are_coloured_alike(show: Any) -> None:
-    x = torch.ones(1, 1, requires_grad=True)
-    h = x * 1.0
-    page = show(nbautograd.backward((h * 0.01 + h.exp()).sum(), names={"x": x, "h": h}))
-    page.get_by_role("slider").fill("5")
-    expect(page.locator(".said")).to_contain_text("adds up the 2 gradients")
-    pixels = page.locator(".step .sum canvas").evaluate_all(
-        "all => all.map((c) => [...c.getContext('2d').getImageData(3, 3, 1, 1).data].join())"
-    )
-    assert len(pixels) == 3
-    small, large = sorted(set(pixels), key=pixels.count)  # 0.01 is pale beside 2.72 and 2.73
-    assert pixels.count(large) == 2
-    assert small != large
-
-
 def test_the_legend_names_what_is_in_the_picture_and_nothing_else(show: Any, branches: Any, network: Any) -> None:
     page = show(branches)
     page.get_by_text("Legend").click()
@@ -150,14 +126,6 @@ def test_the_legend_names_what_is_in_the_picture_and_nothing_else(show: Any, bra
     expect(key).not_to_contain_text("custom Function")
     expect(key).not_to_contain_text("folded")
     expect(key).not_to_contain_text("equal parts")
-
-
-def test_a_leaf_says_that_it_is_one(show: Any) -> None:
-    x = torch.ones(3, requires_grad=True)
-    page = show(nbautograd.graph(x, names={"x": x}))
-    expect(page.locator(".graph")).to_contain_text("x is a leaf: no operation made it")
-    page.locator(".box.leaf").click()
-    expect(page.locator(".graph > .detail")).to_contain_text("leaf: backward adds to its .grad")
 
 
 @pytest.fixture(scope="module")
@@ -181,15 +149,3 @@ def test_a_wrapped_chain_is_wrapped_anew_where_there_is_less_room(asking: Any, c
     assert page.evaluate(width) < seen[0] + seen[2]  # nothing stands beside what is in sight
     page.set_viewport_size({"width": 1000, "height": 800})
     page.wait_for_function(f"{width} > 600")
-
-
-def test_a_chain_that_fits_the_room_is_left_alone(asking: Any, branches: Any) -> None:
-    page = asking(branches)
-    page.evaluate(
-        """() => { const { send } = nb.model;
-                   Object.assign(nb.model, { send: (q) => (asked.push(q.kind), send(q)) }, (window.asked = [])); }"""
-    )
-    page.set_viewport_size({"width": 700, "height": 800})
-    expect(page.locator(".graph-frame")).to_be_visible()
-    page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
-    assert page.evaluate("asked") == []

@@ -190,13 +190,6 @@ def test_the_next_run_of_a_cell_goes_on_in_the_same_tab_and_block(cell: Any) -> 
     assert page.evaluate("[nb.model.get('tab'), nb.model.get('selection')]") == ["jacobian", {"block": [0, 0]}]
 
 
-def test_another_function_in_the_cell_begins_at_its_beginning(cell: Any, samples: Any) -> None:
-    page = cell()
-    page.get_by_role("tab", name="Jacobian").click()
-    cell(samples.report(wrong=True, function="Other"))
-    expect(page.get_by_role("tabpanel", name="Summary")).to_be_visible()
-
-
 def test_the_output_keeps_its_height_until_the_next_view_is_in(cell: Any) -> None:
     page = cell()
     page.get_by_role("tab", name="Jacobian").click()
@@ -212,22 +205,6 @@ def test_the_output_keeps_its_height_until_the_next_view_is_in(cell: Any) -> Non
     page.wait_for_function("() => output.style.minHeight === ''")
     expect(page.get_by_role("tabpanel", name="Jacobian")).to_be_visible()
     assert page.evaluate("scrollY") == 200
-
-
-def test_a_report_that_is_there_before_its_view_moves_nothing(cell: Any) -> None:
-    page = cell()
-    page.wait_for_function("() => output.getBoundingClientRect().height > 300")
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    before = height(page)
-    page.evaluate("() => output.replaceChildren()")
-    page.wait_for_function("() => output.style.minHeight !== ''")
-    page.evaluate(
-        """() => { put("nbag-late nbautograd"); output.lastChild.style.height = "2000px";
-                   return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); }"""
-    )
-    assert height(page) == pytest.approx(before, abs=1)
-    page.wait_for_function("() => output.getBoundingClientRect().height >= 2000")  # no view came: it is seen whole
-    assert page.evaluate("output.style.overflow") == ""
 
 
 def test_a_cell_that_fails_gives_its_height_back(cell: Any) -> None:

@@ -70,22 +70,6 @@ def test_variables(notebook, line: str) -> None:
     assert "linear" in complete(notebook, line)
 
 
-@pytest.mark.parametrize(
-    "line", ["%gradcheck torch.mult", "%%autograd_function --inputs torch.mult", "%autograd_compare f(a) torch.mult"]
-)
-def test_attributes_are_left_to_ipython(notebook, line: str) -> None:
-    assert [text.rpartition(".")[2] for text in complete(notebook, line)] == [
-        "multinomial",
-        "multiply",
-        "multiprocessing",
-    ]
-
-
-def test_dictionary_keys_are_left_to_ipython(notebook) -> None:
-    notebook("d = {'key': 1}")
-    assert complete(notebook, "%gradcheck linear(d['k") == ["key"]
-
-
 def test_a_line_magic_offers_the_users_variables_first(notebook) -> None:
     notebook("linear = 3")
     offered = complete(notebook, "%gradcheck ")

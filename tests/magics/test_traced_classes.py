@@ -45,12 +45,6 @@ def test_the_card_is_brought_up_to_date(bare) -> None:
         del bare.shell.kernel
 
 
-def test_calls_of_the_same_cell_are_there(notebook) -> None:
-    ran = notebook(CELL + "\ntorch.mean(Scalar(2))")
-    assert ran.result.result == 2
-    assert "1 dispatch to `Scalar`" in ran.text
-
-
 def test_source_lines_and_errors_are_the_users_own(notebook) -> None:
     notebook(CELL)
     cls = notebook["Scalar"]

@@ -83,12 +83,3 @@ def test_every_line_magic_of_the_table_is_there(bare: Notebook) -> None:
     named = set(re.findall(r"^\| `%(\w+)", README, re.MULTILINE))
     assert named == {name for name in bare.shell.magics_manager.magics["line"] if name in named}
     assert len(named) >= 4
-
-
-def test_the_picture_is_small_and_moves() -> None:
-    from PIL import Image
-
-    assert "docs/mending.gif" in README
-    assert (ROOT / "docs" / "mending.gif").stat().st_size <= 1_500_000
-    with Image.open(ROOT / "docs" / "mending.gif") as film:
-        assert 5 <= film.n_frames <= 20

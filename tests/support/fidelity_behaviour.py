@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import gc
 import inspect
@@ -196,12 +195,6 @@ def names_and_doc(wrap):
 
 
 @check
-def same_class_object(wrap):
-    cls = make.mul()
-    return wrap(cls) is cls
-
-
-@check
 def class_dict_keys(wrap):
     return list(vars(wrap(make.mul())))
 
@@ -290,12 +283,6 @@ def pickled_class(wrap):
 def pickled_method(wrap):
     cls = wrap(PickledByName)
     return pickle.dumps(cls.forward), pickle.loads(pickle.dumps(cls.apply)) == cls.apply
-
-
-@check
-def copied_class(wrap):
-    cls = wrap(make.mul())
-    return copy.deepcopy(cls) is cls
 
 
 @check
@@ -549,13 +536,6 @@ def func_grad(wrap):
 
 
 @check
-def func_grad_of_grad(wrap):
-    cls = wrap(make.cube())
-    inner = torch.func.grad(lambda x: cls.apply(x)[0])
-    return bits(torch.func.grad(inner)(leaf().detach()))
-
-
-@check
 def func_vmap_generated(wrap):
     cls = wrap(make.cube())
     return bits(torch.func.vmap(lambda x: cls.apply(x)[0])(leaf(4, 3).detach()))
@@ -568,35 +548,10 @@ def func_vmap_by_hand(wrap):
 
 
 @check
-def func_vmap_of_grad(wrap):
-    cls = wrap(make.cube())
-    return bits(torch.func.vmap(torch.func.grad(lambda x: cls.apply(x)[0].sum()))(leaf(4, 3).detach()))
-
-
-@check
 def func_jvp(wrap):
     cls = wrap(make.cube())
     x = leaf(3).detach()
     return bits(torch.func.jvp(lambda x: cls.apply(x)[0], (x,), (torch.ones_like(x),)))
-
-
-@check
-def func_vjp(wrap):
-    cls = wrap(make.cube())
-    out, pull = torch.func.vjp(lambda x: cls.apply(x)[0], leaf(3).detach())
-    return bits((out, pull(torch.ones_like(out))))
-
-
-@check
-def func_jacrev(wrap):
-    cls = wrap(make.cube())
-    return bits(torch.func.jacrev(lambda x: cls.apply(x)[0])(leaf(3).detach()))
-
-
-@check
-def func_jacfwd(wrap):
-    cls = wrap(make.cube())
-    return bits(torch.func.jacfwd(lambda x: cls.apply(x)[0])(leaf(3).detach()))
 
 
 @check
@@ -615,12 +570,6 @@ def func_refuses_combined_style(wrap):
 def func_refuses_without_vmap(wrap):
     cls = wrap(make.cube(generate=False))
     return raised(lambda: torch.func.vmap(lambda x: cls.apply(x)[0])(leaf(4, 3).detach()))[:2]
-
-
-@check
-def autograd_functional_jacobian(wrap):
-    cls = wrap(make.mul())
-    return bits(torch.autograd.functional.jacobian(lambda x: cls.apply(x, x), leaf(3)))
 
 
 @check

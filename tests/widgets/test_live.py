@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from comm_wire import Wire
 
-import nbautograd
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets import live
 
@@ -73,18 +72,6 @@ def test_an_interrupt_of_the_drawing_leaves_the_static_report_and_a_second_one_a
     said = report._repr_mimebundle_()
     assert said["text/plain"] == "Interrupted while the report was being drawn: run the cell again to see it."
     assert "run the cell again" in said["text/html"]
-
-
-def test_values_without_a_view_stay_static(wire: Wire, samples: Any, kernel: Kernel) -> None:
-    assert samples.NOTE._repr_mimebundle_() == static_bundle(samples.NOTE)
-    assert wire.sent == []
-
-
-def test_a_recording_is_a_call_log_too(wire: Wire, kernel: Kernel) -> None:
-    with nbautograd.recording() as log:
-        pass
-    log._repr_mimebundle_()
-    assert [opened["state"]["_kind"] for opened in wire.opened()] == ["calls"]
 
 
 def test_a_cell_run_again_closes_its_old_widgets(wire: Wire, samples: Any, kernel: Kernel) -> None:

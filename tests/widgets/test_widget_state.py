@@ -34,11 +34,6 @@ def numbers(packed: dict[str, Any]) -> np.ndarray[Any, Any]:
     return np.frombuffer(packed["buffer"], packed["dtype"]).reshape(packed["shape"])
 
 
-def wire_blocks(wire: Wire, check: Any) -> Any:
-    check.widget()
-    return wire.state()["blocks"]
-
-
 def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
     parts = [samples.report().jacobian, samples.gradcheck(), samples.calls()]
     parts.append(nbautograd.types.SlowMotion("F", "y", (), (), (), (), ()))
@@ -99,14 +94,6 @@ def test_not_a_number_stays_json(wire: Wire, samples: Any) -> None:
     block = wire.state()["blocks"][0]
     assert np.isnan(numbers(block["maps"]["analytical"])[0, 0])
     assert block["largest_error"] in ("nan", "inf")
-
-
-def test_heat_maps_are_the_numbers_of_the_report(wire: Wire, samples: Any) -> None:
-    block = wire_blocks(wire, samples.gradcheck(wrong=True))[1]
-    assert (block["output"], block["input"], block["maps"]["rows"], block["maps"]["cols"]) == (0, 1, 1, 1)
-    assert np.array_equal(numbers(block["maps"]["analytical"]), samples.WRONG_D_WEIGHT)
-    assert np.array_equal(numbers(block["maps"]["numerical"]), samples.D_WEIGHT)
-    assert np.array_equal(numbers(block["maps"]["difference"]), samples.WRONG_D_WEIGHT - samples.D_WEIGHT)
 
 
 def test_large_blocks_are_pooled_and_the_first_state_stays_small(wire: Wire, samples: Any) -> None:
@@ -215,10 +202,6 @@ def test_python_sets_and_reads_the_selection(wire: Wire, samples: Any) -> None:
     assert wire.sent[-1][1]["state"] == {"tab": "jacobian"}
     sync(view, selection={"block": [0, 1], "entry": [2, 3]})
     assert view.selection == {"block": [0, 1], "entry": [2, 3]}
-
-
-def test_options_to_begin_with(wire: Wire, samples: Any) -> None:
-    assert widget(samples.report(), tab="calls", selection={"call": 1}).tab == "calls"
 
 
 def test_unknown_option_is_a_type_error_with_advice(wire: Wire, samples: Any) -> None:

@@ -43,10 +43,6 @@ def doubles(*shape, seed=0):
     return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
-def bugs(report):
-    return [f.code for f in report.findings if f.kind == "bug"]
-
-
 def test_the_seeds_linear_function_is_right():
     report = gradcheck(Linear.apply, seed_inputs())
     assert report.verdict == "right"
@@ -121,23 +117,8 @@ def test_at_a_kink_anything_between_the_slopes_is_right(monkeypatch, at_zero, ve
     assert report.verdict == ("wrong" if verdict == "mismatch" else "right")
 
 
-def test_a_straight_through_estimator_is_flat_and_no_bug():
-    report = gradcheck(checked.RoundStraightThrough, doubles(5), order=1)
-    assert report.blocks[0, 0].verdict == "flat"
-    assert report.verdict == "cannot tell"
-    assert str(report.reason)
-    assert bugs(report) == []
-
-
 def test_a_gradient_where_a_clamp_is_flat_is_a_bug():
     x = torch.tensor([2.0, -3.0, 1.5], dtype=torch.float64, requires_grad=True)
-    assert gradcheck(checked.ClampNoMask, x).blocks[0, 0].verdict == "mismatch"
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_low_precision_inputs_can_be_right_and_wrong(dtype):
-    x = torch.tensor([0.5, -1.25, 3.0], dtype=dtype, requires_grad=True)
-    assert gradcheck(lambda x: x.sin(), x).verdict == "right"
     assert gradcheck(checked.ClampNoMask, x).blocks[0, 0].verdict == "mismatch"
 
 
@@ -152,11 +133,6 @@ def test_other_outputs_and_arguments_keep_their_positions():
     assert list(report.blocks) == [(1, 0)]
     assert report.verdict == "right"
     assert report.output_names == ("indices", "values")
-
-
-def test_an_input_returned_as_it_is():
-    report = gradcheck(lambda x: x, doubles(2, 2))
-    np.testing.assert_array_equal(report.blocks[0, 0].analytical(), np.eye(4))
 
 
 def test_complex_numbers_count_as_pairs():
@@ -233,20 +209,6 @@ def test_a_wrong_gradient_shows_without_requires_grad():
     assert gradcheck(LinearWrong, (torch.rand(2, 2), torch.rand(2, 2), torch.zeros(2))).wrong
 
 
-def test_an_old_style_function_gets_advice():
-    class Old(torch.autograd.Function):
-        def forward(self, x):
-            return x
-
-        def backward(self, grad):
-            return grad
-
-    with pytest.raises(CallError, match="staticmethod"):
-        gradcheck(Old, doubles(2))
-    with pytest.raises(CallError, match="staticmethod"):
-        jacobian(Old(), doubles(2))
-
-
 def test_a_mistake_of_ours_is_not_blamed_on_backward(monkeypatch):
     from nbautograd.core.checking.jacobian import structure
 
@@ -302,10 +264,6 @@ def test_nothing_of_the_users_is_changed(capsys):
     assert x.grad is None
     assert torch.get_num_threads() == threads
     assert capsys.readouterr().out == ""
-
-
-def test_a_random_mask_is_held_fixed():
-    assert gradcheck(lambda x: torch.nn.functional.dropout(x, 0.5), doubles(8)).verdict == "right"
 
 
 def test_tolerances_of_the_caller_rule():

@@ -11,7 +11,7 @@ from test_graph_folding import is_acyclic
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.folding import OPENING, fold_to, open_boxes
+from nbautograd.core.graphs.folding import OPENING, fold_to
 
 
 def boxes(graph):
@@ -54,25 +54,6 @@ def test_few_blocks_of_a_transformer_have_a_box_each():
     names = boxes(fold_to(nbautograd.graph(loss, names=model), 300))
     assert [name for name in names if "Encoder" in name] == [
         f"blocks.{k} TransformerEncoderLayer" for k in range(4, -1, -1)
-    ]
-
-
-def test_many_blocks_of_a_transformer_are_a_repeat_that_opens_into_them():
-    model, loss = gpt(12)
-    graph = nbautograd.graph(loss, names=model)
-    (repeat,) = [node for node in fold_to(graph, 300).nodes if node.repeats]
-    assert repeat.repeats == 12
-    opened = boxes(open_boxes(graph, [f"g{repeat.members[0]}"], 300))
-    assert sum("TransformerEncoderLayer" in name for name in opened) == 12
-
-
-def test_an_opened_layer_shows_its_blocks():
-    model, loss = models.resnet()
-    graph = nbautograd.graph(loss, names=model)
-    key = next(f"g{n.members[0]}" for n in fold_to(graph, 300).nodes if str(n.name).startswith("layer3"))
-    opened = boxes(open_boxes(graph, [key], 300))
-    assert [name for name in opened if name.startswith("layer3")] == [
-        f"layer3.{k} ResidualBlock" for k in range(5, -1, -1)
     ]
 
 

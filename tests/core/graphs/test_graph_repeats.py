@@ -56,13 +56,6 @@ def test_the_norms_are_those_that_arrive_at_each_layer():
     assert "2.0, 1.0, 0.5, 0.25" in drawn.title
 
 
-def test_a_loop_of_custom_functions_is_one_box():
-    y = torch.full((3,), 1.01, requires_grad=True)
-    for _ in range(30):
-        y = models.Broadcasting.apply(y, torch.ones(3))
-    assert told(nbautograd.graph(y.sum())) == [("Broadcasting ×30", 30, 1)]
-
-
 def test_steps_of_a_loop_share_their_weights_outside_the_box():
     leaves, loss = models.rnn(20)
     graph = nbautograd.backward(loss, names={"wx": leaves[0], "wh": leaves[1]})

@@ -114,15 +114,6 @@ def test_archives_are_bounded(tmp_path, monkeypatch):
     assert [e for e, _ in read["many"].cells] == [""]
 
 
-def test_no_submissions(tmp_path):
-    with pytest.raises(MarkError) as raised:
-        submissions(tmp_path, WHAT)
-    assert raised.value.message_id == "course.mark.no_submissions"
-    with pytest.raises(MarkError) as raised:
-        submissions(tmp_path / "missing", WHAT)
-    assert raised.value.message_id == "course.mark.unreadable"
-
-
 def test_only_what_the_exercise_uses_runs():
     cells = [
         "import torch\nimport matplotlib.pyplot as plt\nfor k in range(10**9):\n    loss = k\nplt.plot([1])",
