@@ -33,30 +33,9 @@ Attention = Fn.of("Attention",
     "q, k, v: scores = q @ k.t(); p = torch.softmax(scores, -1); save(q, k, v, p); return p @ v",
     "g: q, k, v, p = saved; gv = p.t() @ g; gp = g @ v.t(); "
     "gs = p * (gp - (gp * p).mean(-1, keepdim=True)); return gs @ k, gs.t() @ q, gv")  # fmt: skip
-# Backward has another threshold than forward.
-Huber = Fn.of("Huber", "x: save(x); inner = x.abs() < 1.5; "
-    "return torch.where(inner, 0.5 * x * x, 1.5 * (x.abs() - 0.75)).sum()",
-    "g: (x,) = saved; slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign()); return g * slope")  # fmt: skip
 # Where it goes wrong is the return: what comes before, made right, would be right after it as well.
 Centred = Fn.of("Centred", "x: save(x); return x.cumsum(0) - x.mean(0)",
     "g: part = g.flip(0).cumsum(0).flip(0) * 1.0; return part + 0.25 * (part.mean(0) - g.mean(0))")  # fmt: skip
-
-
-def _turned(x, angle):
-    a, b = x.unbind(-1)
-    return torch.stack((a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()), -1)
-
-
-# Backward turns by the same angle once more.
-Turned = Fn.of("Turned", "x, angle: save(angle); return _turned(x, angle)",
-    "g: return _turned(g, *ctx.saved_tensors), None")  # fmt: skip
-
-
-# Takes the derivative of the squares in the denominator for one.
-Dice = Fn.of("Dice", "p, t: save(p, t); return 1 - 2 * (p * t).sum(1) / (p.square() + t.square()).sum(1)",
-    "g: p, t = saved; whole = (p.square() + t.square()).sum(1, keepdim=True); "
-    "slope = -2 * (t * whole - (p * t).sum(1, keepdim=True)) / whole**2; "
-    "return g[:, None] * slope, None")  # fmt: skip
 
 
 def slope_of(x):
@@ -237,9 +216,6 @@ ATTENTION = "q, k, v: scores = q @ k.t(); p = torch.softmax(scores, -1); save(q,
 BACK = "return gs @ k, gs.t() @ q, p.t() @ g"
 # The line of backward is meant, not that of the helper, which others may call as well.
 InAHelper = Fn.of("InAHelper", ATTENTION, f"g: q, k, v, p = saved; gs = _third(p, g @ v.t()); {BACK}")
-InAComprehension = Fn.of("InAComprehension", ATTENTION, "g: q, k, v, p = saved; gp = g @ v.t(); "
-    "gs = torch.stack([row * (grad - (grad * row).mean()) for row, grad in zip(p, gp, strict=True)]); "
-    + BACK)  # fmt: skip
 STEPS = ("states = [x]; for _ in range(3): states.append(torch.tanh(states[-1] {0} w)); save(w, *states); "
     "return states[-1] * 2")  # fmt: skip
 # The second turn alone is wrong.
@@ -253,8 +229,6 @@ InPlace = Fn.of("InPlace", "logp, target: save(target); ctx.shape = logp.shape; 
 
 
 BENT = torch.linspace(-2.6, 2.5, 20, dtype=torch.float64).requires_grad_()
-ACROSS = torch.linspace(-2, 2.1, 9, dtype=torch.float64).requires_grad_()
-POSITIVE = draw(3, 4).detach().abs().requires_grad_()
 CASES = [
     # what belongs there is a gradient, a value or a derivative of forward's; in the place of which variable
     (Norm, (draw(4, 5), draw(5, seed=1)), "r = torch.rsqrt(x.square().mean(-1, keepdim=True))", "value", "`r`"),
@@ -265,15 +239,7 @@ CASES = [
         "gradient",
         "gradient of `scores`",
     ),
-    (
-        Dice,
-        (POSITIVE, draw(3, 4, seed=1).detach().abs()),
-        "slope = -2 * (t * whole - (p * t).sum(1, keepdim=True)) / whole**2",
-        "derivative",
-        "With the derivative of `output` with respect to `p` in place of `slope`",
-    ),
     (Approximate, (draw(5),), "return g * slope_of(x)", "derivative", "`slope_of(x)`"),
-    (Huber, (ACROSS,), "slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign())", "value", "With what `inner` is"),
     (Biweight, (BENT, 0.5, 2.0), "inlier = r.abs() < c", "value", "in place of `inlier`"),
     (
         Trapezoid,
@@ -305,13 +271,6 @@ CASES = [
     ),
     (InAHelper, (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)), "gs = _third(p, g @ v.t())", "gradient", ""),
     (
-        InAComprehension,
-        (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)),
-        "gs = torch.stack([row * (grad - (grad * row).mean()) for row, grad in zip(p, gp, strict=True)])",
-        "gradient",
-        "in place of `gs`",
-    ),
-    (
         InALoop,
         (draw(4), draw(4, seed=1).detach()),
         "gz = gz * slopes[turn] * w",
@@ -322,7 +281,6 @@ CASES = [
      "", ""),
     # the gradient itself: any line up to the return may be meant
     (Centred, (draw(6, 3),), "return part + 0.25 * (part.mean(0) - g.mean(0))", "", ""),
-    (Turned, (draw(4, 2), draw(4, seed=1).detach()), "return _turned(g, *ctx.saved_tensors), None", "", ""),
     # what `base` is, and `weight`, is right for a square alone
     (PowerOf, (draw(6), 2), "return g * ctx.p * weight * x.sign(), None", "gradient", "gradient of `base`"),
 ]  # fmt: skip

@@ -17,24 +17,14 @@ from nbautograd.core.explaining.watch import Cut, Events, Made, Watch, Write, al
 
 MODULES = {
     "embedding with padding": lambda: (nn.Embedding(7, 4, padding_idx=0), torch.tensor([[0, 2, 6]])),
-    "bag with padding": lambda: (nn.EmbeddingBag(7, 4, padding_idx=1), torch.tensor([[1, 2, 6]])),
     "embedding of bounded norm": lambda: (nn.Embedding(7, 4, max_norm=0.5), torch.tensor([1, 2])),
-    "from numbers": lambda: (nn.Embedding.from_pretrained(torch.randn(3, 2), freeze=False), torch.tensor([1])),
     "batch norm": lambda: (nn.BatchNorm1d(4), torch.randn(5, 4)),
-    "instance norm": lambda: (nn.InstanceNorm1d(4, track_running_stats=True), torch.randn(2, 4, 5)),
-    "group norm": lambda: (nn.GroupNorm(2, 4), torch.randn(2, 4, 5)),
-    "convolutions": lambda: (nn.Sequential(nn.Conv2d(1, 2, 3), nn.ConvTranspose2d(2, 1, 3)), torch.randn(1, 1, 6, 6)),
     "lstm": lambda: (nn.LSTM(3, 4, 2, dropout=0.1, bidirectional=True), torch.randn(5, 2, 3)),
-    "gru cell": lambda: (nn.GRUCell(3, 4), torch.randn(2, 3)),
     "transformer": lambda: (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), torch.randn(2, 3, 8)),
     "attention": lambda: (Attends(), torch.randn(3, 2, 8)),
     "in place": lambda: (nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Dropout(0.5)), torch.randn(3, 4)),
     "spectral norm": lambda: (parametrizations.spectral_norm(nn.Linear(4, 3)), torch.randn(2, 4)),
-    "old spectral norm": lambda: (nn.utils.spectral_norm(nn.Linear(4, 3)), torch.randn(2, 4)),
     "weight norm": lambda: (parametrizations.weight_norm(nn.Linear(4, 3)), torch.randn(2, 4)),
-    "orthogonal": lambda: (parametrizations.orthogonal(nn.Linear(3, 3)), torch.randn(2, 3)),
-    "bilinear": lambda: (Pairs(), torch.randn(3, 4)),
-    "adaptive softmax": lambda: (Adaptive(), torch.randn(5, 8)),
     "checkpoint": lambda: (Checkpointed(True), torch.randn(3, 4)),
     "checkpoint, reentrant": lambda: (Checkpointed(False), torch.randn(3, 4, requires_grad=True)),
     "frozen and lazy": lambda: (
@@ -53,24 +43,6 @@ class Attends(nn.Module):
         return self.inner(x, x, x)[0]
 
 
-class Pairs(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.Bilinear(4, 4, 2)
-
-    def forward(self, x):
-        return self.inner(x, x.flip(0))
-
-
-class Adaptive(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.AdaptiveLogSoftmaxWithLoss(8, 9, [3])
-
-    def forward(self, x):
-        return self.inner(x, torch.arange(5)).output
-
-
 class Checkpointed(nn.Module):
     def __init__(self, new):
         super().__init__()
@@ -82,9 +54,9 @@ class Checkpointed(nn.Module):
 
 
 OPTIMIZERS = [
-    *(lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda p: torch.optim.Adam(p, amsgrad=True)),
-    *(torch.optim.AdamW, torch.optim.NAdam, torch.optim.RAdam, torch.optim.Adagrad, torch.optim.Adadelta),
-    *(torch.optim.RMSprop, torch.optim.Rprop, torch.optim.ASGD, torch.optim.Adamax),
+    lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    lambda p: torch.optim.Adam(p, amsgrad=True),
+    torch.optim.Rprop,
 ]
 
 
@@ -145,10 +117,7 @@ def test_an_optimizer_steps_under_watch_as_without(optimizer):
     assert_same(lambda: trained(nn.Linear(3, 2), torch.ones(4, 3), optimizer))
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["uniform_", "normal_", "zeros_", "ones_", "eye_", "dirac_", "xavier_uniform_", "kaiming_normal_", "orthogonal_"],
-)
+@pytest.mark.parametrize("name", ["uniform_", "dirac_", "orthogonal_"])
 def test_an_init_draws_under_watch_as_without(name):
     shape = (3, 3, 3) if name == "dirac_" else (4, 3)
     assert_same(lambda: getattr(nn.init, name)(nn.Parameter(torch.empty(*shape))))
@@ -171,13 +140,9 @@ def written(write, switched=torch.no_grad, use=None):
 
 WRITES = {
     "fill": lambda view, w: view.fill_(0),
-    "zero": lambda view, w: view.zero_(),
     "copy": lambda view, w: view.copy_(torch.arange(4.0)),
     "slice": lambda view, w: w.__setitem__(slice(1), 3.0),
-    "sum": lambda view, w: view.add_(1).mul_(2),
     "base": lambda view, w: w.mul_(0.5),
-    "of a view": lambda view, w: view[1:].view(-1).sub_(1),
-    "transposed": lambda view, w: w.t()[0].clamp_(max=0),
     "data": lambda view, w: view.data.zero_(),
     "detached": lambda view, w: view.detach().zero_(),
 }
