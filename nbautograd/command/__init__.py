@@ -61,7 +61,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (Exception, SystemExit) as error:  # silent: it is said; nobody's status 0, nor Python's 1, is a verdict
-        print(f"nbautograd: {printable(_reason(error))}", file=sys.stderr)
+        reason = printable(_reason(error))
+        print(f"nbautograd: {reason}", file=sys.stderr)
+        if getattr(options, "github", False):
+            from nbautograd.command.github import could_not_run
+
+            print(could_not_run(reason))
     return 2 if options.answer in (_audit, _check, _explain) else 1
 
 

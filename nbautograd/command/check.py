@@ -163,14 +163,19 @@ def _named(given: str) -> Any:
 
 
 def _module(place: str) -> ModuleType:
-    """Import a module by its name, or by the path of its file, whose folder is then on the path as of any script."""
+    """Import a module by its name, or by the path of its file; its folder is then on the path, as of any script.
+
+    Of a file in a package that is the folder around the package, so that it can import from its neighbours.
+    """
     path = Path(place).resolve()
-    folder = str(path.parent if place.endswith(".py") else Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    folder, name = (path.parent, path.stem) if place.endswith(".py") else (Path.cwd(), place)
+    while place.endswith(".py") and (folder / "__init__.py").is_file():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
     try:
-        if not place.endswith(".py"):
-            return importlib.import_module(place)
+        if not place.endswith(".py") or "." in name:
+            return importlib.import_module(name)
         known = sys.modules.get(path.stem)
         if known is not None and getattr(known, "__file__", None) == str(path):
             return known

@@ -37,6 +37,11 @@ def commands(report: Report, file: str | None, line: int | None) -> Iterator[str
         yield _command("error", report, reason, file, line)
 
 
+def could_not_run(reason: str) -> str:
+    """Return a workflow command for a check that could not be run."""
+    return f"::error title=nbautograd::{reason.translate(MESSAGE)}"
+
+
 def _sentence(finding: Finding) -> str:
     return f"{finding.message} [{finding.code}]"
 

@@ -148,7 +148,7 @@ def _programs_own(error: BaseException, code: CodeType) -> TracebackType | None:
 
 
 def write_report(report: Any, document: Document, title: str, json_file: Path | None, html_file: Path | None) -> None:
-    """Write a report as JSON and as a page, where that is wanted.
+    """Write a report as JSON and as a page, where that is wanted; folders that are not there are made.
 
     Raises:
         CommandError: when a file cannot be written.
@@ -156,6 +156,7 @@ def write_report(report: Any, document: Document, title: str, json_file: Path | 
     try:
         if json_file is not None:
             data = {"schema": SCHEMA, **report.to_dict()}
+            json_file.parent.mkdir(parents=True, exist_ok=True)
             json_file.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise CommandError(text("command.freeze.no_file", path=json_file, reason=error.strerror or error)) from None
@@ -171,6 +172,7 @@ def write_page_of(document: Document, file: Path, title: str) -> None:
     """
     page = _PAGE.format(language=language(), title=title, body=written(document)["text/html"])
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(page, encoding="utf-8")
     except OSError as error:
         raise CommandError(text("command.freeze.no_file", path=file, reason=error.strerror or error)) from None

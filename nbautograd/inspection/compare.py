@@ -18,7 +18,7 @@ from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.report_verdict import notes
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
-from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, maker_of, named_cases
+from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, fullest, maker_of, named_cases
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, compiled
 from nbautograd.core.kernel.golden import Pair, readable, run
@@ -41,6 +41,7 @@ from nbautograd.core.kernel.sweep import (
     smallest,
 )
 from nbautograd.core.kernel.trial import Track
+from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import Stumble, collected, is_ours, own_errors
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
@@ -90,7 +91,7 @@ def compare(
             that makes them; where its first arguments are whole numbers, they are sizes: the sweep calls it with
             others, one changed at a time, and resizes nothing by itself.
         cases: pairs of a name and arguments, or a callable that yields them: each is a row, as it is, and no other
-            sizes are tried. Without inputs the first is checked in full.
+            sizes are tried. Without inputs the one with the most dimensions is checked in full, and laid out.
         sizes: other shapes to compare at, each one per tensor among the inputs, or that of the first alone, which
             tensors of the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and
             other memory layouts; ``()`` none.
@@ -135,9 +136,10 @@ def compare(
     pair = (fn, fn if reference is None else reference)
     named = named_cases(cases) if cases is not None else [inputs] if isinstance(inputs, NamedCase) else []
     maker = maker_of(inputs, seed) if callable(inputs) else None
-    inputs = (
-        maker() if maker is not None else named[0] if named and isinstance(inputs, tuple) and not inputs else inputs
-    )
+    if maker is not None:
+        inputs = maker()
+    elif named and isinstance(inputs, tuple) and not inputs:
+        inputs = fullest(named)
     if ranks != 1:
         return _in_ranks(fn, Problem(pair[1], inputs, seed, assume_grad=True), ranks, placements or {}, timeout, budget)
     candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
@@ -284,10 +286,15 @@ class Compare:
             self.trace = users_trace(error)
             return
         self.findings += self.outcome.findings
+        grads = [(g, g.clone()) for g in draw.grad_outputs]
         self.values = list(zip(run(self.candidate, draw).tensors, theirs.tensors, strict=False))
         self._compare_whole_numbers()
         if draw.random:
             self.notes.append(Phrase("compare.random", reference=self.names[1]))
+        if not all(agree_bitwise(g, before) for g, before in grads):
+            written = Finding("mutates_grad_output", "bug", "causes.mutates_grad_output", {"name": "grad_output"})
+            self.findings.append(written)
+            return
         other = repeated(self.candidate, draw)
         if other is not None:
             params = {"name": other[0], "gap": other[1]}

@@ -138,6 +138,24 @@ def test_annotations_stand_at_backward_and_the_summary_has_a_table(
     assert "| wide | 2×9 float32 |" in summary
 
 
+def test_what_could_not_be_run_is_annotated(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(module, "Nothing", "--github") == 2
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [shown.err.replace("nbautograd: ", "::error title=nbautograd::", 1).strip()]
+
+
+def test_a_file_of_a_package_imports_from_its_neighbours(tmp_path: Path) -> None:
+    package = tmp_path / "gated_kernels" / "deep"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()
+    (package / "own.py").write_text(MODULE)
+    (package / "kernel.py").write_text("from .own import *\n")
+    report = tmp_path / "new" / "report.json"
+    assert check(str(package / "kernel.py"), "Tanh", "--json", str(report), at="--cases cases") == 0
+    assert json.loads(report.read_text())["functions"][0]["module"] == "gated_kernels.deep.own"
+
+
 def test_the_json_without_a_reference_has_the_schema_too(module: str, tmp_path: Path) -> None:
     for name, status in (("Tanh", 0), ("Off", 1)):
         data = ["--json", str(tmp_path / "report.json")]

@@ -63,6 +63,11 @@ def named_cases(cases: Any) -> list[NamedCase]:
     return found
 
 
+def fullest(cases: Sequence[NamedCase]) -> NamedCase:
+    """Return the case that has the most to lay out in memory otherwise: the most dimensions of several entries."""
+    return max(cases, key=lambda case: sum(n > 1 for x in case if isinstance(x, torch.Tensor) for n in x.shape))
+
+
 def compared_case(candidate: Problem, reference: Problem, case: NamedCase, seed: int) -> Result:
     """Compare at a named case, which may have other arguments that require grad than the first one."""
     ours, eager = (Problem(one.cls or one.fn, case, seed, assume_grad=True) for one in (candidate, reference))

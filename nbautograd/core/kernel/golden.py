@@ -183,8 +183,8 @@ class Pair:
         return replace(measured, samples=rounded)
 
     def compute(self, draw: Draw) -> Values:
-        """Run the Function at a draw."""
-        return run(self.candidate, draw)
+        """Run the Function at a draw, on grad_outputs of its own: it may write into them."""
+        return run(self.candidate, replace(draw, grad_outputs=copied(draw.grad_outputs)))
 
 
 def run(

@@ -106,7 +106,8 @@ def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None)
         raise CallError("compare.layout_unknown", given=", ".join(unknown) or str(layouts), known=known)
     laid = {name: laid_out(reference, name) for name in INPUTS if name in names}
     changed = {name: inputs for name, inputs in laid.items() if _otherwise(inputs, reference.inputs)}
-    grads = [name for name in GRADS if name in names]
+    plain = [torch.empty(y.shape, dtype=y.dtype) for y in reference.call() if y.requires_grad]
+    grads = [name for name in GRADS if name in names and _otherwise([GRADS[name](g) for g in plain], plain)]
     for name, inputs in changed.items():
         yield Case(inputs, name, layouts=(name,))
     deeper = one_more_dimension(reference) if STACKED in names else None
@@ -127,7 +128,12 @@ def laid_out(reference: Problem, layout: str) -> tuple[Any, ...]:
 def _otherwise(inputs: Sequence[Any], before: Sequence[Any]) -> bool:
     """Return True where one of them lies in memory as the one before did not."""
     pairs = [(a, b) for a, b in zip(inputs, before, strict=True) if readable(a)]
-    return any((a.stride(), a.storage_offset()) != (b.stride(), b.storage_offset()) for a, b in pairs)
+    return any(_place(a) != _place(b) for a, b in pairs)
+
+
+def _place(v: Tensor) -> tuple[object, ...]:
+    """Return where entries lie in memory; along a dimension of one entry there is no stride to speak of."""
+    return v.storage_offset(), *(step for step, size in zip(v.stride(), v.shape, strict=True) if size > 1)
 
 
 def one_more_dimension(reference: Problem) -> tuple[Any, ...] | None:

@@ -163,6 +163,42 @@ def test_all_layouts_are_tried_for_inputs_and_grad_outputs() -> None:
         assert name == "grad_expanded" or torch.equal(laid, x), name
 
 
+def test_rows_that_lie_in_memory_as_before_are_left_out() -> None:
+    reference = Problem(torch.tanh, (torch.randn(1, 16, requires_grad=True),))
+    with reference.session():
+        reference.call()
+        rows = {row.change for row in layout_cases(reference, "all")}
+    changing = {"strided", "offset", "stacked", "grad_strided", "grad_expanded", "grad_offset"}
+    assert changing <= rows
+    assert not rows & {
+        "transposed",
+        "expanded",
+        "fused",
+        "channels_last",
+        "grad_transposed",
+        "grad_fused",
+        "grad_channels_last",
+    }
+
+
+def test_layouts_are_tried_at_the_case_with_the_most_dimensions() -> None:
+    def backward(saved: tuple[Tensor, ...], g: Tensor) -> Tensor:
+        return g.view(-1).view(g.shape) * (1 - saved[0] ** 2)
+
+    views = function(lambda x: (torch.tanh(x), (torch.tanh(x),)), backward)
+    named = [("one row", torch.randn(1, 16)), ("rows", torch.randn(4, 16))]
+    report = compare(views, torch.tanh, cases=named, layouts="all")
+    assert (report.verdict, report.findings[0].code) == ("wrong", "compare_layout")
+    assert compare(views, torch.tanh, cases=named[:1], layouts="all").verdict == "right"
+
+
+def test_a_grad_output_that_backward_writes_into_is_wrong() -> None:
+    scaled = function(lambda x: (x * 3, ()), lambda saved, g: g.mul_(3))
+    report = compare(scaled, lambda x: x * 3, torch.randn(4, 5, requires_grad=True))
+    assert (report.verdict, report.findings[0].code) == ("wrong", "mutates_grad_output")
+    assert {one.verdict for one in report.quantities} == {"right"}
+
+
 @pytest.mark.parametrize("layout", [*(name for name in GRADS if name != "grad_expanded"), "offset"])
 def test_a_kernel_that_reads_memory_in_order_is_wrong_in_each_layout(layout: str) -> None:
     def in_order(t: Tensor) -> Tensor:
