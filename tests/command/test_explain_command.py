@@ -101,7 +101,14 @@ def test_a_program_that_writes_runs_once_and_its_files_are_as_it_wrote_them(tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text", [BROKEN, "import torch\ntorch.optim.SGD([torch.ones(1) * 2], 0.1)\ntorch.nn.Linear(2, 1)(3)"]
+    "text",
+    [
+        BROKEN,
+        pytest.param(
+            "import torch\ntorch.optim.SGD([torch.ones(1) * 2], 0.1)\ntorch.nn.Linear(2, 1)(3)",
+            marks=pytest.mark.nightly,
+        ),
+    ],
 )
 def test_what_the_program_prints_and_its_traceback_are_those_of_python(tmp_path, text: str) -> None:
     path = script(tmp_path, text)
