@@ -33,6 +33,7 @@ from gradient_errors import PROGRAMS, Case, cases
 
 import nbautograd
 import nbautograd.types
+from nbautograd import messages
 from nbautograd.command import finding, main
 from nbautograd.core.explaining.torch_errors import KINDS, kind_of
 from nbautograd.core.findings import Finding
@@ -331,8 +332,11 @@ def notebooks() -> None:
         write(f"notebooks/{lang}/index.md", f"{title}\n\n{toctree([*GUIDES, *(file.stem for file in course)])}")
     skill = (ROOT / "nbautograd" / "command" / "skill.md").read_text(encoding="utf-8")
     write("reference/coding-agents.md", re.sub(r"^---\n.*?---\n", "", skill, flags=re.DOTALL))
-    terms = tomllib.loads((ROOT / "notebooks" / "glossary.toml").read_text(encoding="utf-8"))["terms"]
-    rows = "\n".join(f"| {english} | {chinese} | {means} |" for english, chinese, _, means in terms)
+    glossary = tomllib.loads(messages.GLOSSARY.read_text(encoding="utf-8"))
+    terms = [(english, chinese, means) for english, chinese, _, means in glossary["terms"]]
+    said = [messages.catalogue(lang) for lang in messages.LANGUAGES]
+    terms += [(*(one[key] for one in said), " ".join(means)) for key, means in glossary["meanings"].items()]
+    rows = "\n".join(f"| {english} | {chinese} | {means} |" for english, chinese, means in terms)
     write("reference/glossary.md", f"# Glossary 术语表\n\n| English | 中文 | |\n|---|---|---|\n{rows}")
 
 

@@ -62,7 +62,7 @@ export function secondOrder(page, check) {
     el(
       "div",
       "bar",
-      el("h4", null, page.t("second_order")),
+      el("h4", null, page.t("part.order2")),
       verdictWord(page, check.verdict, "verdict"),
     ),
     ...documentView(page, check.answer.document),

@@ -8,8 +8,6 @@ import { stepPanel } from "./step_panel.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const MOST_NAMED = 4; // gradients that are added, by name
-
 export class BackwardSteps {
   #page;
   #state;
@@ -83,17 +81,14 @@ export class BackwardSteps {
 
   #stepSentence() {
     const { boxes } = this.#scene,
-      { steps, from } = this.#order,
+      { steps } = this.#order,
       box = boxes.get(steps[this.#at - 1][0]),
       count = box?.fan_in ?? 0;
-    const sources = from[this.#at - 1].map((step) => firstLine(boxes.get(steps[step][0])));
-    const all = sources.length === count && count <= MOST_NAMED;
-    return this.#page.t(count < 2 ? "step_at" : all ? "step_adds" : "step_adds_many", {
+    return this.#page.t(count < 2 ? "step_at" : "step_adds", {
       step: this.#at,
       steps: steps.length,
       name: firstLine(box),
       count,
-      names: sources.join(" + "),
     });
   }
 

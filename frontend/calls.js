@@ -229,7 +229,7 @@ function chipOf(page, call, k) {
     .join("");
   const said = [
     time(call.seconds ?? 0),
-    call.printed && page.t("printed"),
+    call.printed && page.t("call.printed"),
     call.noticed && page.t("noticed", { count: call.noticed }),
     call.exception,
   ].filter(Boolean);

@@ -292,8 +292,7 @@ function changeView(page, change) {
     el("span", { class: kind }, el("span", "mark", mark), ` ${text}`);
   const copied = after.replace(/\n$/, "");
   const others = [
-    tried &&
-      copyButton(page, page.t(copied.includes("\n") ? "copy_lines" : "copy_line"), () => copied),
+    tried && copyButton(page, page.t("copy_line"), () => copied),
     below &&
       sayingButton(page.t("cell_below"), below, {
         done: page.t("cell_is_below"),
@@ -322,7 +321,7 @@ function changeView(page, change) {
     ),
     el(
       "pre",
-      { tabindex: "0", "aria-label": page.t("fix") },
+      { tabindex: "0", "aria-label": page.t("fix.change") },
       el(
         "code",
         null,

@@ -48,7 +48,7 @@ export function entryView(page, block, entry, signal) {
 /** @param {Page} page @param {Block} block @param {[number, number]} entry @param {AbortSignal} signal */
 export function lensButton(page, block, entry, signal) {
   if (!page.can({ kind: "microscope", block: [block.output, block.input], entry }))
-    return el("p", "faint", page.t("frozen_lens"));
+    return el("p", "faint", page.t("frozen"));
   const open = button(page.t("microscope"), () =>
     open.replaceWith(microscope(page, block, entry, signal)),
   );

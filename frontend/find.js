@@ -34,9 +34,7 @@ export function searchField(page, state, picture, go) {
     const all = new Set(hits.map((hit) => hit.key)),
       inside = hits.filter((hit) => hit.node !== null).length;
     picture.mark("found", (key, path) => !path && all.has(key));
-    found.textContent = wanted
-      ? page.t(inside ? "found_inside" : "found", { count: hits.length, inside })
-      : "";
+    found.textContent = wanted ? page.t("found", { count: hits.length, inside }) : "";
   }
   /** @param {number} next */
   function show(next) {

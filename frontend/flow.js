@@ -74,12 +74,12 @@ export function edgeList(page, title, edges, far) {
               el(
                 "span",
                 "faint",
-                [edge.dtype, edge.shape && (shape(edge.shape) || page.t("scalar"))]
+                [edge.dtype, edge.shape && (shape(edge.shape) || page.t("tensor.scalar"))]
                   .filter(Boolean)
                   .join(" "),
               ),
             ),
-            edge.gradient && gradientView(page, page.t("gradient"), edge.gradient),
+            edge.gradient && gradientView(page, page.t("column.gradient"), edge.gradient),
           ),
         ),
     ),

@@ -8,8 +8,7 @@ import { ask } from "./wire.js";
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Opened} Opened */
 
-const FEW = 2000,
-  BYTES = 60; // nodes whose picture is not worth a word, and bytes that one takes on its way
+const BYTES = 60; // that a node takes on its way
 const DEEPEST = 12; // boxes around one node
 
 /**
@@ -121,7 +120,7 @@ export function wholeButton(page, state) {
     state.layout.boxes.some((b) => b.kind === "group") &&
     waiting(
       page,
-      page.t(state.total > FEW ? "unfold_all_heavy" : "unfold_all", {
+      page.t("unfold_all", {
         count: count(state.total),
         size: size(state.total * BYTES),
       }),

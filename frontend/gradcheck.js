@@ -99,11 +99,12 @@ function naive(page, block, step, tolerance) {
     difference = Math.abs(Number(block.worst?.analytical) - Number(block.worst?.numerical));
   const says =
     difference + error <= tolerance
-      ? "agree"
+      ? "right"
       : difference - error <= tolerance
-        ? "blind"
-        : "differ";
-  return page.t(`naive_${says}`, {
+        ? "cannot_tell"
+        : "wrong";
+  return page.t("naive", {
+    verdict: page.t(`verdict.${says}`),
     step: number(at, 2),
     tolerance: number(tolerance, 2),
     difference: number(difference, 2),

@@ -89,5 +89,5 @@ const compareLine = (page, state) =>
     null,
     prose(state.headline),
     " ",
-    button(page.t("tab.compare"), () => page.show("compare"), "link"),
+    button(page.t("part.compare"), () => page.show("compare"), "link"),
   );

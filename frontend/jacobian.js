@@ -17,7 +17,7 @@ import { heatMaps } from "./maps.js";
  * @param {{blocks: Block[], complete?: boolean}} state
  */
 export function jacobianView(page, { blocks, complete }) {
-  const cut = complete === false && el("p", null, page.t("incomplete"));
+  const cut = complete === false && el("p", null, page.t("evidence.incomplete"));
   if (!blocks.length) return el("div", "stack", cut, el("p", "faint", page.t("no_blocks")));
   const body = el("div", "stack");
   /** @type {AbortController | undefined} */

@@ -83,10 +83,7 @@ function memory(page, { lenses: { kept }, layout }) {
   return {
     words: [
       ramp("0 B", size(most)),
-      page.t(kept.shared ? "lens.kept_shared" : "lens.kept", {
-        size: size(kept.all),
-        shared: size(kept.shared),
-      }),
+      page.t("kept_in_all", { size: size(kept.all) }),
       kept.scopes.length
         ? el(
             "ul",

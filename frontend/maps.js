@@ -219,7 +219,7 @@ function legend(page, { block, level, maps, scale }, looks, change) {
   const scales = ["robust", ...(clips ? [/** @type {Scale} */ ("largest")] : []), "own", "log"];
   const next = scales[(scales.indexOf(scale) + 1) % scales.length];
   const words = [page.t(`scale_${scale}`, { most: number(far, 2) })];
-  if (beyond) words.push(page.t("scale_beyond", { count: count(beyond) }));
+  if (beyond) words.push(page.t("panel.beyond", { count: count(beyond) }));
   const bar = el("span", { class: "scale", "aria-hidden": "true" });
   bar.style.background = `linear-gradient(to right, ${ramp(page.colours()).join(", ")})`;
   return el(

@@ -137,7 +137,7 @@ function links(page, state, node) {
   }
   /** @param {string} tab @param {Node[]} some */
   function row(tab, some) {
-    return some.length > 0 && el("div", "queue", el("h5", null, page.t(`tab.${tab}`)), ...some);
+    return some.length > 0 && el("div", "queue", el("h5", null, page.t(`part.${tab}`)), ...some);
   }
   return el(
     "div",
@@ -180,7 +180,7 @@ function ownCalls(page, state, node) {
     ({ calls }) => {
       if (calls.length)
         place.append(
-          el("h5", null, page.t("tab.calls")),
+          el("h5", null, page.t("part.calls")),
           el("div", "pair", ...calls.map((call) => methodView(page, call))),
         );
     },
@@ -194,7 +194,7 @@ function facts(page, node) {
   return [
     node.kind === "leaf" && page.t("is_leaf"),
     node.label && node.name,
-    node.dtype && `${node.dtype} ${node.shape ? shape(node.shape) || page.t("scalar") : ""}`,
+    node.dtype && `${node.dtype} ${node.shape ? shape(node.shape) || page.t("tensor.scalar") : ""}`,
     node.scope,
     node.sequence !== null && page.t("sequence", { number: node.sequence }),
     node.line && page.t("line", { line: node.line }),
@@ -220,7 +220,7 @@ export function nodeBody(page, state, node) {
         "section",
         "values",
         el("h5", null, page.t(node.kind === "leaf" ? "accumulated" : "gradient_in")),
-        gradientView(page, page.t("gradient"), node.gradient),
+        gradientView(page, page.t("column.gradient"), node.gradient),
       ),
     added &&
       el("section", "values", el("h5", null, page.t("summed", { count: incoming.length })), added),

@@ -33,7 +33,7 @@ export function sourceView(page, state, findings) {
   queueMicrotask(mark);
   return el(
     "pre",
-    { class: "source", tabindex: "0", "aria-label": page.t("tab.source") },
+    { class: "source", tabindex: "0", "aria-label": page.t("part.source") },
     el("code", null, ...rows),
   );
 }

@@ -97,7 +97,7 @@ function leaves(page, state, picture, run, at) {
             done ? page.t("accumulated_now") : page.t("came", { came, count: run.from[k].length }),
           ),
           sum(page, state, node, (source) => (run.ofNode.get(source) ?? at) < at, done) ??
-            (done && node.gradient && gradientView(page, page.t("gradient"), node.gradient)),
+            (done && node.gradient && gradientView(page, page.t("column.gradient"), node.gradient)),
         );
       }),
     ),

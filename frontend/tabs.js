@@ -22,7 +22,7 @@ export function tabs(page, parts) {
         "aria-controls": `${prefix}-${id}-panel`,
         class: "tab",
       },
-      page.t(`tab.${id}`),
+      page.t(`part.${id}`),
     ),
   );
   const panels = parts.map(({ id }) =>

@@ -126,7 +126,7 @@ def _add_notebooks(commands: Commands) -> None:
     copy = _add(what, "course.copy", _copy)
     copy.add_argument("folder", type=Path, metavar="DEST", help=text("command.help.course.dest"))
     opened = _add(what, "course.open", _open, more=True)
-    opened.add_argument("number", metavar="NUMBER", help=text("command.help.course.number"))
+    opened.add_argument("number", metavar="NUMBER", help="01 ... 16")
     _add_server(opened)
     for parser_of_course in what.choices.values():
         _add_language(parser_of_course, argparse.SUPPRESS)
@@ -165,17 +165,15 @@ def _add_mark(mark: argparse.ArgumentParser) -> None:
 
 def _add_checks(commands: Commands) -> None:
     audit = _add(commands, "audit", _audit, more=True)
-    for name in ("json", "html", "repro"):
-        metavar = "DIR" if name == "repro" else "FILE"
-        audit.add_argument(f"--{name}", type=Path, metavar=metavar, help=text(f"command.help.audit.{name}"))
+    _add_files(audit)
+    audit.add_argument("--repro", type=Path, metavar="DIR", help=text("command.help.audit.repro"))
     audit.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.audit.budget"))
     audit.add_argument("--compile", action="store_true", help=text("command.help.audit.compile"))
     _add_program(
         audit, "[--json FILE] [--html FILE] [--repro DIR]\n                        [--budget SECONDS] [--compile]"
     )
     explain = _add(commands, "explain", _explain, more=True)
-    for name in ("json", "html"):
-        explain.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.explain.{name}"))
+    _add_files(explain)
     _add_program(explain, "[--json FILE] [--html FILE]")
 
     _add_kernel(_add(commands, "check", _check, more=True))
@@ -193,13 +191,17 @@ def _add_program(command: argparse.ArgumentParser, options: str) -> None:
     command.usage = f"%(prog)s [-h] {options} ({forms}) [ARGS ...]"
 
 
+def _add_files(command: argparse.ArgumentParser) -> None:
+    for name in ("json", "html"):
+        command.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.{name}"))
+
+
 def _add_kernel(check: argparse.ArgumentParser) -> None:
     check.add_argument("function", metavar="MODULE:FN", help=text("command.help.check.function"))
     options = {"reference": "MODULE:EAGER", "inputs": "MODULE:MAKE|FILE.pt", "cases": "MODULE:CASES", "layouts": "all"}
     for name, metavar in options.items():
         check.add_argument(f"--{name}", metavar=metavar, help=text(f"command.help.check.{name}"))
-    for name in ("json", "html"):
-        check.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.check.{name}"))
+    _add_files(check)
     check.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.check.budget"))
     check.add_argument("--seed", type=seed, default=0, metavar="N", help=text("command.help.check.seed"))
     for name in ("compile", "github", "allow-unjudged"):
@@ -236,7 +238,7 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_language(parser: argparse.ArgumentParser, default: str | None) -> None:
-    parser.add_argument("--lang", choices=LANGUAGES, default=default, help=text("command.help.course.lang"))
+    parser.add_argument("--lang", choices=LANGUAGES, default=default, help=text("command.help.lang"))
 
 
 def _lab(options: argparse.Namespace) -> int:

@@ -81,5 +81,5 @@ class _Line:
 
 def _reproduce(report: AuditReport, folder: Path) -> None:
     for one in report.save_repro(folder):
-        which = "audit.repro_not_written" if one.script is None else "audit.repro_written"
-        print(text(which, function=one.function, script=one.script, reason=one.reason))
+        which = "audit.repro_not_written" if one.script is None else "views.audit.reason"
+        print(text(which, function=one.function, reason=one.script or one.reason))

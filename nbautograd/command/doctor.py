@@ -70,7 +70,7 @@ def _torch() -> Check:
     try:
         import torch
     except ModuleNotFoundError:
-        return Check("torch", "✗", text("command.doctor.torch_missing", python=sys.executable))
+        return Check("torch", "✗", text("command.doctor.missing", package="torch", python=sys.executable))
     except (ImportError, OSError) as error:
         return Check("torch", "✗", text("command.doctor.torch_broken", reason=str(error).splitlines()[0]))
     if torch.version.cuda is None:

@@ -33,6 +33,12 @@ _IN_HALF = "x = torch.randn(8, 256, dtype=torch.bfloat16, requires_grad=True)"
 _EXP = "y = x.exp()\nctx.save_for_backward(y)\nreturn y"
 _MADE_OF = ("backward", "program")  # either of them makes an entry a program
 
+# a code -> the one whose first sentence says it too
+_SAID_BY = {
+    **dict.fromkeys(("data_in_backward", "no_grad_in_backward", "numpy_in_backward"), "cut_in_backward"),
+    **dict.fromkeys(("mixed", "autocast", "large"), "layout"),
+}
+
 
 @cache
 def table() -> Mapping[str, Mapping[str, Any]]:
@@ -68,11 +74,13 @@ def kind(code: str) -> str:
 def sentences(code: str) -> list[str]:
     """Return what reports say of a code, with what the sentences leave open in braces."""
     catalogue = messages.catalogue(messages.language())
-    name = code.removeprefix("compare_")
-    rooms = ("compare",) if name != code else ("causes", "checking", "recording")
+    own = code.removeprefix("compare_")
+    rooms = ("compare",) if own != code else ("causes", "checking", "recording")
+    name = _SAID_BY.get(own, own)
     ids = (i.removesuffix(".what") for i in catalogue if i.endswith(".what"))
     fitting = [i for i in ids if i.partition(".")[0] in rooms and re.fullmatch(rf"{name}(_\w+)?", i.partition(".")[2])]
-    return [f"{catalogue[f'{i}.what']} {catalogue.get(f'{i}.advice', '')}".rstrip() for i in sorted(fitting)]
+    advice = {i: catalogue.get(f"{rooms[0]}.{own}.advice", catalogue.get(f"{i}.advice", "")) for i in fitting}
+    return [f"{catalogue[f'{i}.what']} {advice[i]}".rstrip() for i in sorted(fitting)]
 
 
 def program(about: Mapping[str, Any], backward: str = "") -> str:

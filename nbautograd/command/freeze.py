@@ -17,7 +17,6 @@ from nbautograd.widgets.thawing import brought_once, script
 
 LIVE = "application/vnd.jupyter.widget-view+json"
 STORED = "application/vnd.jupyter.widget-state+json"
-UNREAD = "command.freeze.no_notebook"
 PAGES = (".html", ".htm")
 _ANCHOR = re.compile(r'class="nbautograd (nbag-[0-9a-f]{16})"')
 _REPORT = re.compile(r'class="nbautograd\b')
@@ -49,7 +48,7 @@ def freeze(notebook: Path, out: Path | None, *, execute: bool | None, seconds: i
     """
     target = notebook.parent / f"{notebook.stem}.frozen.ipynb" if out is None else out
     _require_free(notebook, target)
-    content = read(notebook, UNREAD)
+    content = read(notebook)
     failure = ""
     if execute or (execute is None and not views(content)):
         print(text("command.freeze.running", path=notebook), flush=True)
@@ -77,7 +76,7 @@ def _require_free(notebook: Path, target: Path) -> None:
         raise CommandError(text("command.freeze.itself", path=notebook))
     if target.suffix in PAGES:
         require_ours(target)
-    elif target.exists() and "frozen" not in _mapping(read(target, UNREAD).metadata.get("nbautograd")):
+    elif target.exists() and "frozen" not in _mapping(read(target).metadata.get("nbautograd")):
         raise CommandError(text("command.freeze.taken", path=target))
 
 

@@ -31,7 +31,7 @@ def lab(name: str, folder: Path, *, lang: str, jupyter: Sequence[str], headless:
     os.environ["NBAUTOGRAD_LANG"] = lang  # for the kernel, which is another process
     _require("nbclient" if headless else "jupyterlab")
     copy, new = own_copy(guide(name, lang), folder)
-    print(text("command.copied" if new else "command.kept", path=copy), flush=True)
+    print(text("command.course.copied" if new else "command.course.kept", path=copy), flush=True)
     if headless:
         from nbautograd.command.page import write_page
 

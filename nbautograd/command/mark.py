@@ -81,7 +81,7 @@ def mark(
     document = class_document(report)
     print(to_text(document))
     write_page_of(document, table.with_suffix(".html"), "nbautograd mark")
-    print(text("command.mark.written", path=table))
+    print(text("command.written", path=table))
     return int(bool(failed))
 
 
@@ -117,11 +117,11 @@ def grader(release: Path, folder: Path, hidden: Path | None, seconds: float, mem
 
     try:
         for path in write(folder, release, hidden, {"seconds": seconds, "memory": memory << 20}):
-            print(text("command.mark.grader", path=path))
+            print(text("command.written", path=path))
     except NbautogradError as error:
         raise CommandError(str(error)) from None
     except FileExistsError as error:
-        raise CommandError(text("command.mark.exists_there", path=error.filename)) from None
+        raise CommandError(text("command.mark.exists", path=error.filename)) from None
     except OSError as error:
         raise CommandError(text("command.freeze.no_file", path=folder, reason=error.strerror or error)) from None
     return 0

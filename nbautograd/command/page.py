@@ -45,7 +45,7 @@ def write_page(notebook: Path, *, seconds: int = 600) -> Path:
 def require_ours(page: Path) -> None:
     """Raise CommandError when a page is there that nbautograd did not write."""
     if page.exists() and _MARK not in page.read_text(encoding="utf-8", errors="replace"):
-        raise CommandError(text("command.page_taken", path=page))
+        raise CommandError(text("command.freeze.taken", path=page))
 
 
 def as_html(content: Any, title: str) -> str:
@@ -63,12 +63,11 @@ def as_html(content: Any, title: str) -> str:
     return str(html).replace("<head>", f"<head>{_MARK}", 1)
 
 
-def read(notebook: Path, unread: str = "command.no_json") -> Any:
+def read(notebook: Path) -> Any:
     """Return the notebook in a file.
 
     Args:
         notebook: an ``.ipynb`` file.
-        unread: the sentence for a file that is no notebook.
 
     Raises:
         CommandError: when there is no such file, or when it is no notebook.
@@ -83,7 +82,7 @@ def read(notebook: Path, unread: str = "command.no_json") -> Any:
         raise CommandError(text("command.freeze.no_file", path=notebook, reason=error.strerror or error)) from None
     except (ValueError, TypeError, AttributeError, AssertionError, RecursionError, nbformat.ValidationError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise CommandError(text(unread, path=notebook, reason=reason)) from None
+        raise CommandError(text("command.no_json", path=notebook, reason=reason)) from None
 
 
 def run(

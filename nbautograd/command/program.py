@@ -105,14 +105,14 @@ def run(
         if error.code in (None, 0):
             return None
         status = error.code if isinstance(error.code, (int, str)) else type(error.code).__name__
-        print(text("command.program.exited", status=status, then=then), file=sys.stderr)
+        print(text("command.program.ended", how=f"status {status}", then=then), file=sys.stderr)
         return error
     except KeyboardInterrupt as error:
-        print(text("command.program.stopped", then=then), file=sys.stderr)
+        print(text("command.program.ended", how="KeyboardInterrupt", then=then), file=sys.stderr)
         return error
     except BaseException as error:  # silent: the program's own, printed as Python does
         traceback.print_exception(type(error), error, _programs_own(error, code))
-        print(text("command.program.raised", then=then), file=sys.stderr)
+        print(text("command.program.ended", how=type(error).__name__, then=then), file=sys.stderr)
         return error
     return None
 

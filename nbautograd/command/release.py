@@ -55,7 +55,7 @@ def new(name: str, lang: str, folder: Path) -> int:
         )
     _write(folder, {file: content.encode("utf-8") for file, content in files.items()})
     for file in files:
-        print(text("command.release.new", path=folder / file))
+        print(text("command.written", path=folder / file))
     return 0
 
 
@@ -99,7 +99,7 @@ def _release(source: Path, langs: Sequence[str], folder: Path | None, graded: bo
         _write(where, files)
         for warning in made.warnings if lang == "zh" else ():
             print(warning, file=sys.stderr)
-        print(text("command.release.made", path=where / f"{made.name}.ipynb"), flush=True)
+        print(text("command.written", path=where / f"{made.name}.ipynb"), flush=True)
 
 
 def default_folder(source: Path, lang: str) -> Path:

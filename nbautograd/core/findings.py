@@ -52,8 +52,8 @@ class Fix(Displayable):
 class Finding(Displayable):
     """One thing that a check found: what, how serious, where, and the fix if one is known.
 
-    The sentences of ``checking.jvp_wrong`` in ``nbautograd.messages`` are ``checking.jvp_wrong.what``, and where they
-    exist ``checking.jvp_wrong.advice`` and ``checking.jvp_wrong.example``.
+    The sentences of ``checking.jvp_batched`` in ``nbautograd.messages`` are ``checking.jvp_batched.what``, and where
+    they exist ``checking.jvp_batched.advice`` and ``checking.jvp_batched.example``.
 
     Attributes:
         code: the diagnosis, such as ``"transposed_grad"``; stable, made for programs.
@@ -94,14 +94,22 @@ class Finding(Displayable):
             return None
         if part == "place":
             return self._place()
+        shared = self.params.get(part)  # words that several findings share
+        if isinstance(shared, Phrase):
+            return self._shown(shared.message_id, shared.params)
         message_id = f"{self.message_id}.{part}"
+        variant = self.message_id.startswith(f"causes.{self.code}_")  # of a code, with words of its own
+        if message_id not in messages.catalogue("en") and variant:
+            message_id = f"causes.{self.code}.{part}"
         if part == "what" and message_id not in messages.catalogue("en"):
             message_id = self.message_id  # one sentence is all there is
         if part == "what" or message_id in messages.catalogue("en"):
-            shown = {name: self.params[name] for name in messages.fields(message_id) if name in self.params}
-            return Phrase(message_id, **shown)
-        shared = self.params.get(part)  # an example whose words several findings share
-        return shared if isinstance(shared, Phrase) else None
+            return self._shown(message_id, self.params)
+        return None
+
+    @staticmethod
+    def _shown(message_id: str, params: Mapping[str, Any]) -> Phrase:
+        return Phrase(message_id, **{name: params[name] for name in messages.fields(message_id) if name in params})
 
     def _place(self) -> Phrase | None:
         advice = f"{self.message_id}.advice"
@@ -206,6 +214,7 @@ def _bare(finding: Finding) -> Finding:
 def _only(finding: Finding, hints: Hints) -> Finding:
     """Limit a finding to the parameters and the line that these hints show."""
     shorter = dataclasses.replace(finding, hints=hints, fix=None)
-    phrases = [phrase for part in PARTS[hints] if (phrase := shorter.phrase(part)) is not None]
-    params = {name: value for phrase in phrases for name, value in phrase.params.items()}
+    phrases = {part: phrase for part in PARTS[hints] if (phrase := shorter.phrase(part)) is not None}
+    params = {name: value for phrase in phrases.values() for name, value in phrase.params.items()}
+    params |= {part: phrase for part, phrase in phrases.items() if part in finding.params}
     return dataclasses.replace(shorter, params=params, line=finding.line if hints == "where" else None)

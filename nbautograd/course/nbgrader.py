@@ -47,7 +47,7 @@ def points(name: str, answer: Any, seed: int = 0) -> int:
     result = check(find(name, Path.cwd()), answer, seed=seed)
     if not result.earned:
         reason = next((o.sentences()[0] for o in result.outcomes if o.state == "failed"), "")
-        said = reason or messages.text("course.result.unanswered", name=name)
+        said = reason or messages.text("course.result.unanswered_more")
         raise NoPointsError("course.no_points", name=name, points=result.points, reason=said)
     return result.earned
 

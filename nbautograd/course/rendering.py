@@ -40,7 +40,7 @@ def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
         >>> from nbautograd.course.rendering import mimebundle
         >>> print(mimebundle(ExerciseResult("multiply", "Multiply", "unanswered", line=4))["text/plain"])
         · `multiply`: not answered yet.
-          Line 4 still contains `...`: replace it with your answer and run the cell.
+          Replace `...` with your answer and run the cell.
     """
     return drawn(value)
 
@@ -48,10 +48,9 @@ def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
 @build.register
 def result_document(value: ExerciseResult) -> Document:
     """Return how an exercise stands, the checks that failed with what helps, and in smaller print the others."""
-    mark = Chip(
-        f"{MARK[value.state]} {messages.text(f'course.chip.{value.state}')}", TONE[value.state], MARK[value.state]
-    )
-    head = paragraph(mark, Strong(messages.text(f"course.result.{value.state}", name=value.exercise)))
+    state = messages.text(f"course.chip.{value.state}")
+    mark = Chip(f"{MARK[value.state]} {state}", TONE[value.state], MARK[value.state])
+    head = paragraph(mark, Strong(messages.text("course.result.head", name=value.exercise, state=state)))
     shown = value.outcomes if value.state == "failed" else ()
     failed = [_failed(outcome, value.hints) for outcome in shown if outcome.state == "failed"]
     small = [Item(sentences(below(value), "small"))] if below(value) else []
@@ -59,7 +58,7 @@ def result_document(value: ExerciseResult) -> Document:
 
 
 def _failed(outcome: CheckResult, hints: Level) -> Item:
-    title = Strong(f"{MARK['failed']} {outcome.title}{messages.text('course.colon')}")
+    title = Strong(f"{MARK['failed']} {outcome.title}{messages.text('views.colon')}")
     first, *more = outcome.sentences(hints)
     return Item((Paragraph((title, first)), *sentences(more)))
 
@@ -67,8 +66,7 @@ def _failed(outcome: CheckResult, hints: Level) -> Item:
 def below(value: ExerciseResult) -> tuple[str, ...]:
     """Return what stands under the failures, in smaller print."""
     if value.state == "unanswered":
-        which = "unanswered_more" if value.line is None else "unanswered_line"
-        return (messages.text(f"course.result.{which}", line=value.line),)
+        return (messages.text("course.result.unanswered_more"),)
     passed, which = _titles(value, "passed"), "passed_more" if value.passed else "passed_some"
     alone = [outcome.check for outcome in value.outcomes] == ["custom"]  # then there is nothing to tell apart
     said = [messages.text(f"course.result.{which}", checks=passed)] if passed and not alone else []
@@ -89,7 +87,8 @@ def progress_document(value: CourseProgress) -> Document:
     """Return how many exercises are right, and a row for each."""
     if not value.rows:
         return sentences([messages.text("course.progress.none")])
-    header = tuple(messages.text(f"course.progress.{column}") for column in ("exercise", "tries", "state"))
+    columns = ("mark.column.exercise", "progress.tries", "progress.state")
+    header = tuple(messages.text(f"course.{column}") for column in columns)
     rows = tuple((_name(row), str(row.tries or ""), Chip(_state(row), TONE[row.state])) for row in value.rows)
     return (Paragraph((Strong(_title(value)),)), Item((Table(header, rows, right=(1,)),)))
 

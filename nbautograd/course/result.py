@@ -101,7 +101,7 @@ class ExerciseResult(Displayable):
     def marked_lines(self) -> tuple[tuple[int, str], ...]:
         """Return lines of the cell that its sentences name, each with the sentence."""
         if self.state == "unanswered" and self.line is not None:
-            return ((self.line, messages.text("course.result.unanswered_line", line=self.line)),)
+            return ((self.line, messages.text("course.result.unanswered_more")),)
         failures = [outcome.failures[0] for outcome in self.outcomes if outcome.failures]
         told = [(failure, " ".join(steps(failure, self.hints))) for failure in failures]
         return tuple((line, words) for failure, words in told if (line := told_line(failure, self.hints)) is not None)

@@ -25,7 +25,7 @@ def pairs(source: Source) -> dict[str, dict[str, SourceCell]]:
         if cell.kind == "markdown" and cell.lang:
             both = found.setdefault(str(cell.metadata.get("pair", "")), {})
             if cell.lang in both:
-                raise SourceError("course.pair_twice", pair=cell.metadata.get("pair", ""), lang=cell.lang)
+                raise SourceError("course.pair_alone", pair=cell.metadata.get("pair", ""), lang=cell.lang)
             both[cell.lang] = cell
     for pair, both in found.items():
         if set(both) != set(languages(source)):

@@ -170,6 +170,4 @@ def ended_by(error: BaseException) -> Phrase | None:
     """Return how a program ended that raised; None where it ended itself and all was well."""
     if isinstance(error, SystemExit) and error.code in (None, 0):
         return None
-    if isinstance(error, KeyboardInterrupt):
-        return Phrase("audit.program_interrupted")
     return Phrase("audit.program_raised", error=type(error).__name__)

@@ -221,12 +221,11 @@ class Checks:
 
     def _out_of_time(self, case: Judgement) -> Phrase:
         """Return the sentence on a check that did not end, and at which size it would have."""
-        which = "audit.out_of_time" if self.end - time.perf_counter() <= 0 else "audit.out_of_time_each"
-        seconds = self.budget if which == "audit.out_of_time" else self.per_function
+        seconds = self.budget if self.end - time.perf_counter() <= 0 else self.per_function
         most = max(1, int(self.per_function / (EVALUATIONS * case.each))) if case.each else 0
         if not 0 < most < case.situation.copies[0].elements:  # or forwards take longer at other points than at this one
-            return Phrase(which, seconds=f"{seconds:g}")
-        return Phrase(f"{which}_size", seconds=f"{seconds:g}", each=f"{case.each:.2g}", count=most)
+            return Phrase("audit.out_of_time", seconds=f"{seconds:g}")
+        return Phrase("audit.out_of_time_size", seconds=f"{seconds:g}", each=f"{case.each:.2g}", count=most)
 
     def _take(self, case: Judgement, call: CopiedCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
         """Keep the worse of two outcomes; one that cannot be told says less than one that can."""
@@ -425,7 +424,7 @@ class Checks:
                     if excuse is not None:
                         return excuse
             except OutOfBudgetError:
-                return "cannot tell", Phrase("audit.no_time_for_witness")
+                return "cannot tell", Phrase("audit.one_witness")
         return "wrong", "" if target is case.target else Phrase("audit.wrong_with_objects")
 
     def _excuse(
@@ -504,7 +503,7 @@ class Checks:
             changed, said = told([row for case in cases for row in case.compiled or ()])
             functions.append(_audited(self.watch.functions[cls], cases, (*registered, *changed)))
             name = functions[-1].name
-            compiled_notes += [Phrase("audit.compiled_function", function=name, said=one) for one in said]
+            compiled_notes += [Phrase("views.audit.reason", function=name, reason=one) for one in said]
         seconds = time.perf_counter() - self.begin
         notes = (*_notes(self.watch, functions, self.complete), *compiled_notes)
         if self.ended is not None:

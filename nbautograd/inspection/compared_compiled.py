@@ -49,5 +49,5 @@ def _finding(rows: Sequence[ComparedCompiled]) -> Finding:
         "cause": rows[0].reason,
     }
     if rows[0].way == FUNC_GRAD:
-        return Finding("compare_compile", "lint", "compare.compile_func", params)
+        return Finding("compare_compile", "lint", "compare.compile", params)
     return Finding("compare_compile", "bug", "compare.compile", params)

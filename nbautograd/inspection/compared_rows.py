@@ -24,7 +24,7 @@ def unknown_rows(rows: Sequence[Result]) -> Phrase | None:
     # where the reference itself is NaN there is no bound
     beyond = [one for one in rows if one.ratio > 1.0 and not one.wrong and not _of_no_number(one)]
     if beyond:
-        return Phrase("compare.rows_beyond", shapes=_shapes(beyond[0].case))
+        return Phrase("compare.beyond")
     untold = [one for one in rows if row_verdict(one) == "cannot tell"]
     if len(untold) <= max(FEW_ROWS, SHARE_OF_ROWS * len(rows)):
         return None
@@ -49,16 +49,14 @@ def findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Findi
             "cause": result.findings[0].phrase("what"),
             "count": len([one for one in alike if bool(one.case.name) is bool(case.name)]),
         }
-        if kind == "mixed":
-            yield Finding("compare_mixed", "lint", "compare.mixed", params)
-        elif kind == "autocast":
-            yield Finding("compare_autocast", "lint", "compare.autocast", params)
-        elif kind == "large":
-            yield Finding("compare_large", "lint", "compare.large", params)
+        if kind in ("mixed", "autocast", "large", "stacked"):
+            layout = Phrase(f"views.compare_change.{kind}")
+            params["what"] = Phrase("compare.layout.what", layout=layout, cause=params["cause"])
+            stacked = kind == "stacked"
+            code = f"compare_{'layout' if stacked else kind}"
+            yield Finding(code, "bug" if stacked else "lint", f"compare.{kind}", params)
         elif kind == "case":
             yield Finding("compare_case", "bug", "compare.case", {**params, "name": case.name})
-        elif kind == "stacked":
-            yield Finding("compare_layout", "bug", "compare.stacked", params)
         elif case.layouts:
             yield Finding("compare_layout", "bug", "compare.layout", {**params, "layout": _layout(case)})
         else:
@@ -67,17 +65,14 @@ def findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Findi
 
 def _layout(case: Case) -> Phrase:
     """Return the layouts of a case in words."""
-    first, *second = (Phrase(f"compare.layout_{one}") for one in case.layouts)
-    return Phrase("compare.layout_both", inputs=first, grads=second[0]) if second else first
+    first, *second = (Phrase(f"views.compare_change.{one}") for one in case.layouts)
+    return Phrase("views.and", first=first, last=second[0]) if second else first
 
 
 def _refusal(result: Result) -> Finding:
     """Return the risk that backward raises where the reference does not, at inputs that nobody asked for."""
-    params: dict[str, Any] = {"error": result.refused, "shapes": _shapes(result.case)}
-    if result.case.layouts:
-        params["layout"] = _layout(result.case)
-        return Finding("compare_refuses", "lint", "compare.refuses_layout", params)
-    return Finding("compare_refuses", "lint", "compare.refuses_sizes", params)
+    which = _layout(result.case) if result.case.layouts else _shapes(result.case)
+    return Finding("compare_refuses", "lint", "compare.refuses", {"error": result.refused, "which": which})
 
 
 def _of_no_number(row: Result) -> bool:

@@ -407,7 +407,7 @@ def explained_run(
     program = Program(roots=watch.roots or tuple(tensors_of(result)), watch=watch, scope=run.scope)
     cause = (_asked if run.asks else _seen)(watch, program, result, run.returned())
     if cause is None:
-        return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""
+        return Explanation("nothing", (_note("nothing"),), run=where), None, ""
     return _explained(cause, program, where), cause, ""
 
 
@@ -459,7 +459,8 @@ def _raised(error: BaseException, program: Program) -> Finding:
 
 
 def _refused(seen: Refused, before: Explanation | None) -> Explanation:
-    finding = _note(f"refused_{seen.reason}", detail=seen.detail)
+    which = "no_answer" if seen.reason in ("late", "died") else seen.reason
+    finding = _note(f"refused_{which}", detail=seen.detail)
     if before is None:
         return Explanation("refused", (finding,), run="refused")
     return replace(before, findings=(*before.findings, finding), run="refused")

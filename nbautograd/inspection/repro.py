@@ -257,7 +257,7 @@ def _operation(op: library.Operation) -> _Definition:
     if not module or module == "__main__":
         made = library.function_of(op)
         if made is None or not isinstance(op.forward, FunctionType):
-            raise NoScript("audit.repro_operation", function=op.name)
+            raise NoScript("audit.repro_name", name=op.name)
         functions = [f for f in (op.forward, op.setup_context, op.backward) if f is not None]
         names = {"forward": op.forward, "setup_context": op.setup_context, "backward": op.backward}
         text = _Sources(op.backward.__globals__).text(functions)
@@ -328,7 +328,7 @@ class _Sources:
         try:
             source = textwrap.dedent(_source(value))
         except (OSError, TypeError):
-            raise NoScript("audit.repro_no_source", name=name) from None
+            raise NoScript("audit.repro_name", name=name) from None
         self.texts[name] = ""  # so that a function that calls itself comes to an end
         for used in _globals_of(value):
             if used in self.namespace:

@@ -94,7 +94,7 @@ def parse_call(text: str, magic: str, namespace: Namespace) -> CallExpression:
         EvaluationError: when the function or an argument does not evaluate.
     """
     if not text:
-        raise UsageError(messages.text("magics.no_call", magic=magic))
+        raise UsageError(messages.text("magics.no_call", magic=magic, example=f"{magic} linear(a, b)"))
     node = expression(text, magic)
     if isinstance(node, ast.Call) and not _is_method_of_tensor(node.func, namespace):
         return evaluate_call(node, magic, namespace)

@@ -111,7 +111,7 @@ class ExplainMagics(Magics):
         if not text and (options.get("on") or options.get("off")):
             self._at_once = bool(options.get("on"))
             self._runs = self._at_once and bool(options.get("run"))
-            which = "off" if not self._at_once else "on_run" if self._runs else "on"
+            which = "on" if self._at_once else "off"
             output.show_message(f"explain.turned_{which}")
             return None
         try:

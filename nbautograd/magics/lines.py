@@ -164,7 +164,7 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
 def _audit(magic: str, line: str, namespace: Namespace) -> Any:
     text, given = AUDIT.read(line)
     if not text:
-        raise UsageError(messages.text("magics.audit_nothing", magic=magic))
+        raise UsageError(messages.text("magics.no_call", magic=magic, example=f"{magic} model(x)"))
     node = expression(text, magic)
     with audit_within(Options(**given)) as audited:  # type: ignore[arg-type]
         evaluate(node, namespace)
@@ -178,7 +178,7 @@ def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:
 
 def _graph(magic: str, line: str, namespace: Namespace) -> Any:
     if not line:
-        raise UsageError(messages.text("magics.no_tensor", magic=magic))
+        raise UsageError(messages.text("magics.no_call", magic=magic, example=f"{magic} loss"))
     node = expression(line, magic)
     value = evaluate(node, namespace)
     asked = node.elts if isinstance(node, ast.Tuple) else [node]

@@ -1,23 +1,27 @@
 """Every sentence that a user reads, by id, in English and Chinese.
 
-``text("checking.right", entries=24)`` gives the sentence in the chosen language. The tables are ``en.py`` and ``zh.py``
-beside this file: an id, such as ``checking.right``, and a template for ``str.format``, one line each.
+``text("views.headline.right", function="Exp")`` gives the sentence in the chosen language. The tables are ``en.py`` and
+``zh.py`` next to this file: an id, such as ``views.headline.right``, and a template for ``str.format``, one line each.
+What headings mean is in ``glossary.toml``, which the documentation and the course use too.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from nbautograd.messages import en, zh
 
 LANGUAGES = ("en", "zh")
+GLOSSARY = Path(__file__).with_name("glossary.toml")
 _TABLES: Mapping[str, Mapping[str, str]] = {"en": en.SENTENCES, "zh": zh.SENTENCES}
 
 # C0 and C1 without tab and newline: in a terminal they move the cursor, ring, set its title or begin another command
@@ -80,6 +84,18 @@ def speaking(name: str) -> Iterator[None]:
 def catalogue(lang: str) -> Mapping[str, str]:
     """Return all sentences of one language, by id."""
     return _TABLES[lang]
+
+
+@cache
+def _meanings() -> Mapping[str, tuple[str, str]]:
+    """Return what headings mean, in English and Chinese, by their ids: the glossary's lower half."""
+    known: dict[str, tuple[str, str]] = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))["meanings"]
+    return known
+
+
+def meaning(message_id: str) -> str:
+    """Return what the heading with this id means, in the chosen language; empty where the glossary does not say."""
+    return _meanings().get(message_id, ("", ""))[language() == "zh"]
 
 
 @cache

@@ -12,11 +12,10 @@ from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views.phrases import code, counted, listed, say
+from nbautograd.views.phrases import code, few, listed, say
 
 TOLD = 3  # findings told in the answer, those of several inputs as one; the rest follow below
 MANY = 10**6  # entries; from there on those that are zero by structure are counted apart
-NAMED = 4  # right inputs that are named, not counted
 JVP = {"jvp_wrong", "jvp_batched_wrong"}  # what is wrong is forward mode alone
 
 
@@ -29,7 +28,7 @@ class Answer:
         headline: one sentence.
         aside: what is right beside what is wrong; may be empty.
         findings: the causes, told in full; beside what is right the risk of its second derivatives.
-        evidence: sentences with the numbers, then what to try.
+        evidence: sentences with the numbers.
         others: findings that did not fit, and those that are not bugs.
         checked: how long the check took, and its seed; may be empty.
         notes: which inputs were checked.
@@ -74,7 +73,7 @@ def second_answer(check: GradcheckReport) -> Answer:
     assert second is not None
     told = _shown_findings(second.findings, second.verdict)
     others = tuple(f for f in second.findings if f not in told)
-    headline = messages.text(f"views.headline.order2.{second.verdict.replace(' ', '_')}", function=check.function)
+    headline = messages.text(f"views.evidence.order2.{second.verdict.replace(' ', '_')}")
     return Answer(second.verdict, headline, "", told, _numbers(second), others)
 
 
@@ -144,9 +143,8 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
     headline = messages.text("views.headline.wrong_for", function=name, inputs=listed([code(n) for n in wrong]))
     if not right or check.reason:  # which says that small errors could not have been seen
         return headline, ""
-    number = "one" if len(right) == 1 else "many" if len(right) <= NAMED else "rest"
-    names = listed([code(n) for n in right])
-    return headline, messages.text(f"views.aside.right.{number}", inputs=names, count=len(right))
+    number = "one" if len(right) == 1 else "many"
+    return headline, messages.text(f"views.aside.right.{number}", inputs=few([code(n) for n in right]))
 
 
 def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
@@ -168,8 +166,7 @@ def _evidence(check: GradcheckReport) -> tuple[str, ...]:
         said = messages.text(f"views.evidence.order2.{which}")
         lines.append(messages.paragraph((said, str(second.reason))))
     if not check.complete and (check.verdict == "wrong" or not check.reason):  # which says it already
-        missing = "cause_unfinished" if check.verdict == "wrong" else "incomplete"
-        lines.append(messages.text(f"views.evidence.{missing}"))
+        lines.append(messages.text("views.evidence.incomplete"))
     return tuple(lines)
 
 
@@ -237,20 +234,17 @@ def _right(check: GradcheckReport) -> list[str]:
 
 
 def witnesses(blocks: Sequence[Block]) -> str:
-    """Count the witnesses besides backward that took part, and name them."""
+    """Name the witnesses besides backward that took part."""
     took_part = [s.witness for b in blocks for s in b.witnesses if s.took_part and s.witness != "backward"]
-    names = [say("witness", w) for w in dict.fromkeys(took_part)]
-    return counted("witnesses", len(names), names=listed(names))
+    return listed([say("witness", w) for w in dict.fromkeys(took_part)])
 
 
 def _cannot_tell(check: GradcheckReport) -> list[str]:
-    """Name the reason, what agrees nevertheless, and what to try where the reason does not say it."""
-    reasons = () if check.reason else dict.fromkeys(b.reason for b in check.blocks.values() if b.reason)
-    tries = [messages.text(t) for r in reasons if (t := f"views.try.{r.replace(' ', '_')}") in messages.catalogue("en")]
+    """Name the reason, and what agrees nevertheless."""
     agreed = [b for b in check.blocks.values() if b.verdict == "match"]
     so_far = ""
     if agreed:
         agree = formats.count(sum(b.entries for b in agreed))
         entries = formats.count(sum(b.entries for b in check.blocks.values()))
         so_far = messages.text("views.evidence.so_far", agree=agree, entries=entries)
-    return [_reason(check), so_far, *tries]
+    return [_reason(check), so_far]

@@ -327,7 +327,7 @@ class Series:
 
     Attributes:
         parts: the documents, the most telling first.
-        noun: how those that are left out are counted, a message with ``.one`` and ``.many``.
+        noun: how those that are left out are counted, as in ``counted``.
         left: how many more there are that are not among the parts.
     """
 

@@ -427,7 +427,7 @@ def _scale(pooled: Pooled, arrays: Sequence[Array], top: float, worst: tuple[int
     low, high = f"-{formats.number(top, 3)}", formats.number(top, 3)
     alt = messages.text("views.panel.legend_alt", low=low, high=high)
     bar = picture(legend(), alt, {"style": "display:inline-block;vertical-align:middle;margin:0 6px"})
-    words = [messages.text("views.panel.scale")]
+    words = [messages.text("widgets.scale_robust")]
     if outside := sum(int(palette.beyond(values, top).sum()) for values in arrays):
         words.append(messages.text("views.panel.beyond", count=formats.count(outside)))
     if worst is not None:

@@ -1,4 +1,4 @@
-"""Sentences that text and HTML share: names joined, entries named, counts with their noun."""
+"""Sentences that text and HTML share: names joined, entries named, counts of things."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def say(group: str, word: str) -> str:
     return messages.text(message_id) if message_id in known else word
 
 
-def counted(noun: str, n: int, **params: object) -> str:
-    """Return ``"1 call"``, ``"2 calls"``: the noun's message in the right number."""
-    return messages.text(f"views.{noun}.{'one' if n == 1 else 'many'}", n=formats.count(n), **params)
+def counted(noun: str, n: int) -> str:
+    """Return ``"calls: 2"``."""
+    return messages.text(f"views.{noun}", n=formats.count(n))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -40,6 +40,14 @@ def listed(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return messages.text("views.and", first=messages.text("views.comma").join(names[:-1]), last=names[-1])
+
+
+def few(names: Sequence[str], most: int = 5) -> str:
+    """Return the first names, and how many more there are."""
+    if len(names) <= most:
+        return listed(names)
+    first = messages.text("views.comma").join(names[:most])
+    return messages.text("views.audit.more_names", names=first, count=formats.count(len(names) - most))
 
 
 def code(name: str) -> str:
@@ -84,8 +92,8 @@ def without_example(finding: Finding) -> str:
 
 def heading(message_id: str) -> str | Term:
     """Return the words of a heading, with what they mean where that is known."""
-    words, meaning = messages.text(message_id), f"{message_id}.meaning"
-    return Term(words, messages.text(meaning)) if meaning in messages.catalogue("en") else words
+    words, meaning = messages.text(message_id), messages.meaning(message_id)
+    return Term(words, meaning) if meaning else words
 
 
 def tried(fix: Fix) -> str:

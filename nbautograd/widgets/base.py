@@ -24,18 +24,18 @@ STATIC = Path(__file__).resolve().parent.parent / "static"
 Question = Callable[[Mapping[str, Any]], Answer]
 # sentences of the static report that the page uses too; its documents come with their words
 SHARED = (
-    "views.colon",
-    "views.semicolon",
-    *(f"views.{group}." for group in ("verdict", "block", "structure", "panel")),
+    "graphs.kept_in_all",
+    *(f"views.{word}" for word in ("colon", "semicolon", "line", "nothing", "call.printed", "column.gradient")),
+    *(f"views.{word}" for word in ("evidence.incomplete", "fix.change", "tensor.scalar")),
+    *(f"views.{group}." for group in ("verdict", "block", "structure", "panel", "part")),
 )
-MEANINGS = {key for key in messages.catalogue("en") if key.endswith(".meaning")}  # documents come with theirs
-RAISED = {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_box", "no_block", "too_large")}
+RAISED = {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_block", "too_large")}
 
 
 def labels() -> dict[str, str]:
     """Return the page's words in the chosen language, by id without its subject; the page fills placeholders."""
     texts = {**messages.catalogue("en"), **messages.catalogue(messages.language())}
-    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)) and k not in RAISED | MEANINGS)
+    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)) and k not in RAISED)
     return {k.partition(".")[2]: texts[k] for k in chosen}
 
 

@@ -119,7 +119,7 @@ def _details(graph: AutogradGraph, question: Mapping[str, Any]) -> NodesAnswer:
     """Return some nodes, the edges at them and the nodes at their far ends; their gradients without thumbnails."""
     asked = question.get("nodes")
     if not isinstance(asked, list) or not all(type(i) is int and 0 <= i < len(graph.nodes) for i in asked):
-        raise InputError("widgets.no_box")
+        raise InputError("widgets.no_block")
     wanted = set(asked[:MOST_ASKED])
     edges = [edge for edge in graph.edges if edge.source in wanted or edge.target in wanted][: 4 * MOST_ASKED]
     near = wanted | {end for edge in edges for end in (edge.source, edge.target)}
@@ -191,10 +191,10 @@ def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
     sound = isinstance(opened, list) and len(opened) <= MOST_OPENED and all(isinstance(key, str) for key in opened)
     whole = opened == "all" and len(graph.nodes) <= MOST_DRAWN
     if not (sound or whole) or not _is_width(wide):
-        raise InputError("widgets.no_box")
+        raise InputError("widgets.no_block")
     name = question.get("name") or ""
     if not isinstance(name, str):
-        raise InputError("widgets.no_box")
+        raise InputError("widgets.no_block")
     asked = ask(graph, name) if name else None
     drawn = replace(graph if asked is None else with_ghost(graph, asked), notes=())
     boxes = {"boxes": None} if whole else {"opened": opened}
@@ -331,7 +331,7 @@ def calls_of(graph: AutogradGraph, question: Mapping[str, Any]) -> CallsAnswer:
 
     number = question.get("node")
     if type(number) is not int or not 0 <= number < len(graph.nodes):
-        raise InputError("widgets.no_box")
+        raise InputError("widgets.no_block")
     log = [call for call in calls() if call.function == _class(graph.nodes[number])]
     wanted = {index for index, _ in node_calls(graph, log).get(number, [])[:MOST_CALLS]}
     names = {call.index: call.name for call in log}

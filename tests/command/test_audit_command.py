@@ -40,7 +40,7 @@ def program(tmp_path: Path, factor: int = 1, more: str = "", name: str = "progra
 
 def test_status_0_where_every_gradient_is_right(tmp_path, capsys) -> None:
     assert main(["audit", program(tmp_path)]) == 0
-    assert "The one custom gradient that ran is right" in capsys.readouterr().out
+    assert "Every custom gradient that ran (1) is right" in capsys.readouterr().out
 
 
 def test_status_1_where_one_is_wrong_and_files_are_written_besides(tmp_path, capsys) -> None:
@@ -91,9 +91,9 @@ def test_a_module_is_run_as_python_m_does(tmp_path, capsys, monkeypatch) -> None
     ("more", "status", "words"),
     [
         ("raise ValueError('no more')", 2, "ValueError: no more"),
-        ("sys.exit(3)", 2, "ended with status 3"),
+        ("sys.exit(3)", 2, "the program ended (status 3)"),
         ("sys.exit()", 0, ""),
-        ("raise KeyboardInterrupt", 2, "was stopped"),
+        ("raise KeyboardInterrupt", 2, "(KeyboardInterrupt)"),
     ],
 )
 def test_a_program_that_does_not_reach_its_end_is_told_and_what_ran_is_checked(
@@ -107,7 +107,7 @@ def test_a_program_that_does_not_reach_its_end_is_told_and_what_ran_is_checked(
     assert any("what it would have called afterwards" in note for note in data["notes"]) is (status == 2)
     assert words in said.err
     assert "command/audit.py" not in said.err
-    assert "The one custom gradient that ran is right" in said.out
+    assert "Every custom gradient that ran (1) is right" in said.out
 
 
 @pytest.mark.parametrize("checked", [0, 1])
@@ -126,7 +126,7 @@ def test_status_2_where_the_checks_are_interrupted_and_how_many_were_made_is_tol
     more = "class Other(Scaled): pass\nOther.apply(torch.randn(3, requires_grad=True))"
     assert main(["audit", program(tmp_path, 1, more)]) == 2
     said = capsys.readouterr().out
-    headline = ["None of the 2 custom gradients that ran was checked", "of 2 custom gradients only 1 were checked"]
+    headline = ["No custom gradient that ran (2) was checked", "of 2 custom gradients only 1 were checked"]
     assert headline[checked] in said
     assert f"{checked} of 2 situations were checked" in said
     assert "No wrong gradient" not in said or checked

@@ -211,7 +211,10 @@ def test_a_declared_gradient_is_spoken_of_only_where_one_is_declared():
     declared = check(ste, define(ROUND.format(returned="-g"), "Round"))
     derived = check(asked("gradient"), product(returned="return -g * b, g * a"))
     assert declared.codes == derived.codes == ("sign",)
-    spoken = [messages.text("course.asked.sign.advice") in r.outcomes[0].sentences("fix") for r in (declared, derived)]
+    spoken = [
+        messages.text("course.asked.wrong_unclassified.advice") in r.outcomes[0].sentences("fix")
+        for r in (declared, derived)
+    ]
     assert spoken == [True, False]
 
 

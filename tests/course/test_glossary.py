@@ -5,14 +5,14 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from nbautograd.messages import catalogue
+from nbautograd.messages import GLOSSARY, catalogue
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
 def terms() -> dict[str, str]:
     """Each term that is turned down, with the one that is used in its place."""
-    rows = tomllib.loads((NOTEBOOKS / "glossary.toml").read_text(encoding="utf-8"))["terms"]
+    rows = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))["terms"]
     return {no: used for _, used, turned_down, _ in rows for no in turned_down.split("、") if no}
 
 

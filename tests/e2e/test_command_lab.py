@@ -24,7 +24,7 @@ def test_lab_serves_the_demo(tmp_path, artifacts):
         assert (mine / "nbautograd-demo.ipynb").read_bytes() == guide("demo", "en").read_bytes()
         urllib.request.urlopen(f"http://127.0.0.1:{port}/static/favicons/favicon.ico", timeout=10).close()
     said = log.read_text()
-    assert "Your copy of the notebook" in said
+    assert "Your copy: " in said
     assert f"http://127.0.0.1:{port}/lab/tree/nbautograd-demo.ipynb" in said
 
 

@@ -67,7 +67,7 @@ def test_stars_and_keywords_find_their_places() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "%gradcheck takes a call as you would write it: %gradcheck linear(a, b)"),
+        ("", "as you would write it: %gradcheck linear(a, b)"),
         ("linear", "but `linear` is not one. Write it as you would run it: %gradcheck linear(input, weight)"),
         ("Linear", "but `Linear` is not one. Write it as you would run it: %gradcheck Linear.apply(input, weight)"),
         ("n", "but `n` is not one. Write it as you would run it: %gradcheck linear(a, b)"),

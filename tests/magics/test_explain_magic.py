@@ -69,7 +69,7 @@ def test_on_answers_at_once_and_off_no_longer(notebook):
 
 
 def test_on_with_a_run_names_the_line_at_once(notebook):
-    assert "runs once more" in notebook("%autograd_explain --on --run").text
+    assert "--run" in notebook("%autograd_explain --on --run").text
     ran = notebook(BROKEN)
     assert "Line 3, `y += 1`, changed `y` in place." in ran.text
     assert "y = y + 1" in ran.text

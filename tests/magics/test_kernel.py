@@ -164,7 +164,7 @@ def test_a_card_fills_in_as_later_cells_call(kernel: Kernel) -> None:
     )
     (update,) = [m["content"] for m in messages if m["type"] == "update_display_data"]
     assert update["transient"] == card["transient"]
-    assert "Recording `Double`.\n6 calls recorded." in update["data"]["text/plain"]
+    assert "Recording `Double`.\nRecorded calls: 6." in update["data"]["text/plain"]
     _, messages = kernel.run("1 + 1")
     assert not [m for m in messages if m["type"] == "update_display_data"]
 

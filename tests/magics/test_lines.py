@@ -89,7 +89,7 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("%gradcheck", "%gradcheck takes a call as you would write it"),
+        ("%gradcheck", "as you would write it: %gradcheck linear(a, b)"),
         ("%gradcheck product", "takes a call with its arguments, but `product` is not one"),
         ("%gradcheck product(a, zz)", "%gradcheck: `zz` is not defined."),
         ("%gradcheck prodct(a, b)", "%gradcheck: `prodct` is not defined. Did you mean `product`?"),
@@ -103,7 +103,7 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
         ("%autograd_compare product(a) torch.neg(a)", "Product.forward needs b. Write product(a, b)."),
         ("%gradcheck product(a.long(), b.long())", "int64"),
         ("%jacobian product(a,", "is not a Python expression"),
-        ("%autograd_graph", "%autograd_graph takes a tensor: %autograd_graph loss"),
+        ("%autograd_graph", "as you would write it: %autograd_graph loss"),
         ("%autograd_graph 3", "takes tensors, but `3` gives a value of type int"),
         ("%autograd_calls Prodct", "Recorded so far: Product. Did you mean `Product`?"),
         ("%autograd_calls torch", "no recorded Function is named torch. Recorded so far: Product."),

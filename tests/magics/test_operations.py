@@ -105,7 +105,7 @@ sum(swapped([a, a * 2])).sum().backward()
 
 def test_nothing_is_said_against_lists_of_outputs_and_of_gradients(filled) -> None:
     text = filled(BOTH_LISTS).bundles[-1]["text/plain"]
-    assert text.startswith("Recording `nbautograd_cell::swapped`.\n2 calls recorded.")
+    assert text.startswith("Recording `nbautograd_cell::swapped`.\nRecorded calls: 2.")
 
 
 LISTS = """\

@@ -122,7 +122,7 @@ def test_a_cell_that_fails_half_way_shows_a_card_and_no_report(notebook) -> None
     notebook(X)
     ran = notebook(square("--inputs x") + "square(x)\n1 / 0")
     assert isinstance(ran.error, ZeroDivisionError)
-    assert "Recording `Square`.\n1 call recorded." in ran.text
+    assert "Recording `Square`.\nRecorded calls: 1." in ran.text
     assert "backward is right" not in ran.text
 
 

@@ -146,4 +146,4 @@ def test_the_package_s_own_variable_goes_first(monkeypatch):
     monkeypatch.setattr(messages, "_chosen", None)
     monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
     monkeypatch.setenv("NBAUTOGRAD_LANG", "zh")
-    assert text("views.compare.column") == "差别"
+    assert text("views.panel.difference") == "差"

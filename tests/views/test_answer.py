@@ -43,7 +43,7 @@ def test_where_it_counts_the_headline_says_so_as_the_error_does():
 
 def test_the_page_titles_the_second_report_as_second_derivatives():
     page = html(second_order_wrong())
-    assert "LinearFunction: second derivatives are wrong." in page
+    assert "Second derivatives are wrong." in page
     assert "backward is wrong" not in page
 
 

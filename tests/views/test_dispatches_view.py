@@ -24,7 +24,7 @@ def test_the_tree_in_words() -> None:
         )
     )
     assert text(log).splitlines() == [
-        "3 dispatches to `Scalar`",
+        "Dispatches to `Scalar`: 3",
         "Nothing handled `torch.mul`: each type that was asked (`Scalar`) returned `NotImplemented`, so torch raises a",
         "TypeError. Register an implementation of `torch.mul`, or turn the object into a tensor and call `torch.mul`",
         "again.",

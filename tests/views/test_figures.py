@@ -69,7 +69,7 @@ def test_unusual_matrices(matrix):
 def test_more_blocks_than_fit_are_counted():
     figure = plot(samples.gradcheck(blocks={(0, k): samples.block(np.eye(2)) for k in range(9)}))
     assert len(panels(figure)) == 18
-    assert figure.get_supxlabel() == "3 more blocks"
+    assert figure.get_supxlabel() == "more blocks: 3"
 
 
 def test_nothing_to_draw_is_a_sentence():

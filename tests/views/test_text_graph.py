@@ -63,4 +63,4 @@ def test_a_repeat_is_one_row_with_the_norms_along_it():
     assert list(shown) == ["SumBackward0", "Mul ×30", "AccumulateGrad"]
     assert shown["Mul ×30"].startswith("|g| 1.73 █")
     assert shown["Mul ×30"].endswith("; gradients vanish")
-    assert "Backward graph: 32 nodes" in text(graph)
+    assert "Backward graph (nodes: 32" in text(graph)

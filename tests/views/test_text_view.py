@@ -44,7 +44,7 @@ block      verdict                    wrong entries  largest error  structure
 d y / d x  ∠ subgradient (at a kink)            1/9            0.5  dense"""
 
 CALLS = """\
-2 calls recorded.
+Recorded calls: 2.
 #  method               in                                        out                                      on ctx                                        ms
 0  forward              input f64 2×2, weight f64 2×3, bias None  output f64 2×3                           input, weight, ctx.scale, ctx.bias (80 B)  0.042
 1  backward of call #0  grad_output f64 2×3                       grad_input f64 2×2, grad_weight f64 2×3  input, weight, ctx.scale, ctx.bias (80 B)    1.3
@@ -103,20 +103,11 @@ def test_the_example_of_a_cause_gives_way_to_the_evidence_of_the_report(language
         ({"complete": False}, "Interrupted: these are the results so far."),
         ({"order2": samples.gradcheck(wrong=True), "order": 2}, "but second derivatives are wrong."),
         ({"order2": samples.gradcheck()}, "Second derivatives are right."),
-        ({"order2": samples.cannot_tell()}, "Second derivatives: cannot tell."),
+        ({"order2": samples.cannot_tell()}, "Cannot tell whether second derivatives are right."),
     ],
 )
 def test_what_else_is_said(change, expected):
     assert expected in text(samples.gradcheck(**change))
-
-
-@pytest.mark.parametrize("reason", ["kink", "jump", "staircase", "float32", "noise", "domain edge", "interrupted"])
-def test_without_a_sentence_each_reason_says_what_to_try(reason):
-    block = samples.block(np.eye(2), verdict="undecided", reason=reason)
-    report = replace(samples.cannot_tell(), reason="", blocks={(0, 0): block})
-    second_line = text(report).split("\n")[1]
-    assert second_line[0].isupper()
-    assert len(second_line) > 30
 
 
 def test_nothing_is_counted_in_a_block_that_was_not_judged():
@@ -129,7 +120,7 @@ def test_nothing_is_counted_in_a_block_that_was_not_judged():
 def test_a_kink_is_right_and_named():
     block = samples.block(np.eye(2), np.diag([1.0, 0.0]), names=("y", "x"), verdict="subgradient", wrong=0)
     shown = text(samples.gradcheck(blocks={(0, 0): block}))
-    assert "It agrees in 4/4 entries with 2 independent methods" in shown
+    assert "It agrees in 4/4 entries with finite differences" in shown
     assert "Where `x` sits on a kink" in shown
     assert "largest error 1.0" not in shown.split("block ")[0]
 
@@ -172,7 +163,7 @@ def test_no_wrong_block_is_hidden_among_many():
     blocks = {(0, k): samples.block(np.eye(2) * 2, np.eye(2), names=("y", f"bad{k}")) for k in range(40)}
     shown = text(samples.gradcheck(verdict="wrong", blocks={**blocks, (1, 0): good, (2, 0): good}))
     assert shown.count("✗ differs") == 40
-    assert "2 blocks agree" in shown
+    assert "blocks that agree: 2" in shown
 
 
 def test_hundreds_of_calls_are_folded_with_a_count():
@@ -259,7 +250,7 @@ def test_ctx_facts():
 
 
 def test_graph_and_comparison():
-    assert text(samples.graph()).split("\n")[0] == "Backward graph: 4 nodes, 3 edges."
+    assert text(samples.graph()).split("\n")[0] == "Backward graph (nodes: 4, edges: 3)."
     assert "LinearFunctionBackward  2×3" in text(samples.graph())
     shown = text(samples.comparison(agree=False))
     assert shown.startswith("`f` does not agree with `torch.mul` in the gradient of `a`")

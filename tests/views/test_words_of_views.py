@@ -29,7 +29,6 @@ TERMS = {
     "kind": get_args(Kind),
     "reason": REASONS,
     "witness": ("backward", "finite differences", "autograd of forward", "jvp"),
-    "try": REASONS,
     "part": ("gradcheck", "jacobian", "calls", "graph", "comparison"),
     "panel": ("analytical", "numerical", "difference"),
 }

@@ -192,7 +192,7 @@ def test_of_many_blocks_the_wrong_ones_come_whole_and_the_others_when_asked_for(
 def test_labels_cover_the_chosen_language(wire: Wire, samples: Any) -> None:
     nbautograd.set_language("zh")
     labels = samples.gradcheck().widget()._labels
-    assert labels["tab.jacobian"] == "雅可比矩阵"
+    assert labels["part.jacobian"] == "雅可比矩阵"
     assert labels["block.match"]
 
 
@@ -295,7 +295,7 @@ def test_zoom_pools_what_is_still_large(wire: Wire, large: Any) -> None:
 def test_a_question_that_makes_no_sense_gets_a_sentence(wire: Wire, large: Any, bad: dict[str, Any]) -> None:
     question = {"kind": "zoom", "block": [0, 0], "rows": [0, 10], "cols": [0, 10], **bad}
     reply = ask(large.widget(), wire, **question)
-    assert reply["error"] == "Python could not answer: The Jacobian has no such block, rows or columns."
+    assert reply["error"] == "Python could not answer: There is no such part of it."
 
 
 @pytest.mark.parametrize(

@@ -435,9 +435,9 @@ def _curve(refined: Refined | None, entry: tuple[int, int, int] | None) -> tuple
 
 def statements(raw: FirstPass, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:
     """Return the statements of all four witnesses."""
-    shape = Phrase(f"checking.structure_{raw.matrices.layout.structure.replace(' ', '_')}")
+    shape = Phrase(f"views.structure.{raw.matrices.layout.structure.replace(' ', '_')}")
     by_backward = Phrase("checking.backward_said" if raw.linear else "checking.backward_not_linear", structure=shape)
-    precision = Phrase("checking.promoted" if raw.forward.promoted else "checking.same_precision")
+    precision = " (float64)" if raw.forward.promoted else ""
     off = _two_digits(judged.largest_error)
     by_differences = Phrase("checking.differences_said", largest=off, precision=precision)
     return (

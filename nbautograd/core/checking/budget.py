@@ -343,7 +343,8 @@ def bytes_lacking(elements: int, kept: int = 0, for_causes: bool = False) -> Fin
     if given is None or needed <= given:
         return None
     sentence = "checking.stopped_memory_causes" if for_causes else "checking.stopped_memory"
-    return Finding("stopped", "note", sentence, {"needed": _size(needed), "allowed": _size(given)})
+    less = Phrase("checking.stopped_memory.advice")
+    return Finding("stopped", "note", sentence, {"needed": _size(needed), "allowed": _size(given), "advice": less})
 
 
 # codes of findings that end a check early without an interrupt by the user
@@ -359,10 +360,10 @@ def stopped(clock: Clock, what: str) -> Finding:
     """
     seconds = f"{clock.budget.seconds:g}"
     place = clock.place
+    more = {} if what == "second_order" else {"advice": Phrase("checking.stopped_verdict.advice")}
     if place is None:
-        return Finding("stopped", "note", f"checking.stopped_{what}", {"seconds": seconds})
-    rest = "" if what == "verdict" else Phrase(f"checking.without_{what}")
-    params = {"seconds": seconds, "function": place.function, "line": place.line, "rest": rest}
+        return Finding("stopped", "note", f"checking.stopped_{what}", {"seconds": seconds, **more})
+    params = {"seconds": seconds, "function": place.function, "line": place.line, **more}
     return Finding("stopped", "note", "checking.stopped_call", params, None, place.line)
 
 

@@ -104,22 +104,26 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"gradient different than None at position (?P<n>\d+), but the corresponding", "gradient_for_no_tensor"),
     (r"invalid gradient at index (?P<index>\d+) - got (?P<got>\[.*?\]) but expected.*?(?P<expected>\[.*?\])", "shape"),
     (r"expected Variable or None \(got (?P<type>.*?)\)", "returned_no_tensor"),
-    (r"expected Tensor or tuple of Tensor \(got (?P<type>.*?)\) for return", "forward_returned_no_tensor"),
     (r"marked as dirty during the forward.* not returned", "dirty_not_returned"),
     (r"is a view and is being modified inplace", "view_modified"),
-    (r"Legacy autograd function with non-static forward", "legacy"),
     (r"can only save variables, but argument (?P<index>\d+) is of type (?P<type>\w+)", "saved_no_tensor"),
     (r"modified by an inplace operation", "saved_then_modified"),
-    (r"takes (?P<takes>\d+) positional arguments? but (?P<given>\d+) were given", "grad_output_count"),
-    (r"missing \d+ required positional arguments?: (?P<names>.*)", "grad_output_missing"),
+    (r"takes \d+ positional arguments? but \d+ were given", "grad_output_count"),
+    (r"missing \d+ required positional arguments?: ", "grad_output_count"),
     (r"Backward' object has no attribute '(?P<name>\w+)'", "nothing_on_ctx"),
     (r"name '(?P<name>\w+)' is not defined", "name_unknown"),
     (r"must implement either the backward or vjp", "no_backward"),
 )
 
+# a sentence of torch's -> the break of the contract that it is
+SAME = {
+    "number_of_gradients": "wrong_number_of_gradients",
+    "gradient_for_no_tensor": "gradient_for_non_tensor",
+    "returned_no_tensor": "gradient_not_a_tensor",
+}
+
 # what torch complains of when forward has run, and the call in forward or setup_context that it is about
 OF_FORWARD = {
-    "forward_returned_no_tensor": "",
     "dirty_not_returned": "mark_dirty",
     "view_modified": "",
     "saved_no_tensor": "save_for_backward",
@@ -138,7 +142,7 @@ SHAPES: tuple[tuple[str, str], ...] = (
 def contract_broken(error: BaseException) -> bool:
     """Return True if torch complains that a Function breaks its contract, rather than the user's code failing."""
     known = dict(KNOWN)
-    own = {"grad_output_count", "grad_output_missing", "name_unknown", "nothing_on_ctx"}
+    own = {"grad_output_count", "name_unknown", "nothing_on_ctx"}
     return any(known[p] not in own and re.search(p, stumbles.said(error), re.DOTALL) for p in known)
 
 
@@ -165,7 +169,9 @@ def explain(error: BaseException, problem: Problem) -> Finding:
         return Finding("exception", "bug", f"causes.exception_{special}", params, None, line)
     shapes = _shapes(error_text, place) if isinstance(error, (RuntimeError, IndexError)) else None
     if shapes is not None:
-        return Finding("exception", "bug", f"causes.exception_{shapes[0]}", {**params, **shapes[1]}, None, line)
+        params |= shapes[1]
+        params["what"] = Phrase("causes.exception_shapes_met.what", **params)
+        return Finding("exception", "bug", f"causes.exception_{shapes[0]}", params, None, line)
     for pattern, message in KNOWN:
         found = re.search(pattern, error_text)
         if found and message in OF_FORWARD:
@@ -174,8 +180,10 @@ def explain(error: BaseException, problem: Problem) -> Finding:
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
         if found:
             if message == "nothing_on_ctx" and (near := _near_on_ctx(error)):
-                message, params["near"] = "misspelt_on_ctx", near
+                params["advice"] = Phrase("magics.did_you_mean", near=f"ctx.{near}")
             params.update(_spoken(found.groupdict(), problem))
+            if same := SAME.get(message):
+                params |= {part: Phrase(f"causes.{same}.{part}", **params) for part in ("what", "advice")}
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
     return Finding("exception", "bug", "causes.exception_other", params, None, line)
 
@@ -201,8 +209,6 @@ def _came_as_none(error: BaseException, error_text: str, place: Raised | None) -
 
 def _special(error: BaseException, error_text: str, problem: Problem, place: Raised | None) -> str | None:
     text = problem.source.text if problem.source is not None else ""
-    if "values to unpack" in error_text and text.count("save_for_backward(") > 1:
-        return "saved_twice"
     if "values to unpack" in error_text and "saved_tensors" in text:
         return "unpacked_wrongly"
     tuples = isinstance(error, (TypeError, AttributeError)) and (
@@ -234,7 +240,7 @@ def _spoken(groups: dict[str, str | None], problem: Problem) -> dict[str, Any]:
     if position is not None:
         known = position < len(problem.input_names) and problem.direct
         spoken["input"] = problem.input_names[position] if known else f"input {position}"
-        nth = Phrase("causes.value_nth", nth=phrases.ordinal(position))
+        nth = Phrase("causes.value_nth", n=position + 1)
         spoken["value"] = phrases.value(problem, position) if known else nth
     return spoken
 

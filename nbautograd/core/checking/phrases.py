@@ -9,7 +9,6 @@ from nbautograd.core.checking import backward_lines
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
-from nbautograd.core.contract.rules import ordinal as ordinal
 from nbautograd.core.contract.rules import short as short
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import Returned

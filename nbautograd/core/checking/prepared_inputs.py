@@ -47,6 +47,16 @@ def unreadable_kind(tensor: Tensor) -> str | None:
     return "float8" if tensor.is_floating_point() and tensor.itemsize * 8 <= NARROW else None
 
 
+# an output of which kind -> what gives its contents
+CONTENTS = {
+    **dict.fromkeys(("sparse", "mkldnn"), ".to_dense()"),
+    "nested": ".to_padded_tensor(0.0)",
+    "jagged": ".values()",
+    "float8": ".float()",
+    "chalf": ".to(torch.complex64)",
+}
+
+
 def refuse_unreadable(tensors: Iterable[tuple[int, Tensor]], sentences: str = "") -> None:
     """Raise a sentence for the first tensor of an unreadable kind.
 
@@ -61,6 +71,10 @@ def refuse_unreadable(tensors: Iterable[tuple[int, Tensor]], sentences: str = ""
         kind = unreadable_kind(tensor)
         if kind is not None:
             about = {"position": position, "type": type(tensor).__name__, "dtype": str(tensor.dtype)}
+            if sentences and kind in CONTENTS:
+                raise InputError("checking.output", kind=kind, unwrap=CONTENTS[kind], **about)
+            if kind in ("float8", "chalf"):
+                raise InputError("checking.float8", unwrap=CONTENTS[kind], **about)
             raise InputError(f"checking.{sentences}{kind}", **about)
 
 

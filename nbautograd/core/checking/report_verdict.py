@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from nbautograd import messages
 from nbautograd.core import formats, stumbles
 from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
@@ -165,10 +164,8 @@ def _risk(finding: Finding) -> Finding:
     """Return a finding on second derivatives as it stands beside those on first ones."""
     if finding.kind != "bug":
         return finding
-    cause = finding.message_id.replace("causes.", "causes.risk_")
-    why: Phrase | str = Phrase(cause, **finding.params) if cause in messages.catalogue("en") else ""
-    message = "causes.not_twice_differentiable"
-    return Finding("not_twice_differentiable", "lint", message, {"why": why}, None, finding.line)
+    why = {"why": finding.params.get("why", "")}
+    return Finding("not_twice_differentiable", "lint", "causes.not_twice_differentiable", why, None, finding.line)
 
 
 def verdict(
@@ -190,7 +187,7 @@ def verdict(
         return "cannot tell", lacking.phrase("what") or ""
     if not run.complete:
         cut = [block for block in run.blocks.values() if block.reason == "interrupted"]
-        said = Phrase("checking.interrupted" if run.blocks else "checking.interrupted_early")
+        said = Phrase("views.evidence.incomplete" if run.blocks else "checking.interrupted_early")
         return "cannot tell", reason(run, cut[0]) if cut else said
     if run.error is not None:
         return "cannot tell", Phrase(

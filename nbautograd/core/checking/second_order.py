@@ -71,7 +71,7 @@ def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | No
     if lacking:
         return _left_out(problem, start, "checking.order2_left_out", size)
     if run is None:
-        return _left_out(problem, start, "checking.order2_not_sampled", size) if counts else None
+        return _left_out(problem, start, "checking.order2_too_large", size) if counts else None
     if run.error is not None:
         return _report(problem, (_unsupported(problem, run.error),), start)
     accept_slight(run)
@@ -218,7 +218,7 @@ def _left_out(problem: Problem, start: float, why: str, size: int) -> GradcheckR
 
 def stopped_report(problem: Problem) -> GradcheckReport:
     """Return a report that says that the budget left no time for second derivatives."""
-    return _left_out(problem, time.perf_counter(), "checking.order2_stopped", 0)
+    return _left_out(problem, time.perf_counter(), "checking.stopped_verdict.advice", 0)
 
 
 def _unsupported(problem: Problem, error: Exception) -> Finding:
@@ -237,10 +237,13 @@ def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun) -> Iterator
     position = problem.differentiable[block.output]
     params: dict[str, Any] = {"input": problem.input_names[position], "by": block.input_name}
     line = phrases.method_line(problem)
-    for message, more, place in _reasons(problem, outputs):
-        yield Finding("double_backward_wrong", "bug", message, {**params, **more}, None, place or line)
+    for reason, more, place in _reasons(problem, outputs):
+        params |= {**more, "why": Phrase(f"causes.why_{reason}", **params, **more)}
+        message = f"causes.double_backward_{reason}"
+        params["what"] = Phrase("causes.double_backward_wrong.what", **params)
+        yield Finding("double_backward_wrong", "bug", message, params, None, place or line)
         return
-    yield Finding("double_backward_wrong", "bug", "causes.double_backward_wrong", params, None, line)
+    yield Finding("double_backward_wrong", "bug", "causes.double_backward_wrong", {**params, "why": ""}, None, line)
 
 
 def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
@@ -258,11 +261,11 @@ def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str
             if all(g is None or not bool(g.any()) for g in found):
                 nr = tensor.output_nr
                 names = {"name": name, "grad": _grad_name(problem, nr, 2)}
-                yield "causes.double_backward_output_ignored", names, None
+                yield "output_ignored", names, None
         elif not tensor.requires_grad and not _is_input(tensor, outputs) and _moves(tensor, moved.get(name)):
-            yield "causes.double_backward_guilty", {"name": name}, phrases.method_line(problem, "forward")
+            yield "guilty", {"name": name}, phrases.method_line(problem, "forward")
     for what, line in _cuts(problem):
-        yield "causes.double_backward_cut", {"what": what}, line
+        yield "cut", {"what": what}, line
 
 
 def _is_input(tensor: Tensor, outputs: Outputs) -> bool:

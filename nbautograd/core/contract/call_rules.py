@@ -69,7 +69,7 @@ def hidden(record: CallRecord) -> Iterator[Finding]:
     labels = input_names(record)
     for name in record.hidden:
         if _reads(record, name):
-            yield rules.hidden_input(_seen(record), name=name)
+            yield rules.hidden_input(_seen(record), name=name, tensor=f"`{name}`")
     for i, one in enumerate(() if record.function.operation else record.inputs):
         if one.type in _CONTAINERS and not isinstance(one, TensorSnapshot) and NEEDS_GRADIENT in one.repr:
             where = _seen(record, position=i)
@@ -223,9 +223,9 @@ def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | 
             continue
         seen = _seen(record, getattr(rules.returned(record.function.source, i), "line", None), i)
         if not isinstance(gradient, TensorSnapshot):
-            yield broken("gradient_not_a_tensor", seen, input=inputs[i], got=gradient.type)
+            yield broken("gradient_not_a_tensor", seen, input=inputs[i], type=gradient.type)
         elif not isinstance(given, TensorSnapshot):
-            yield broken("gradient_for_non_tensor", seen, input=inputs[i], type=given.type)
+            yield broken("gradient_for_non_tensor", seen, input=inputs[i])
         elif needed.get(i) is False:
             yield broken("ignores_needs_input_grad", seen, input=inputs[i], position=i)
         else:

@@ -136,8 +136,8 @@ def hidden_input(seen: Seen, sentence: str = "causes.hidden_input", **params: An
 
     Args:
         seen: where.
-        sentence: by what is known of it: its ``name``, its ``shape`` (``causes.hidden_input_unnamed``), or the
-            ``input`` that is a list, tuple or dict with it inside (``causes.hidden_input_in_container``).
+        sentence: of a ``tensor``, or of an ``input`` that is a list, tuple or dict with it inside
+            (``causes.hidden_input_in_container``).
         params: what it speaks of.
     """
     return broken("hidden_input", seen, sentence, **params)
@@ -178,7 +178,7 @@ def value_returned(source: FunctionSource | None, argument: int, written: Return
         Such as "`grad_weight`, the 2nd value returned, line 23: `input.mm(grad_output)`".
     """
     several = source is not None and len(source.gradients) > 1
-    which = Phrase("causes.value_nth", nth=ordinal(argument)) if several else Phrase("causes.value_only")
+    which = Phrase("causes.value_nth", n=argument + 1) if several else Phrase("causes.value_only")
     found = written or returned(source, argument)
     if found is None or found.line is None or not found.expression:
         return which
@@ -192,12 +192,6 @@ def returned(source: FunctionSource | None, argument: int) -> Returned | None:
     """Return the source's expression of an argument's gradient; None where the source does not tell."""
     gradients = () if source is None else source.gradients
     return gradients[argument] if argument < len(gradients) else None
-
-
-def ordinal(position: int) -> Phrase:
-    """Return the position counted from 1: ``"2nd"``."""
-    number = position + 1
-    return Phrase(f"causes.nth_{number}" if number <= 3 else "causes.nth", n=number)
 
 
 def short(expression: str, most: int = 60) -> str:

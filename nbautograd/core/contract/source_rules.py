@@ -188,12 +188,8 @@ def leaves_autograd(reading: Reading) -> Iterator[Finding]:
             continue
         met.add((node.attr, node.lineno))
         seen, text = reading.seen(node), ast.unparse(node)
-        if node.attr == "data":
-            yield broken("data_in_backward", seen, "recording.data_in_backward", text=text)
-        elif node.attr == "numpy":
-            yield broken("numpy_in_backward", seen, "recording.numpy_in_backward", text=text)
-        elif node.attr == "no_grad":
-            yield broken("no_grad_in_backward", seen, "recording.no_grad_in_backward", text=text)
+        if node.attr in ("data", "numpy", "no_grad"):
+            yield broken(f"{node.attr}_in_backward", seen, "recording.cut_in_backward", text=text)
 
 
 def empty_bodies(reading: Reading) -> Iterator[Finding]:
@@ -201,8 +197,7 @@ def empty_bodies(reading: Reading) -> Iterator[Finding]:
     for method in ("forward", "backward", "vjp"):
         tree = reading.methods.get(method)
         if tree is not None and all(isinstance(s, ast.Pass) or _only_shows(s) for s in tree.body):
-            kind = "forward" if method == "forward" else "backward"
-            yield broken("empty_body", reading.seen(tree), f"recording.empty_{kind}", method=method)
+            yield broken("empty_body", reading.seen(tree), "recording.empty_body", method=method)
 
 
 def returns_a_list(reading: Reading) -> Iterator[Finding]:

@@ -59,7 +59,7 @@ def backward(
     try:
         _run(tensors, gradient, retain_graph, create_graph, inputs=inputs)
     except KeyboardInterrupt:
-        walk.notes.append(Phrase("graphs.backward_interrupted"))
+        walk.notes.append(Phrase("graphs.backward_raised", node="backward", error="KeyboardInterrupt"))
     except Exception as error:
         if raises or is_ours(error):
             raise

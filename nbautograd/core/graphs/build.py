@@ -140,7 +140,7 @@ class Walk:
                 if node is not None and node not in index:
                     self._descend(node, index)
         except KeyboardInterrupt:
-            self.notes.append(Phrase("graphs.interrupted", nodes=len(self.live)))
+            self.notes.append(Phrase("graphs.cut", nodes=len(self.live)))
         self.roots = [(index.get(node), number) for node, number in starts]
         self._link(index)
 
@@ -297,16 +297,15 @@ class Walk:
 
 
 def _changed(node: Node, stale: Stale) -> Phrase:
-    by: Phrase | str = (
-        Phrase("graphs.changed_line", by=stale.by, line=stale.line) if stale.line is not None else stale.by
-    )
+    place = None if stale.line is None else Phrase("views.line", line=stale.line)
+    by = stale.by if place is None else f"{place}: `{stale.by}`"
     return Phrase(
-        f"graphs.stale{'_by' if by else ''}",
+        "graphs.stale",
         name=stale.name or stale.slot,
         node=node.function or node.name,
         saved=stale.saved,
         now=stale.now,
-        by=by,
+        by=Phrase("graphs.changed_line", by=by) if by else "",
     )
 
 

@@ -240,7 +240,7 @@ def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, 
     name = segment.name or _module_name(graph, segment) or Phrase("graphs.rest")
     size = len(members) // segment.times
     frozen = any(graph.nodes[m].frozen for m in members) and all(graph.nodes[m].kind != "leaf" for m in members)
-    word = f"graphs.{'frozen_' * frozen}group" if not repeated else "graphs.repeat_group" if size > 1 else ""
+    word = "graphs.group" if not repeated else "graphs.repeat_group" if size > 1 else ""
     return Node(
         i,
         Phrase(word, name=name, count=size) if word else name,

@@ -137,8 +137,8 @@ class Related:
     def _relations(self, k: int) -> Iterator[tuple[str, Way, dict[str, Any]]]:
         """Yield what may explain a wrong gradient: a name, what then is right, and parameters of its sentence."""
         whole = self._whole
-        yield "times", lambda k, at: _scaled(whole(k, at), 1 / self.world), {"count": self.world}
-        yield "divided", lambda k, at: _scaled(whole(k, at), self.world), {"count": self.world}
+        yield "times", lambda k, at: _scaled(whole(k, at), 1 / self.world), {"factor": self.world}
+        yield "times", lambda k, at: _scaled(whole(k, at), self.world), {"factor": f"1/{self.world}"}
         if self._dim(k, 0) is not None:
             for shift in range(1, self.world):
                 yield "other_rank", functools.partial(whole, shift=shift), {"shift": shift}

@@ -233,7 +233,7 @@ def problems() -> tuple[Phrase, ...]:
     """Return what could not be recorded, and why; ``str`` of each is the sentence."""
     notices = [notice for notices in _problems.values() for notice in notices]
     compiled = [function for function in _functions.values() if function.compiled]
-    notices += [Phrase(f"recording.traced{'_operation' * one.operation}", function=one.name) for one in compiled]
+    notices += [Phrase("recording.traced", function=one.name) for one in compiled]
     notices += [Phrase("recording.error", error=e, count=n) for e, n in _recorder.errors.items()]
     return tuple(notices)
 

@@ -121,7 +121,7 @@ Plan = tuple[TensorSnapshot, torch.Tensor, int | None, tuple[int, ...] | None, i
 _NONE = ObjectSnapshot("NoneType", "None")
 _GONE = Phrase("recording.missing.storage")
 _LAYOUT = Phrase("recording.missing.layout")
-_UNREADABLE = Phrase("recording.missing.memory")
+_UNREADABLE = Phrase("recording.missing.storage")
 _CHANGED = Phrase("recording.missing.changed")
 
 
@@ -457,7 +457,7 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
     if batched is not None:
         one.reason = Phrase("recording.missing.vmap", level=batched)
     elif device.type in ("cpu", "meta"):
-        one.reason = Phrase("recording.missing.meta") if device.type == "meta" else _LAYOUT
+        one.reason = Phrase("recording.missing.device", device="meta") if device.type == "meta" else _LAYOUT
     else:
         one.data, one.strides, one.reason = memory.copied_from_device(value, level != VALUES)
     return one

@@ -244,7 +244,7 @@ def install(cls: type, function: InstrumentedFunction, recorder: Recorder) -> li
     for method, owner in defining_classes(cls).items():
         entry = vars(owner)[method]
         original = entry.original if isinstance(entry, Spy) else entry
-        missing = "not_callable" if not callable(plain_get(original, cls)) else None
+        missing = "not_static" if not callable(plain_get(original, cls)) else None
         if missing is None and method == "setup_context" and type(original) is not staticmethod:
             missing = "not_static"  # only a staticmethod's lookup can be ours and run no Python
         if missing is not None:

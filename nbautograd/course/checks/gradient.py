@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd import messages
 from nbautograd.core.checking import phrases
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.course.attempt import (
@@ -32,6 +31,12 @@ TOLD = 4
 MANY = 6  # inputs of which not every subset is tried, only each alone and all but each
 # what is no bug to the checker, as torch sums it up or converts it in silence, and is here: it is what is to be learnt
 COUNTED = {"grad_shape_reduced", "grad_dtype_cast"}
+# how a gradient differs from the one asked for -> the sentence
+SAID = {
+    **{code: f"course.asked.{code}" for code in ("zero_gradient", "derivative_of_forward")},
+    **{code: f"causes.{code}.what" for code in ("sign", "constant_factor")},
+}
+
 # findings that hold whatever gradient is asked for: of a surrogate the others would say that it is no derivative
 WHATEVER_IS_ASKED = COUNTED | {
     *("ignores_grad_output", "nonlinear_in_grad_output", "affine_in_grad_output"),
@@ -128,9 +133,9 @@ def _not_the_one_asked_for(
             code = _code(found[k], right[k], own[k], [g for j, g in enumerate(right) if j != k])
             where = Phrase("findings.look_at_value", value=phrases.value(problem, position))
             params = {"input": problem.input_names[position]}
-            advice = f"course.asked.{code}.advice"
-            more = (*((where,) if problem.source is not None else ()), *({advice} & messages.catalogue("en").keys()))
-            yield Failure(code, f"course.asked.{code}", params, more)
+            sentence = SAID.get(code, "course.asked.wrong_unclassified")
+            advice = f"{sentence if sentence.startswith('course.') else 'course.asked.wrong_unclassified'}.advice"
+            yield Failure(code, sentence, params, (*((where,) if problem.source is not None else ()), advice))
 
 
 def _code(found: Tensor | None, right: Tensor | None, own: Tensor | None, others: Collection[Tensor | None]) -> str:

@@ -57,7 +57,8 @@ def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params:
             what = {"value": "value", "gradient": "gradient"}.get(_about(found.code), "raised")
             names = {**found.params, "shapes": shapes, "said": _quoted(found), **params}
             more = (found.sentence, *found.more) if what == "gradient" else found.more
-            yield Failure(f"{kind}_{what}", f"course.{kind}_{what}", names, more)
+            sentence = "omitted" if kind == "none" else kind
+            yield Failure(f"{kind}_{what}", f"course.{sentence}_{what}", names, more)
             return
 
 
@@ -83,7 +84,7 @@ def _value_at(attempt: Attempt, inputs: Inputs) -> Failure | None:
 
 def _returned(run: Run) -> Failure | None:
     if run.raw is None:
-        return Failure("forward_none", "course.forward_none")
+        return Failure("forward_none", "course.forward_no_tensor", {"type": "None"})
     items = run.raw if isinstance(run.raw, (tuple, list)) else (run.raw,)
     odd = [item for item in items if not isinstance(item, Tensor)]
     if odd and not run.outputs:

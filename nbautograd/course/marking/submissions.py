@@ -186,7 +186,7 @@ def assignment(release: Path, hidden: Path | None = None) -> Assignment:
         try:
             texts[hidden.name] = hidden.read_text(encoding="utf-8")
         except OSError as error:
-            raise MarkError("course.mark.unreadable", path=hidden, reason=error.strerror or error) from None
+            raise MarkError("command.freeze.no_file", path=hidden, reason=error.strerror or error) from None
         more = list(declared_by({hidden.name: texts[hidden.name]}, ()))
     declared_by(texts, exercises)
     whole = (*exercises, *(n for n in more if n not in exercises))
@@ -265,7 +265,7 @@ def _files(place: Path) -> Iterator[tuple[str, bytes]]:
             place.stat()
             yield place.name, _content(place.name, place.open)
     except OSError as error:
-        raise MarkError("course.mark.unreadable", path=place, reason=error.strerror or error) from None
+        raise MarkError("command.freeze.no_file", path=place, reason=error.strerror or error) from None
 
 
 def _walked(folder: Path) -> Iterator[Path]:

@@ -31,9 +31,8 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.phrases import VERDICT_MARKS, code, listed, say
+from nbautograd.views.phrases import VERDICT_MARKS, code, few, say
 
-NAMED = 5  # Functions that one sentence names
 CAUSES = 8  # wrong Functions whose causes are told above the table
 ROWS_SHOWN = 40
 ALIKE = 4  # situations of one Function with one verdict
@@ -87,36 +86,27 @@ def headline(report: AuditReport) -> str:
     checked = [f for f in report.functions if f.situations]
     if not checked:
         return messages.text("views.audit.none")
-    number = "one" if len(checked) == 1 else "many"
     if report.wrong:
         wrong = len(report.wrong)
         names = _names(report.wrong)
-        return messages.text(f"views.audit.wrong.{number}", wrong=wrong, count=formats.count(len(checked)), names=names)
+        return messages.text("views.audit.wrong", wrong=wrong, count=formats.count(len(checked)), names=names)
     unchecked = tuple(f for f in checked if any(s.verdict == "unchecked" for s in f.situations))
     if unchecked:
         some = any(s.verdict != "unchecked" for f in checked for s in f.situations)
         counts = {"count": formats.count(len(checked)), "checked": formats.count(len(checked) - len(unchecked))}
-        which = "some" if some else number
-        return messages.text(f"views.audit.unchecked.{which}", names=_names(unchecked), **counts)
+        which = "unchecked_some" if some else "unchecked"
+        return messages.text(f"views.audit.{which}", names=_names(unchecked), **counts)
     unsure = tuple(f for f in checked if f.verdict not in ("right", "meant"))
     if unsure:
         return messages.text("views.audit.unsure", names=_names(unsure))
     meant = tuple(f for f in checked if f.verdict == "meant")
     if meant:
-        return messages.text(f"views.audit.meant.{number}", names=_names(meant), count=formats.count(len(checked)))
-    return messages.text(f"views.audit.right.{number}", count=formats.count(len(checked)))
+        return messages.text("views.audit.meant", names=_names(meant), count=formats.count(len(checked)))
+    return messages.text("views.audit.right", count=formats.count(len(checked)))
 
 
 def _names(functions: tuple[AuditedFunction, ...]) -> str:
-    return _few([code(f.name) for f in functions])
-
-
-def _few(names: list[str]) -> str:
-    """Return the first names, and how many more there are."""
-    if len(names) <= NAMED:
-        return listed(names)
-    first = messages.text("views.comma").join(names[:NAMED])
-    return messages.text("views.audit.more_names", names=first, count=formats.count(len(names) - NAMED))
+    return few([code(f.name) for f in functions])
 
 
 def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
@@ -138,7 +128,7 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
 
 
 def _tests(tests: tuple[str, ...]) -> str:
-    return messages.text("views.audit.tests", tests=_few([code(test) for test in tests]))
+    return messages.text("views.audit.tests", tests=few([code(test) for test in tests]))
 
 
 def _cut_down(situation: AuditedSituation) -> list[str]:
@@ -147,7 +137,7 @@ def _cut_down(situation: AuditedSituation) -> list[str]:
         return []
     sizes = {b.input_name: formats.shape(b.input_shape) for b in situation.report.blocks.values()}
     words = messages.text("views.comma").join(f"{code(name)} {size}" for name, size in sizes.items())
-    return [messages.text(f"views.audit.{situation.how}", sizes=words)] if sizes else []
+    return [messages.text("views.audit.smaller", sizes=words)] if sizes else []
 
 
 def place(function: AuditedFunction) -> str:
@@ -240,7 +230,7 @@ def _counts(report: AuditReport) -> list[tuple[Span, ...]]:
     said: list[tuple[Span, ...]] = []
     if left_out:
         words = messages.text("views.audit.left_out", calls=formats.count(calls), checked=formats.count(checked))
-        said.append((Term(words, messages.text("views.audit.left_out.meaning")),))
+        said.append((Term(words, messages.meaning("views.audit.left_out")),))
     if without:
         said.append((messages.text("views.audit.without_gradient", count=formats.count(without)),))
     return said
@@ -256,7 +246,7 @@ def _reasons(report: AuditReport) -> list[str]:
     for name, reason in reasons:
         by_reason.setdefault(reason, {})[code(name)] = None
     said = [
-        messages.text("views.audit.reason", function=_few(list(names)), reason=reason)
+        messages.text("views.audit.reason", function=few(list(names)), reason=reason)
         for reason, names in by_reason.items()
     ]
     called = [f for f in report.functions if f.tests and f.verdict in ("cannot tell", "unchecked")]

@@ -249,9 +249,8 @@ def _details(log: CallLog, bad: int | None) -> Document:
     calls = list(log.calls[-MAX_DETAILED:])
     if not calls:
         return ()
-    last, words = len(calls), "views.calls.details_folded" if len(log.calls) > len(calls) else "views.calls.details"
-    if bad is not None and bad < len(log.calls) - last:
-        calls, words = [log.calls[bad], *calls], "views.calls.details_bad"
+    if bad is not None and bad < len(log.calls) - len(calls):
+        calls = [log.calls[bad], *calls]
     by_index, names = {call.index: call for call in calls}, log.names
     folds = []
     for call in calls:
@@ -259,7 +258,7 @@ def _details(log: CallLog, bad: int | None) -> Document:
         values, events, circumstances = _sections(call, left_by, labels=False, names=names)
         inside = (PageOnly(values), *events, PageOnly(circumstances))
         folds.append(Fold(Code(_title(call)), inside, _circumstances_in_short(call, names), strong=False))
-    title = messages.text(words, n=last, call=calls[0].name)
+    title = messages.text("views.calls.details")
     return (Fold(title, tuple(folds), strong=False, in_text="body"),)
 
 

@@ -53,8 +53,7 @@ def comparison_document(report: Comparison) -> Document:
     reason = sentences([report.reason] if report.reason else [])
     small = [*_seen(report), *_power(report), *_conditions(report), *map(str, report.notes)]
     if report.draws:
-        told = "views.comparison.draws_swept" if report.cases else "views.comparison.draws"
-        small.append(messages.text(told, draws=report.draws))
+        small.append(messages.text("views.comparison.draws", draws=report.draws))
     trace = (Verbatim(report.trace),) if report.trace else ()
     card = Card(tone, (head, *causes, *reason, *trace))
     return (
@@ -75,12 +74,12 @@ def headline(report: Comparison) -> str:
         which = "views.comparison.wrong" if names else "views.comparison.wrong_case"
         return messages.text(which, names=listed(names), **params)
     if report.verdict == "right" and report.dtype == "float64":
-        return messages.text("views.comparison.right_float64", **params)
+        return messages.text("views.comparison.right", **{**params, "dtype": "float32"})
     return messages.text(f"views.comparison.{report.verdict.replace(' ', '_')}", **params)
 
 
 def _name(one: ComparedQuantity) -> str:
-    return messages.text(f"views.comparison.the_{one.kind}", name=code(one.name))
+    return messages.text(f"views.comparison.{one.kind}", name=code(one.name))
 
 
 def _side_by_side(report: Comparison) -> Document:
@@ -88,7 +87,7 @@ def _side_by_side(report: Comparison) -> Document:
     rows = [_values(one) for one in report.quantities if one.values is not None]
     if not rows:
         return ()
-    header = ("", Code(report.function), Code(report.reference), messages.text("views.compare.column"))
+    header = ("", Code(report.function), Code(report.reference), messages.text("views.panel.difference"))
     caption = messages.text("views.caption.comparison", first=report.function, second=report.reference)
     return (Table(header, (*rows, *_facts(report)), caption),)
 
@@ -123,7 +122,7 @@ def _apart(one: ComparedQuantity) -> str:
     if first is None or second is None:
         return "" if first is second else messages.text("views.compare.one_is_none")
     if first.shape != second.shape:
-        return messages.text("views.compare.shapes")
+        return messages.text("views.compare.one_is_none")
     if not one.largest:
         return messages.text("views.compare.equal")
     return f"{messages.text('views.compare.difference')} {formats.error(one.largest)}"
@@ -131,7 +130,7 @@ def _apart(one: ComparedQuantity) -> str:
 
 def _facts(report: Comparison) -> Iterator[tuple[Cell, ...]]:
     if report.saved_bytes is not None:
-        yield (messages.text("views.compare.saved"), *map(formats.size, report.saved_bytes), "")
+        yield (messages.text("views.call.saved"), *map(formats.size, report.saved_bytes), "")
     if report.seconds_of_each is not None:
         yield (messages.text("views.compare.time"), *map(formats.time, report.seconds_of_each), "")
     if report.graphs is not None:

@@ -83,7 +83,7 @@ def headline(log: DispatchLog) -> str:
         return messages.text("tracing.empty")
     owners = messages.text("views.comma").join(f"`{owner}`" for owner in dict.fromkeys(d.owner for d in log))
     n = len(log)
-    return messages.text("tracing.headline_one" if n == 1 else "tracing.headline", n=formats.count(n), owners=owners)
+    return messages.text("tracing.headline", n=formats.count(n), owners=owners)
 
 
 def rows(log: DispatchLog) -> list[Row]:
@@ -92,7 +92,7 @@ def rows(log: DispatchLog) -> list[Row]:
     if len(made) <= MOST_ROWS:
         return made
     half = MOST_ROWS // 2
-    left = messages.text("tracing.more", n=formats.count(len(made) - 2 * half))
+    left = messages.text("graphs.more", count=formats.count(len(made) - 2 * half))
     return [*made[:half], Row(0, None, left), *made[-half:]]
 
 
@@ -147,7 +147,7 @@ def answer(dispatch: Dispatch) -> str:
         return messages.text("tracing.by", name=dispatch.handler, line=dispatch.handler_line)
     words = {
         "returned": messages.text("tracing.itself"),
-        "raised": messages.text("tracing.raised"),
+        "raised": messages.text("views.call.raised"),
         "running": messages.text("tracing.running"),
     }
     return words.get(dispatch.outcome, dispatch.outcome)

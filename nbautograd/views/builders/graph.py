@@ -43,12 +43,12 @@ def graph_body(graph: AutogradGraph) -> Document:
     """Return what there is to see of a graph below its headline."""
     if not graph.nodes:
         return graph_document(graph)
-    notes = tuple(map(str, graph.notes)) or (() if graph.complete else (messages.text("views.graph.incomplete"),))
+    notes = tuple(map(str, graph.notes)) or (() if graph.complete else (messages.text("views.evidence.incomplete"),))
     header, rows = graph_table(graph)
     named: tuple[tuple[Cell, ...], ...] = tuple((Code(first), *rest) for first, *rest in rows[:MAX_NODES])
     table: Document = (Table(tuple(header), named, messages.text("views.caption.graph")),)
     if len(rows) > MAX_NODES:
-        words = messages.text("views.graph.folded", n=formats.count(len(rows) - MAX_NODES))
+        words = messages.text("graphs.more", count=formats.count(len(rows) - MAX_NODES))
         table += (paragraph(words, look="faint"),)
     twin = Fold(messages.text("views.graph.twin"), (*table, *_memory(graph)), strong=False, in_text="body")
     return (Drawing(graph), twin, *sentences(notes, "faint"))
@@ -61,7 +61,7 @@ def node_document(node: Node) -> Document:
 
 
 def graph_size(graph: AutogradGraph) -> str:
-    """Return ``3 nodes, 2 edges``."""
+    """Return ``nodes: 3, edges: 2``."""
     sizes = counted("nodes", len(graph.nodes)), counted("edges", len(graph.edges))
     return messages.text("views.comma").join(sizes)
 

@@ -86,7 +86,7 @@ def _row(one: LineValue) -> tuple[Cell, ...]:
 def _apart(one: LineValue, *scale: float) -> Cell:
     """Return the difference: its picture, and its largest size."""
     if one.difference is None or one.difference.tensor is None:
-        return messages.text("views.compare.shapes")
+        return messages.text("views.compare.one_is_none")
     tensor = one.difference.tensor
     largest = formats.error(max(abs(tensor.min or 0), abs(tensor.max or 0)))
     return (Thumbnail(one.difference, *scale), Faint(contents(tensor) if tensor.nan or tensor.inf else largest))

@@ -118,7 +118,7 @@ def sparkline(norms: Sequence[float]) -> str:
 
 def stale_text(stale: Stale) -> str:
     """Return ``y: v0 → v1, line 3``."""
-    line = "" if stale.line is None else f" · {messages.text('graphs.line', line=stale.line)}"
+    line = "" if stale.line is None else f" · {messages.text('views.line', line=stale.line)}"
     return f"{fit(stale.name or stale.slot, 80, 'bad')}: v{stale.saved} → v{stale.now}{line}"
 
 
@@ -157,7 +157,7 @@ def ghost_content(ghost: Ghost) -> Content:
     shape = shape_text(ghost.shape)
     start = PAD + text_width(name, "name") + 6
     lines = (Line(name, PAD, 15, "name"), Line(shape, start, 15, "muted"))
-    title = messages.text("graphs.ghost_title", name=ghost.name)
+    title = messages.text("graphs.ghost", name=ghost.name)
     return Content("ghost", start + text_width(shape, "muted") + PAD, CHIP, lines, printable(title))
 
 

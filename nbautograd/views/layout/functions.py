@@ -19,7 +19,7 @@ ROWS = 12  # ctx fields shown of each kind
 def function_content(node: Node, fan_in: int, lens: str = "") -> Content:
     """Describe a custom Function: its name, its line, what it saved, its ctx fields, which inputs need a gradient."""
     table = _Table()
-    line = "" if node.line is None else messages.text("graphs.line", line=node.line)
+    line = "" if node.line is None else messages.text("views.line", line=node.line)
     name = fit(node.function or str(node.name), 300, "title")
     if node.label and not node.outputs:
         name = f"{fit(node.label, 80, 'title')} = {name}"

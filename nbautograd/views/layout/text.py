@@ -88,4 +88,4 @@ def printable(text: str) -> str:
 
 def shape_text(shape: tuple[int, ...] | None) -> str:
     """Return ``"5×3"``, ``"scalar"``; unknown is empty."""
-    return "" if shape is None else formats.shape(shape) or messages.text("graphs.scalar")
+    return "" if shape is None else formats.shape(shape) or messages.text("views.tensor.scalar")

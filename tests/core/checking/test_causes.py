@@ -84,8 +84,8 @@ def test_the_sentence_says_what_the_fix_is_of() -> None:
 @pytest.mark.parametrize(
     ("read", "says"),
     [
-        (lambda ctx: ctx.saved_tensor[0], "Is `ctx.saved_tensors` meant?"),
-        (lambda ctx: ctx.scal, "Is `ctx.scale` meant?"),
+        (lambda ctx: ctx.saved_tensor[0], "Did you mean `ctx.saved_tensors`?"),
+        (lambda ctx: ctx.scal, "Did you mean `ctx.scale`?"),
         (lambda ctx: ctx.mask, "nothing put it there. Set it in forward (or setup_context) on every path."),
     ],
 )

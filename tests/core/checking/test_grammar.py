@@ -140,7 +140,7 @@ Halved = Fn.of("Halved", "x: save(x); return x**3", "g: return 2 * g * ctx.saved
 )
 def test_only_a_factor_of_the_gradient_is_called_one(cls, inputs, code: str) -> None:
     found = nbautograd.gradcheck(cls, inputs, order=1).findings[0]
-    assert (found.code, found.message_id) == (code, "causes.mended_number")
+    assert (found.code, found.message_id) == (code, "causes.mended")
 
 
 def test_a_threshold_is_zero_or_a_constant_of_forward() -> None:

@@ -39,7 +39,7 @@ def test_where_tells_the_line_too() -> None:
     found = first("where")
     assert found.fix is None
     assert found.line is not None
-    assert found.message.endswith(f"Look at `grad_b` (the 2nd value returned, line {found.line}: `-g * a`).")
+    assert found.message.endswith(f"Look at `grad_b` (value 2 of those returned, line {found.line}: `-g * a`).")
 
 
 def test_fix_tells_all() -> None:

@@ -64,8 +64,8 @@ Normed = Fn.of("Normed", "x: r = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1
 
 def test_a_factor_that_depends_on_a_size_is_said_to() -> None:
     found = first(Normed, draw(2, 4))
-    assert (found.message_id, found.params["ratio"]) == ("causes.share_sized", "4")
-    assert "another multiple of it at other sizes" in found.message
+    assert (found.message_id, found.params["ratio"]) == ("causes.share_scaled", "4")
+    assert "another multiple at other sizes" in found.message
 
 
 # No expression of forward that is constant has this gradient.

@@ -107,7 +107,7 @@ def test_a_backward_without_source_has_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("fn", "code"),
-    [(torch.sin, "checking.motion_no_function"), (lambda x: Silu.apply(2 * x), "checking.motion_inside")],
+    [(torch.sin, "checking.motion_no_function"), (lambda x: Silu.apply(2 * x), "checking.motion_no_function")],
 )
 def test_what_has_no_backward_of_its_own_is_a_sentence(fn, code) -> None:
     report = gradcheck(fn, (draw(3),))

@@ -25,14 +25,15 @@ from nbautograd.core.checking.point import Gradients, Point
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
+from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import STEADY
 from nbautograd.core.stumbles import hands_over, users_errors
 
 EXPRESSIONS = 80  # of forward that are tried: a forward and a backward each
 SIZES = 3  # at which the share is looked at besides those of the inputs
-SENTENCES = ("share_missing", "share_sign", "share_sized", "share_scaled")  # the likeliest first
-FREE = ("share_sized", "share_scaled")  # of these k is whatever number fits
+SENTENCES = ("share_missing", "share_sign", "share_scaled")  # the likeliest first
+FREE = "share_scaled"  # of which k is whatever number fits
 MODULES = ("torch", "F", "torch.nn.functional", "torch.special", "torch.linalg")
 SPARE = 4  # entries, beyond one for each number that is found, that bear it out
 
@@ -69,21 +70,23 @@ def share(case: WrongBlock) -> tuple[str, dict[str, Any]] | None:
         if len(factors) == len(places) and _alike(same):
             k = factors[0]
             message = "share_missing" if _is(k, -1) else "share_sign" if _is(k, -2) else "share_scaled"
-            if not _alike(factors):
-                message = "share_sized"
-            if message in FREE:
-                numbers = len({tuple(p.shapes) for p in places}) if message == "share_sized" else 1
+            others = not _alike(factors)
+            if others:
+                message = FREE
+            if message == FREE:
+                numbers = len({tuple(p.shapes) for p in places}) if others else 1
                 if not _overdetermined(places, which, numbers):
                     continue  # some number fits anything
                 fitting.append(k)
             text = ast.unparse(node)
             again = sum(ast.unparse(n) == text and n.lineno == node.lineno for n in inside.values()) > 1
             line = f"{node.lineno}:{node.col_offset + 1}" if again else str(node.lineno)
-            named = {"expression": rules.short(text), "at": line, "ratio": f"{1 + k:.6g}"}
+            named: dict[str, Any] = {"expression": rules.short(text), "at": line, "ratio": f"{1 + k:.6g}"}
+            named["others"] = Phrase("causes.at_other_sizes") if others else ""
             found.setdefault(message, named)
             if message == "share_missing":
                 break
-    told = [m for m in SENTENCES if m in found and (m not in FREE or _alike(fitting))]  # of two shares neither is named
+    told = [m for m in SENTENCES if m in found and (m != FREE or _alike(fitting))]  # of two shares neither is named
     return (told[0], found[told[0]]) if told else None
 
 

@@ -184,6 +184,9 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
             message, said = f"wrong_line_{via.kind}", via.params
             if cause.params.get("part"):
                 said["known"] = Phrase("causes.only_in", part=cause.params["part"], known=said["known"])
+            right = Phrase(f"views.motion.{via.kind}", name=said["expression"], output=output)
+            said["what"] = Phrase("causes.goes_wrong", input=name, begins=said["begins"])
+            said["advice"] = Phrase("causes.go_over", right=right, **said)
     if plain and message == cause.message:
         said["shared"] = via.before if via is not None else ""
     params = {

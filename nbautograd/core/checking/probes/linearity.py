@@ -58,9 +58,8 @@ def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozens
             found = phrases.returned(problem, position)
             line = (found.line if found is not None else None) or phrases.method_line(problem)
             params = {"input": problem.input_names[position], "value": phrases.value(problem, position)}
-            message = f"causes.{code if code != 'nonlinear_in_grad_output' else _manner(here, rel)}"
             where = (problem.differentiable_outputs(outputs) or (0,))[0], position
-            yield Finding(code, "bug", message, params, where, line)
+            yield Finding(code, "bug", f"causes.{code}", params, where, line)
 
 
 def _scaled(v: Sequence[Tensor | None], c: float) -> list[Tensor | None]:
@@ -88,18 +87,6 @@ def _code(zero: Tensor, here: Mapping[float, Tensor], other: Tensor, added: Tens
         return "affine_in_grad_output" if linear else "nonlinear_in_grad_output"
     scales = all(agree_relative(g, c * here[1.0], rel, size * max(1.0, abs(c))) for c, g in here.items())
     return "" if scales and agree_relative(added, here[1.0] + other, rel, size) else "nonlinear_in_grad_output"
-
-
-def _manner(here: Mapping[float, Tensor], rel: float) -> str:
-    """Choose the sentence: positive scales go through but signs do not, size is lost, or something else."""
-    v = here[1.0]
-    if agree_relative(here[-1.0], v, rel):
-        return "sign_lost"
-    if all(agree_relative(here[c], v, rel) for c in (3.0, 1024.0)):
-        return "size_lost"
-    if all(agree_relative(here[c], c * v, rel) for c in (3.0, 1024.0, 1 / 1024)):
-        return "negative_lost"
-    return "clipped" if _largest(here[1024.0]) < 4 * _largest(here[3.0]) else "nonlinear_in_grad_output"
 
 
 def _rounded(problem: Problem, v: Sequence[Tensor | None], k: int, here: Mapping[float, Tensor]) -> bool:

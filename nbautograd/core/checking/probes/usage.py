@@ -18,6 +18,7 @@ from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
+from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.stumbles import users_errors
 from nbautograd.core.torch_private.nodes import graph_nodes
@@ -71,9 +72,9 @@ def hidden_inputs(problem: Problem) -> Iterator[Finding]:
         function: Any = getattr(problem.cls, "forward", None)
         names = getattr(getattr(function, "__code__", None), "co_names", ())
         name = next((n for n in names if function.__globals__.get(n) is leaf), "")
-        sentence = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
+        tensor = f"`{name}`" if name else Phrase("causes.tensor_of_shape", shape=sizes_text(leaf.shape))
         line = phrases.method_line(problem, "forward")
-        yield rules.hidden_input(Seen(line), sentence, name=name, shape=sizes_text(leaf.shape))
+        yield rules.hidden_input(Seen(line), name=name, tensor=tensor)
 
 
 def inputs_outside(problem: Problem) -> Iterator[Finding]:

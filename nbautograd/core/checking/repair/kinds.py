@@ -199,10 +199,10 @@ ANY = ("wrong_derivative", "mended")
 _OF: dict[tuple[str, str], tuple[str, ...]] = {
     ("sign", "mended_sign"): ("negate", "minus taken off"),
     ("transposed_grad", "mended_transpose"): ("transpose",),
-    ("missing_conj", "mended_conjugate"): ("conjugate",),
+    ("missing_conj", "mended"): ("conjugate",),
     ("swapped_inputs", "mended_exchanged"): ("gradients exchanged",),
-    ("constant_factor", "mended_number"): ("constant", "number", "size less one"),
-    ("missing_factor", "mended_factor"): (
+    ("constant_factor", "mended"): ("constant", "number", "size less one"),
+    ("missing_factor", "mended"): (
         "factor of the diagnosis", "factor that is a name", "factor inside", "factor that is a function of a name",
         "factor of a summand", "times grad_output", "count of a mask", "factor left out",
     ),
@@ -213,9 +213,6 @@ _OF: dict[tuple[str, str], tuple[str, ...]] = {
     ("permuted_entries", "mended_order"): ("index", "reversed", "items exchanged"),
     ("conditional", "mended_mask"): ("comparison", "not taken off"),
     ("missing_entries", "mended_sum"): ("add instead of assigning",),
-    ("wrong_derivative", "mended_name"): ("other name", "name for an expression"),
-    ("wrong_derivative", "mended_operand"): ("operand left out", "call left out"),
-    ("wrong_derivative", "mended_names"): ("names exchanged",),
 }  # fmt: skip
 SENTENCES = {kind: sentence for sentence, kinds in _OF.items() for kind in kinds}
 
