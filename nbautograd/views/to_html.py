@@ -79,8 +79,8 @@ SHEET = Markup(
     # on paper a heading stands on the page of what it is the heading of, three maps beside each other; nbconvert would
     # begin a page for each long output. What live shows in parts, such as slow motion, is printed as stored
     "@media print{.nbautograd{orphans:4;widows:4}"
-    ".nbautograd :is(summary,caption,thead,div:has(+.nbag-item)){break-after:avoid}"
-    ".nbautograd :is(tr,.nbag-maps){break-inside:avoid}.nbag-maps{zoom:0.65}"
+    ".nbautograd :is(summary,caption,thead,div:has(+.nbag-item,>strong:first-child)){break-after:avoid}"
+    ".nbautograd :is(tr,.nbag-maps,.nbag-told){break-inside:avoid}.nbag-maps{zoom:0.65}"
     ".jp-OutputArea-child:has(.nbautograd){break-inside:auto}"
     ".nbag-paper{display:block!important}.nbag-paper+div{display:none}}"
 )
@@ -180,8 +180,8 @@ def _element(block: Block, room: Room) -> Markup:
         case Card():
             look = f"{theme.rule('border-left', theme.TONES[block.tone], '4px solid ')};background-color:{SOFT}"
             style = f"{look};padding:9px 14px 4px 14px;margin:0 0 8px 0;border-radius:3px"
-            place = f"nbag-at-{block.place}" if block.place else None
-            return tag("div", {"class": place, "style": style}, to_html(block.body, room))
+            name = f"nbag-told nbag-at-{block.place}" if block.place else "nbag-told"
+            return tag("div", {"class": name, "style": style}, to_html(block.body, room))
         case Drawing():
             return _drawing(block) if room.drawings else Markup("")
         case Beside():

@@ -31,7 +31,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.phrases import VERDICT_MARKS, code, heading, listed, say
+from nbautograd.views.phrases import VERDICT_MARKS, code, heading, listed, say, without_example
 from nbautograd.views.tensors import contents
 
 CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
@@ -49,7 +49,7 @@ def comparison_document(report: Comparison) -> Document:
     tone = report.verdict
     mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
     head = paragraph(mark, Strong(headline(report)), look="head")
-    causes = tuple(Item(finding_document(finding, kind=False)) for finding in report.findings)
+    causes = tuple(Item(finding_document(finding, without_example(finding), kind=False)) for finding in report.findings)
     reason = sentences([report.reason] if report.reason else [])
     small = [*_seen(report), *_power(report), *_conditions(report), *map(str, report.notes)]
     if report.draws:
