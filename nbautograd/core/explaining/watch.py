@@ -541,7 +541,7 @@ def all_finite(tensor: torch.Tensor) -> bool:
     plain = tensor.detach()
 
     def finite() -> bool:
-        held = plain
+        held = plain._values() if plain.layout is torch.sparse_coo else plain  # the gradient of a sparse embedding
         if plain.layout is torch.strided and 0 in plain.stride():  # of an expanded dimension all entries are one
             held = plain[tuple(slice(1) if step == 0 else slice(None) for step in plain.stride())]
         return cmath.isfinite(held.sum().item()) or bool(held.isfinite().all())

@@ -262,6 +262,8 @@ def test_a_run_that_ends_otherwise_under_watch_is_not_explained(monkeypatch, fai
         (torch.tensor([[1.0], [torch.inf]]).expand(2, 2**40), False),
         (torch.tensor(torch.nan).expand(2**30, 2**30), False),
         (torch.ones(1, 1).expand(0, 2**40), True),
+        (torch.ones(3, 2).to_sparse(), True),
+        (torch.sparse_coo_tensor([[0, 0]], [torch.nan, 1.0], (2**40,)), False),
     ],
 )
 def test_a_tensor_is_looked_at_as_large_as_it_is_in_memory(tensor, finite):
