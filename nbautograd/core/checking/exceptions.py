@@ -158,7 +158,7 @@ def explain(error: BaseException, problem: Problem) -> Finding:
     error_text = " ".join(stumbles.said(error).split())
     params: dict[str, Any] = {
         "error": type(error).__name__,
-        "said": phrases.short(error_text, 160),
+        "said": phrases.short(error_text, 2_000),
         "name": problem.name,
     }
     place = raised_in_backward(error, problem)
