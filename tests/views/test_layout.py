@@ -14,8 +14,7 @@ from torch import nn
 import nbautograd
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.views.layout import Layout, Path, layout
-from nbautograd.views.layout.order import Layers, order
-from nbautograd.views.layout.ranks import ranks
+from nbautograd.views.layout.sugiyama import Layers, order, ranks
 
 
 @st.composite

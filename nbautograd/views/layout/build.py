@@ -14,9 +14,8 @@ from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.clusters import Clusters, box_key
 from nbautograd.views.layout.columns import WIDE
 from nbautograd.views.layout.layers import layered
-from nbautograd.views.layout.order import order
 from nbautograd.views.layout.paths import Frame, box_of, chip_boxes, link_paths
-from nbautograd.views.layout.place import place
+from nbautograd.views.layout.sugiyama import order, place
 from nbautograd.views.layout.text import printable, shape_text, text_width
 
 NAMED = 12  # nodes named one by one in the description

@@ -25,7 +25,7 @@ from nbautograd.views.layout.contents import (
     short_content,
 )
 from nbautograd.views.layout.functions import function_content
-from nbautograd.views.layout.ranks import ranks
+from nbautograd.views.layout.sugiyama import ranks
 from nbautograd.views.layout.text import shape_text, text_width
 
 SHARED_USES, SHARED_SPAN = 6, 3  # a leaf with at most so many uses, so many ranks apart, stands once

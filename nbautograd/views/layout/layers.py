@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nbautograd.views.layout.clusters import Clusters
-from nbautograd.views.layout.order import Layers
+from nbautograd.views.layout.sugiyama import Layers
 from nbautograd.views.layout.text import text_width
 
 POINT = 5  # half the width that a passing edge is given
