@@ -8,6 +8,8 @@ import { stepPanel } from "./step_panel.js";
 
 /** @typedef {import("./types").Page} Page */
 
+const MOST_NAMED = 4; // gradients that are added, by name
+
 export class BackwardSteps {
   #page;
   #state;
@@ -81,14 +83,17 @@ export class BackwardSteps {
 
   #stepSentence() {
     const { boxes } = this.#scene,
-      { steps } = this.#order,
+      { steps, from } = this.#order,
       box = boxes.get(steps[this.#at - 1][0]),
       count = box?.fan_in ?? 0;
+    const sources = from[this.#at - 1].map((step) => firstLine(boxes.get(steps[step][0])));
+    const all = sources.length === count && count <= MOST_NAMED;
     return this.#page.t(count < 2 ? "step_at" : "step_adds", {
       step: this.#at,
       steps: steps.length,
       name: firstLine(box),
       count,
+      names: all ? this.#page.t("colon") + sources.join(" + ") : "",
     });
   }
 

@@ -1536,7 +1536,7 @@ SENTENCES: dict[str, str] = {
     "views.part.source": "Source",
     # summary and findings
     "widgets.wrong_entries": "{wrong} of {entries} entries differ",
-    "widgets.copy_line": "Copy",
+    "widgets.copy_line": "Copy line",
     "widgets.cell_below": "New cell below",
     "widgets.cell_is_below": "A cell with this change stands below.",
     "widgets.no_such_cell": "No cell holds the lines any more.",
@@ -1650,7 +1650,7 @@ SENTENCES: dict[str, str] = {
     "widgets.trend_help": "Drag over the lines, or use the arrow keys, to list those calls.",
     "widgets.trend_range": "calls {first} to {last} of {count}",
     "widgets.trend_bad": "first NaN, Inf or exception: {call}",
-    "widgets.step_adds": "Step {step} of {steps}: {name} adds up the {count} gradients that have arrived",
+    "widgets.step_adds": "Step {step} of {steps}: {name} adds up the {count} gradients that have arrived{names}",
     "widgets.arrived_count": "{came} of {count}",
     "widgets.key": "Legend",
     "widgets.key.op": "an operation's backward",

@@ -1536,7 +1536,7 @@ SENTENCES: dict[str, str] = {
     "views.part.source": "源代码",
     # summary and findings
     "widgets.wrong_entries": "{entries} 个元素中有 {wrong} 个不一致",
-    "widgets.copy_line": "复制",
+    "widgets.copy_line": "复制这一行",
     "widgets.cell_below": "在下方新建单元格",
     "widgets.cell_is_below": "改好的单元格已放在下方。",
     "widgets.no_such_cell": "这几行已不在任何单元格里。",
@@ -1650,7 +1650,7 @@ SENTENCES: dict[str, str] = {
     "widgets.trend_help": "在曲线上拖动，或用方向键，列出那些调用。",
     "widgets.trend_range": "第 {first} 至 {last} 次调用，共 {count} 次",
     "widgets.trend_bad": "首次出现 NaN、Inf 或异常：{call}",
-    "widgets.step_adds": "第 {step} 步，共 {steps} 步：{name} 把到达的 {count} 个梯度相加",
+    "widgets.step_adds": "第 {step} 步，共 {steps} 步：{name} 把到达的 {count} 个梯度相加{names}",
     "widgets.arrived_count": "{came}/{count}",
     "widgets.key": "图例",
     "widgets.key.op": "一个运算的反向",

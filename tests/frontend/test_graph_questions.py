@@ -57,7 +57,7 @@ def test_the_memory_lens_tells_and_tints_what_each_node_keeps(asking: Any) -> No
     page.get_by_label("Lens").select_option("memory")
     whole = value.saved_bytes()[""]
     expect(page.locator(".lens")).to_contain_text(f"Kept for backward: {whole} B")
-    expect(page.locator(".lens")).to_contain_text("shared and counted once")
+    expect(page.locator(".lens")).to_contain_text("shared memory counted once")
     expect(box(page, "SigmoidBackward0")).to_contain_text("12 B")
     expect(page.get_by_label("Lens")).to_be_focused()  # though the picture is another one
     kept = {node.id for node in value.nodes if node.bytes}

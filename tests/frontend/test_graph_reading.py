@@ -75,7 +75,7 @@ def test_search_flies_to_the_first_match_and_on(asking: Any, network: Any) -> No
 def test_search_finds_what_is_folded_and_enter_opens_it(asking: Any, network: Any) -> None:
     page = asking(network)
     page.get_by_role("searchbox").fill("layer3.2.conv2.weight")
-    expect(page.locator(".search")).to_contain_text("1 found, 1 of them in folded boxes")
+    expect(page.locator(".search")).to_contain_text("1 found (1 in folded boxes")
     expect(page.locator(".box.found")).to_contain_text("layer3")
     page.get_by_role("searchbox").press("Enter")
     leaf = page.locator(".box.leaf", has_text="layer3.2.conv2.weight")
