@@ -64,7 +64,6 @@ SENTENCES: dict[str, str] = {
     "causes.value_nth": "value {n} of those returned",
     "causes.value_expression": "{which}, line {line}: `{expression}`",
     "causes.value_named": "`{name}` ({which}, line {line}: `{expression}`)",
-    "causes.where_of": " in `{element}`",
     # as much as an exercise wants to give away
     "causes.agrees_up_to": "Up to line {line}, every tensor that backward computes agrees with forward. ",
     "causes.of_forward": " (line {line})",
@@ -97,10 +96,6 @@ SENTENCES: dict[str, str] = {
     "causes.sign.advice": "Put a minus in front of {value}.",
     "causes.constant_factor.what": "The gradient of `{input}` is the right one times a constant.",
     "causes.constant_factor.advice": "Every entry is {ratio} times what it should be: look at what {value} is multiplied by.",
-    "causes.permuted_entries.what": "The gradient of `{input}` has the right entries in the wrong order.",
-    "causes.permuted_entries.advice": "Compare the order in forward (reshape, permute, indexing) with {value}.",
-    "causes.other_elements.what": "The gradient of `{input}` goes to the wrong elements: the values are right, but belong at other positions.",
-    "causes.other_elements.advice": "Check the index, or the dimension of a sum, in {value}.",
     # which entries
     "causes.share_missing.what": "The gradient of `{input}` lacks the share that comes through one expression of forward.",
     "causes.share_missing.advice": "It is what it would be if `{expression}` in line {at} were a constant: add the share that comes through it to {value}.",

@@ -64,7 +64,6 @@ SENTENCES: dict[str, str] = {
     "causes.value_nth": "返回的第 {n} 个值",
     "causes.value_expression": "{which}（第 {line} 行：`{expression}`）",
     "causes.value_named": "`{name}`（{which}，第 {line} 行：`{expression}`）",
-    "causes.where_of": " `{element}` 的",
     # as much as an exercise wants to give away
     "causes.agrees_up_to": "到第 {line} 行为止，backward 计算的每个张量都与 forward 一致。",
     "causes.of_forward": "（第 {line} 行）",
@@ -97,10 +96,6 @@ SENTENCES: dict[str, str] = {
     "causes.sign.advice": "请在{value}前面加一个负号。",
     "causes.constant_factor.what": "`{input}` 的梯度与正确的梯度相差一个常数因子。",
     "causes.constant_factor.advice": "每个元素都是正确值的 {ratio} 倍：请检查{value}乘上的因子。",
-    "causes.permuted_entries.what": "`{input}` 的梯度数值都对，次序却不对。",
-    "causes.permuted_entries.advice": "请对照前向的次序（reshape、permute、索引）检查{value}。",
-    "causes.other_elements.what": "`{input}` 的梯度给错了元素：数值是对的，但不在前向取值的那些位置上。",
-    "causes.other_elements.advice": "请检查{value}里的索引，或求和的维度。",
     # which entries
     "causes.share_missing.what": "`{input}` 的梯度缺了经过前向中某个表达式的那一份。",
     "causes.share_missing.advice": "它恰好是把第 {at} 行的 `{expression}` 当作常数时的梯度：请把经过它的那一份加到{value}里。",

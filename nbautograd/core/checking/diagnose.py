@@ -36,7 +36,7 @@ CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes give
 # each is a full check
 SMALL_INPUTS, SMALL_SIZE = 200, 8
 # where a cause has to hold as well, and at how many points of each kind: a full check each
-ASKED = (("near", 1), ("signed", 1), ("argument", None), ("data", None), ("together", 3), ("single", 2), ("spread", 2))
+ASKED = (("near", 1), ("signed", 1), ("argument", None), ("data", None), ("together", 3), ("single", 2))
 LAST = ("fails_batched",)
 Mend = Callable[[Problem, tuple[Finding, ...], Clues | None], tuple[Finding, ...]]
 SURROGATES = {"staircase": "causes.surrogate", "scale of stairs": "causes.surrogate_scale"}  # by a block's reason
@@ -138,7 +138,7 @@ def _values(
 
 
 def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
-    """Yield checks near the inputs, at values of both signs, at other arguments and sizes, about thresholds."""
+    """Yield checks near the inputs, at values of both signs, at other arguments and sizes."""
     stream = points(_small(problem, blocks))
     for kind, most in ASKED:
         for number, point in enumerate(itertools.islice(stream.of(kind), most)):

@@ -215,13 +215,6 @@ def of_one_value(source: PointSource) -> Iterator[Point]:
                     yield made
 
 
-def constants(problem: Problem) -> tuple[float, ...]:
-    """Return numbers in the code of forward and backward."""
-    if problem.cls is None:
-        return ()
-    return tuple(dict.fromkeys(c for m in ("forward", "backward") for c in constants_in(getattr(problem.cls, m))))
-
-
 def constants_in(function: Any) -> list[float]:
     """Return finite numbers in a function's code, such as a threshold that its mask needs."""
     code = getattr(inspect.unwrap(function), "__code__", None)

@@ -80,26 +80,6 @@ def in_order(problem: Problem, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def spread(problem: Problem, thresholds: Iterable[float], seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield inputs that tell conditions apart: near the given ones without zeros; then on both sides of thresholds.
-
-    What holds exactly where a value is zero, or above a number of the code, has to hold there too. Each element is
-    drawn at the size of one of the thresholds or of the input; of one sign where all elements given have that sign.
-    """
-    generator = torch.Generator().manual_seed(seed)
-
-    def filled(item: Tensor) -> Tensor:
-        if item.is_complex():
-            return item
-        noise = (torch.rand(item.shape, generator=generator, dtype=torch.float64) - 0.5) * (
-            0.2 * float(item.abs().mean())
-        )
-        return torch.where(item == 0, noise.to(item), item)
-
-    yield problem.changed_inputs(filled, inputs=nearby_inputs(problem, seed))
-    yield problem.changed_inputs(lambda x: scattered(x, thresholds, generator))
-
-
 def scattered(item: Tensor, thresholds: Iterable[float], generator: torch.Generator) -> Tensor:
     """Return values on both sides of each threshold, of one sign where all elements given have that sign."""
     if item.is_complex() or not item.numel():

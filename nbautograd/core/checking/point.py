@@ -33,9 +33,9 @@ from nbautograd.core.stumbles import users_errors
 
 Gradients = tuple[Tensor | None, ...]
 Item = TypeVar("Item")
-# what is another besides the values: nothing, single sizes (one that others equal here may differ there), an argument
-# or data that need no gradient, or how far values go, which lie on both sides of the constants in the code
-Other = Literal["nothing", "size", "argument", "spread"]
+# what is another besides the values: nothing, single sizes (one that others equal here may differ there), or an
+# argument or data that need no gradient
+Other = Literal["nothing", "size", "argument"]
 BORNE_OUT_ELEMENTS = 20_000  # in and out; above, one difference sums up so many terms that rounding hides a wrong one
 SURE = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
 

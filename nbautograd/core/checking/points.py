@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
-from nbautograd.core.checking.other_arguments import constants, of_one_value, other_arguments, other_data
+from nbautograd.core.checking.other_arguments import of_one_value, other_arguments, other_data
 from nbautograd.core.checking.other_points import (
     Slot,
     alike,
@@ -23,7 +23,6 @@ from nbautograd.core.checking.other_points import (
     scattered,
     signed,
     slots,
-    spread,
     stacked,
     thinned,
 )
@@ -252,10 +251,6 @@ KINDS: dict[str, tuple[PointKind, Callable[[Points, PointSource], Iterator[Point
         (PointKind("single", "size", far=True), lambda stream, s: (point for _, point in stream.groups)),
         (PointKind("one", "size", far=True), _ones),
         (PointKind("doubled", sized=True), _doubled),
-        (
-            PointKind("spread", "spread"),
-            lambda stream, s: map(s.point, spread(s.problem, constants(s.problem), s.seed)),
-        ),
         # three times as large, where a mask is another
         (
             PointKind("larger"),

@@ -112,7 +112,5 @@ OF_SUMS = 1e3
 # A gradient that moves by more than one part in this many with a last bit of its inputs is rounding.
 ROUNDED = 20
 
-# Entries of a block that hypotheses look at, and comparisons that finding an order may take: each a few tens of
-# milliseconds.
+# Entries of a block that hypotheses look at: a few tens of milliseconds.
 EVIDENCE = 250_000
-REORDERED = 2_000_000

@@ -114,16 +114,14 @@ def block(A: np.ndarray, N: np.ndarray, out: tuple[int, ...], inn: tuple[int, ..
     [
         (lambda N: -N, "sign"),
         (lambda N: 0.25 * N, "constant_factor"),
-        (lambda N: np.roll(N, 1, 1), "permuted_entries"),
-        (lambda N: N[:, [3, 1, 2, 0]], "permuted_entries"),
         (lambda N: np.random.default_rng(1).normal(size=(4, 4)), None),
     ],
 )
-def test_a_pattern_is_seen_in_any_matrix(change, code) -> None:
+def test_a_factor_is_seen_in_any_matrix(change, code) -> None:
     N = np.random.default_rng(0).normal(size=(4, 4))
     e = evidence.gather(block(change(N), N, (4,), (4,)), evidence.Terms(), False)
-    found = (p(e) for p in (patterns.constant, patterns.permuted))
-    assert next((c.code for c in found if c is not None), None) == code
+    found = patterns.constant(e)
+    assert (None if found is None else found.code) == code
 
 
 @pytest.mark.parametrize(

@@ -127,21 +127,3 @@ def test_what_a_copy_of_an_input_may_have_made_backward_raise_is_no_verdict() ->
     report = nbautograd.gradcheck(Outside.apply, (lambda x: x + phi**2, draw(3), phi), order=1)
     assert report.verdict == "cannot tell"
     assert [f.code for f in report.findings] == ["input_read_outside"]
-
-
-# The gradient of one slope per column, counted where the slope plays no part as well.
-SlopeOfBoth = Fn.of("SlopeOfBoth", "x, a: save(x, a); return torch.where(x >= 0, x, a * x)",
-    "g: x, a = saved; return torch.where(x >= 0, g, a * g), (g * x).sum(0)")  # fmt: skip
-
-
-def test_a_condition_may_be_one_on_the_output() -> None:
-    found = nbautograd.gradcheck(SlopeOfBoth.apply, (draw(6, 3), draw(3, seed=1)), order=1).findings[0]
-    assert (found.message_id, found.params["where"]) == ("causes.extra_entries_where", "x > 0")
-
-
-Lower = Fn.of("Lower", "w, x: save(w, x); return w.tril() @ x", "g: w, x = saved; return g @ x.T, w.tril().T @ g")
-
-
-def test_the_part_of_a_matrix_is_named_by_its_indices() -> None:
-    found = nbautograd.gradcheck(Lower.apply, (draw(4, 4), draw(4, 2, seed=1)), order=1).findings[0]
-    assert (found.message_id, found.params["where"]) == ("causes.extra_entries_where", "i < j")

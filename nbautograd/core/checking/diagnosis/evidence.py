@@ -12,7 +12,6 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Array, Block
-from nbautograd.core.checking.other_arguments import constants
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.constants import EVIDENCE, EVIDENT, SIGNIFICANT, SIGNIFICANT_SINGLE, SMALL
 
@@ -48,8 +47,6 @@ class Evidence:
         tensors: what a factor may be made of.
         scalars: numbers that a constant may be, by name.
         rows, cols: which rows and columns of the block stayed; None for all.
-        constants: numbers in the code of forward and backward.
-        fewest: elements on either side of a condition below which it may be chance; 1 where one is asked about again.
         blocks: all blocks of the same check, by positions of output and input.
         none: True when backward returned None for the input.
     """
@@ -65,10 +62,8 @@ class Evidence:
     scalars: Mapping[str, float] = field(default_factory=dict)
     rows: list[int] | None = None
     cols: list[int] | None = None
-    constants: tuple[float, ...] = ()
     blocks: Mapping[tuple[int, int], Block] = field(default_factory=dict)
     none: bool = False
-    fewest: int = 2
 
     @property
     def scale(self) -> float:
@@ -156,17 +151,15 @@ def thin(values: Array, chosen: dict[int, list[int]]) -> Array:
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms that a factor, a summand or a threshold may be made of.
+    """Terms that a factor may be made of.
 
     Attributes:
         tensors: inputs, outputs, what ctx holds, and counts, each with its name.
         scalars: numbers by name.
-        constants: numbers in the code of forward and backward.
     """
 
     tensors: Sequence[Named] = ()
     scalars: Mapping[str, float] = field(default_factory=dict)
-    constants: tuple[float, ...] = ()
 
 
 def gather(
@@ -198,7 +191,7 @@ def gather(
     named = tuple(Named(t.name, t.role, thin(t.values, chosen), t.position) for t in terms.tensors)
     return Evidence(
         block, A, N, out_shape, in_shape, SIGNIFICANT_SINGLE if single else SIGNIFICANT, tiny, named, terms.scalars,
-        rows=asked[0], cols=asked[1], constants=terms.constants, blocks=blocks or {}, none=none,
+        rows=asked[0], cols=asked[1], blocks=blocks or {}, none=none,
     )  # fmt: skip
 
 
@@ -215,8 +208,8 @@ def tensors(problem: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
 
 
 def terms(problem: Problem, outputs: Sequence[Tensor]) -> Terms:
-    """Return what a factor, a term or a threshold may be made of, at these outputs and the inputs of their call."""
-    return Terms(tensors(problem, outputs), scalars(problem, outputs), constants(problem))
+    """Return what a factor may be made of, at these outputs and the inputs of their call."""
+    return Terms(tensors(problem, outputs), scalars(problem, outputs))
 
 
 def is_mask(values: Any) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ class Cause:
         code: the diagnosis.
         message: which sentence says it; the part of the id after ``causes.``.
         params: what the sentence speaks of, beyond the value and the input that every sentence names.
-        alternatives: what holds at the same entries as well; other inputs tell them apart.
+        alternatives: what holds at the same entries as well, and says less.
     """
 
     code: str
@@ -79,7 +78,7 @@ class WrongBlock:
             return None
         found = gather(block, place.terms, here.rel == SIGNIFICANT_SINGLE, place.blocks)
         clear = np.isfinite(found.A).all() and np.isfinite(found.N).all()
-        return replace(found, fewest=1) if clear else None
+        return found if clear else None
 
 
 Predicate = Callable[[Evidence], "Cause | None"]
@@ -158,8 +157,8 @@ def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: WrongBlock
     """Return the cause; without its part where another part is wrong at other values in these sizes."""
     if "part" not in found.params:
         return found
-    for place, e in case.fresh():
-        if place.other == "spread" or e.tensor_shape != case.evidence.tensor_shape:
+    for _, e in case.fresh():
+        if e.tensor_shape != case.evidence.tensor_shape:
             break
         if _another_part(found, hypothesis.predicate(e)):
             return Cause(found.code, found.message.removesuffix("_part"))
@@ -168,39 +167,28 @@ def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: WrongBlock
 
 def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
     """Return what all fresh inputs bear out: the cause or one of its alternatives."""
-    candidates = (found, *found.alternatives)
-    tried = itertools.product((False, True) if len(candidates) > 1 else (True,), candidates)
-    known = list[Cause]()
-    for twice, one in tried:
-        if _borne_out(hypothesis, one, case, twice):
-            known.append(one)  # a comprehension is one more frame above the user's backward
-    return next((one for one in known if one.message == found.message), next(iter(known), None))
+    for one in (found, *found.alternatives):
+        if _borne_out(hypothesis, one, case):  # a comprehension is one more frame above the user's backward
+            return one
+    return None
 
 
-def _borne_out(hypothesis: Hypothesis, found: Cause, case: WrongBlock, twice: bool) -> bool:
-    """Return True for a cause that fresh inputs bear out; with ``twice`` only what two points refute is refuted."""
+def _borne_out(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> bool:
     asked, here = 0, case.evidence
-    # a condition on values may hold at certain elements for another reason, as long as the same ones are wrong
-    told_apart = "where" not in found.params or bool(found.params.get("of"))
     for place, e in case.fresh():
-        if place.other == "spread" and "where" not in found.params:
-            continue  # far from the inputs, only conditions are told apart
         other = hypothesis.predicate(e)
         if other is None and place.other == "size":
             continue  # two sizes that the hypothesis needs to be equal are not
-        if place.other == "argument" and "where" in found.params and (other is None or "where" not in other.params):
-            continue  # with another bound or shift there may be too few entries to tell where
         same_sizes = place.other not in ("size", "argument") and e.tensor_shape == here.tensor_shape
         if same_sizes and _another_part(found, other):
             return False  # which part it is depends on the values
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
-            second = case.at(place.other_values()) if twice else None
+            second = case.at(place.other_values())
             if second is None or not hypothesis.same(found, hypothesis.predicate(second)):
                 return False
         asked += 1
-        told_apart |= here.wrong.shape != e.wrong.shape or bool((here.wrong != e.wrong).any())
-    return asked > 0 and told_apart
+    return asked > 0
 
 
 def _another_part(found: Cause, other: Cause | None) -> bool:

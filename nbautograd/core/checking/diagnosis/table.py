@@ -34,7 +34,7 @@ from nbautograd.core.user_source import Returned
 Blocks = Mapping[tuple[int, int], Block]
 # sentences that say where, and not why
 UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
-# sentences that say which entries are wrong, in place of which the condition or mask that does it is named
+# sentences that say which entries are wrong, in place of which the mask that does it is named
 ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "none_gradient")
 # causes that are no matter of how a value is computed
 NOT_COMPUTED = ("none_gradient", "output_grad_ignored", "nonfinite")
@@ -64,13 +64,10 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("output_grad_ignored", patterns.output_ignored),
     _row("zero_gradient", masks.zero, "zero_gradient", "", AT_HAND),
     _row("wrong_unclassified", masks.no_right_one, "wrong_unclassified", "", AT_HAND),
-    _row("kink", masks.kink, "kink_wrong", "where"),
+    _row("kink", masks.kink, "kink_wrong"),
     _row("constant_factor", patterns.constant, "constant_factor sign", "ratio"),
-    _row("permuted_entries", patterns.permuted),
-    _row("permuted_entries", patterns.other_elements, "other_elements"),
-    _row("missing_entries", masks.missing, "missing_entries_where missing_entries_part missing_entries", "where"),
-    _row("extra_entries", masks.extra, "extra_entries_where extra_entries extra_entries_wide", "where"),
-    _row("conditional", masks.conditional, "conditional", "where"),
+    _row("missing_entries", masks.missing, "missing_entries_part missing_entries"),
+    _row("extra_entries", masks.extra, "extra_entries extra_entries_wide"),
     _row("wrong_derivative", shares.plausible, " ".join(shares.SENTENCES), "", shares.AUTOGRAD_OF_FORWARD),
     _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", SAME_PART),
     _row("wrong_unclassified", masks.unclassified, "wrong_unclassified wrong_unclassified_part", "", SAME_PART),
