@@ -86,10 +86,6 @@ EVIDENT = 5
 # a ratio may be off by, and closer than the few hundred names come to each other by chance.
 RECOGNISED = 1e-5
 
-# Relative. Ratios, or shares of a sum, at other inputs and sizes that differ less are the same: they are taken along
-# one direction, where errors of several entries add up.
-STEADY = 1e-4
-
 # Largest numerator, over denominators up to 12, of a fraction that a person may have written.
 LARGEST_NUMERATOR = 200
 

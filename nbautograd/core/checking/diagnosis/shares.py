@@ -1,20 +1,19 @@
-"""The share of a gradient that comes through one expression of forward: missing, of the wrong sign, or scaled.
+"""The share of a gradient that comes through one expression of forward, where backward lacks it.
 
 The witness is autograd of the class's own forward, in which one part after another is detached: what a call of torch
-resulted in, or a variable that it takes. With r the right gradient and d the one without the share, backward's is
-r + k (r - d): k is -1 where the expression was taken for a constant, -2 where its share has the wrong sign.
+resulted in, or a variable that it takes. Backward lacks the share of the part without which autograd gives what it
+gives.
 """
 
 from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from nbautograd.core.checking.diagnosis.evidence import Evidence
@@ -27,7 +26,6 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.compare import agree_relative
-from nbautograd.core.numerics.constants import STEADY
 from nbautograd.core.stumbles import hands_over, users_errors
 
 EXPRESSIONS = 80  # of forward that are tried: a forward and a backward each
@@ -35,7 +33,6 @@ SIZES = 3  # at which the share is looked at besides those of the inputs
 SENTENCES = ("share_missing", "share_sign", "share_scaled")  # the likeliest first
 FREE = "share_scaled"  # of which k is whatever number fits
 MODULES = ("torch", "F", "torch.nn.functional", "torch.special", "torch.linalg")
-SPARE = 4  # entries, beyond one for each number that is found, that bear it out
 
 
 def plausible(e: Evidence) -> Cause | None:
@@ -44,25 +41,23 @@ def plausible(e: Evidence) -> Cause | None:
     return Cause("wrong_derivative", "share_missing") if there else None
 
 
-def share(case: WrongBlock) -> tuple[str, dict[str, Any]] | None:
-    """Find the expression of forward whose share of the gradient is wrong, all else being right.
+def share(case: WrongBlock) -> dict[str, str] | None:
+    """Find the expression of forward whose share the gradient lacks, all else being right.
 
     Args:
         case: of the wrong block.
 
     Returns:
-        The sentence, one of ``SENTENCES``, and what it speaks of, borne out at the inputs given, at fresh ones and at
-        other sizes; None where there is no such expression.
+        What the sentence speaks of, borne out at the inputs given, at fresh ones and at other sizes; None where there
+        is no such expression.
     """
     problem, block = case.problem, case.evidence.block
     cls: Any = problem.cls
     code = None if cls is None else code_of(cls.forward)
     if code is None:
         return None
-    output, which = block.output, problem.differentiable.index(block.input)
-    places = [at for at in (p.through(output) for p in _asked(problem) if p.works) if at.wrong(which)]
-    found: dict[str, dict[str, Any]] = {}
-    fitting: list[float] = []
+    which = problem.differentiable.index(block.input)
+    places = [at for at in (p.through(block.output) for p in _asked(problem) if p.works) if at.wrong(which)]
     inside = _inside(places[0], code) if len(places) > 2 else {}
     for part, node in itertools.islice(inside.items(), EXPRESSIONS):
         factors = list(_factors(places, which, code, part))
@@ -167,23 +162,17 @@ def _operand(node: Any, number: int) -> ast.expr | None:
     return items[number] if number < len(items) else None
 
 
-def _factors(places: Sequence[Point], which: int, code: CodeType, part: Part) -> Iterator[float]:
-    """Yield the k of the formula above for each place, until there is none."""
-    for place in places:
-        k = _excess(place, which, _of(_Cut(code, part).run(place), which))
-        if k is None:
-            return
-        yield k
-
-
-def _alike(factors: Collection[float]) -> bool:
-    return max(factors) - min(factors) <= STEADY * max(abs(k) for k in factors)
+def _lacks(place: Point, which: int, code: CodeType, part: Part) -> bool:
+    """Return True where backward gives the gradient that forward has without this part, and that is another one."""
+    cut, returned = _Cut(code, part).run(place), place.gradients
+    without, own = (None if found is None else found[which] for found in (cut, returned))
+    return without is not None and own is not None and agree_relative(own, without, place.rel)
 
 
 def _confirmed(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
     """Return the cause with the outermost expression that explains the gradient at the inputs and at fresh ones."""
     known = share(case)
-    return None if known is None else Cause(found.code, *known)
+    return None if known is None else Cause(found.code, found.message, known)
 
 
 def _asked(problem: Problem) -> Iterator[Point]:
@@ -191,25 +180,6 @@ def _asked(problem: Problem) -> Iterator[Point]:
     stream = points(problem)
     for kind, most in (("given", 1), ("near", 1), ("signed", 1), ("together", SIZES)):
         yield from itertools.islice(stream.of(kind), most)
-
-
-def _of(gradients: Gradients | None, which: int) -> Tensor | None:
-    return None if gradients is None else gradients[which]
-
-
-def _excess(place: Point, which: int, without: Tensor | None) -> float | None:
-    """Return the k of the formula above where this is the gradient without the share; None where there is none."""
-    returned, right = _of(place.gradients, which), _of(place.right, which)
-    if without is None or returned is None or right is None:
-        return None
-    part, rest = (_real(right - without), _real(returned - right))
-    power = float((part * part).sum())
-    k = float((rest * part).sum()) / power if power else 0.0
-    return k if k and agree_relative(returned, right + k * (right - without), place.rel) else None
-
-
-def _real(t: Tensor) -> Tensor:
-    return torch.view_as_real(t.resolve_conj()) if t.is_complex() else t
 
 
 AUTOGRAD_OF_FORWARD = Confirmation("autograd of the forward, one expression constant, at fresh inputs", _confirmed)
